@@ -41,7 +41,7 @@ bench: ## compare with the real DALI and DataLoader on DIR
 
 derived: ## make all that is derived: stubs, reference, pictures, page on parity, table of speeds
 	$(PYTHON) -m torchdali.stubs
-	$(PYTHON) -m torchdali.reference > docs/operators.md.new && mv docs/operators.md.new docs/operators.md
+	$(PYTHON) -m torchdali.reference docs/operators
 	$(PYTHON) -m torchdali.reference --pictures docs/pictures
 	$(PYTHON) -m pytest -q -m parity --write-parity=docs/parity.md
 	$(PYTHON) -m benchmarks.operators

@@ -92,7 +92,7 @@ def test_the_sdist_has_what_builds_and_tests_need(tree: Path) -> None:
     wanted = [
         *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "SECURITY.md", "setup.py"),
         *("native/src/native.c", "native/src/native.h", "native/fuzz/fuzz.c", "native/Makefile"),
-        *("docs/operators.md", "examples/speech_digits.py", "benchmarks/NOTES.md", "tests/conftest.py"),
+        *("docs/operators/README.md", "examples/speech_digits.py", "benchmarks/NOTES.md", "tests/conftest.py"),
         *(str(file.relative_to(ROOT).as_posix()) for file in (ROOT / "tests").rglob("*.py")),
     ]
     assert not set(wanted) - names

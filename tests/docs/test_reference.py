@@ -1,4 +1,4 @@
-"""``docs/operators.md`` is what the declarations give: all is described, and has an example that runs."""
+"""``docs/operators`` is what the declarations give: all is described, and has an example that runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import torchdali.ops  # noqa: F401  declares the operators
 from tests.helpers import pages
 from torchdali.reference import descriptions, is_alias, is_public, reference
 from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
+from torchdali.reference._families import FAMILIES, TASKS
 from torchdali.reference._pictures import Result, files, run
 from torchdali.registry import registry
 
@@ -36,24 +37,32 @@ WITHOUT_PICTURE = {
 
 
 def test_the_reference_is_up_to_date() -> None:
-    page = (pages.ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
-    assert page == reference(), (
-        "run `python -m torchdali.reference > docs/operators.md` and commit it"
-    )
+    stored = {path.name: path.read_text(encoding="utf-8") for path in (pages.ROOT / "docs" / "operators").iterdir()}
+    assert stored == reference(), "run `python -m torchdali.reference docs/operators` and commit it"
+
+
+def test_every_operator_is_in_one_family() -> None:
+    listed = [name for family in FAMILIES for name in family.names]
+    assert sorted(listed) == sorted(OPERATORS), "see torchdali/reference/_families.py"
+
+
+def test_the_tasks_name_operators() -> None:
+    assert {name for names in TASKS.values() for name in names.split()} <= OPERATORS.keys()
+    assert "| [resize](sizes.md#resize) |" in reference()["README.md"]
 
 
 def test_inputs_arguments_and_their_descriptions_stand_in_it() -> None:
-    entry = reference().split("\n### crop_mirror_normalize\n")[1].split("\n### ")[0]
+    entry = reference()["sizes.md"].split("\n## crop_mirror_normalize\n")[1].split("\n## ")[0]
     assert "`ops.CropMirrorNormalize`" in entry and "- `mean` (" in entry
     assert "- `crop_w` (float, per sample" in entry, "shared arguments are listed"
     shared = [line for line in entry.splitlines() if line.startswith("- `crop_pos_x`")]
     assert "): " in shared[0], "and described"
     assert "Example: `fn.crop_mirror_normalize(image, " in entry
-    assert "](pictures/crop_mirror_normalize.jpg)" in entry
+    assert "](../pictures/crop_mirror_normalize.jpg)" in entry
 
 
 def test_old_names_stand_in_it() -> None:
-    assert "\n- `fn.coin_flip`, `ops.CoinFlip`: [random.coin_flip]" in reference()
+    assert "\n- `fn.coin_flip`, `ops.CoinFlip`: [random.coin_flip](random.md#randomcoin_flip)" in reference()["README.md"]
 
 
 @pytest.mark.parametrize("name", OPERATORS)

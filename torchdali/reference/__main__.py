@@ -1,4 +1,4 @@
-"""``python -m torchdali.reference`` prints the reference; ``--pictures FOLDER`` draws its pictures."""
+"""``python -m torchdali.reference FOLDER`` writes the pages of the reference; ``--pictures`` draws its pictures."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from torchdali.reference._pictures import files
 
 
 def main() -> None:
-    """Print the reference, or write its pictures."""
+    """Write the reference, or its pictures."""
     parser = argparse.ArgumentParser(prog="python -m torchdali.reference", description=__doc__)
-    parser.add_argument("--pictures", metavar="FOLDER", type=Path, help="write the pictures instead")
-    target = parser.parse_args().pictures
-    if target is None:
-        print(reference(), end="")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="where the files are written")
+    parser.add_argument("--pictures", action="store_true", help="write the pictures instead of the pages")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if not options.pictures:
+        for name, text in reference().items():
+            (options.folder / name).write_text(text, encoding="utf-8", newline="\n")
         return
-    target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files(Path(folder)).items():
-            (target / name).write_bytes(data)
+            (options.folder / name).write_bytes(data)
 
 
 if __name__ == "__main__":
