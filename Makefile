@@ -2,7 +2,7 @@
 PYTHON ?= python
 DIR ?= ../shared/data/imagenet
 
-.PHONY: help install library demo test test-all lint types layers format bench derived operators parity memory overhead ci clean
+.PHONY: help install library demo test test-all lint types layers docs format bench derived operators parity memory overhead ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -36,13 +36,16 @@ types: ## check types
 layers: ## check who imports whom
 	$(PYTHON) -m pytest -q tests/test_layers.py
 
+docs: ## build the site into build/site; needs the extra `docs`
+	$(PYTHON) -m mkdocs build --strict
+
 bench: ## compare with the real DALI and DataLoader on DIR
 	$(PYTHON) -m benchmarks.imagenet $(DIR)
 
 derived: ## make all that is derived: stubs, reference, pictures, page on parity, table of speeds
 	$(PYTHON) -m torchdali.stubs
 	$(PYTHON) -m torchdali.reference docs/operators
-	$(PYTHON) -m torchdali.reference --pictures docs/pictures
+	$(PYTHON) -m torchdali.reference docs/pictures --pictures
 	$(PYTHON) -m pytest -q -m parity --write-parity=docs/parity.md
 	$(PYTHON) -m benchmarks.operators
 

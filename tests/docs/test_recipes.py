@@ -1,4 +1,4 @@
-"""Each program of ``docs/recipes`` runs alone, on small data, and prints what the page says."""
+"""Each program of ``docs/recipes`` and ``docs/first_script.md`` runs alone, on small data, and prints what the page says."""
 
 from __future__ import annotations
 
@@ -73,6 +73,11 @@ red, green = images[:, :2].amax((2, 3)).T > 0
 assert red.any() and (green.long() == {labels})[red].all()
 """
 CHECKS = {
+    "The script": """
+again = Loader.from_folder("images/train", train=True, batch_size=32)
+again.load_state_dict(torch.load(checkpoint)["train"])
+assert sum(len(labels) for _, labels in again) == 25
+""",
     "Segmentation with masks": """
 for _ in range(2):
     for images, labels in train:

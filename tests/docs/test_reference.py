@@ -123,7 +123,7 @@ def test_all_names_of_the_examples_are_explained() -> None:
 def test_the_pictures_are_up_to_date(tmp_path: Path) -> None:
     stored = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
     drawn = files(tmp_path)
-    again = "run `python -m torchdali.reference --pictures docs/pictures` and commit them"
+    again = "run `python -m torchdali.reference docs/pictures --pictures` and commit them"
     assert stored.keys() == drawn.keys(), again
     for name, data in drawn.items():
         one, other = (

@@ -1,4 +1,4 @@
-"""The programs of ``docs/recipes``, and the data that they read."""
+"""The programs of ``docs/recipes`` and ``docs/first_script.md``, and the data that they read."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def recipes() -> list[Recipe]:
     """Find the programs of all pages."""
     return [
         Recipe(str(page.relative_to(ROOT)), m["title"], tuple(" ".join(_INSTALLED.findall(m["text"])).split()), m["code"])
-        for page in sorted((ROOT / "docs" / "recipes").glob("*.md"))
+        for page in [ROOT / "docs" / "first_script.md", *sorted((ROOT / "docs" / "recipes").glob("*.md"))]
         for m in _SECTION.finditer(page.read_text(encoding="utf-8"))
     ]
 

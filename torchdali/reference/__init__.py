@@ -1,7 +1,7 @@
 """The reference of all operators, derived from their declarations, a page for each family of them.
 
 ``python -m torchdali.reference docs/operators`` writes it. Its examples stand in `_examples`, its families in
-`_families`; ``--pictures docs/pictures`` draws what the examples of image operators do.
+`_families`; ``docs/pictures --pictures`` draws what the examples of image operators do.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _READING = """
 ## How to read an entry
 
 Besides its own arguments every operator takes `device`, `name`, `preserve` and `bytes_per_sample_hint`. *Per sample*
-means that a node, or a batch, gives each sample its own value. *Per frame* means that `fn.per_frame` may give each frame
-one.
+means that a node, or a batch, gives each sample its own value. *Per frame* means that `fn.per_frame` may also give each
+frame one.
 
 ![image](../pictures/image.jpg)
 
@@ -111,7 +111,9 @@ def _entry(operator: Operator) -> str:
 
 def _example(name: str) -> list[str]:
     lines = [f"Example: `{EXAMPLES[name]}`\n"] if name in EXAMPLES else []
-    return lines + ([f"![before](../pictures/image.jpg) ![after](../pictures/{name}.jpg)\n"] if name in PICTURES else [])
+    if name in PICTURES:
+        lines.append(f"![before](../pictures/image.jpg) ![after](../pictures/{name}.jpg)\n")
+    return lines
 
 
 def _alias(operator: Operator) -> str:
