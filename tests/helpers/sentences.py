@@ -12,7 +12,7 @@ _LEFT_OUT = re.compile(
 )
 _LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)]*\)")
 _CODE = re.compile(r"(`+).+?\1", re.DOTALL)
-_PARTS = re.compile(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s+")
+_PARTS = re.compile(r"\n\s*\n(?:\s*(?:[-*]|\d+\.)\s+)?|\n\s*(?:[-*]|\d+\.)\s+")
 _END = re.compile(r"(?<=[.!?])[*\")]*\s+")
 
 
