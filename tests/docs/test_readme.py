@@ -89,6 +89,12 @@ def test_the_list_of_pages_has_all() -> None:
     assert listed == {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
 
 
+def test_the_site_has_all_pages() -> None:
+    listed = set(re.findall(r"[\w/]+\.md$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    folder = ROOT / "docs"
+    assert {path.relative_to(folder).as_posix() for path in folder.glob("**/*.md")} - {"README.md"} <= listed
+
+
 def test_every_option_of_a_declaration_is_in_the_table() -> None:
     options = {field.name for field in fields(OperatorOptions)}
     assert options == set(re.findall(r"^    (\w+): ", inspect.getdoc(OperatorOptions) or "", re.MULTILINE))

@@ -72,7 +72,7 @@ def _front() -> str:
 def _page(family: Family) -> str:
     operators = [registry[name] for name in family.names]
     rows = [f"| {_link(o.name)} | {_summary(o)} |\n" for o in operators]
-    head = f"{_MARK}# {family.title}\n\n{family.purpose} [All operators](README.md), and [how to read an entry]"
+    head = f"{_MARK}# {family.title}\n\n{family.purpose} See [all operators](README.md), and [how to read an entry]"
     table = "(README.md#how-to-read-an-entry).\n\n| operator | does |\n| --- | --- |\n"
     return "\n".join([head + table + "".join(rows), *map(_entry, operators)])
 

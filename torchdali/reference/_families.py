@@ -33,7 +33,7 @@ FAMILIES = (
     Family(
         "readers",
         "Readers",
-        "They read records of files, archives, databases and data sets.",
+        "These operators read records of files, archives, databases and data sets.",
         "readers.file readers.webdataset readers.tfrecord readers.mxnet readers.caffe readers.caffe2 readers.coco "
         "readers.numpy readers.nemo_asr readers.dataset readers.video readers.video_resize readers.sequence "
         "experimental.readers.fits experimental.readers.video io.file.read",
@@ -41,27 +41,27 @@ FAMILIES = (
     Family(
         "decoders",
         "Decoders",
-        "They turn the bytes of a file into pixels, sound or numbers.",
+        "These operators turn the bytes of a file into pixels, sound or numbers.",
         "decoders.image decoders.image_crop decoders.image_random_crop decoders.image_slice peek_image_shape "
         "decoders.audio decoders.video decoders.numpy decoders.inflate experimental.inputs.video",
     ),
     Family(
         "python",
         "Python",
-        "They bring data from Python into a pipeline, and call your functions in it.",
+        "These operators bring data from Python into a pipeline, and call your functions in it.",
         "external_source python_function torch_python_function dl_tensor_python_function dump_image get_property",
     ),
     Family(
         "sizes",
         "Crop, resize, pad",
-        "They change the size of images, or take a part of them.",
+        "These operators change the size of images, or take a part of them.",
         "crop crop_mirror_normalize random_resized_crop resize resize_crop_mirror slice pad random_crop_generator "
         "roi_random_crop experimental.resize tensor_resize fast_resize_crop_mirror",
     ),
     Family(
         "warps",
         "Flip, rotate, warp",
-        "They move the pixels of an image, or make the matrices that do.",
+        "These operators move the pixels of an image, or make the matrices that do.",
         "flip rotate warp_affine experimental.warp_perspective experimental.remap water sphere jitter "
         "transforms.translation transforms.scale transforms.rotation transforms.shear transforms.crop "
         "transforms.combine",
@@ -69,60 +69,60 @@ FAMILIES = (
     Family(
         "colors",
         "Colors",
-        "They change the values of pixels, one by one.",
+        "These operators change the values of pixels, one by one.",
         "brightness brightness_contrast contrast hsv hue saturation color_twist color_space_conversion normalize "
         "equalize clahe lookup_table debayer",
     ),
     Family(
         "filters",
         "Filters and noise",
-        "They blur, sharpen or disturb images.",
+        "These operators blur, sharpen or disturb images.",
         "gaussian_blur laplacian filter experimental.median_blur experimental.dilate experimental.erode "
         "noise.gaussian noise.salt_and_pepper noise.shot jpeg_compression_distortion",
     ),
     Family(
         "mixing",
         "Erase and mix",
-        "They cover parts of images, and put images together.",
+        "These operators cover parts of images, and put images together.",
         "erase grid_mask paste multi_paste bbox_paste permute_batch batch_permutation",
     ),
     Family(
         "boxes",
         "Boxes, masks, points",
-        "They keep annotations in step with the images.",
+        "These operators keep annotations in step with the images.",
         "random_bbox_crop ssd_random_crop bb_flip bbox_rotate box_encoder coord_transform coord_flip "
         "segmentation.random_mask_pixel segmentation.random_object_bbox segmentation.select_masks",
     ),
     Family(
         "sound",
         "Sound",
-        "They resample sounds, and make spectrograms of them.",
+        "These operators resample sounds, and make spectrograms of them.",
         "audio_resample preemphasis_filter nonsilent_region spectrogram power_spectrum mel_filter_bank mfcc "
         "to_decibels",
     ),
     Family(
         "video",
         "Video and sequences",
-        "They take frames, reorder them, and find their movement.",
+        "These operators take frames, reorder them, and find their movement.",
         "element_extract sequence_rearrange per_frame optical_flow",
     ),
     Family(
         "random",
         "Random numbers",
-        "They draw numbers, for each sample anew.",
+        "These operators draw numbers, for each sample anew.",
         "random.uniform random.normal random.coin_flip random.beta random.choice",
     ),
     Family(
         "tensors",
         "Shapes, types, constants",
-        "They make tensors, and change their shape or type.",
+        "These operators make tensors, and change their shape or type.",
         "cast cast_like reshape reinterpret transpose expand_dims squeeze cat stack one_hot copy constant full ones "
         "zeros full_like ones_like zeros_like shapes",
     ),
     Family(
         "reductions",
         "Reductions",
-        "They sum up a sample, or some of its axes.",
+        "These operators sum up a sample, or some of its axes.",
         "reductions.sum reductions.mean reductions.min reductions.max reductions.mean_square reductions.rms "
         "reductions.std_dev reductions.variance",
     ),
