@@ -19,6 +19,7 @@ OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
     "benchmarks/NOTES.md": "notes.md",
+    "torchdali/execute/README.md": "execute.md",
 }
 """Pages by their paths in the repository, and their names on the site."""
 

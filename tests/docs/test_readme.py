@@ -63,7 +63,7 @@ def test_commands_are_one_line_each(name: str) -> None:
     assert "pip install -e" in command
 
 
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/NOTES.md")]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/NOTES.md", "torchdali/execute/README.md")]
 PAGES += [*(ROOT / "docs").glob("**/*.md"), *(ROOT / "examples").glob("*.md")]
 
 

@@ -10,7 +10,7 @@ from tests.helpers.pages import ROOT
 from tests.helpers.sentences import mean_length, sentences
 
 OTHERS = {
-    *("README", "architecture", "differences", "gpu_internals", "history", "measurements", "native", "parity", "speed"),
+    *("README", "architecture", "declaring", "differences", "gpu_internals", "history", "measurements", "native", "parity", "speed"),
 }
 """Pages of ``docs/`` for explanation and development, and the list of pages."""
 
