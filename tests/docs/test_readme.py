@@ -98,5 +98,5 @@ def test_the_site_has_all_pages() -> None:
 def test_every_option_of_a_declaration_is_in_the_table() -> None:
     options = {field.name for field in fields(OperatorOptions)}
     assert options == set(re.findall(r"^    (\w+): ", inspect.getdoc(OperatorOptions) or "", re.MULTILINE))
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "declaring.md").read_text(encoding="utf-8")
     assert not {option for option in options if f"{option}=" not in page}
