@@ -28,7 +28,7 @@ LAYERS = (
         *("fn", "external_source", "math", "stubs", "conditionals", "backend", "plugin_manager"),
         *("pipeline", "auto_aug", "reference", "containers", "experimental", "dynamic"),
     ),
-    ("plugin", "_demo", "_commands", "cli", "__main__"),
+    ("tuning", "plugin", "_demo", "_commands", "cli", "__main__"),
 )
 ORDER = tuple(unit for layer in LAYERS for unit in layer)
 

@@ -1,4 +1,4 @@
-"""The command line: ``torchdali demo | bench | show | stats | doctor | run | index | pack | check``.
+"""The command line: ``torchdali demo | bench | show | tune | stats | doctor | run | index | pack | check``.
 
 Only the standard library is imported here; a command imports what it needs when it runs: ``--help`` does not wait for
 torch.
@@ -75,6 +75,14 @@ def _show(options: argparse.Namespace) -> int:
     from torchdali._commands import showing
 
     return showing.run(options.target, options.arguments, options.output, options.each, options.count)
+
+
+def _tune(options: argparse.Namespace) -> int:
+    from torchdali._commands import tuning
+
+    return tuning.run(
+        options.target, options.arguments, options.seconds, options.step / 1e3, options.cores, options.memory
+    )
 
 
 def _stats(options: argparse.Namespace) -> int:
@@ -234,6 +242,20 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--count", type=_positive, metavar="N", help="samples to draw")
     show.add_argument("--output", type=Path, default=Path("torchdali_show.png"), metavar="PNG", help="the picture")
     show.set_defaults(command=_show)
+
+    tune = commands.add_parser(
+        "tune",
+        help="find the fastest settings of a script's pipeline",
+        description="Measure a pipeline or a loader of a script with other threads, processes and queues; say what "
+        'limits, and which line to write. What stands under if __name__ == "__main__" in the script does not run.',
+    )
+    tune.add_argument("target", metavar="SCRIPT[:NAME]", help="a function that makes a pipeline or a loader, or one")
+    tune.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="of the function")
+    tune.add_argument("--seconds", type=_positive, default=60, help="for all measurements together")
+    tune.add_argument("--step", type=float, default=0, metavar="MS", help="of a training step")
+    tune.add_argument("--cores", type=_positive, metavar="N", help="the most threads, and processes")
+    tune.add_argument("--memory", type=_bytes, metavar="BYTES", help="the most that batches in flight may have")
+    tune.set_defaults(command=_tune)
 
     stats = commands.add_parser(
         "stats",

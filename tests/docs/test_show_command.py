@@ -13,7 +13,7 @@ import PIL.Image
 import pytest
 
 from torchdali import cli
-from torchdali._commands import bar, showing
+from torchdali._commands import bar, scripts, showing
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
@@ -46,7 +46,7 @@ def script(tmp_path: Path) -> Path:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave this process as it is: other tests may have imported the real DALI."""
-    monkeypatch.setattr(showing, "alias_nvidia_dali", lambda: None)
+    monkeypatch.setattr(scripts, "alias_nvidia_dali", lambda: None)
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 

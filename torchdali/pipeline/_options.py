@@ -143,6 +143,7 @@ class PipelineOptions:
         False,
         "Decode large JPEG photos at a reduced scale when a random crop follows that shrinks them anyway; much "
         "faster, and the pixels differ slightly.",
+        "True if large photos are decoded at a reduced scale.",
     )
     max_pixels: int | None = _option(
         None,

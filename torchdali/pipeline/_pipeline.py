@@ -101,6 +101,7 @@ class Pipeline(PipelineOldNames):
     enable_memory_stats: Option[bool] = Option()
     py_num_workers: Option[int] = Option()
     num_processes: Option[int | None] = Option()
+    scaled_decode: Option[bool] = Option()
     py_start_method: Option[str] = Option()
     stream_policy: Option[StreamPolicy | None] = Option()
     concurrency: Option[OperatorConcurrency | None] = Option()

@@ -36,6 +36,7 @@ from torchdali.plugin.pytorch._folders import (
     training,
 )
 from torchdali.plugin.pytorch._iterators import stacked
+from torchdali.tuning import Report, tune
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -414,6 +415,9 @@ class Loader(IterableDataset[Any]):
         mean: Sequence[float] = IMAGENET_MEAN,
         std: Sequence[float] = IMAGENET_STD,
         num_threads: int | None = None,
+        num_processes: int | None = None,
+        prefetch_queue_depth: int = 2,
+        scaled_decode: bool = False,
         device_id: int | str | None = None,
         seed: int | None = None,
         bad_samples: Literal["raise", "skip", "replace"] = "raise",
@@ -435,6 +439,7 @@ class Loader(IterableDataset[Any]):
                 function of the images, such as ``lambda images: fn.gaussian_blur(images, sigma=1.0)``.
             mean, std: Of the channels, for pixels from 0 to 1.
             num_threads: By default, as many as this process has cores.
+            num_processes, prefetch_queue_depth, scaled_decode: See `Pipeline`; `tune` finds them.
             device_id: Of the GPU on which images are augmented, normalized and delivered; on the CPU by default. See
                 `Pipeline`.
             seed: Of order and augmentation.
@@ -448,6 +453,9 @@ class Loader(IterableDataset[Any]):
         shared: dict[str, Any] = {
             "batch_size": batch_size,
             "num_threads": num_threads or cores(),
+            "num_processes": num_processes,
+            "prefetch_queue_depth": prefetch_queue_depth,
+            "scaled_decode": scaled_decode,
             "device_id": device_id,
             "seed": seed,
             "bad_samples": bad_samples,
@@ -663,6 +671,33 @@ class Loader(IterableDataset[Any]):
     def stats(self) -> Any:
         """Return where the time goes; print it for a table. See `Pipeline.stats`."""
         return self.pipeline.stats()
+
+    def tune(self, seconds: float = 60.0, *, apply: bool = False, **options: Any) -> Report:
+        """Find the fastest settings of the pipeline on this machine by measuring; print the result to see them.
+
+        The pipeline is made anew for each measurement. This Loader stays as it is, unless you let it `apply` them.
+
+        Args:
+            seconds: For all measurements together.
+            apply: Make the pipeline of this Loader with the fastest settings. Before its first loop only.
+            options: Of `torchdali.tuning.tune`: ``step``, ``cores``, ``memory``.
+
+        Raises:
+            RuntimeError: No function under `pipeline_def` makes the pipeline; `apply` after the first loop.
+        """
+        if apply and self._batches is not None:
+            raise RuntimeError("tune(apply=True) makes the pipeline anew, so it comes before this Loader is first used")
+        pipe = self._pipe if self._make is None else self._make()
+        factory = getattr(pipe, "factory", None)
+        if factory is None:
+            raise RuntimeError(
+                "to be tuned, a pipeline is made anew with other settings, by a function under pipeline_def; no such "
+                "function made the pipeline of this Loader"
+            )
+        report = tune(factory, seconds, **options)
+        if apply and report.changes:
+            self._pipe, self._make = None, functools.partial(factory, **report.changes)
+        return report
 
     def explain_epoch(self) -> None:
         """Print, rank by rank, how many samples and batches the present epoch has, and why."""

@@ -1,0 +1,142 @@
+"""Find the fastest settings of a pipeline on this machine by measuring: `tune`.
+
+`search` compares settings, and knows no pipelines; `machine` measures a pipeline with settings, `usage` the processor
+time and bytes meanwhile; `report` says what limits.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torchdali.pipeline import Pipeline
+from torchdali.tuning.machine import Machine, Run, processes_of
+from torchdali.tuning.report import Report, call_of, limits
+from torchdali.tuning.search import Choice, Measure, Result, Settings, compare, search
+from torchdali.tuning.usage import cores as cores_here
+
+__all__ = ["Report", "cores_here", "tune"]
+
+_SEARCH, _SCALED = 0.7, 0.85  # parts of the time after which the search ends, and the trial of scaled decoding
+_DEPTHS = (1, 2, 3, 4, 6, 8)  # of the queue
+_VERDICT_RUNS = 3
+_NOISY = 0.1
+
+
+def tune(
+    factory: Callable[..., Pipeline],
+    seconds: float = 60.0,
+    *,
+    step: float = 0.0,
+    cores: int | None = None,
+    memory: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, count: None,
+) -> Report:
+    """Find the fastest settings of a pipeline by measuring, and say what limits it. The pipeline itself stays as it is.
+
+    Args:
+        factory: Makes the pipeline, and takes the options of `Pipeline`: `Pipeline.factory`.
+        seconds: For all measurements together. The settings as they are are measured once, however long that takes.
+        step: Seconds of the training step; 0 for a loop that does nothing with the batches.
+        cores: The most threads, and processes; as many as this process has cores by default.
+        memory: The most bytes of the batches in flight.
+        progress: Called with the seconds that are over, and all.
+
+    Raises:
+        ValueError: the pipeline has no ``batch_size`` or ``num_threads``. RuntimeError: what the pipeline raises; a
+            source that delivers nothing, or waits for `Pipeline.feed_input`.
+    """
+    began, load = time.monotonic(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    machine, most = Machine(factory, step, memory), cores or cores_here()
+
+    def over(part: float) -> Callable[[], bool]:
+        return lambda: time.monotonic() - began + 2 * machine.seconds > part * seconds  # would a pair be over?
+
+    def measure(settings: Settings) -> float | None:
+        progress(min(int(seconds), int(time.monotonic() - began)), int(seconds))
+        return machine(settings)
+
+    start = _present(factory)
+    choices = _choices(start, most)
+    full = [{**start, "num_threads": most, "num_processes": count} for count in dict.fromkeys((1, most))]
+    found = search(measure, choices, start, full, over(_SEARCH))
+    scaled = final = None
+    if _may_scale(factory, machine.runs):
+        scaled = compare(measure, found.best, {**found.best, "scaled_decode": True}, over(_SCALED))
+    if found.best != start:
+        final = compare(measure, start, found.best, over(1.0))
+    best = start if final is not None and final.gain <= 0 else found.best
+    runs = _runs_of(machine, best, measure, over(1.0))
+    changes = _changes(start, best)
+    return Report(
+        getattr(getattr(factory, "func", factory), "__name__", "pipeline"), start, best, changes,
+        call_of(factory, changes), runs.rate, found.comparisons, final, scaled,
+        limits(runs, cores_here(), step, load), _notes(machine, runs, found),
+    )  # fmt: skip
+
+
+def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
+    """Return the settings of a pipeline as it is; the number of processes is that which it chooses."""
+    pipe = factory()
+    for name in ("batch_size", "num_threads"):
+        if getattr(pipe, name) is None:
+            raise ValueError(f"{name} must be set before a pipeline is tuned: give it to the function that makes it")
+    pipe.build()
+    processes = processes_of(pipe)
+    pipe.close()
+    settings: dict[str, Any] = {"num_threads": pipe.num_threads, "num_processes": processes}
+    if isinstance(pipe.prefetch_queue_depth, int):
+        settings["prefetch_queue_depth"] = pipe.prefetch_queue_depth
+    return settings
+
+
+def _choices(start: Settings, most: int) -> list[Choice]:
+    """Return what is tried. A new setting is one more line here, and its present value in `_present`."""
+    values = {"num_processes": _doubled(most), "num_threads": _doubled(most), "prefetch_queue_depth": _DEPTHS}
+    return [Choice(name, tuple(sorted({*values[name], start[name]}))) for name in values if name in start]
+
+
+def _doubled(most: int) -> list[int]:
+    return [*(1 << k for k in range(most.bit_length()) if 1 << k < most), most]
+
+
+def _may_scale(factory: Callable[..., Pipeline], runs: Sequence[Run]) -> bool:
+    """Return whether images are decoded for a random crop, and at their full scale."""
+    names = [name for name, _, _ in runs[-1].operators] if runs else []
+    return any("decoders.image" in name and "random" in name for name in names) and not factory().scaled_decode
+
+
+def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Callable[[], bool]) -> Run:
+    """Return the last measurements with some settings, as one."""
+    runs = [run for run in machine.runs if run.settings == settings]
+    while ((len(runs) < _VERDICT_RUNS and not enough()) or not runs) and measure(settings) is not None:
+        runs.append(machine.runs[-1])
+    if not runs:
+        raise RuntimeError(f"this pipeline cannot be measured as it is: {'; '.join(machine.refusals)}")
+    return Run.merged(runs[-12:])
+
+
+def _changes(start: Settings, best: Settings) -> dict[str, Any]:
+    changes = {name: value for name, value in best.items() if value != start[name]}
+    if "num_threads" in changes:  # by itself, the pipeline would choose another number of processes
+        changes["num_processes"] = best["num_processes"]
+    return changes
+
+
+def _notes(machine: Machine, run: Run, found: Result) -> tuple[str, ...]:
+    notes = [f"Not possible: {each}." for each in machine.refusals]
+    megabytes = run.usage.read / run.usage.wall / 1e6
+    if megabytes >= 1 and run.usage.from_disk < 0.1 * run.usage.read:
+        notes.append(
+            f"Files came from memory, {megabytes:.0f} MB/s of them: a disk from which they come must be as fast."
+        )
+    notes += [f"{line[0].upper()}{line[1:]}." for line in run.fast_path]
+    noise = statistics.median([statistics.stdev(c.ratios) for c in found.comparisons if len(c.ratios) > 1] or [0.0])
+    if noise > _NOISY:
+        notes.append(f"Measurements in a row differ by {noise:.0%}: gains that are not far above cannot be seen.")
+    if not found.is_complete:
+        notes.append("The time was over before everything was tried: more seconds may find more.")
+    return tuple(notes)

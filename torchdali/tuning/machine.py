@@ -1,0 +1,164 @@
+"""Measure a pipeline with other settings: made anew for each measurement, and run for a short time."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torchdali.pipeline import Pipeline
+from torchdali.tuning.search import Settings
+from torchdali.tuning.usage import Usage
+
+__all__ = ["Machine", "Run", "processes_of", "written"]
+
+_SECONDS = 0.5  # of a measurement
+_BATCHES = 4  # of a measurement, at least
+_PROCESSES = re.compile(r"^(\d+) worker processes", re.MULTILINE)
+_REASON = re.compile(r"^one process: (.*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measurement.
+
+    Attributes:
+        settings: Of the pipeline.
+        rate: Samples a second.
+        usage: Processor time and bytes meanwhile.
+        waited: Part of the time in which the loop waited for the loader, of 1.
+        operators: Name, line and part of the operators' time, of 1, slowest first.
+        memory: Bytes of the batches in flight.
+        fast_path: The lines of `Pipeline.explain` that say whether it is used.
+    """
+
+    settings: Settings
+    rate: float
+    usage: Usage
+    waited: float
+    operators: tuple[tuple[str, str, float], ...]
+    memory: int
+    fast_path: tuple[str, ...]
+
+    @classmethod
+    def merged(cls, runs: Sequence[Run]) -> Run:
+        """Return one measurement that stands for several with the same settings."""
+        shares = defaultdict[tuple[str, str], float](float)
+        for run in runs:
+            for name, line, share in run.operators:
+                shares[name, line] += share / len(runs)
+        operators = tuple((*key, shares[key]) for key in sorted(shares, key=shares.__getitem__, reverse=True))
+        return cls(
+            runs[0].settings, statistics.median(run.rate for run in runs),
+            functools.reduce(operator.add, [run.usage for run in runs]),
+            statistics.fmean(run.waited for run in runs), operators, max(run.memory for run in runs), runs[0].fast_path,
+        )  # fmt: skip
+
+
+def processes_of(pipe: Pipeline) -> int:
+    """Return the number of worker processes of a pipeline; 1 if it has none."""
+    found = _PROCESSES.search(pipe.explain())
+    return int(found[1]) if found else 1
+
+
+class Machine:
+    """Measures a pipeline with any settings.
+
+    One pipeline is there at a time. So it starts as it will in training: its processes are forked before there are
+    threads, and nothing is left over from other settings.
+
+    Args:
+        factory: Makes the pipeline; takes the options of `Pipeline`.
+        step: Seconds that the training step takes.
+        memory: The most bytes of the batches in flight.
+
+    Attributes:
+        runs: All measurements.
+        refusals: Reasons why settings cannot be used.
+    """
+
+    def __init__(self, factory: Callable[..., Pipeline], step: float = 0.0, memory: int | None = None) -> None:
+        self._factory, self._step, self._memory = factory, step, memory
+        self._has_processes = True
+        self._spent = 0.0
+        self.runs: list[Run] = []
+        self.refusals: dict[str, None] = {}
+
+    def __call__(self, settings: Settings) -> float | None:
+        """Return the samples a second with some settings; None if the pipeline or the memory does not allow them."""
+        processes = settings.get("num_processes", 1)
+        if processes > 1 and not self._has_processes:
+            return None
+        began = time.perf_counter()
+        pipe = self._factory(**settings)
+        try:
+            pipe.build()
+            if processes > 1 and processes_of(pipe) == 1:
+                self._has_processes = False
+                reason = _REASON.search(pipe.explain())
+                self.refusals[f"no worker processes: {reason[1] if reason else 'the pipeline has none'}"] = None
+                return None
+            self._warm_up(pipe, processes)
+            run = self._measured(pipe, settings, max(_SECONDS, time.perf_counter() - began), 2 * processes)
+        except MemoryError as error:
+            self.refusals[f"{written(settings)}: {error}"] = None
+            return None
+        finally:
+            pipe.close()
+        self._spent += time.perf_counter() - began
+        if self._memory is not None and run.memory > self._memory:
+            self.refusals[f"more than {self._memory >> 20} MiB in flight: {written(settings)}"] = None
+            return None
+        self.runs.append(run)
+        return run.rate
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that a measurement takes on average, with making the pipeline; 0 before the first."""
+        return self._spent / max(1, len(self.runs))
+
+    def _warm_up(self, pipe: Pipeline, processes: int) -> None:
+        """Take the batches that are ready, until the loader has to make each one that is asked for."""
+        depth = pipe.prefetch_queue_depth
+        for _ in range(processes + 2 + (depth if isinstance(depth, int) else max(depth.values()))):
+            _next(pipe)
+
+    def _measured(self, pipe: Pipeline, settings: Settings, seconds: float, batches: int) -> Run:
+        stats, before = pipe.stats(), Usage.now()
+        least, waited, taken = max(_BATCHES, batches), 0.0, 0
+        while taken < least or time.perf_counter() - before.wall < seconds:
+            asked = time.perf_counter()
+            _next(pipe)
+            waited += time.perf_counter() - asked
+            taken += 1
+            if self._step:
+                time.sleep(self._step)
+        wall = time.perf_counter() - before.wall
+        usage, after = Usage.now().since(before), pipe.stats()
+        return Run(
+            settings, (after.samples - stats.samples) / wall, usage, waited / wall,
+            tuple((each.operator, each.line, each.share) for each in after.operators), after.bytes_in_flight,
+            tuple(line for line in pipe.explain().splitlines() if line.startswith("fast path: ")),
+        )  # fmt: skip
+
+
+def _next(pipe: Pipeline) -> Any:
+    try:
+        return pipe.run()
+    except StopIteration:  # the end of a source's epoch
+        pipe.reset()
+    try:
+        return pipe.run()
+    except StopIteration:
+        raise RuntimeError("a source of this pipeline is empty, or cannot be asked again at its end") from None
+
+
+def written(settings: Settings) -> str:
+    """Return settings as the arguments of a call."""
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())

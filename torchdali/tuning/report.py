@@ -1,0 +1,144 @@
+"""Say what limits a pipeline, what other settings gain, and which line to write."""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torchdali.tuning.machine import Run, written
+from torchdali.tuning.search import Comparison, Settings
+
+__all__ = ["Report", "call_of", "limits"]
+
+_HIDDEN = 0.05  # part of the time that the loop may wait for a loader that keeps up
+_FULL = 0.8  # part of the cores' time, above which nothing is idle
+_OTHERS = 0.15  # part of the cores that other programs may have on a quiet machine
+_LONGEST = 60  # characters of an argument
+_WIDTH = 100  # of a line
+
+
+@dataclass(frozen=True)
+class Report:
+    """Result of a tuning; printing it gives all of it.
+
+    Attributes:
+        name: Of the function that makes the pipeline.
+        start: The settings as they were.
+        best: The fastest settings.
+        changes: The arguments to write; empty if nothing is to be changed.
+        line: The call with them; see `call_of`.
+        rate: Samples a second with the fastest settings, on average.
+        comparisons: What was tried, in its order.
+        final: The fastest settings against those as they were, measured once more; None if they are the same.
+        scaled: ``scaled_decode=True`` against the fastest settings; None if it does not apply.
+        limit: Sentence on what limits.
+        notes: Further sentences.
+    """
+
+    name: str
+    start: Settings
+    best: Settings
+    changes: Settings
+    line: str
+    rate: float
+    comparisons: tuple[Comparison, ...]
+    final: Comparison | None
+    scaled: Comparison | None
+    limit: str
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        width = max(len(written(each)) for each in (self.start, *(c.settings for c in self.comparisons)))
+        lines = [f"{self.name}: settings, and what they gained over the fastest before them"]
+        lines.append(f"  {written(self.start):<{width}}  as it is")
+        lines += [f"  {written(c.settings):<{width}}  {_gain(c)}" for c in self.comparisons]
+        lines.append(f"Fastest: {written(self.best)}, {self.rate:.0f} samples/s.")
+        if self.final is not None:
+            lines.append(f"Against the settings as they are, measured once more: {_gain(self.final)}.")
+        if self.scaled is not None:
+            lines.append(f"With scaled_decode=True, which changes pixels slightly: {_gain(self.scaled)}.")
+        lines += [textwrap.fill(each, _WIDTH, subsequent_indent="  ") for each in (self.limit, *self.notes)]
+        lines.append(f"Write: {self.line}" if self.changes else f"Nothing to change: {self.line or 'as it is'}")
+        return "\n".join(lines)
+
+
+def _gain(comparison: Comparison) -> str:
+    if not comparison.ratios:
+        return "cannot be used"
+    noise = f", +-{comparison.uncertainty:.0%}" if len(comparison.ratios) > 1 else ""
+    return f"{comparison.gain:+.0%}{noise} ({len(comparison.ratios)} times)"
+
+
+def limits(run: Run, cores: int, step: float, load: float) -> str:
+    """Return a sentence on what limits.
+
+    Args:
+        run: With the fastest settings.
+        cores: That the process may use.
+        step: Seconds of the training step; 0 for none.
+        load: Threads of other programs that computed when the tuning began, where the system tells no more.
+    """
+    slowest, line, share = run.operators[0] if run.operators else ("nothing", "", 0.0)
+    work = f"{slowest} ({line}) takes {share:.0%} of the operators' time"
+    others = run.usage.others
+    others = load if others is None else others
+    keeps_up = bool(step) and run.waited < _HIDDEN
+    waited = f"the loop waited {run.waited:.0%} of the time for the loader"
+    if others > _OTHERS * cores and others + run.usage.busy > _FULL * cores:
+        also = f" The loader keeps up with a step of {step * 1e3:g} ms even so: {waited}." if keeps_up else ""
+        return (
+            f"Limited by other programs: they had {others:.1f} of {cores} cores. The settings are the fastest beside "
+            f"them, not those of a free machine. Of the loader's own work, {work}.{also}"
+        )
+    if keeps_up:
+        return f"Limited by the training step of {step * 1e3:g} ms: {waited}. A faster loader changes nothing."
+    reading, decoding = _share(run, _is_reading), _share(run, _is_decoding)
+    at_work = min(cores, max(run.settings.get("num_threads") or 1, run.settings.get("num_processes") or 1))
+    part = f"{run.usage.busy:.1f} of {cores} cores are at work"
+    if run.usage.busy < _FULL * at_work:
+        if reading > 0.5:
+            source = "the disk" if run.usage.from_disk > 0.1 * run.usage.read else "reading"
+            return f"Limited by {source}: {reading:.0%} of the operators' time, and {part}.{_more(cores, at_work)}"
+        return f"Limited by threads that wait for each other: {part}, and reading is {reading:.0%} of the time."
+    what = "reading" if reading > 0.5 else "decoding" if decoding > 0.5 else "augmentation"
+    return f"Limited by {what}: {part}, and {work}."
+
+
+def _more(cores: int, at_work: int) -> str:
+    return f" Reading gains by more threads than cores: try --cores {4 * cores}." if at_work >= cores else ""
+
+
+def _share(run: Run, belongs: Callable[[str], bool]) -> float:
+    return sum(share for operator, _, share in run.operators if belongs(operator))
+
+
+def _is_reading(operator: str) -> bool:
+    return operator.startswith(("readers.", "experimental.readers.", "external_source", "experimental.inputs."))
+
+
+def _is_decoding(operator: str) -> bool:
+    return "decoders." in operator and not _is_reading(operator)
+
+
+def call_of(factory: Callable[..., Any], changes: Settings) -> str:
+    """Return the call that makes a pipeline with other settings, as Python text; arguments that are long as dots.
+
+    Of pipelines that torchdali itself makes, as `Loader.from_folder` does, the settings alone.
+    """
+    given: Mapping[str, Any] = {}
+    arguments: tuple[Any, ...] = ()
+    while isinstance(factory, functools.partial):
+        arguments, given, factory = (*factory.args, *arguments), {**factory.keywords, **given}, factory.func
+    name, module = getattr(factory, "__name__", repr(factory)), getattr(factory, "__module__", "")
+    if module.startswith("torchdali."):  # a function that the user does not call
+        return written(changes)
+    values = [*map(_shortened, arguments), *(f"{k}={_shortened(v)}" for k, v in {**given, **changes}.items())]
+    return f"{name}({', '.join(values)})"
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else "..."

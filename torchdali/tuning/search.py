@@ -1,0 +1,167 @@
+"""Search for the fastest settings of a machine by measured steps.
+
+It knows neither pipelines nor clocks: the machine is a function from settings to a rate. Rates are noisy, and drift
+while other programs come and go. So two settings are compared by pairs of measurements, one right after the other.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Choice", "Comparison", "Measure", "Result", "Settings", "compare", "search"]
+
+Settings = Mapping[str, Any]
+Measure = Callable[[Settings], float | None]
+"""Measures samples a second with some settings; None if they cannot be used."""
+
+WORTH = 0.02  # the least gain for which a setting is changed
+_PAIRS = 12  # of measurements, the most for one comparison
+_FEW, _HOPELESS = 6, 0.05  # pairs, and the uncertainty that they have where more would show nothing
+_CLEAR = 0.1  # two pairs that differ by more, in one direction, are enough
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting and the values that it may have, in an order in which neighbors are alike."""
+
+    name: str
+    values: tuple[Any, ...]
+
+    def beside(self, settings: Settings, step: int) -> Settings | None:
+        """Return settings with the next value, or with the one before for a step of -1; None if there is none."""
+        k = self.values.index(settings[self.name]) + step
+        return {**settings, self.name: self.values[k]} if 0 <= k < len(self.values) else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The settings of a challenger, and what they gain over others.
+
+    Attributes:
+        settings: Of the challenger.
+        ratios: Logarithms of its rate over that of the other, a pair of measurements each. None if it cannot be used.
+    """
+
+    settings: Settings
+    ratios: tuple[float, ...]
+
+    @property
+    def gain(self) -> float:
+        """Gain in speed; 0.1 stands for 10 %. Of five pairs and more, a fifth at each end does not count."""
+        if not self.ratios:
+            return -1.0
+        cut = len(self.ratios) // 5
+        return math.expm1(statistics.fmean(sorted(self.ratios)[cut : len(self.ratios) - cut]))
+
+    @property
+    def uncertainty(self) -> float:
+        """Standard error of the gain; infinite for less than two pairs."""
+        if len(self.ratios) < 2:
+            return math.inf
+        return _TRIMMED * statistics.stdev(self.ratios) / math.sqrt(len(self.ratios))
+
+    @property
+    def wins(self) -> bool:
+        """True if the gain is worth a change and larger than the noise."""
+        return self.gain > max(WORTH, self.uncertainty)
+
+    @property
+    def is_decided(self) -> bool:
+        """True if more pairs would hardly change who wins."""
+        count = len(self.ratios)
+        if count >= 2 and (min(self.ratios) > _CLEAR or max(self.ratios) < -_CLEAR):
+            return True
+        if count < 3:
+            return False
+        margin = (2 + 4.6 / (count - 1)) * self.uncertainty  # about Student's 95 %: few pairs tell their spread badly
+        far, loses = abs(self.gain - WORTH) > margin, self.gain + margin / 2 < WORTH
+        return far or loses or (count >= _FEW and self.uncertainty > _HOPELESS)
+
+
+_TRIMMED = 1.1  # standard error of such a mean over that of a mean of all
+
+
+def compare(measure: Measure, known: Settings, challenger: Settings, enough: Callable[[], bool]) -> Comparison:
+    """Measure two settings in turns until it is clear which is faster.
+
+    Args:
+        enough: Returns True when the time is used up; one pair is measured all the same.
+    """
+    ratios: list[float] = []
+    found = Comparison(challenger, ())
+    while len(ratios) < _PAIRS and not (ratios and (found.is_decided or enough())):
+        # The order changes from pair to pair: a load that grows or shrinks favors neither.
+        first, second = (known, challenger) if len(ratios) % 2 else (challenger, known)
+        rates = [measure(first), measure(second)]
+        if rates[0] is None or rates[1] is None:
+            break
+        ratios.append(math.log(rates[1] / rates[0]) if len(ratios) % 2 else math.log(rates[0] / rates[1]))
+        found = Comparison(challenger, tuple(ratios))
+    return found
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end of a search.
+
+    Attributes:
+        best: The fastest settings.
+        comparisons: All of them, in their order.
+        is_complete: False if the time was used up before.
+    """
+
+    best: Settings
+    comparisons: tuple[Comparison, ...]
+    is_complete: bool
+
+
+def search(
+    measure: Measure,
+    choices: Sequence[Choice],
+    start: Settings,
+    others: Sequence[Settings] = (),
+    enough: Callable[[], bool] = lambda: False,
+) -> Result:
+    """Return the fastest settings that steps from a start lead to.
+
+    Settings change only for a gain that is larger than the noise.
+
+    Args:
+        start: The present settings, with a value of each choice.
+        others: Settings that are tried first. The steps begin at the fastest: those that change two settings at
+            once are found only so.
+        enough: Returns True when the time is used up.
+    """
+    best, comparisons, seen = start, list[Comparison](), [start]
+
+    def wins(settings: Settings) -> bool:
+        nonlocal best
+        if settings in seen or enough():
+            return False
+        seen.append(settings)
+        comparisons.append(compare(measure, best, settings, enough))
+        if comparisons[-1].wins:
+            best = settings
+        return comparisons[-1].wins
+
+    for each in others:
+        wins(each)
+    while any([wins(settings) for settings in _steps(choices, lambda: best)]):
+        pass
+    return Result(best, tuple(comparisons), not enough())
+
+
+def _steps(choices: Sequence[Choice], best: Callable[[], Settings]) -> Iterator[Settings]:
+    """Yield the neighbors of the best settings, in one direction as long as it leads on; higher values first."""
+    for step in (1, -1):
+        for choice in choices:
+            before: Settings = {}
+            while before != best():
+                before = best()
+                beside = choice.beside(before, step)
+                if beside is not None:
+                    yield beside
