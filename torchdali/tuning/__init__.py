@@ -18,9 +18,9 @@ from torchdali.tuning.report import Report, call_of, limits
 from torchdali.tuning.search import Choice, Measure, Result, Settings, compare, search
 from torchdali.tuning.usage import cores as cores_here
 
-__all__ = ["Report", "cores_here", "tune"]
+__all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
-_SEARCH, _SCALED = 0.7, 0.85  # parts of the time after which the search ends, and the trial of scaled decoding
+_STEPS, _LAST = 0.7, 0.85  # parts of the time after which the steps of the search end, and its last comparison
 _DEPTHS = (1, 2, 3, 4, 6, 8)  # of the queue
 _VERDICT_RUNS = 3
 _NOISY = 0.1
@@ -60,20 +60,15 @@ def tune(
         return machine(settings)
 
     start = _present(factory)
-    choices = _choices(start, most)
-    full = [{**start, "num_threads": most, "num_processes": count} for count in dict.fromkeys((1, most))]
-    found = search(measure, choices, start, full, over(_SEARCH))
-    scaled = final = None
+    found = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS), over(_LAST))
+    scaled = None
     if _may_scale(factory, machine.runs):
-        scaled = compare(measure, found.best, {**found.best, "scaled_decode": True}, over(_SCALED))
-    if found.best != start:
-        final = compare(measure, start, found.best, over(1.0))
-    best = start if final is not None and final.gain <= 0 else found.best
-    runs = _runs_of(machine, best, measure, over(1.0))
-    changes = _changes(start, best)
+        scaled = compare(measure, found.best, {**found.best, "scaled_decode": True}, over(1.0))
+    runs = _runs_of(machine, found.best, measure, over(1.0))
+    changes = _changes(start, found.best)
     return Report(
-        getattr(getattr(factory, "func", factory), "__name__", "pipeline"), start, best, changes,
-        call_of(factory, changes), runs.rate, found.comparisons, final, scaled,
+        getattr(getattr(factory, "func", factory), "__name__", "pipeline"), start, found.best, changes,
+        call_of(factory, changes), runs.rate, found.comparisons, found.last, scaled,
         limits(runs, cores_here(), step, load), _notes(machine, runs, found),
     )  # fmt: skip
 
@@ -93,10 +88,15 @@ def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
     return settings
 
 
-def _choices(start: Settings, most: int) -> list[Choice]:
+def choices_of(start: Settings, most: int) -> list[Choice]:
     """Return what is tried. A new setting is one more line here, and its present value in `_present`."""
     values = {"num_processes": _doubled(most), "num_threads": _doubled(most), "prefetch_queue_depth": _DEPTHS}
     return [Choice(name, tuple(sorted({*values[name], start[name]}))) for name in values if name in start]
+
+
+def full(start: Settings, most: int) -> list[Settings]:
+    """Return the settings that use all cores, by threads and by processes."""
+    return [{**start, "num_threads": most, "num_processes": count} for count in dict.fromkeys((1, most))]
 
 
 def _doubled(most: int) -> list[int]:

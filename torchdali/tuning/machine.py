@@ -34,7 +34,7 @@ class Run:
         usage: Processor time and bytes meanwhile.
         waited: Part of the time in which the loop waited for the loader, of 1.
         operators: Name, line and part of the operators' time, of 1, slowest first.
-        memory: Bytes of the batches in flight.
+        memory: Bytes of the batches in flight: as large as the last one, as many as the queue and the processes have.
         fast_path: The lines of `Pipeline.explain` that say whether it is used.
     """
 
@@ -105,7 +105,7 @@ class Machine:
                 self.refusals[f"no worker processes: {reason[1] if reason else 'the pipeline has none'}"] = None
                 return None
             self._warm_up(pipe, processes)
-            run = self._measured(pipe, settings, max(_SECONDS, time.perf_counter() - began), 2 * processes)
+            run = self._measured(pipe, settings, max(_SECONDS, time.perf_counter() - began), processes)
         except MemoryError as error:
             self.refusals[f"{written(settings)}: {error}"] = None
             return None
@@ -125,30 +125,37 @@ class Machine:
 
     def _warm_up(self, pipe: Pipeline, processes: int) -> None:
         """Take the batches that are ready, until the loader has to make each one that is asked for."""
-        depth = pipe.prefetch_queue_depth
-        for _ in range(processes + 2 + (depth if isinstance(depth, int) else max(depth.values()))):
+        for _ in range(2 + _in_flight(pipe, processes)):
             _next(pipe)
 
-    def _measured(self, pipe: Pipeline, settings: Settings, seconds: float, batches: int) -> Run:
+    def _measured(self, pipe: Pipeline, settings: Settings, seconds: float, processes: int) -> Run:
         stats, before = pipe.stats(), Usage.now()
-        least, waited, taken = max(_BATCHES, batches), 0.0, 0
+        least, waited, taken = max(_BATCHES, 2 * processes), 0.0, 0
         while taken < least or time.perf_counter() - before.wall < seconds:
             asked = time.perf_counter()
-            _next(pipe)
+            batch = _next(pipe)
             waited += time.perf_counter() - asked
             taken += 1
             if self._step:
                 time.sleep(self._step)
         wall = time.perf_counter() - before.wall
         usage, after = Usage.now().since(before), pipe.stats()
+        size = sum(sample.nbytes for output in batch for sample in output.samples())
         return Run(
             settings, (after.samples - stats.samples) / wall, usage, waited / wall,
-            tuple((each.operator, each.line, each.share) for each in after.operators), after.bytes_in_flight,
+            tuple((each.operator, each.line, each.share) for each in after.operators),
+            size * _in_flight(pipe, processes),
             tuple(line for line in pipe.explain().splitlines() if line.startswith("fast path: ")),
         )  # fmt: skip
 
 
-def _next(pipe: Pipeline) -> Any:
+def _in_flight(pipe: Pipeline, processes: int) -> int:
+    """Return how many batches are on their way at once: those of the queue, and one of each worker process."""
+    depth = pipe.prefetch_queue_depth
+    return (depth if isinstance(depth, int) else max(depth.values())) + (processes if processes > 1 else 0)
+
+
+def _next(pipe: Pipeline) -> tuple[Any, ...]:
     try:
         return pipe.run()
     except StopIteration:  # the end of a source's epoch
@@ -156,7 +163,9 @@ def _next(pipe: Pipeline) -> Any:
     try:
         return pipe.run()
     except StopIteration:
-        raise RuntimeError("a source of this pipeline is empty, or cannot be asked again at its end") from None
+        raise RuntimeError(
+            "a source of this pipeline ended, and does not begin again: see cycle of external_source"
+        ) from None
 
 
 def written(settings: Settings) -> str:

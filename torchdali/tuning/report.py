@@ -32,7 +32,7 @@ class Report:
         line: The call with them; see `call_of`.
         rate: Samples a second with the fastest settings, on average.
         comparisons: What was tried, in its order.
-        final: The fastest settings against those as they were, measured once more; None if they are the same.
+        last: Where the search led against the settings as they were; None if it led nowhere.
         scaled: ``scaled_decode=True`` against the fastest settings; None if it does not apply.
         limit: Sentence on what limits.
         notes: Further sentences.
@@ -45,7 +45,7 @@ class Report:
     line: str
     rate: float
     comparisons: tuple[Comparison, ...]
-    final: Comparison | None
+    last: Comparison | None
     scaled: Comparison | None
     limit: str
     notes: tuple[str, ...]
@@ -56,8 +56,9 @@ class Report:
         lines.append(f"  {written(self.start):<{width}}  as it is")
         lines += [f"  {written(c.settings):<{width}}  {_gain(c)}" for c in self.comparisons]
         lines.append(f"Fastest: {written(self.best)}, {self.rate:.0f} samples/s.")
-        if self.final is not None:
-            lines.append(f"Against the settings as they are, measured once more: {_gain(self.final)}.")
+        if self.last is not None:
+            what = f"{written(self.last.settings)} against the settings as they are"
+            lines.append(f"Measured once more, {what}: {_gain(self.last)}.")
         if self.scaled is not None:
             lines.append(f"With scaled_decode=True, which changes pixels slightly: {_gain(self.scaled)}.")
         lines += [textwrap.fill(each, _WIDTH, subsequent_indent="  ") for each in (self.limit, *self.notes)]

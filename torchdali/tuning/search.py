@@ -85,15 +85,18 @@ class Comparison:
 _TRIMMED = 1.1  # standard error of such a mean over that of a mean of all
 
 
-def compare(measure: Measure, known: Settings, challenger: Settings, enough: Callable[[], bool]) -> Comparison:
+def compare(
+    measure: Measure, known: Settings, challenger: Settings, enough: Callable[[], bool], least: int = 1
+) -> Comparison:
     """Measure two settings in turns until it is clear which is faster.
 
     Args:
-        enough: Returns True when the time is used up; one pair is measured all the same.
+        enough: Returns True when the time is used up.
+        least: Pairs that are measured all the same.
     """
     ratios: list[float] = []
     found = Comparison(challenger, ())
-    while len(ratios) < _PAIRS and not (ratios and (found.is_decided or enough())):
+    while len(ratios) < _PAIRS and (len(ratios) < least or not (found.is_decided or enough())):
         # The order changes from pair to pair: a load that grows or shrinks favors neither.
         first, second = (known, challenger) if len(ratios) % 2 else (challenger, known)
         rates = [measure(first), measure(second)]
@@ -109,13 +112,15 @@ class Result:
     """The end of a search.
 
     Attributes:
-        best: The fastest settings.
-        comparisons: All of them, in their order.
+        best: The fastest settings; those of the start unless the steps and the last comparison agree.
+        comparisons: Those of the steps, in their order.
+        last: The settings that the steps led to against those of the start; None if they are the same.
         is_complete: False if the time was used up before.
     """
 
     best: Settings
     comparisons: tuple[Comparison, ...]
+    last: Comparison | None
     is_complete: bool
 
 
@@ -125,16 +130,19 @@ def search(
     start: Settings,
     others: Sequence[Settings] = (),
     enough: Callable[[], bool] = lambda: False,
+    enough_in_all: Callable[[], bool] = lambda: False,
 ) -> Result:
     """Return the fastest settings that steps from a start lead to.
 
-    Settings change only for a gain that is larger than the noise.
+    Settings change only for a gain that is larger than the noise. Of many steps, some seem to gain by chance: so the
+    last comparison is one of the start and of where the steps led.
 
     Args:
         start: The present settings, with a value of each choice.
         others: Settings that are tried first. The steps begin at the fastest: those that change two settings at
             once are found only so.
-        enough: Returns True when the time is used up.
+        enough: Returns True when the time for steps is used up.
+        enough_in_all: Returns True when that for the last comparison is, too.
     """
     best, comparisons, seen = start, list[Comparison](), [start]
 
@@ -152,7 +160,9 @@ def search(
         wins(each)
     while any([wins(settings) for settings in _steps(choices, lambda: best)]):
         pass
-    return Result(best, tuple(comparisons), not enough())
+    is_complete = not enough()
+    last = None if best == start else compare(measure, start, best, enough_in_all, least=2)
+    return Result(start if last is None or not last.wins else best, tuple(comparisons), last, is_complete)
 
 
 def _steps(choices: Sequence[Choice], best: Callable[[], Settings]) -> Iterator[Settings]:
