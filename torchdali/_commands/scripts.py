@@ -17,7 +17,7 @@ from torchdali._commands.startup.torchdali_alias import alias_nvidia_dali
 __all__ = ["ERRORS", "load"]
 
 ERRORS = (LookupError, RuntimeError, TypeError, ValueError, OSError, AssertionError)
-"""What scripts and their pipelines raise, for a message without traceback."""
+"""Errors of scripts and of their pipelines, which commands show without a traceback."""
 
 _MODULE = "torchdali_show"  # so that what stands under ``if __name__ == "__main__"`` does not run
 

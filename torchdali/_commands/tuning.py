@@ -37,6 +37,7 @@ def run(
         else:
             raise TypeError(f"{target}: to be tuned, a pipeline is made anew: by a function under pipeline_def")
     except scripts.ERRORS as error:
+        bar.close()
         print(f"torchdali tune: {error}", file=sys.stderr)
         return 1
     bar.close()

@@ -20,8 +20,9 @@ from torchdali.tuning.usage import cores as cores_here
 
 __all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
-_STEPS, _LAST = 0.7, 0.85  # parts of the time after which the steps of the search end, and its last comparison
-_DEPTHS = (1, 2, 3, 4, 6, 8)  # of the queue
+_STEPS, _LAST = 0.8, 0.9  # parts of the time after which the steps of the search end, and its last comparison
+_PAIRS = 3  # of measurements, for which there is to be time after the steps: the last comparison takes two at least
+_DEPTHS = (2, 3, 4, 6, 8)  # of the queue; one of 1 would show only in training that it is too short
 _VERDICT_RUNS = 3
 _NOISY = 0.1
 
@@ -52,17 +53,18 @@ def tune(
     began, load = time.monotonic(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     machine, most = Machine(factory, step, memory), cores or cores_here()
 
-    def over(part: float) -> Callable[[], bool]:
-        return lambda: time.monotonic() - began + 2 * machine.seconds > part * seconds  # would a pair be over?
+    def over(part: float, pairs: int = 1) -> Callable[[], bool]:
+        """Return a function that tells whether that many more pairs would take longer than a part of the time."""
+        return lambda: time.monotonic() - began + 2 * pairs * machine.seconds > part * seconds
 
     def measure(settings: Settings) -> float | None:
         progress(min(int(seconds), int(time.monotonic() - began)), int(seconds))
         return machine(settings)
 
     start = _present(factory)
-    found = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS), over(_LAST))
+    found = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
     scaled = None
-    if _may_scale(factory, machine.runs):
+    if not over(1.0)() and _may_scale(factory, machine.runs):
         scaled = compare(measure, found.best, {**found.best, "scaled_decode": True}, over(1.0))
     runs = _runs_of(machine, found.best, measure, over(1.0))
     changes = _changes(start, found.best)
