@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -34,6 +35,29 @@ def training(angle=90.0):
 
 loader = Loader(training(batch_size=16, num_threads=1), size=160)
 plain = Pipeline(batch_size=1, num_threads=1)
+"""
+
+OWN = """
+import numpy as np
+from torchdali import fn, operator, pipeline_def
+from torchdali.tuning.machine import Machine
+import torch
+
+@operator
+def inverted(image: torch.Tensor, /) -> torch.Tensor:
+    return 255 - image
+
+IMAGES = [np.full((64, 64, 3), 9 * k, np.uint8) for k in range(16)]
+
+@pipeline_def(batch_size=16)
+def training():
+    return fn.rotate(fn.inverted(fn.external_source(source=lambda: IMAGES, batch=True, layout="HWC")), angle=30.0)
+
+measure = Machine(training)
+rates = [measure({"num_threads": 2, "num_processes": count}) for count in (2, 3, 2)]
+measure.close()
+print(*[rate is not None for rate in rates])
+print(measure.refusals)
 """
 
 
@@ -77,6 +101,7 @@ def test_a_measurement_runs_the_pipeline_with_other_settings() -> None:
     assert {name for name, _, _ in run.operators} == {"rotate", "external_source"}
     assert run.memory == 3 * 4 * 8 * 8 * 3 and run.usage.wall > 0 and 0 < run.waited <= 1
     assert measure.seconds > 0 and not measure.refusals
+    measure.close()
 
 
 @pytest.mark.usefixtures("quick")
@@ -85,9 +110,10 @@ def test_sources_that_end_begin_anew() -> None:
     def epochs(batches: int) -> Any:
         return fn.external_source(source=[IMAGES] * batches, batch=True, cycle="raise", layout="HWC")
 
-    assert Machine(epochs(2).factory)({"num_threads": 1})
-    with pytest.raises(RuntimeError, match="see cycle of external_source"):
-        Machine(epochs(0).factory)({"num_threads": 1})
+    with contextlib.closing(Machine(epochs(2).factory)) as measure:
+        assert measure({"num_threads": 1})
+    with contextlib.closing(Machine(epochs(0).factory)) as measure, pytest.raises(RuntimeError, match="see cycle of external_source"):
+        measure({"num_threads": 1})
 
 
 @pytest.mark.usefixtures("quick")
@@ -101,11 +127,30 @@ def test_settings_that_a_pipeline_does_not_allow() -> None:
     assert measure({"num_processes": 4}) is None
     assert len(measure.refusals) == 1 and next(iter(measure.refusals)).startswith("no worker processes: ")
     assert measure({"num_processes": 1})
+    measure.close()
 
     measure = Machine(turned(batch_size=4, num_threads=1).factory, memory=1)
     assert measure({"num_threads": 1}) is None
     assert next(iter(measure.refusals)) == "more than 0 MiB in flight: num_threads=1"
     assert not measure.runs
+
+
+@pytest.mark.usefixtures("quick")
+def test_two_pipelines_take_turns() -> None:
+    made: list[int] = []
+
+    def factory(**options: Any) -> Any:
+        made.append(options["num_threads"])
+        return turned(batch_size=4, **options)
+
+    measure = Machine(factory)
+    for threads in (2, 1, 1, 2, 3, 1, 1, 3):
+        assert measure({"num_threads": threads})
+    assert made == [2, 1, 3, 1]
+    measure.close()
+    measure({"num_threads": 1})
+    assert made == [2, 1, 3, 1, 1]
+    measure.close()
 
 
 @pytest.mark.usefixtures("quick")
@@ -115,6 +160,7 @@ def test_the_step_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     measure = Machine(turned(batch_size=4, num_threads=1).factory, step=0.25)
     measure({"num_threads": 1})
     assert rests.count(0.25) >= 4
+    measure.close()
 
 
 def test_usage_counts_processes_that_this_one_started() -> None:
@@ -230,6 +276,18 @@ def test_the_command(name: str, expected: str, tmp_path: Path, monkeypatch: pyte
     said = capsys.readouterr()
     assert status == (name == ":plain")
     assert (said.out + said.err).splitlines()[-1].startswith(expected)
+
+
+@pytest.mark.slow
+def test_operators_of_a_script_go_to_processes_by_a_fork_alone(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("worker processes need Linux")
+    (tmp_path / "script.py").write_text(OWN)
+    command = [sys.executable, str(tmp_path / "script.py")]
+    environment = {k: v for k, v in os.environ.items() if k != "TORCHDALI_PROCESSES"}
+    environment["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    assert (done.returncode, done.stdout) == (0, "True True True\n{}\n"), done.stderr
 
 
 @pytest.mark.slow

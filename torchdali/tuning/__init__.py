@@ -6,6 +6,7 @@ time and bytes meanwhile; `report` says what limits.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import time
@@ -62,11 +63,12 @@ def tune(
         return machine(settings)
 
     start = _present(factory)
-    found = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
     scaled = None
-    if not over(1.0)() and _may_scale(factory, machine.runs):
-        scaled = compare(measure, found.best, {**found.best, "scaled_decode": True}, over(1.0))
-    runs = _runs_of(machine, found.best, measure, over(1.0))
+    with contextlib.closing(machine):
+        found = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
+        if not over(1.0)() and _may_scale(factory, machine.runs):
+            scaled = compare(measure, found.best, {**found.best, "scaled_decode": True}, over(1.0))
+        runs = _runs_of(machine, found.best, measure, over(1.0))
     changes = _changes(start, found.best)
     return Report(
         getattr(getattr(factory, "func", factory), "__name__", "pipeline"), start, found.best, changes,

@@ -1,4 +1,4 @@
-"""Measure a pipeline with other settings: made anew for each measurement, and run for a short time."""
+"""Measure a pipeline with other settings: made anew for them, and run for a short time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from torchdali.tuning.usage import Usage
 
 __all__ = ["Machine", "Run", "processes_of", "written"]
 
-_SECONDS = 0.5  # of a measurement
+_SECONDS = 0.4  # of a measurement
+_TOGETHER = 2  # pipelines that are compared
 _BATCHES = 4  # of a measurement, at least
 _PROCESSES = re.compile(r"^(\d+) worker processes", re.MULTILINE)
 _REASON = re.compile(r"^one process: (.*)", re.MULTILINE)
@@ -70,8 +71,8 @@ def processes_of(pipe: Pipeline) -> int:
 class Machine:
     """Measures a pipeline with any settings.
 
-    One pipeline is there at a time. So it starts as it will in training: its processes are forked before there are
-    threads, and nothing is left over from other settings.
+    The two pipelines that are compared are there at once, so that they take turns quickly. New settings come first,
+    when nothing else is there: processes are forked as they will be in training, before there are threads.
 
     Args:
         factory: Makes the pipeline; takes the options of `Pipeline`.
@@ -85,7 +86,8 @@ class Machine:
 
     def __init__(self, factory: Callable[..., Pipeline], step: float = 0.0, memory: int | None = None) -> None:
         self._factory, self._step, self._memory = factory, step, memory
-        self._has_processes = True
+        self._has_processes, self._alone = True, False
+        self._open: list[tuple[Settings, Pipeline]] = []
         self._spent = 0.0
         self.runs: list[Run] = []
         self.refusals: dict[str, None] = {}
@@ -96,23 +98,20 @@ class Machine:
         if processes > 1 and not self._has_processes:
             return None
         began = time.perf_counter()
-        pipe = self._factory(**settings)
         try:
-            pipe.build()
-            if processes > 1 and processes_of(pipe) == 1:
-                self._has_processes = False
-                reason = _REASON.search(pipe.explain())
-                self.refusals[f"no worker processes: {reason[1] if reason else 'the pipeline has none'}"] = None
+            pipe = self._opened(settings, processes)
+            if pipe is None:
                 return None
-            self._warm_up(pipe, processes)
-            run = self._measured(pipe, settings, max(_SECONDS, time.perf_counter() - began), processes)
+            for _ in range(1 + _in_flight(pipe, processes)):  # those that are ready; then each has to be made
+                _next(pipe)
+            run = self._measured(pipe, settings, processes)
         except MemoryError as error:
+            self.close()
             self.refusals[f"{written(settings)}: {error}"] = None
             return None
-        finally:
-            pipe.close()
         self._spent += time.perf_counter() - began
         if self._memory is not None and run.memory > self._memory:
+            self.close()
             self.refusals[f"more than {self._memory >> 20} MiB in flight: {written(settings)}"] = None
             return None
         self.runs.append(run)
@@ -123,15 +122,37 @@ class Machine:
         """Seconds that a measurement takes on average, with making the pipeline; 0 before the first."""
         return self._spent / max(1, len(self.runs))
 
-    def _warm_up(self, pipe: Pipeline, processes: int) -> None:
-        """Take the batches that are ready, until the loader has to make each one that is asked for."""
-        for _ in range(2 + _in_flight(pipe, processes)):
-            _next(pipe)
+    def close(self) -> None:
+        """End the pipelines that are there."""
+        for _, pipe in self._open:
+            pipe.close()
+        self._open.clear()
 
-    def _measured(self, pipe: Pipeline, settings: Settings, seconds: float, processes: int) -> Run:
+    def _opened(self, settings: Settings, processes: int) -> Pipeline | None:
+        """Return the pipeline with some settings; None if it has no processes where it should."""
+        for known, pipe in self._open:
+            if known == settings:
+                return pipe
+        if self._alone or len(self._open) == _TOGETHER:
+            self.close()
+        pipe = self._factory(**settings)
+        self._open.append((settings, pipe))
+        pipe.build()
+        if processes == 1 or processes_of(pipe) > 1:
+            return pipe
+        was_alone, reason = len(self._open) == 1, _REASON.search(pipe.explain())
+        self.close()
+        if not was_alone:  # an operator declared in a script goes to processes only by a fork, before there are threads
+            self._alone = True
+            return self._opened(settings, processes)
+        self._has_processes = False
+        self.refusals[f"no worker processes: {reason[1] if reason else 'the pipeline has none'}"] = None
+        return None
+
+    def _measured(self, pipe: Pipeline, settings: Settings, processes: int) -> Run:
         stats, before = pipe.stats(), Usage.now()
         least, waited, taken = max(_BATCHES, 2 * processes), 0.0, 0
-        while taken < least or time.perf_counter() - before.wall < seconds:
+        while taken < least or time.perf_counter() - before.wall < _SECONDS:
             asked = time.perf_counter()
             batch = _next(pipe)
             waited += time.perf_counter() - asked
