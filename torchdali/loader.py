@@ -42,6 +42,10 @@ class Dataset(Protocol):
     in one call; if they are only lent, in memory that the thread's next call may use again. None, or an error, means
     that `read` must do it.
 
+    Where a record is of a file of this machine, ``identity(index) -> bytes | None`` names it by what changes with it:
+    path, size and time of change, and its place in the file. `fn.cache` needs that. None if there is no such file, of
+    which `read` then tells more.
+
     Where something else may stand in for an output that a record does not have, ``lacks(index, output) -> str`` says
     so, for the message about a batch whose samples differ; empty for other records.
 

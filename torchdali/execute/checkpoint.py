@@ -41,6 +41,7 @@ State = dict[str, Any]
 _VERSION = 1
 _LONG = 60  # characters of a value that stand in the fingerprint; of longer ones a digest does
 _FOR_SPEED = frozenset(("prefetch_queue_depth", "parallel", "no_copy", "hw_decoder_load"))
+_OF_CACHES = frozenset(("bytes", "path"))
 _OF_READERS = _FOR_SPEED | frozenset((
     "shard_id", "num_shards", "seed", "initial_fill", "read_ahead", "lazy_init", "dont_use_mmap",
     "skip_cached_images", "tensor_init_bytes",
@@ -72,6 +73,8 @@ def fingerprint(graph: Graph) -> list[str]:
 
     def line(node: Node) -> str:
         left_out = _OF_READERS if node.operator.kind == "reader" else _FOR_SPEED
+        if node.operator.name == "cache":
+            left_out = _OF_CACHES
         given = [edge(e) for e in node.inputs]
         given += [f"{k}={edge(e)}" for k, e in sorted(node.per_sample.items())]
         constants = sorted(node.constants.items())

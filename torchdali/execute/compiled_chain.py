@@ -41,7 +41,7 @@ from torchdali.running import (
 from torchdali.tensors import TensorList
 from torchdali.tensors.arrays import Arrays
 
-__all__ = ["BoundChain", "CompiledChain", "Loop", "Mark", "NotGrouped", "named"]
+__all__ = ["BoundChain", "CompiledChain", "Loop", "Mark", "NotGrouped", "axes_after", "named"]
 
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
 Mark = Callable[[int, int], None]
@@ -265,10 +265,7 @@ class CompiledChain:
                 groups.append(_group_body(node, ready))
                 lifted.append(self._lifted(node, ready))
                 frames.append(_per_frame(node, found))
-            first = node.inputs[0] if node.inputs and node.operator.options.layout is None else None
-            ndim = None if first is None else found[first][1]
-            axes = [(layout, len(layout) if layout else ndim) for layout in layouts]
-            found.update(zip(node.outputs, axes, strict=True))
+            found.update(_axes_of_outputs(node, layouts, found))
         grouped = None
         bodies = [body for body in groups if body is not None]
         if self.chain.grouped and len(bodies) == len(groups):
@@ -432,6 +429,25 @@ def _ready(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[
         return ready, ready.layouts
     taken = taken_layout(node.operator, *given[0])
     return ready, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
+
+
+def _axes_of_outputs(node: Node, layouts: tuple[str, ...], axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:
+    first = node.inputs[0] if node.inputs and node.operator.options.layout is None else None
+    ndim = None if first is None else axes[first][1]
+    return {e: (layout, len(layout) if layout else ndim) for e, layout in zip(node.outputs, layouts, strict=True)}
+
+
+def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:
+    """Return layout and number of axes of what an operator delivers, as far as they are known before it runs.
+
+    Args:
+        axes: Of its inputs.
+    """
+    if node.operator.kind == "reader":
+        layouts = node.operator.output_layouts((), node.constants)
+    else:
+        _, layouts = _located(node, axes)
+    return _axes_of_outputs(node, layouts, axes)
 
 
 def named(edge: DataNode, made: TensorList) -> TensorList:

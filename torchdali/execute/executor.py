@@ -38,6 +38,7 @@ from torchdali.batch_source import Source, SourceBatch
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, ThreadStart, metadata_outputs
+from torchdali.execute.caching import CachedDataset, KeptSamples
 from torchdali.execute.chain_run import Runtime
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.device_stream import DeviceStream
@@ -166,10 +167,17 @@ class Executor:
 
     def stats(self) -> Stats:
         """Return where the time goes, and how the worker processes are."""
+        caches = tuple(kept.summary() for kept in self.caches)
         if self.replicas is None:
-            return self.profile.stats(self.buffers.bytes_out)
+            return self.profile.stats(self.buffers.bytes_out, caches=caches)
         used = self.buffers.bytes_out + self.replicas.bytes_out
-        return self.profile.stats(used, self.replicas.summary())
+        return self.profile.stats(used, self.replicas.summary(), caches)
+
+    @property
+    def caches(self) -> list[KeptSamples]:
+        """The samples that are kept, of each `fn.cache`."""
+        datasets = [reader.dataset for reader in self.readers.values()]
+        return [each.kept for each in datasets if isinstance(each, CachedDataset)]
 
     @property
     def deaths(self) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ class Stats:
         bytes_in_flight: Pooled memory of batches that are running, queued, or held by the user.
         processes: Worker processes: how many run and were replaced, then how each ended that died; empty for none.
         verdict: Which of the two limits the speed.
+        caches: Hits, misses and bytes of each `fn.cache`; empty for none.
     """
 
     operators: tuple[OperatorTime, ...]
@@ -63,6 +64,7 @@ class Stats:
     bytes_in_flight: int
     processes: tuple[str, ...]
     verdict: str
+    caches: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{'operator':<32}{'ms/sample':>12}{'share':>8}  line"]
@@ -72,7 +74,7 @@ class Stats:
             f"waited {self.waited:.2f} s for the loader, {self.consumed:.2f} s in the consumer; "
             f"{self.bytes_in_flight / 2**20:.0f} MiB in flight"
         )
-        return "\n".join([*lines, *self.processes, self.verdict])
+        return "\n".join([*lines, *self.caches, *self.processes, self.verdict])
 
 
 class Profile:
@@ -182,11 +184,12 @@ class Profile:
         slowest = sorted(rates, key=rates.__getitem__, reverse=True)
         return {n: OperatorTime(n.title, line_of(n), rates[n], rates[n] / total) for n in slowest}
 
-    def stats(self, bytes_in_flight: int, processes: tuple[str, ...] = ()) -> Stats:
+    def stats(self, bytes_in_flight: int, processes: tuple[str, ...] = (), caches: tuple[str, ...] = ()) -> Stats:
         """Summarise."""
         return Stats(
             self.operators(), self.batches, self.samples, self._ready / max(1, self.batches),
             self.waited, self.consumed, bytes_in_flight, processes, _verdict(self.waited, self.consumed),
+            caches,
         )  # fmt: skip
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:

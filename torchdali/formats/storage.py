@@ -22,6 +22,7 @@ __all__ = [
     "PlainFile",
     "Storage",
     "described_storage",
+    "file_identity",
     "open_storage",
     "read_text",
     "write_text",
@@ -106,6 +107,15 @@ else:
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def file_identity(path: str, offset: int = 0) -> bytes | None:
+    """Return path, size and time of change of a file, and an offset in it; None if there is no such file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return os.fsencode(os.path.abspath(path)) + b"\0%d %d %d" % (found.st_size, found.st_mtime_ns, offset)
 
 
 def _map(path: str, size: int) -> Bytes:

@@ -16,6 +16,7 @@ from torchdali.ops import (  # noqa: F401  each declares its operators
     _augmenting,
     _box_crop,
     _boxes,
+    _caching,
     _color,
     _control,
     _coordinates,

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
+
+import torch
 
 from torchdali.batch_source import Source
 from torchdali.cursor import Cursor, EpochOrder
@@ -13,17 +18,20 @@ from torchdali.errors import located, note, warnings_on
 from torchdali.execute.affinity import affinity
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings
+from torchdali.execute.caching import KeptSamples
 from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
 from torchdali.execute.process_pool import open_dataset, open_sources
 from torchdali.execute.timings import Profile, Stats
 from torchdali.execute.workers.placing import place, place_elsewhere
 from torchdali.graph import Graph, Node
+from torchdali.kernels.native import library
 from torchdali.loader import LoaderOptions, check_dataset
 from torchdali.pipeline._options import PipelineOptions
 from torchdali.pipeline._warnings import warn_of_likely_mistakes
 from torchdali.plan import Plan, plan
 from torchdali.rewrite import (
+    cut_at_caches,
     decode_windows,
     finish_together,
     fuse_decoding,
@@ -87,20 +95,34 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
         ValueError: an operator that the device of the pipeline does not have. Otherwise what a source raises.
     """
     options.output_specs.each(len(graph.outputs))
-    merged = finish_together(merge_identical(graph), options.exact)
-    fused = fuse_resizing(fuse_decoding(merged, options.scaled_decode))
-    device = resolve_device(options.device_id)
-    shared = share_decoding(fuse_native(fused, options.exact), device)
-    seen = shared if options.exact else decode_windows(shared, device)
-    planned = plan(fuse_on_device(seen, device))
-    _check_devices(options, planned.graph)
     _check_constants(graph)
+    cut = cut_at_caches(graph, partial(_kept, options))
+    planned = plan(_rewritten(options, cut, resolve_device(options.device_id)))
+    _check_devices(options, planned.graph)
     warn_of_likely_mistakes(graph)
     sources = {
         node: node.operator.body(**node.constants) for node in planned.graph.nodes if node.operator.kind == "source"
     }
     _open(options, sources)
     return Opened(planned, sources)
+
+
+def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | None) -> Graph:
+    merged = finish_together(merge_identical(graph), options.exact)
+    fused = fuse_resizing(fuse_decoding(merged, options.scaled_decode))
+    shared = share_decoding(fuse_native(fused, options.exact), device)
+    seen = shared if options.exact else decode_windows(shared, device)
+    return fuse_on_device(seen, device)
+
+
+def _kept(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> KeptSamples:
+    """Return what keeps samples of the graph before a cache."""
+    version = sys.modules[__name__.partition(".")[0]].__version__
+    surroundings = version, options.exact, options.scaled_decode, library() is not None
+    digest = hashlib.blake2b(repr(surroundings).encode() + digest, digest_size=16).digest()
+    parts = tuple(node.name for node in before.nodes)
+    limit, folder = cache.constants.get("bytes"), cache.constants.get("path")
+    return KeptSamples(_rewritten(options, before, None), parts, digest, limit, folder)
 
 
 def _open(options: PipelineOptions, sources: Mapping[Node, Source]) -> None:

@@ -691,10 +691,12 @@ class Pipeline(PipelineOldNames):
         return {"capacities": [], "per_sample_capacities": []}
 
     def explain(self) -> str:
-        """Return the graph, the plan, what is on the fast path, and the processes if there are several, as text."""
+        """Return the graph, the plan, what is cached or on the fast path, and the processes if there are several."""
         executor = self._planned
         plan, placing = executor.plan, executor.placing
         lines = [str(plan.graph), "", str(plan), *fast_path(plan.graph)]
+        for kept in executor.caches:
+            lines += [*kept.explained(), *(f"  {line}" for line in fast_path(kept.graph))]
         if placing.stages or placing.reason:
             lines += [str(placing), *executor.deaths]
         return "\n".join(lines)

@@ -12,7 +12,7 @@ import torch
 from torchdali.graph import DataNode, Graph, Node
 from torchdali.rewrite._nodes import copy_node
 
-__all__ = ["merge_identical"]
+__all__ = ["comparable", "merge_identical"]
 
 
 def merge_identical(graph: Graph) -> Graph:
@@ -60,7 +60,7 @@ def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
     if declared.schema.random and node.constants.get("seed", -1) == -1:
         return None
     try:
-        constants = frozenset((k, _comparable(v)) for k, v in node.constants.items())
+        constants = frozenset((k, comparable(v)) for k, v in node.constants.items())
     except TypeError:
         return None
     inputs = tuple(None if e is None else id(new[e]) for e in node.inputs)
@@ -69,11 +69,11 @@ def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
     return declared, node.device, len(node.outputs), inputs, constants, per_sample, scope
 
 
-def _comparable(value: Any) -> Hashable:
+def comparable(value: Any) -> Hashable:
     """Return a key that values have in common if they are equal, type and all; TypeError for an object."""
     kind = type(value)
     if isinstance(value, (list, tuple)):
-        return kind, tuple(map(_comparable, value))
+        return kind, tuple(map(comparable, value))
     if isinstance(value, torch.Tensor):
         value = value.numpy(force=True)
     if isinstance(value, (np.ndarray, np.generic)):

@@ -13,6 +13,7 @@ import torch
 
 from torchdali import pickling
 from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.caching import CachedDataset
 from torchdali.execute.process_state import others_sleep
 from torchdali.graph import Node
 from torchdali.plan import Chain, Plan, Stage, edges, is_metadata
@@ -172,6 +173,8 @@ def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool, elsewhere
 
 
 def _reads_here(node: Node, reader: Reader, elsewhere: bool) -> str:
+    if elsewhere and isinstance(reader.dataset, CachedDataset) and reader.dataset.kept.in_memory:
+        return "fn.cache keeps samples in the memory of this machine: give it path=, a folder that all machines share"
     if elsewhere and getattr(reader.dataset, "work", None) is None:
         return ""
     begin = getattr(reader.dataset, "begin", None)

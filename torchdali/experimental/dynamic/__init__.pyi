@@ -426,6 +426,38 @@ def brightness_contrast(
     """
     ...
 
+def cache(
+    input_0: Any,
+    /,
+    *inputs: Any,
+    batch_size: int | None = None,
+    device: DeviceLike = None,
+    bytes: Any | None = None,
+    path: str | PathLike[str] | None = None,
+    torch: _bool = False,
+) -> Any:
+    """Keep samples, so that what stands before this is computed once for each record; not in DALI.
+
+    In a pipeline, a sample that is kept is neither read nor computed again, while its file keeps size and time of
+    change. Whatever is random comes behind it. Everywhere else (called on tensors, in debug mode, in the dynamic mode)
+    it returns its inputs. See `docs/cache.md`.
+
+    Args:
+        data: Any; on the CPU, and computed sample by sample from the records of one reader.
+        others: The same, of the same reader. All are kept together.
+        bytes: How much is kept at most: a number, or a text such as ``"8GB"``. What comes first stays.
+        path: A folder to keep samples in, for further runs and other processes as well; without it they are in
+            memory. Without ``bytes``, a tenth of the disk stays free.
+
+    Returns:
+        The inputs, unchanged.
+
+    Raises:
+        ValueError: neither ``bytes`` nor ``path`` is given. RuntimeError, when a pipeline is built: something before it
+            is random, sees more than one sample, or comes from no record of a file.
+    """
+    ...
+
 @overload
 def cast(
     input: Batch,

@@ -13,13 +13,14 @@ import numpy.typing as npt
 
 from torchdali.errors import warn
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown, start_ranges
-from torchdali.formats.storage import Bytes, Storage, described_storage, open_storage
+from torchdali.formats.storage import Bytes, Storage, described_storage, file_identity, open_storage
 
 __all__ = [
     "Begun",
     "Key",
     "Records",
     "exists",
+    "identities",
     "index_of",
     "indices",
     "local_only",
@@ -70,6 +71,7 @@ class Records:
         self._offsets = np.concatenate([np.empty((0, 2), np.int64), *offsets])
         if not len(self._offsets):
             raise RuntimeError(f"no records found in {', '.join(s.path for s in storages)}")
+        self._identities = identities(storages)
 
     def __len__(self) -> int:
         return len(self._files)
@@ -90,6 +92,11 @@ class Records:
             return np.empty(0, np.uint8) if part is None else part.bytes()
         storage = self.storages[self._files.item(index)]
         return storage.read(self._offsets.item(index, 0), self._offsets.item(index, 1))
+
+    def identity(self, index: int) -> bytes | None:
+        """Return the identity of a file, as it was when it was opened, and the place of a record in it."""
+        file = self._identities[self._files.item(index)]
+        return None if file is None else file + self._offsets[index].tobytes()
 
     def described(self, index: Key) -> str:
         """Say what the file of a record is by its first bytes."""
@@ -115,6 +122,11 @@ class Names:
 
 def _paths(storages: Sequence[Storage]) -> list[str]:
     return [storage.path for storage in storages]
+
+
+def identities(storages: Sequence[Storage]) -> list[bytes | None]:
+    """Return path, size and time of change of each file of this machine."""
+    return [None if is_url(path) else file_identity(path) for path in _paths(storages)]
 
 
 def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remote | None:

@@ -40,6 +40,10 @@ class DatabaseDataset:
     def __len__(self) -> int:
         return len(self._records)
 
+    def identity(self, index: int) -> bytes | None:
+        """Return the identity of the file of a record, and its place in it."""
+        return self._records.identity(index)
+
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the outputs of a record; RuntimeError where it is damaged, or another one."""
         try:

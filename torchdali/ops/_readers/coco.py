@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from torchdali.declaration import reader
 from torchdali.formats import coco as format
 from torchdali.formats import coco_saved
 from torchdali.formats.coco_masks import draw
+from torchdali.formats.storage import file_identity
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import local_only
 from torchdali.schema import FilePath, OutputCount, shares
@@ -33,21 +35,29 @@ class COCODataset:
         masks: ``"polygons"``, ``"coordinates"`` (polygons counted by numbers, as they once were), ``"pixels"`` or "".
         image_ids: Deliver the id of the image, too.
         mapped: Map large files into memory.
+        files: Identity of the files of the annotations.
 
     Raises:
         RuntimeError: there are no images.
     """
 
-    def __init__(self, annotations: format.Annotations, root: str, masks: str, image_ids: bool, mapped: bool) -> None:
+    def __init__(
+        self, annotations: format.Annotations, root: str, masks: str, image_ids: bool, mapped: bool, files: bytes
+    ) -> None:  # fmt: skip
         if not annotations.names:
             raise RuntimeError("no files found: the annotations name no images")
         self._annotations, self._root = annotations, root
-        self._masks, self._image_ids = masks, image_ids
+        self._masks, self._image_ids, self._files = masks, image_ids, files
         self._boxes = _bounds(annotations.counts)
         self._read = functools.partial(read_file, mapped=mapped)
 
     def __len__(self) -> int:
         return len(self._annotations.names)
+
+    def identity(self, index: int) -> bytes | None:
+        """Return path, size and time of change of an image and of the annotations."""
+        found = file_identity(self.info(index))
+        return None if found is None else found + self._files
 
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the outputs of an image; RuntimeError where it cannot be read, or masks not be drawn."""
@@ -183,7 +193,10 @@ def coco(
         coco_saved.save(found, save_preprocessed_annotations_dir)
     kind = "pixels" if pixelwise_masks else "coordinates" if masks else "polygons" if polygon_masks else ""
     assert file_root is not None
-    return COCODataset(found, file_root, kind, image_ids, not options.get("dont_use_mmap", False))
+    pattern = os.path.join(glob.escape(preprocessed_annotations), "*")
+    files = sorted(glob.glob(pattern)) if preprocessed_annotations else [annotations_file]
+    identity = b"".join(file_identity(path) or b"" for path in files)
+    return COCODataset(found, file_root, kind, image_ids, not options.get("dont_use_mmap", False), identity)
 
 
 def _check(root: str | None, annotations: str, saved: str, given: Mapping[str, Any]) -> None:

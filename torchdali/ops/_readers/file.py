@@ -20,7 +20,7 @@ from torchdali.codecs.images import ENDINGS
 from torchdali.declaration import reader
 from torchdali.errors import hint_for_folder, warn
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
-from torchdali.formats.storage import read_text
+from torchdali.formats.storage import file_identity, read_text
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.schema import FilePath, OutputCount, shares
@@ -89,6 +89,10 @@ class FileDataset:
             if self._file_list:
                 error.strerror = f"{error.strerror}, of line {_line_of(self._file_list, index)} of {self._file_list!r}"
             raise
+
+    def identity(self, index: int) -> bytes | None:
+        """Return path, size and time of change of a file."""
+        return file_identity(self._path(index))
 
     def local_paths(self, records: Sequence[int]) -> list[str] | None:
         """Return the files of some records; None if there may be URLs among them."""

@@ -17,6 +17,7 @@ from torch import Tensor
 from torchdali.codecs.files import read_file
 from torchdali.declaration import reader
 from torchdali.errors import MissingExtraError
+from torchdali.formats.storage import file_identity
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import local_only
 from torchdali.ops._readers.numpy import listed_files
@@ -52,6 +53,10 @@ class FitsDataset:
 
     def __len__(self) -> int:
         return len(self._paths)
+
+    def identity(self, index: int) -> bytes | None:
+        """Return path, size and time of change of a file."""
+        return file_identity(self.info(index))
 
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the images of a file.

@@ -37,6 +37,10 @@ class RecordIODataset:
         """Start to read records, if any are remote."""
         return self._records.begin(records)
 
+    def identity(self, index: int) -> bytes | None:
+        """Return the identity of the file of a record, and its place in it."""
+        return self._records.identity(index)
+
     def read(self, index: Key) -> tuple[Tensor, ...]:
         """Return image and labels of a record; RuntimeError where it is damaged."""
         try:

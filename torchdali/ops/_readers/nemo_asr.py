@@ -14,6 +14,7 @@ from torchdali.codecs.files import read_file
 from torchdali.declaration import reader
 from torchdali.errors import DecodeError
 from torchdali.formats.nemo import Entry, read_manifest
+from torchdali.formats.storage import file_identity
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import local_only
 from torchdali.schema import DType, FilePath, OutputCount, shares
@@ -45,6 +46,12 @@ class NemoDataset:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def identity(self, index: int) -> bytes | None:
+        """Return path, size and time of change of a recording, and what the manifest says of it."""
+        entry = self._entries[index]
+        found = file_identity(entry.path)
+        return None if found is None else found + repr(entry).encode("utf-8", "surrogateescape")
 
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the outputs of a recording.

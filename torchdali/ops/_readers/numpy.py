@@ -15,7 +15,7 @@ from torchdali.codecs.files import read_after, read_file
 from torchdali.declaration import operator, reader
 from torchdali.formats import npy
 from torchdali.formats.remote import FAR, Pending, Remote, RemoteOptions, is_url, shown
-from torchdali.formats.storage import Bytes, PlainFile, read_text
+from torchdali.formats.storage import Bytes, PlainFile, file_identity, read_text
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import POLICIES, cut, out_of_bounds
 from torchdali.loader import Dataset, LoaderOptions
@@ -114,6 +114,10 @@ class NumpyDataset:
         if self._remote is not None and is_url(path):
             return False
         return read_after(path, head, out)
+
+    def identity(self, index: int) -> bytes | None:
+        """Return path, size and time of change of a file."""
+        return file_identity(self._path(index))
 
     def read(self, index: Key, out: Tensor | None = None, **given: Any) -> tuple[Tensor]:
         """Return an array, or its region.

@@ -13,6 +13,7 @@ from torch import Tensor
 from torchdali.codecs.files import read_file
 from torchdali.codecs.images import ENDINGS, decode
 from torchdali.declaration import reader
+from torchdali.formats.storage import file_identity
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.schema import FilePath, OutputCount, shares
 from torchdali.types import DALIImageType
@@ -39,6 +40,11 @@ class SequenceDataset:
 
     def __len__(self) -> int:
         return len(self._sequences)
+
+    def identity(self, index: int) -> bytes | None:
+        """Return path, size and time of change of each frame."""
+        found = [file_identity(path) for path in self._sequences[index]]
+        return None if None in found else b"\0".join(filter(None, found))
 
     def read(self, index: int) -> tuple[Tensor]:
         """Return the decoded frames, ``(F, H, W, C)``.

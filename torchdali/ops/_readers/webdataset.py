@@ -22,6 +22,7 @@ from torchdali.ops._readers._records import (
     Key,
     Names,
     exists,
+    identities,
     index_of,
     open_all,
     over_files,
@@ -65,6 +66,7 @@ class WebDataset:
         self._storages, self._files, self._places = storages, files, places
         self._dtypes, self._names = dtypes, names
         self._remote = any(is_url(storage.path) for storage in storages)
+        self._identities = identities(storages)
         self._as_bytes = all(dtype == torch.uint8 for dtype in dtypes)
 
     def __len__(self) -> int:
@@ -86,6 +88,11 @@ class WebDataset:
             Begun(index, tuple(None if o == _MISSING else next(pending) for o, _ in place))
             for index, place in zip(records, places, strict=True)
         ]
+
+    def identity(self, index: int) -> bytes | None:
+        """Return the identity of the archive of a sample, and the places of its components."""
+        file = self._identities[self._files.item(index)]
+        return None if file is None else file + self._places[index].tobytes()
 
     def read(self, index: Key) -> tuple[Tensor, ...]:
         """Return the components of a sample.

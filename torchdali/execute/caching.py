@@ -1,0 +1,212 @@
+"""Samples that are kept: the data set of a reader which takes the place of a cache and of all before it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchdali.errors import Part
+from torchdali.execute.compiled_chain import axes_after
+from torchdali.execute.sent_graph import SentGraph
+from torchdali.execute.steps import run_in_scope
+from torchdali.formats.sample_store import MemoryStore, SampleStore, disk_store
+from torchdali.formats.shared_counts import SharedCounts
+from torchdali.graph import DataNode, Graph, Node
+from torchdali.loader import check_dataset, row
+from torchdali.plan import edges, is_metadata
+from torchdali.running import Bodies
+from torchdali.tensors import TensorList
+
+__all__ = ["CachedDataset", "KeptSamples"]
+
+
+class KeptSamples:
+    """The samples of one cache: what computes them, and where they are kept.
+
+    It is an argument of the reader that takes the place of the cache. Where a plan is sent to another process, it opens
+    the same memory there, or the same files.
+
+    Args:
+        graph: What stands before the cache, with one reader.
+        parts: Names of the user's operators in it, for messages.
+        digest: Of what it computes.
+        limit: Bytes to keep at most; None for what the disk has.
+        folder: Where samples are kept on disk; None for memory.
+
+    Attributes:
+        layouts: Of the outputs.
+    """
+
+    def __init__(
+        self, graph: Graph, parts: tuple[str, ...], digest: bytes, limit: int | None, folder: str | None
+    ) -> None:
+        self.graph, self.parts, self.digest = graph, parts, digest
+        self._limit, self._folder = limit, folder
+        self.layouts = _layouts(graph)
+        self._store: SampleStore | None = None
+        self._shared: tuple[Any, ...] | None = None
+
+    def __repr__(self) -> str:
+        return "kept in " + ("memory" if self._folder is None else repr(self._folder))
+
+    @property
+    def in_memory(self) -> bool:
+        """True if processes of other machines do not see what is kept."""
+        return self._folder is None
+
+    def open(self) -> CachedDataset:
+        """Open the reader, and the store.
+
+        Raises:
+            RuntimeError: the reader does not tell which files its records are from, or the store cannot be opened.
+        """
+        (reader,) = (node for node in self.graph.nodes if node.operator.kind == "reader")
+        origin = reader.operator.body(**reader.constants)
+        check_dataset(origin)
+        if getattr(origin, "identity", None) is None or (hasattr(origin, "begin") and origin.begin([]) is not None):
+            raise RuntimeError(
+                f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file of this "
+                "machine a record is from, so that a change of the data could not be noticed"
+            )
+        return CachedDataset(origin, self, self.store)
+
+    @property
+    def store(self) -> SampleStore:
+        """The store; opened when it is first asked for."""
+        if self._store is None:
+            self._store = self._opened()
+        return self._store
+
+    def _opened(self) -> SampleStore:
+        if self._folder is not None:
+            counts = SharedCounts() if self._shared is None else SharedCounts.joined(self._shared[0])
+            return disk_store(self._folder, self.digest.hex(), self._limit, counts)
+        assert self._limit is not None
+        return MemoryStore(self._limit) if self._shared is None else MemoryStore.joined(*self._shared)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**self.__dict__, "graph": SentGraph.of(self.graph, self.graph.nodes), "_store": None}
+        store = self.store
+        state["_shared"] = store.shared() if isinstance(store, MemoryStore) else (store.counts.shared(),)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.graph = state["graph"].graph()
+
+    def explained(self) -> list[str]:
+        """Return what is left out for samples that are kept, and where they lie."""
+        store = self.store
+        where = f"in {store.name}, {store.limit / 2**20:,.0f} MiB at most, {store.bytes / 2**20:,.0f} now"
+        return [f"cache {where}; not computed for what is there:", *(f"  {node}" for node in self.graph.nodes)]
+
+    def summary(self) -> str:
+        """Return hits, misses and bytes as a line."""
+        store = self.store
+        asked = max(1, store.hits + store.misses)
+        full = ", which is full" if store.is_full else ""
+        return (
+            f"cache: {store.hits:,} hits ({store.hits / asked:.1%}), {store.misses:,} misses; {len(store):,} samples, "
+            f"{store.bytes / 2**20:,.1f} of {store.limit / 2**20:,.1f} MiB in {store.name}{full}"
+        )
+
+
+class CachedDataset:
+    """Records of a reader, as they are at a cache: kept, or computed and kept.
+
+    Args:
+        origin: The records of the reader itself.
+        kept: What is computed of them.
+        store: Where it is kept.
+    """
+
+    def __init__(self, origin: Any, kept: KeptSamples, store: SampleStore) -> None:
+        self.origin, self.kept, self._store = origin, kept, store
+        self._graph, self._parts = kept.graph, kept.parts
+        self._bodies: dict[Node, Bodies] = {node: {} for node in self._graph.nodes}
+        self._sees_metadata = any(
+            e.source is not None and e.source.operator.kind == "reader" and is_metadata(e)
+            for e in (*(e for n in self._graph.nodes for e in edges(n)), *self._graph.outputs)
+        )
+        self.shares_memory = isinstance(store, MemoryStore) or getattr(origin, "shares_memory", False)
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("metadata", "source_info", "classes"):
+            return getattr(self.origin, name)
+        raise AttributeError(name)
+
+    def info(self, index: int) -> str:
+        """Name a record as the reader does."""
+        name: str = self.origin.info(index)
+        return name
+
+    def identity(self, index: int) -> bytes | None:
+        """Return the identity of the record's file; see `loader.Dataset`."""
+        found: bytes | None = self.origin.identity(index)
+        return found
+
+    def read(self, index: int) -> tuple[torch.Tensor, ...]:
+        """Return the values at the cache."""
+        key = self._key(index)
+        if key is not None and (found := self._store.get(key)) is not None:
+            return found
+        computed = self._computed(index)
+        if key is not None and key == self._key(index):  # the file did not change meanwhile
+            self._store.put(key, computed)
+        return computed
+
+    def _key(self, index: int) -> bytes | None:
+        """Return the key of a record; None if its file cannot be asked, of which reading will tell more."""
+        identity = self.identity(index)
+        if identity is None:
+            return None
+        key = hashlib.blake2b(self.kept.digest, digest_size=16)
+        key.update(identity)
+        if self._sees_metadata:
+            for value in self.origin.metadata(np.array([index])):
+                key.update(value.numpy().tobytes())
+        return key.digest()
+
+    def _computed(self, index: int) -> tuple[torch.Tensor, ...]:
+        """Read a record, and run the operators on it."""
+        values: dict[DataNode, TensorList] = {}
+        for node in self._graph.nodes:
+            if node.operator.kind == "reader":
+                values.update(self._read(node, index))
+                continue
+            try:
+                inputs = [None if e is None else values[e] for e in node.inputs]
+                arguments = {name: values[e] for name, e in node.per_sample.items()}
+                results = run_in_scope(node, inputs, arguments, None, 1, values, self._bodies[node])
+            except Exception as error:
+                with Part(self._parts.index(node.culprit(error).name)):
+                    error.__dict__.pop("part", None)
+                    raise
+            values.update(zip(node.outputs, results, strict=True))
+        return tuple(values[edge].samples()[0] for edge in self._graph.outputs)
+
+    def _read(self, node: Node, index: int) -> Mapping[DataNode, TensorList]:
+        with Part(self._parts.index(node.name)):
+            outputs = list(row(self.origin.read(index)))
+        if self._sees_metadata:
+            outputs += [value[0] for value in self.origin.metadata(np.array([index]))]
+        layouts = node.operator.output_layouts((), node.constants)
+        return {
+            edge: TensorList.from_samples([output], layout)
+            for edge, output, layout in zip(node.outputs, outputs, layouts, strict=False)
+        }
+
+
+def _layouts(graph: Graph) -> tuple[str, ...]:
+    """Return the layouts of the outputs."""
+    axes: dict[DataNode, tuple[str, int | None]] = {}
+    for node in graph.nodes:
+        axes.update(axes_after(node, axes))
+    return tuple(axes[edge][0] for edge in graph.outputs)

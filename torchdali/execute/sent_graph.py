@@ -1,0 +1,129 @@
+"""A graph on its way to a process that knows no graph."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torchdali import pickling
+from torchdali.graph import Condition, DataNode, Graph, Node, SourceLine
+from torchdali.registry import registry
+
+__all__ = ["SentGraph"]
+
+
+@dataclass(frozen=True)
+class _Edge:
+    node: int
+    index: int
+
+
+@dataclass(frozen=True)
+class _SentPart:
+    """One of the user's operators for which a fused one stands, for messages."""
+
+    operator: str
+    name: str
+    lines: tuple[SourceLine, ...]
+    constants: dict[str, Any]
+
+    @classmethod
+    def of(cls, node: Node) -> _SentPart:
+        return cls(node.operator.name, node.name, node.lines, _portable(node.constants))
+
+    def node(self) -> Node:
+        return Node(registry[self.operator], self.name, "cpu", (), self.constants, {}, self.lines)
+
+
+def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that can be pickled: of an operator that does not run there, for messages."""
+    found = {}
+    for name, value in constants.items():
+        with contextlib.suppress(Exception):
+            pickling.dumps(value)
+            found[name] = value
+    return found
+
+
+@dataclass(frozen=True)
+class _SentNode:
+    """A node on its way to a process that knows no graph: references by number."""
+
+    operator: str
+    name: str
+    device: str
+    lines: tuple[SourceLine, ...]
+    parts: tuple[_SentPart, ...]
+    inputs: tuple[_Edge | None, ...]
+    constants: dict[str, Any]
+    per_sample: dict[str, _Edge]
+    scope: tuple[tuple[_Edge, bool | int], ...]
+    preserve: bool
+    stream: int
+    outputs: tuple[tuple[str, str, int | None, Any, str | None], ...]
+
+
+@dataclass(frozen=True)
+class SentGraph:
+    """The message from which such a process makes the graph."""
+
+    modules: tuple[str, ...]
+    nodes: tuple[_SentNode, ...]
+    outputs: tuple[_Edge, ...]
+
+    @classmethod
+    def of(cls, graph: Graph, needed: Collection[Node]) -> SentGraph:
+        """Make it of a graph.
+
+        Args:
+            needed: The nodes that run there; arguments of the others stay here.
+        """
+        nodes = graph.nodes
+        number = {node: i for i, node in enumerate(nodes)}
+
+        def edge(e: DataNode) -> _Edge:
+            assert e.source is not None
+            return _Edge(number[e.source], e.index)
+
+        sent = tuple(
+            _SentNode(
+                n.operator.name, n.name, n.device, n.lines, tuple(map(_SentPart.of, n.parts)),
+                tuple(None if e is None else edge(e) for e in n.inputs),
+                dict(n.constants) if n in needed else {},
+                {k: edge(e) for k, e in n.per_sample.items()},
+                tuple((edge(c.edge), c.value) for c in n.scope),
+                n.preserve, n.stream,
+                tuple((o.name, o.device, o.ndim, o.dtype, o.layout) for o in n.outputs),
+            )
+            for n in nodes
+        )  # fmt: skip
+        modules = tuple(dict.fromkeys(n.operator.body.__module__ for n in nodes if n in needed))
+        return cls(modules, sent, tuple(map(edge, graph.outputs)))
+
+    def graph(self) -> Graph:
+        """Make the graph again."""
+        for module in self.modules:
+            importlib.import_module(module)
+        nodes: list[Node] = []
+
+        def edge(sent: _Edge) -> DataNode:
+            return nodes[sent.node].outputs[sent.index]
+
+        for sent in self.nodes:
+            node = Node(
+                registry[sent.operator], sent.name, sent.device,
+                tuple(None if e is None else edge(e) for e in sent.inputs),
+                sent.constants, {k: edge(e) for k, e in sent.per_sample.items()}, sent.lines,
+                tuple(Condition(edge(e), value) for e, value in sent.scope),
+                sent.preserve, sent.stream,
+            )  # fmt: skip
+            node.outputs = tuple(
+                DataNode(name, device, node, i, ndim, dtype, layout)
+                for i, (name, device, ndim, dtype, layout) in enumerate(sent.outputs)
+            )
+            node.parts = tuple(part.node() for part in sent.parts)
+            nodes.append(node)
+        return Graph(tuple(nodes), tuple(map(edge, self.outputs)))

@@ -1,0 +1,121 @@
+"""The cache of samples: the operator of the user, and the readers that take its place in a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from torch import Tensor
+
+from torchdali.declaration import operator, reader
+from torchdali.loader import Dataset, LoaderOptions
+from torchdali.schema import Data, FilePath, OutputCount, shares
+
+__all__ = ["Size", "cache"]
+
+_UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
+
+
+class Size(int):
+    """A number of bytes."""
+
+    @classmethod
+    def from_argument(cls, value: Any) -> Size:
+        """Return a size given as a number, or as a text such as ``"8GB"`` (10^9 bytes each) or ``"8GiB"`` (2^30).
+
+        Raises:
+            ValueError: it is less than one byte, or no size.
+        """
+        found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+        if found is not None:
+            number, unit, binary = found.groups()
+            value = int(float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()])
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{value!r} is no size: pass a number of bytes, or a text such as '8GB' or '500MiB'")
+        return cls(value)
+
+
+def _check(arguments: Mapping[str, Any]) -> None:
+    if arguments["bytes"] is None and arguments["path"] is None:
+        raise ValueError("say where samples are kept: bytes='8GB' for memory, path='/fast/disk' for a folder")
+
+
+def _count(arguments: Mapping[str, Any]) -> int | None:
+    count: int = arguments["inputs"]
+    return count if count > 1 else None
+
+
+@operator(devices=("cpu",), layout=lambda layouts, arguments: layouts, outputs=_count, check=_check)
+def cache(
+    data: Data,
+    /,
+    *others: Data,
+    bytes: Size | None = None,
+    path: FilePath | None = None,
+) -> Data | tuple[Tensor, ...]:
+    """Keep samples, so that what stands before this is computed once for each record; not in DALI.
+
+    In a pipeline, a sample that is kept is neither read nor computed again, while its file keeps size and time of
+    change. Whatever is random comes behind it. Everywhere else (called on tensors, in debug mode, in the dynamic mode)
+    it returns its inputs. See `docs/cache.md`.
+
+    Args:
+        data: Any; on the CPU, and computed sample by sample from the records of one reader.
+        others: The same, of the same reader. All are kept together.
+        bytes: How much is kept at most: a number, or a text such as ``"8GB"``. What comes first stays.
+        path: A folder to keep samples in, for further runs and other processes as well; without it they are in memory.
+            Without ``bytes``, a tenth of the disk stays free.
+
+    Returns:
+        The inputs, unchanged.
+
+    Raises:
+        ValueError: neither ``bytes`` nor ``path`` is given. RuntimeError, when a pipeline is built: something before it
+            is random, sees more than one sample, or comes from no record of a file.
+    """
+    return (data, *others) if others else data
+
+
+# ---------------------------------------------------------------- in a plan
+
+
+def _cached_count(arguments: Mapping[str, Any]) -> int:
+    return len(arguments["samples"].layouts)
+
+
+def _count_with_labels(arguments: Mapping[str, Any]) -> int:
+    return _cached_count(arguments) + 1
+
+
+def _cached_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    found: tuple[str, ...] = arguments["samples"].layouts
+    return found
+
+
+@reader(name="_cached", title="cache", hidden=True, outputs=_cached_count, layout=_cached_layouts)
+def _cached(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(1)]:
+    """Read samples that are kept, or compute them.
+
+    Args:
+        samples: What opens the data set, by a method ``open``, and knows the layouts of the outputs.
+    """
+    opened: Dataset = samples.open()
+    return opened
+
+
+@reader(
+    name="_cached_with_labels",
+    title="cache",
+    hidden=True,
+    metadata=1,
+    outputs=_count_with_labels,
+    layout=_cached_layouts,
+)
+def _cached_with_labels(
+    *, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Do the same for a reader of which one output is known without reading, which comes last."""
+    opened: Dataset = samples.open()
+    return opened

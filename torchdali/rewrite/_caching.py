@@ -1,0 +1,224 @@
+"""Take what stands before a cache out of the graph, so that a sample that is kept is neither read nor computed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Protocol
+
+from torchdali.errors import self_explanatory
+from torchdali.graph import DataNode, Graph, Node
+from torchdali.loader import LoaderOptions
+from torchdali.plan import edges, is_metadata
+from torchdali.registry import registry
+from torchdali.rewrite._identical import comparable
+from torchdali.rewrite._nodes import constants_of, copy_node
+
+__all__ = ["Kept", "cut_at_caches"]
+
+_OPTIONS = frozenset(field.name for field in fields(LoaderOptions))
+_PLACES = frozenset((
+    "file_root", "files", "labels", "file_list", "path", "paths", "index_path", "index_paths",
+    "annotations_file", "manifest_filepaths", "preprocessed_annotations",
+    "save_preprocessed_annotations", "save_preprocessed_annotations_dir",
+    "workers", "io_concurrency", "io_retries", "io_timeout", "cache_dir", "cache_size",
+))  # fmt: skip
+"""Arguments of readers that say where the records lie: a record's own file is in its key."""
+_EACH_ALONE = frozenset(("constant", "ones", "zeros"))
+"""Operators over the batch whose results are the same for any samples."""
+
+
+class Kept(Protocol):
+    """What opens the data set of the samples that are kept; see `execute.caching`."""
+
+    layouts: tuple[str, ...]
+
+
+Keeping = Callable[[Graph, Node, bytes], Kept]
+"""Returns it for the graph before a cache, the cache, and a digest of the graph."""
+
+
+def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
+    """Replace each `cache`, and what only it needs, by a reader of its samples.
+
+    That reader walks the records as the one before the cache does, and takes its place if nothing else reads them.
+
+    Raises:
+        RuntimeError: what stands before a cache cannot be kept; names the operator and its line.
+    """
+    if not any(node.operator.name == "cache" for node in graph.nodes):
+        return graph
+    new: dict[DataNode, DataNode] = {}
+    nodes: list[Node] = []
+    taken: dict[Node, Node] = {}  # the reader whose records a new one walks
+    for node in graph.nodes:
+        if node.operator.name != "cache":
+            nodes.append(copy_node(node, new))
+            continue
+        before = Graph.of([new[e] for e in node.inputs if e is not None], nodes)
+        origin = _reader_of(before, node)
+        made = _made(node, origin, keeping(before, node, digest(before)), before)
+        nodes.append(made)
+        taken[made] = origin
+        new.update(zip(node.outputs, made.outputs, strict=False))
+    return _without_readers(nodes, [new[e] for e in graph.outputs], taken)
+
+
+def _made(cache: Node, origin: Node, kept: Kept, before: Graph) -> Node:
+    """Return the reader that takes the place of a cache."""
+    metadata = origin.operator.options.metadata
+    name = "_cached_with_labels" if metadata else "_cached"
+    constants = {k: v for k, v in origin.constants.items() if k in _OPTIONS}
+    made = Node(registry[name], cache.name, "cpu", (), {**constants, "samples": kept}, {}, cache.lines)
+    made.outputs = tuple(DataNode(cache.name, "cpu", made, i) for i in range(len(cache.outputs) + metadata))
+    made.parts = (*before.nodes, cache)
+    return made
+
+
+def _without_readers(nodes: list[Node], outputs: list[DataNode], taken: Mapping[Node, Node]) -> Graph:
+    """Let new readers take the place of those whose records nothing else reads; leave out what nothing needs."""
+    kept = Graph.of(outputs, nodes)
+    read = {id(e.source) for n in kept.nodes for e in edges(n) if not is_metadata(e)}
+    read |= {id(e.source) for e in outputs if not is_metadata(e)}
+    instead: dict[Node, Node] = {}
+    for made, origin in taken.items():
+        if made in kept.nodes and id(origin) not in read and not origin.preserve:
+            instead.setdefault(origin, made)
+    new: dict[DataNode, DataNode] = {}
+    found = []
+    replacing = set(instead.values())
+    for node in kept.nodes if not instead else _in_order(nodes, kept, instead):
+        if node in instead:
+            continue
+        copy = copy_node(node, new)
+        found.append(copy)
+        if node in replacing:
+            origin = taken[node]
+            count = origin.operator.options.metadata
+            copy.name = origin.name
+            for output in copy.outputs:
+                output.name = origin.name
+            if count:
+                new.update(zip(origin.outputs[-count:], copy.outputs[-count:], strict=True))
+    return Graph.of([new[e] for e in outputs], found)
+
+
+def _in_order(nodes: list[Node], kept: Graph, instead: Mapping[Node, Node]) -> list[Node]:
+    """Return the nodes that are kept, with those that take the place of a reader there."""
+    replacing, found = set(instead.values()), []
+    for node in nodes:
+        if node in instead:
+            found.append(instead[node])
+        elif node in kept.nodes and node not in replacing:
+            found.append(node)
+    return found
+
+
+# ---------------------------------------------------------------- what can be kept
+
+
+def _reader_of(before: Graph, cache: Node) -> Node:
+    """Return the reader before a cache.
+
+    Raises:
+        RuntimeError: there is none or more than one, or another operator cannot stand there.
+    """
+    if cache.scope:
+        raise _refused(cache, cache, "stands in a branch of an `if`: put it before")
+    readers = []
+    for node in before.nodes:
+        if why := _stands_in_the_way(node, cache):
+            raise _refused(cache, node, why)
+        if node.operator.kind == "reader":
+            readers.append(node)
+    if len(readers) != 1:
+        which = "no reader" if not readers else f"{len(readers)} readers"
+        raise _refused(
+            cache, readers[-1] if readers else cache, f"takes samples of {which}: give each one its own cache"
+        )
+    return readers[0]
+
+
+def _stands_in_the_way(node: Node, cache: Node) -> str:
+    """Return why an operator cannot stand before a cache; empty if it can."""
+    declared = node.operator
+    if declared.schema.random:
+        return "draws random numbers, which would be the same in each epoch: put the cache before it"
+    if declared.kind == "source":
+        return "comes from Python, so that nothing tells when a sample changes: the cache needs a reader of files"
+    if node.preserve or declared.options.preserve or any(map(callable, node.constants.values())):
+        return "calls a function, which may do something else each time: put the cache before it"
+    if declared.kind == "batch" and declared.name not in _EACH_ALONE:
+        return "sees the whole batch, not one sample: put the cache before it"
+    if node.device != "cpu":
+        return f"runs on {node.device!r}, and samples are kept on the CPU: put the cache before it"
+    if declared.name.startswith("io."):
+        return "reads files that the cache does not know: let a reader read them"
+    if declared.kind == "reader" and (node.per_sample or node.scope):
+        return "is given arguments per sample, or runs for some samples only"
+    own = not declared.body.__module__.startswith("torchdali.")
+    if own and declared.kind != "reader" and cache.constants.get("path") is not None:
+        return "is declared outside of torchdali: its code may change, so that it is kept in memory only, not on disk"
+    if own and declared.options.make is not None:
+        return "has a memory of its own: put the cache before it"
+    return ""
+
+
+def _refused(cache: Node, node: Node, why: str) -> RuntimeError:
+    text = (
+        f"fn.cache cannot keep this: operator {node.title!r} {why}\n  {node.where}\nThe cache is here\n  {cache.where}"
+    )
+    return self_explanatory(RuntimeError(text))
+
+
+# ---------------------------------------------------------------- its digest
+
+
+def digest(graph: Graph) -> bytes:
+    """Return a digest of what a graph computes of a record: operators, their arguments, and how they are connected.
+
+    Raises:
+        RuntimeError: an argument is an object of which nothing tells whether it is the same; names it.
+    """
+    number = {node: i for i, node in enumerate(graph.nodes)}
+
+    def place(edge: DataNode | None) -> tuple[int, int] | None:
+        return None if edge is None or edge.source is None else (number[edge.source], edge.index)
+
+    lines = [
+        (
+            node.operator.name,
+            [place(e) for e in node.inputs],
+            sorted((name, place(e)) for name, e in node.per_sample.items()),
+            _constants(node),
+            [(place(c.edge), c.value) for c in node.scope],
+        )
+        for node in graph.nodes
+    ]
+    text = repr((lines, [place(e) for e in graph.outputs]))
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+
+
+def _constants(node: Node) -> list[tuple[str, Any]]:
+    found = []
+    for name, value in sorted(constants_of(node).items()):
+        if node.operator.kind == "reader" and name in _OPTIONS | _PLACES:
+            continue
+        if name == "samples":  # of another cache
+            found.append((name, value.digest))
+            continue
+        try:
+            found.append((name, _comparable(value)))
+        except TypeError as error:
+            raise RuntimeError(
+                f"fn.cache cannot tell whether the argument {name!r} of operator {node.title!r} stays the same: {error}"
+                f"\n  {node.where}"
+            ) from None
+    return found
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return [(comparable(key), _comparable(item)) for key, item in value.items()]
+    return comparable(value)
