@@ -166,12 +166,12 @@ class SampleStore:
 
     @property
     def hits(self) -> int:
-        """How often `get` returned tensors, in all processes."""
+        """Number of times that `get` returned tensors, in all processes."""
         return self.counts.total(_HITS)
 
     @property
     def misses(self) -> int:
-        """How often it did not."""
+        """Number of times that it returned None."""
         return self.counts.total(_MISSES)
 
 

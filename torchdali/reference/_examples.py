@@ -25,6 +25,7 @@ INPUTS = {
 PICTURES: dict[str, str] = {
     "brightness": "fn.brightness(image, brightness=1.3, brightness_shift=0.1)",
     "brightness_contrast": "fn.brightness_contrast(image, brightness=1.2, contrast=1.5)",
+    "cache": 'fn.cache(fn.decoders.image(fn.readers.file(file_root=folder)[0]), bytes="1GB")',
     "cat": 'fn.cat(image, fn.flip(image), axis_name="W")',
     "clahe": "fn.clahe(image, clip_limit=4.0, tiles_x=6, tiles_y=4)",
     "color_space_conversion": "fn.color_space_conversion(image, image_type=types.RGB, output_type=types.YCbCr)",

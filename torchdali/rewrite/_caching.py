@@ -30,7 +30,7 @@ _EACH_ALONE = frozenset(("constant", "ones", "zeros"))
 
 
 class Kept(Protocol):
-    """What opens the data set of the samples that are kept; see `execute.caching`."""
+    """Samples that are kept, of which a data set can be opened; see `execute.caching`."""
 
     layouts: tuple[str, ...]
 
@@ -145,7 +145,7 @@ def _stands_in_the_way(node: Node, cache: Node) -> str:
     declared = node.operator
     if declared.schema.random:
         return "draws random numbers, which would be the same in each epoch: put the cache before it"
-    if declared.kind == "source":
+    if declared.kind == "source" or declared.name == "readers.dataset":
         return "comes from Python, so that nothing tells when a sample changes: the cache needs a reader of files"
     if node.preserve or declared.options.preserve or any(map(callable, node.constants.values())):
         return "calls a function, which may do something else each time: put the cache before it"
