@@ -18,7 +18,7 @@ from torchdali import fn, pipeline_def
 from torchdali.formats.sample_store import DiskStore, MemoryStore, SampleStore
 from torchdali.formats.shared_counts import SharedCounts
 
-_PUTS = 12  # of a process, at most, before it is killed
+_PUTS = 8  # of a process, at most, before it is killed
 
 
 def _forked(function: Callable[[int], Any]) -> tuple[int, int]:
@@ -37,10 +37,13 @@ def _forked(function: Callable[[int], Any]) -> tuple[int, int]:
 
 
 def _killed(function: Callable[[int], Any], random_: random.Random) -> bool:
-    """Run a function that writes a byte before each sample, and kill it a moment after one; False if it has ended."""
+    """Run a function that writes a byte before each sample, and kill it a moment after one; False if it has ended.
+
+    If it has nothing to write any more, it is killed as well.
+    """
     pid, pipe = _forked(function)
     for _ in range(random_.randrange(1, _PUTS)):
-        if not os.read(pipe, 1):
+        if not select.select([pipe], [], [], 0.3)[0] or not os.read(pipe, 1):
             break
     select.select([], [], [], random_.random() * 3e-4)
     os.kill(pid, signal.SIGKILL)
@@ -107,7 +110,7 @@ def stores(folder: str, count: int, where: str) -> dict[str, int]:
 
 
 def _pipeline(images: str, keep: dict[str, Any]) -> Any:
-    @pipeline_def(batch_size=5, num_threads=2, device_id=None, seed=1)
+    @pipeline_def(batch_size=5, num_threads=2, num_processes=1, device_id=None, seed=1)
     def define() -> Any:
         files, labels = fn.readers.file(file_root=images, random_shuffle=True)
         kept = fn.resize(fn.decoders.image(files), size=[120, 160])
@@ -117,7 +120,7 @@ def _pipeline(images: str, keep: dict[str, Any]) -> Any:
 
 
 def _batches(pipe: Any) -> list[Any]:
-    return [np.array(sample) for _ in range(4) for output in pipe.run() for sample in output]
+    return [np.array(sample) for _ in range(8) for output in pipe.run() for sample in output]
 
 
 def _check(images: str, keep: dict[str, Any], expected: Path, pipe: int) -> None:
@@ -129,7 +132,7 @@ def _check(images: str, keep: dict[str, Any], expected: Path, pipe: int) -> None
     os.write(pipe, f"{int(wrong)} {store.hits} {store.misses}".encode())
 
 
-def pipelines(images: str, root: str, count: int, where: str) -> dict[str, int]:
+def pipelines(images: str, root: str, count: int) -> dict[str, int]:
     """Kill pipelines that write to a cache, twice for each of so many, and let others read it; return what they found."""
     random_, found = random.Random(2), {"killed": 0, "wrong": 0, "hits": 0, "misses": 0}
     expected = Path(root, "expected.npz")

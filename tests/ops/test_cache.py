@@ -493,10 +493,20 @@ def test_files_that_are_no_cache_are_not_touched(images: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_killed_while_it_writes_it_leaves_nothing_wrong(where: str, images: Path, tmp_path: Path) -> None:
-    tries = in_own_process("tests.helpers.killed_caches", f"pipelines({str(images)!r}, {str(tmp_path)!r}, 100, {where!r})")
-    assert tries["wrong"] == 0 and tries["killed"] == 200
-    assert tries["hits"] > 200 and tries["misses"] > 200  # killed in the middle, as a rule
+def test_stores_of_processes_that_are_killed_have_nothing_wrong(where: str, tmp_path: Path) -> None:
+    found = in_own_process("tests.helpers.killed_caches", f"stores({str(tmp_path)!r}, 200, {where!r})")
+    assert found["wrong"] == 0 and found["killed"] == 200 and found["read"] > 2000
+
+
+@pytest.mark.slow
+def test_pipelines_that_are_killed_leave_nothing_wrong(tmp_path: Path) -> None:
+    root = tmp_path / "images" / "class"
+    root.mkdir(parents=True)
+    for i in range(40):
+        (root / f"{i}.png").write_bytes(encoded(picture(40 + i, 60 - i % 5), "PNG"))
+    found = in_own_process("tests.helpers.killed_caches", f"pipelines({str(root.parent)!r}, {str(tmp_path)!r}, 100)")
+    assert found["wrong"] == 0 and found["killed"] == 200
+    assert found["hits"] > 500 and found["misses"] > 500  # killed in the middle
 
 
 @pytest.mark.slow
