@@ -114,6 +114,8 @@ def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
     if options.outputs is None:
         return [({}, one if schema.outputs == 1 else _tuple(one, schema.outputs))]
     usual = _count(operator, {})
+    if schema.variadic and usual == len(schema.inputs):
+        return [({}, "Any")]  # as many as there are inputs, or one
     counts = {
         argument.name: {_count(operator, {argument.name: value}) for value in _values(argument)}
         for argument in schema.arguments.values()

@@ -303,7 +303,7 @@ def cache(
     path: str | PathLike[str] | None = None,
     bytes_per_sample_hint: Any = ...,
     preserve: Any = ...,
-) -> tuple[_T, ...]:
+) -> Any:
     """Keep samples, so that what stands before this is computed once for each record; not in DALI.
 
     In a pipeline, a sample that is kept is neither read nor computed again, while its file keeps size and time of

@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from torch import Tensor
-
 from torchdali.declaration import operator, reader
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.schema import Data, FilePath, OutputCount, shares
@@ -54,7 +52,7 @@ def cache(
     *others: Data,
     bytes: Size | None = None,
     path: FilePath | None = None,
-) -> Data | tuple[Tensor, ...]:
+) -> Any:
     """Keep samples, so that what stands before this is computed once for each record; not in DALI.
 
     In a pipeline, a sample that is kept is neither read nor computed again, while its file keeps size and time of

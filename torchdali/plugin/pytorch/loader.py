@@ -30,6 +30,7 @@ from torchdali.plugin.pytorch._folders import (
     IMAGENET_MEAN,
     IMAGENET_STD,
     Augment,
+    Cache,
     augmentation,
     cores,
     testing,
@@ -421,6 +422,7 @@ class Loader(IterableDataset[Any]):
         device_id: int | str | None = None,
         seed: int | None = None,
         bad_samples: Literal["raise", "skip", "replace"] = "raise",
+        cache: Cache = None,
         outputs: Sequence[str] | type[Any] | None = None,
         drop_last: bool = False,
         file_names: bool = False,
@@ -444,6 +446,9 @@ class Loader(IterableDataset[Any]):
                 `Pipeline`.
             seed: Of order and augmentation.
             bad_samples: What to do with files that cannot be read; see `Pipeline`.
+            cache: Keep pictures, so that later epochs do not read and decode them: a size such as ``"8GB"``, in memory,
+                or a folder, such as ``"/fast/disk"``. For a test those of the final size; in training, whole ones. See
+                `fn.cache`.
             outputs, drop_last, file_names, distributed: As for `Loader`.
 
         Raises:
@@ -481,6 +486,7 @@ class Loader(IterableDataset[Any]):
             "mean": mean,
             "std": std,
             "on_device": device_id is not None,
+            "cache": cache,
         }
         if train:
             augmentation(augment)
