@@ -16,7 +16,6 @@ import torch
 
 from torchdali import fn, pipeline_def
 from torchdali.formats.sample_store import DiskStore, MemoryStore, SampleStore
-from torchdali.formats.shared_counts import SharedCounts
 
 _PUTS = 8  # of a process, at most, before it is killed
 
@@ -55,9 +54,9 @@ def _announced(pipe: int) -> None:
     """Let all stores of this process write a byte before each sample."""
     put = SampleStore.put
 
-    def announced(store: SampleStore, key: bytes, tensors: Any) -> None:
+    def announced(store: SampleStore, key: bytes, tensors: Any) -> bool:
         os.write(pipe, b".")
-        put(store, key, tensors)
+        return put(store, key, tensors)
 
     SampleStore.put = announced  # type: ignore[method-assign]
 
@@ -76,7 +75,7 @@ def stores(folder: str, count: int, where: str) -> dict[str, int]:
     memory = MemoryStore(1 << 40)
 
     def opened() -> SampleStore:
-        return memory if where == "memory" else DiskStore(folder, "store", None, SharedCounts())
+        return memory if where == "memory" else DiskStore(folder, "store", None)
 
     def write(pipe: int, first: int, most: int) -> None:
         _announced(pipe)
@@ -128,8 +127,8 @@ def _check(images: str, keep: dict[str, Any], expected: Path, pipe: int) -> None
     arrays = _batches(built)
     with np.load(expected) as known:
         wrong = not all(np.array_equal(array, known[f"arr_{i}"]) for i, array in enumerate(arrays))
-    store = built._executor.caches[0].store
-    os.write(pipe, f"{int(wrong)} {store.hits} {store.misses}".encode())
+    (kept,) = built._executor.caches
+    os.write(pipe, f"{int(wrong)} {kept.hits} {kept.misses}".encode())
 
 
 def pipelines(images: str, root: str, count: int) -> dict[str, int]:

@@ -306,7 +306,7 @@ def test_no_more_is_kept_than_the_budget(where: str, images: Path, tmp_path: Pat
     reads.take()
     assert same(samples(pipe, 3)[:1], expected[:1])
     assert reads.take() in (COUNT + 2 * 6, COUNT + 3 * 6)  # the batch ahead
-    assert "4 samples" in pipe.stats().caches[0] and "which is full" in pipe.stats().caches[0]
+    assert "4 samples" in pipe.stats().caches[0] and "it is full, and " in pipe.stats().caches[0]
     if "path" in keep:
         (path,) = (tmp_path / "b").glob("*.samples")
         assert path.stat().st_size == 4 * each

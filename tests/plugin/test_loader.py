@@ -439,6 +439,22 @@ def test_from_folder_augments(folder, augment):
     assert sum(len(images) for images, _ in loader) == 10
 
 
+@pytest.mark.parametrize("train", [True, False])
+@pytest.mark.parametrize("where", ["1MB", "folder"])
+def test_from_folder_keeps_pictures(folder, train, where, tmp_path):
+    def epochs(cache):
+        with Loader.from_folder(folder, train=train, size=16, batch_size=4, seed=1, num_threads=2, cache=cache) as loader:
+            found = [torch.cat([images for images, _ in loader]) for _ in range(3)]
+            return found, loader.pipeline.stats().caches
+
+    expected, none = epochs(None)
+    found, lines = epochs(str(tmp_path / "kept") if where == "folder" else where)
+    assert none == () and "0 misses" not in lines[0] and "0 hits" not in lines[0]
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0.02)  # a level, normalized: less is fused
+    assert (tmp_path / "kept").exists() == (where == "folder")
+
+
 def test_from_folder_checks_its_arguments(folder):
     with pytest.raises(TypeError, match="train='val': it is True or False"):
         Loader.from_folder(folder, train="val")

@@ -14,7 +14,7 @@ from torchdali.execute.compiled_chain import axes_after
 from torchdali.execute.sent_graph import SentGraph
 from torchdali.execute.steps import run_in_scope
 from torchdali.formats.sample_store import MemoryStore, SampleStore, disk_store
-from torchdali.formats.shared_counts import SharedCounts
+from torchdali.formats.shared_counts import Shared, SharedCounts, shared
 from torchdali.graph import DataNode, Graph, Node
 from torchdali.loader import check_dataset, row
 from torchdali.plan import edges, is_metadata
@@ -22,6 +22,8 @@ from torchdali.running import Bodies
 from torchdali.tensors import TensorList
 
 __all__ = ["CachedDataset", "KeptSamples"]
+
+_HITS, _MISSES, _LEFT_OUT = 0, 1, 2
 
 
 class KeptSamples:
@@ -48,7 +50,8 @@ class KeptSamples:
         self._limit, self._folder = limit, folder
         self.layouts = _layouts(graph)
         self._store: SampleStore | None = None
-        self._shared: tuple[Any, ...] | None = None
+        self._counts = SharedCounts()
+        self._shared: tuple[int, Shared, Shared] | None = None
 
     def __repr__(self) -> str:
         return "kept in " + ("memory" if self._folder is None else repr(self._folder))
@@ -72,31 +75,56 @@ class KeptSamples:
                 f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file of this "
                 "machine a record is from, so that a change of the data could not be noticed"
             )
-        return CachedDataset(origin, self, self.store)
+        if self._store is None:  # before there are other processes, which share it
+            self._store = self._opened()
+        return CachedDataset(origin, self)
 
     @property
     def store(self) -> SampleStore:
-        """The store; opened when it is first asked for."""
-        if self._store is None:
-            self._store = self._opened()
+        """The store, once it is open."""
+        assert self._store is not None
         return self._store
 
     def _opened(self) -> SampleStore:
         if self._folder is not None:
-            counts = SharedCounts() if self._shared is None else SharedCounts.joined(self._shared[0])
-            return disk_store(self._folder, self.digest.hex(), self._limit, counts)
+            return disk_store(self._folder, self.digest.hex(), self._limit)
         assert self._limit is not None
         return MemoryStore(self._limit) if self._shared is None else MemoryStore.joined(*self._shared)
 
+    def get(self, key: bytes) -> tuple[torch.Tensor, ...] | None:
+        """Return the values of a key, if they are kept, and count that."""
+        found = self.store.get(key)
+        self._counts.add(_MISSES if found is None else _HITS)
+        return found
+
+    def put(self, key: bytes, values: tuple[torch.Tensor, ...]) -> None:
+        """Keep values, if there is room; count those for which there is none."""
+        if not self.store.put(key, values):
+            self._counts.add(_LEFT_OUT)
+
+    @property
+    def hits(self) -> int:
+        """Number of samples that were there, in all processes of the pipeline."""
+        return self._counts.total(_HITS)
+
+    @property
+    def misses(self) -> int:
+        """Number of samples that were not."""
+        return self._counts.total(_MISSES)
+
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "graph": SentGraph.of(self.graph, self.graph.nodes), "_store": None}
         store = self.store
-        state["_shared"] = store.shared() if isinstance(store, MemoryStore) else (store.counts.shared(),)
-        return state
+        return {
+            **self.__dict__,
+            "graph": SentGraph.of(self.graph, self.graph.nodes),
+            "_store": None,
+            "_counts": shared(self._counts.descriptor),
+            "_shared": store.shared() if isinstance(store, MemoryStore) else None,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.graph = state["graph"].graph()
+        self.graph, self._counts = state["graph"].graph(), SharedCounts.joined(state["_counts"])
 
     def explained(self) -> list[str]:
         """Return what is left out for samples that are kept, and where they lie."""
@@ -107,10 +135,11 @@ class KeptSamples:
     def summary(self) -> str:
         """Return hits, misses and bytes as a line."""
         store = self.store
-        asked = max(1, store.hits + store.misses)
-        full = ", which is full" if store.is_full else ""
+        asked = max(1, self.hits + self.misses)
+        left_out = self._counts.total(_LEFT_OUT)
+        full = f"; it is full, and {left_out:,} were left out" if left_out else ""
         return (
-            f"cache: {store.hits:,} hits ({store.hits / asked:.1%}), {store.misses:,} misses; {len(store):,} samples, "
+            f"cache: {self.hits:,} hits ({self.hits / asked:.1%}), {self.misses:,} misses; {len(store):,} samples, "
             f"{store.bytes / 2**20:,.1f} of {store.limit / 2**20:,.1f} MiB in {store.name}{full}"
         )
 
@@ -120,19 +149,18 @@ class CachedDataset:
 
     Args:
         origin: The records of the reader itself.
-        kept: What is computed of them.
-        store: Where it is kept.
+        kept: What is computed of them, and kept.
     """
 
-    def __init__(self, origin: Any, kept: KeptSamples, store: SampleStore) -> None:
-        self.origin, self.kept, self._store = origin, kept, store
+    def __init__(self, origin: Any, kept: KeptSamples) -> None:
+        self.origin, self.kept = origin, kept
         self._graph, self._parts = kept.graph, kept.parts
         self._bodies: dict[Node, Bodies] = {node: {} for node in self._graph.nodes}
         self._sees_metadata = any(
             e.source is not None and e.source.operator.kind == "reader" and is_metadata(e)
             for e in (*(e for n in self._graph.nodes for e in edges(n)), *self._graph.outputs)
         )
-        self.shares_memory = isinstance(store, MemoryStore) or getattr(origin, "shares_memory", False)
+        self.shares_memory = kept.in_memory or getattr(origin, "shares_memory", False)
 
     def __len__(self) -> int:
         return len(self.origin)
@@ -155,11 +183,11 @@ class CachedDataset:
     def read(self, index: int) -> tuple[torch.Tensor, ...]:
         """Return the values at the cache."""
         key = self._key(index)
-        if key is not None and (found := self._store.get(key)) is not None:
+        if key is not None and (found := self.kept.get(key)) is not None:
             return found
         computed = self._computed(index)
         if key is not None and key == self._key(index):  # the file did not change meanwhile
-            self._store.put(key, computed)
+            self.kept.put(key, computed)
         return computed
 
     def _key(self, index: int) -> bytes | None:

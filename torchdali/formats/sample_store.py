@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from torchdali.errors import warn
-from torchdali.formats.shared_counts import SharedCounts, anonymous_descriptor
+from torchdali.formats.shared_counts import Shared, anonymous_descriptor, opened, shared
 
 __all__ = ["DiskStore", "MemoryStore", "SampleStore", "decoded", "disk_store", "encoded"]
 
@@ -33,7 +33,6 @@ _SUM = struct.Struct("<I")  # of the entry
 _LENGTH = _ENTRY.size + _SUM.size
 _HEADER = b"torchdali samples, form 1".ljust(_LENGTH, b"\n")
 _ALIGNED = 64  # bytes; tensors begin at multiples
-_HITS, _MISSES = 0, 1
 
 
 class SampleStore:
@@ -43,17 +42,16 @@ class SampleStore:
         data: Descriptor of the data.
         index: Descriptor of the index.
         limit: Bytes of the data at most.
-        counts: Of hits and misses.
 
     Attributes:
         name: Where it lies, for messages.
-        is_full: A sample was left out, as there was no room for it.
+        is_full: The disk or the memory takes nothing more.
     """
 
     name = ""
 
-    def __init__(self, data: int, index: int, limit: int, counts: SharedCounts) -> None:
-        self._data, self._index, self.limit, self.counts = data, index, limit, counts
+    def __init__(self, data: int, index: int, limit: int) -> None:
+        self._data, self._index, self.limit = data, index, limit
         self._lock = threading.RLock()  # for what follows; one thread of a process writes at a time
         self._places: dict[bytes, _Place] = {}
         self._read_to, self._end = len(_HEADER), 0
@@ -83,30 +81,29 @@ class SampleStore:
             with self._lock:
                 if self._places.get(key) == place:
                     del self._places[key]
-        self.counts.add(_MISSES if sample is None else _HITS)
         return None if sample is None else decoded(sample)
 
     def _sample(self, place: _Place) -> torch.Tensor | None:
         raise NotImplementedError
 
-    def put(self, key: bytes, tensors: Sequence[torch.Tensor]) -> None:
-        """Keep tensors, if there is room and the key has none."""
+    def put(self, key: bytes, tensors: Sequence[torch.Tensor]) -> bool:
+        """Keep tensors, unless the key has some; return False if there is no room."""
         parts = encoded(tensors)
         size = sum(map(len, parts))
-        if self._end + size > self.limit:
-            self.is_full = True
-            return
+        if self.is_full or self._end + size > self.limit:
+            return False
         try:
             with self._writing():
                 self._catch_up()
                 if key in self._places:
-                    return
+                    return True
                 if self._end + size > self.limit:
-                    self.is_full = True
-                    return
+                    return False
                 self._append(key, parts, size)
         except OSError as error:
             self._give_up(error)
+            return False
+        return True
 
     def _append(self, key: bytes, parts: Sequence[Any], size: int) -> None:
         offset, check = self._end, 0
@@ -123,7 +120,6 @@ class SampleStore:
         if not self.is_full:
             self.is_full = True
             warn(f"cache: {self.name} takes no more samples: {error.strerror}; the others are computed each time")
-        self.limit = 0
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -164,16 +160,6 @@ class SampleStore:
         self._catch_up()
         return self._end
 
-    @property
-    def hits(self) -> int:
-        """Number of times that `get` returned tensors, in all processes."""
-        return self.counts.total(_HITS)
-
-    @property
-    def misses(self) -> int:
-        """Number of times that it returned None."""
-        return self.counts.total(_MISSES)
-
 
 class MemoryStore(SampleStore):
     """Tensors in memory, shared with the processes that this one starts; it goes with the last of them.
@@ -183,21 +169,19 @@ class MemoryStore(SampleStore):
 
     name = "memory"
 
-    def __init__(self, limit: int, descriptors: tuple[int, int, int] | None = None) -> None:
-        made = (anonymous_descriptor(limit), anonymous_descriptor(0), None) if descriptors is None else descriptors
-        super().__init__(made[0], made[1], limit, SharedCounts(made[2]))
+    def __init__(self, limit: int, descriptors: tuple[int, int] | None = None) -> None:
+        made = (anonymous_descriptor(limit), anonymous_descriptor(0)) if descriptors is None else descriptors
+        super().__init__(*made, limit)
         self._view = torch.frombuffer(mmap.mmap(self._data, limit), dtype=torch.uint8)
 
-    def shared(self) -> tuple[int, tuple[str, ...]]:
+    def shared(self) -> tuple[int, Shared, Shared]:
         """Return what `joined` takes in another process, while this one has the store open."""
-        descriptors = self._data, self._index, self.counts.descriptor
-        return self.limit, tuple(f"/proc/{os.getpid()}/fd/{descriptor}" for descriptor in descriptors)
+        return self.limit, shared(self._data), shared(self._index)
 
     @classmethod
-    def joined(cls, limit: int, paths: Sequence[str]) -> MemoryStore:
-        """Open the store of another process."""
-        data, index, counts = (os.open(path, os.O_RDWR) for path in paths)
-        return cls(limit, (data, index, counts))
+    def joined(cls, limit: int, data: Shared, index: Shared) -> MemoryStore:
+        """Open the store of another process of this machine."""
+        return cls(limit, (opened(data), opened(index)))
 
     def _sample(self, place: _Place) -> torch.Tensor:
         offset, size, _ = place
@@ -211,13 +195,12 @@ class DiskStore(SampleStore):
         folder: Made if it does not exist.
         stem: The first part of the names of the files.
         limit: Bytes of the data at most; None for the room on the disk but a tenth of it.
-        counts: Of hits and misses.
 
     Raises:
         RuntimeError: the folder or the files cannot be made, or are something else.
     """
 
-    def __init__(self, folder: str, stem: str, limit: int | None, counts: SharedCounts) -> None:
+    def __init__(self, folder: str, stem: str, limit: int | None) -> None:
         self.name = os.path.join(folder, stem)
         try:
             os.makedirs(folder, exist_ok=True)
@@ -227,7 +210,7 @@ class DiskStore(SampleStore):
             raise RuntimeError(f"cannot make the cache {self.name}: {error.strerror}") from None
         free = room.f_frsize * (room.f_bavail - room.f_blocks // 10)
         known = os.fstat(data).st_size
-        super().__init__(data, index, max(known, known + free) if limit is None else limit, counts)
+        super().__init__(data, index, max(known, known + free) if limit is None else limit)
 
     def _sample(self, place: _Place) -> torch.Tensor | None:
         """Read a sample; None if it is damaged."""
@@ -245,13 +228,13 @@ _stores: weakref.WeakValueDictionary[tuple[str, str], DiskStore] = weakref.WeakV
 _opening = threading.Lock()
 
 
-def disk_store(folder: str, stem: str, limit: int | None, counts: SharedCounts) -> DiskStore:
+def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
     """Return the store of a folder: the one that is open, as a lock of a file is that of the whole process."""
     with _opening:
         key = os.path.realpath(folder), stem
         found = _stores.get(key)
         if found is None:
-            found = _stores[key] = DiskStore(folder, stem, limit, counts)
+            found = _stores[key] = DiskStore(folder, stem, limit)
         return found
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import mmap
 import os
+import secrets
 import tempfile
 import threading
 
-__all__ = ["SharedCounts", "anonymous_descriptor"]
+__all__ = ["Shared", "SharedCounts", "anonymous_descriptor", "opened", "shared"]
 
 _ROWS = 1024
 _NUMBERS = 8  # of a row: the process, then what it counted; a row is a line of a processor's cache
 _SIZE = _ROWS * _NUMBERS * 8
+Shared = tuple[str, str]
+"""Path and name of a file without a name in a folder, by which another process of this machine opens it."""
 
 
 class SharedCounts:
@@ -32,14 +35,13 @@ class SharedCounts:
     def __del__(self) -> None:
         os.close(self.descriptor)
 
-    def shared(self) -> str:
-        """Return what `joined` takes in another process, while this one lives."""
-        return f"/proc/{os.getpid()}/fd/{self.descriptor}"
-
     @classmethod
-    def joined(cls, path: str) -> SharedCounts:
-        """Open the numbers of another process."""
-        return cls(os.open(path, os.O_RDWR))
+    def joined(cls, place: Shared) -> SharedCounts:
+        """Open the numbers of another process of this machine, see `shared`; of one that is not here, make new ones."""
+        try:
+            return cls(opened(place))
+        except OSError:
+            return cls()
 
     def add(self, number: int, amount: int = 1) -> None:
         """Add to a number, from 0 to 6."""
@@ -72,9 +74,27 @@ def anonymous_descriptor(size: int) -> int:
     It lies in memory where the system has such files; otherwise in the folder for temporary files.
     """
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("torchdali")
+        descriptor = os.memfd_create(f"torchdali-{secrets.token_hex(8)}")
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
     os.ftruncate(descriptor, size)
     return descriptor
+
+
+def shared(descriptor: int) -> Shared:
+    """Return what `opened` takes in another process, while this one has the file open."""
+    path = f"/proc/{os.getpid()}/fd/{descriptor}"
+    return path, os.readlink(path)
+
+
+def opened(place: Shared) -> int:
+    """Open a file without a name that another process has open.
+
+    Raises:
+        OSError: it is not on this machine, or closed.
+    """
+    path, name = place
+    if os.readlink(path) != name:
+        raise OSError(f"{path} is another file")
+    return os.open(path, os.O_RDWR)
