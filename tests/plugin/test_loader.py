@@ -449,7 +449,7 @@ def test_from_folder_keeps_pictures(folder, train, where, tmp_path):
 
     expected, none = epochs(None)
     found, lines = epochs(str(tmp_path / "kept") if where == "folder" else where)
-    assert none == () and "0 misses" not in lines[0] and "0 hits" not in lines[0]
+    assert none == () and "10 samples" in lines[0] and " 0 hits" not in lines[0]
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0.02)  # a level, normalized: less is fused
     assert (tmp_path / "kept").exists() == (where == "folder")
