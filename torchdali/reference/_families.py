@@ -36,7 +36,7 @@ FAMILIES = (
         "These operators read records of files, archives, databases and data sets.",
         "readers.file readers.webdataset readers.tfrecord readers.mxnet readers.caffe readers.caffe2 readers.coco "
         "readers.numpy readers.nemo_asr readers.dataset readers.video readers.video_resize readers.sequence "
-        "experimental.readers.fits experimental.readers.video io.file.read",
+        "experimental.readers.fits experimental.readers.video io.file.read cache",
     ),
     Family(
         "decoders",
@@ -142,6 +142,7 @@ TASKS = {
     "call a Python function on NumPy arrays": "python_function",
     "call a torch module or a transform of torchvision": "torch_python_function",
     "know the file that a sample comes from": "get_property",
+    "keep samples, so that later epochs do not decode them": "cache",
     "decode an image": "decoders.image",
     "decode only a random window of an image": "decoders.image_random_crop",
     "know the size of an image before it is decoded": "peek_image_shape",
