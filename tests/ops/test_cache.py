@@ -381,7 +381,7 @@ def test_a_checkpoint_continues(images: Path) -> None:
 # ---------------------------------------------------------------- what it refuses
 
 
-@operator(name="doubled_in_tests")
+@operator(name="doubled_in_tests", hidden=True)
 def doubled_in_tests(x: Data, /) -> Data:
     """Double."""
     return x * 2

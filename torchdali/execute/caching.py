@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,6 +87,8 @@ class KeptSamples:
         return self._store
 
     def _opened(self) -> SampleStore:
+        if os.name == "nt":
+            raise RuntimeError("fn.cache needs Linux or macOS: Windows has no locks of files as it uses them")
         if self._folder is not None:
             return disk_store(self._folder, self.digest.hex(), self._limit)
         assert self._limit is not None
