@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -41,6 +42,7 @@ class _Chooser:
 
     def __init__(self) -> None:
         self._kind: tuple[torch.dtype, int] | None = None
+        self._lock = threading.Lock()
 
     def __call__(self, *branches: Tensor | None, case: int, what: str = "") -> Tensor:
         value = branches[case]
@@ -51,12 +53,14 @@ class _Chooser:
 
     def _see(self, value: Tensor, what: str) -> None:
         kind = value.dtype, value.ndim
-        if self._kind is not None:
-            raise RuntimeError(
-                f"{what}: both branches must give one dtype and one number of dimensions, here they give "
-                f"{_described(*self._kind)} and {_described(*kind)}"
-            )
-        self._kind = kind
+        with self._lock:  # threads with the first samples come here side by side
+            if self._kind not in (None, kind):
+                assert self._kind is not None
+                raise RuntimeError(
+                    f"{what}: both branches must give one dtype and one number of dimensions, here they give "
+                    f"{_described(*self._kind)} and {_described(*kind)}"
+                )
+            self._kind = kind
 
 
 def _merger() -> Callable[..., Tensor]:
