@@ -358,3 +358,9 @@ def test_numbers_are_a_text_in_a_notebook() -> None:
     batch = TensorListCPU(np.arange(4, dtype=np.int32)[:, None])
     assert "<img" not in batch._repr_html_() and "[3]" in batch._repr_html_()
     assert batch._repr_png_() is None
+
+
+@pytest.mark.parametrize("given", [{"count": 0}, {"size": "big"}, {"columns": -1}])
+def test_numbers_below_one_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"=.*: it is a number of 1 or more"):
+        pictures.show(np.zeros((2, 8, 8, 3), np.uint8), **given)

@@ -133,8 +133,11 @@ def show(
         size: Pixels of the longer side of an image.
 
     Raises:
-        ValueError: there is nothing to draw; only one of `mean` and `std`; no such `box_format`.
+        ValueError: there is nothing to draw; only one of `mean` and `std`; no such `box_format`; a number below 1.
     """
+    for name, number in (("count", count), ("columns", columns), ("size", size)):
+        if number is not None and (not isinstance(number, int) or number < 1):
+            raise ValueError(f"{name}={number!r}: it is a number of 1 or more")
     if box_format not in ("ltrb", "xywh"):
         raise ValueError(f"box_format={box_format!r}: it is 'ltrb' or 'xywh'")
     if (mean is None) != (std is None):
