@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shutil
+import wave
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -210,15 +212,38 @@ def containers(root: Path) -> dict[str, Callable[[], Any]]:
             recordio.write_image(file, each, [float(i)])
     for i in range(5):
         np.save(root / f"{i}.npy", np.full((2, i + 1), i, np.float32))
+    (root / "pictures").mkdir()
+    for i, each in enumerate(data):
+        (root / "pictures" / f"{i}.png").write_bytes(each)
+    images = [{"id": i, "file_name": f"{min(i, 3)}.png", "width": 40, "height": 30 + min(i, 3)} for i in range(5)]
+    boxes = [{"id": i, "image_id": i, "category_id": 1, "bbox": [i, 1, 5, 6]} for i in range(5)]
+    annotations = {"images": images, "annotations": boxes, "categories": [{"id": 1}]}
+    (root / "boxes.json").write_text(json.dumps(annotations))
+    entries = []
+    for i in range(5):
+        with wave.open(str(root / f"{min(i, 3)}.wav"), "wb") as sound:
+            sound.setnchannels(1)
+            sound.setsampwidth(2)
+            sound.setframerate(8000)
+            sound.writeframes(np.full(400 + i, 100 * i, np.int16).tobytes())
+        entry = {"audio_filepath": str(root / f"{min(i, 3)}.wav"), "duration": 0.05, "text": f"word {i}"}
+        entries.append(json.dumps(entry))
+    (root / "sounds.json").write_text("\n".join(entries))
+    (root / "films" / "a").mkdir(parents=True)
+    for i in range(6):
+        Image.fromarray(picture(20, 30) // (i + 1)).save(root / "films" / "a" / f"{i}.png")
     return {
         "tfrecord": lambda: fn.decoders.image(fn.readers.tfrecord(path=str(root / "a.tfrecord"), features={"image": FixedLenFeature((), string, "")})["image"]),
         "webdataset": lambda: tuple(fn.readers.webdataset(paths=str(root / "a.tar"), ext=["png", "cls"])),
         "mxnet": lambda: tuple(fn.readers.mxnet(path=str(root / "a.rec"))),
         "numpy": lambda: fn.readers.numpy(file_root=str(root), file_filter="*.npy"),
+        "coco": lambda: tuple(fn.readers.coco(file_root=str(root / "pictures"), annotations_file=str(root / "boxes.json"))),
+        "nemo_asr": lambda: tuple(fn.readers.nemo_asr(manifest_filepaths=[str(root / "sounds.json")], read_text=True)),
+        "sequence": lambda: fn.readers.sequence(file_root=str(root / "films"), sequence_length=2, step=1),
     }
 
 
-@pytest.mark.parametrize("reader", ["tfrecord", "webdataset", "mxnet", "numpy"])
+@pytest.mark.parametrize("reader", ["tfrecord", "webdataset", "mxnet", "numpy", "coco", "nemo_asr", "sequence"])
 @pytest.mark.parametrize("where", ["memory", "disk"])
 def test_other_readers(reader: str, where: str, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
@@ -232,6 +257,19 @@ def test_other_readers(reader: str, where: str, tmp_path: Path) -> None:
     pipe = build(kept, batch_size=5)
     assert same(samples(pipe, 3), samples(build(define, batch_size=5), 3))
     assert " 5 misses; 5 samples" in pipe.stats().caches[0]
+
+
+def test_the_layout_is_the_one_that_an_operator_assumed(tmp_path: Path) -> None:
+    for i in range(3):
+        np.save(tmp_path / f"{i}.npy", np.full((9 + i, 8, 3), i, np.uint8))
+
+    def define(keep: bool) -> Any:
+        arrays = fn.resize(fn.readers.numpy(file_root=str(tmp_path)), size=[5, 6])
+        return fn.cache(arrays, bytes="1MB") if keep else arrays
+
+    for keep in (False, True):
+        pipe = build(lambda keep=keep: define(keep), batch_size=3)
+        assert [pipe.run()[0].layout() for _ in range(2)] == ["HWC", "HWC"]
 
 
 # ---------------------------------------------------------------- what is kept

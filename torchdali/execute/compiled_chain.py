@@ -451,12 +451,25 @@ def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Ax
 
 
 def named(edge: DataNode, made: TensorList) -> TensorList:
-    """Give a batch the layout that its operator assumed, where its axes were not known before it ran."""
+    """Give a batch the layout that its operator assumed, if its axes were not known before it ran."""
+    edge = _before_caches(edge)
     if edge.source is not None and edge.source.operator.options.layout is None:
         layout = taken_layout(edge.source.operator, "", number_of_axes(made))
         if layout:
             made.set_layout(layout)
     return made
+
+
+def _before_caches(edge: DataNode) -> DataNode:
+    """Return what a cache keeps, of a reader that stands for the cache; of other edges, the edge."""
+    source = edge.source
+    if source is not None and source.parts:
+        source = source.parts[-1]
+    while source is not None and source.operator.name == "cache" and edge.index < len(source.inputs):
+        kept = source.inputs[edge.index]
+        assert kept is not None
+        edge, source = kept, kept.source
+    return edge
 
 
 def _per_frame(node: Node, axes: Mapping[DataNode, _Axes]) -> frozenset[str]:

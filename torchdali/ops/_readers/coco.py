@@ -55,9 +55,9 @@ class COCODataset:
         return len(self._annotations.names)
 
     def identity(self, index: int) -> bytes | None:
-        """Return path, size and time of change of an image and of the annotations."""
+        """Return path, size and time of change of an image and of the annotations, and which of their images it is."""
         found = file_identity(self.info(index))
-        return None if found is None else found + self._files
+        return None if found is None else found + self._files + b" %d" % index  # a file may be listed twice
 
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the outputs of an image; RuntimeError where it cannot be read, or masks not be drawn."""
