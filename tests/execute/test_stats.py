@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from torchdali import fn, pipeline_def
@@ -65,3 +66,23 @@ def test_a_trace_has_every_sample_of_every_operator(tmp_path):
         other = pipe()
         other.build()
         other.write_trace(tmp_path / "none.json")
+
+
+def test_operators_of_a_branch_count_its_samples_alone(tmp_path):
+    @pipeline_def(batch_size=8, num_threads=1, device_id=None, enable_conditionals=True)
+    def define():
+        number = fn.external_source(lambda info: np.int64(info.idx_in_batch), batch=False)
+        image = fn.external_source(lambda info: np.zeros((300 + info.idx_in_batch, 300, 3), np.uint8), batch=False, layout="HWC")
+        if number < 3:
+            image = fn.gaussian_blur(image, sigma=1.0)
+        return image
+
+    pipe = define()
+    pipe.build()
+    pipe.trace()
+    pipe.run()
+    pipe.close()
+    pipe.write_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    samples = {event["args"]["what"] for event in events if event["name"] == "gaussian_blur" and "batch 0," in event["args"]["what"]}
+    assert samples == {f"batch 0, sample {i}" for i in range(3)}

@@ -76,7 +76,7 @@ class Loop:
             blamed: Gets the node that an exception has left, by the identity of the exception.
             mark: Notes the time after each call.
         """
-        steps = [self._step(k, columns) for k in range(len(self.chain.calls))]
+        steps = [self._step(k, columns, mark) for k in range(len(self.chain.calls))]
         nodes = self.chain.nodes
         count = sum(call.count for call in self.chain.calls)
 
@@ -93,21 +93,12 @@ class Loop:
 
         def run_timed(i: int) -> None:
             assert mark is not None
-            results: list[Any] = [None] * count
             mark(i, -1)
-            k = 0
-            try:
-                for step in steps:
-                    step(i, results)
-                    mark(i, k)
-                    k += 1
-            except BaseException as error:
-                blamed[id(error)] = nodes[k]
-                raise
+            run(i)
 
         return run if mark is None else run_timed
 
-    def _step(self, k: int, columns: Mapping[str, Any]) -> _Step:
+    def _step(self, k: int, columns: Mapping[str, Any], mark: Mark | None) -> _Step:
         """Return one call, bound to the columns of a batch."""
         call, function = self.chain.calls[k], self.functions[k]
         inputs = [self._taken(k, each, columns) for each in call.inputs]
@@ -120,18 +111,20 @@ class Loop:
         is_one = call.count == 1 and not is_reader
 
         def compute(i: int, results: list[Any]) -> None:
-            found = function(
+            result = function(
                 *[take(i, results) for take in inputs], **{name: take(i, results) for name, take in named.items()}
             )
             if is_one:
-                results[first] = found
+                results[first] = result
             else:
-                for place, each in zip(places, found, strict=True):
-                    results[place] = each
+                for place, output in zip(places, result, strict=True):
+                    results[place] = output
 
         step: _Step = compute
         if call.deliveries:
             step = self._delivering(step, call, columns)
+        if mark is not None:
+            step = _marked(step, k, mark)
         return step if not call.conditions else self._conditional(k, step, columns)
 
     def _delivering(self, compute: _Step, call: Call, columns: Mapping[str, Any]) -> _Step:
@@ -174,6 +167,14 @@ class Loop:
             return lambda i, results: value(results[place])
         name, frames = argument.name, self.per_frame[k] if argument.frames else frozenset()
         return lambda i, results: value(results[place], name, frames)
+
+
+def _marked(step: _Step, k: int, mark: Mark) -> _Step:
+    def timed(i: int, results: list[Any]) -> None:
+        step(i, results)
+        mark(i, k)
+
+    return timed
 
 
 def _of_column(column: Any) -> _Take:
@@ -508,8 +509,8 @@ def _run_group(
     found = body(*inputs, out=out, **arguments) if writes else body(*inputs, **arguments)
     if found is out and out is not None:
         return found
-    several = found if isinstance(found, tuple) else (found,)
-    if not all(isinstance(each, torch.Tensor) for each in several):  # NotImplemented, or samples of different shapes
+    outputs = found if isinstance(found, tuple) else (found,)
+    if not all(isinstance(output, torch.Tensor) for output in outputs):  # NotImplemented, or samples of many shapes
         found = _one_by_one(single, inputs, arguments, out if single_writes else None)
         if found is out and out is not None:
             return found

@@ -332,9 +332,10 @@ class StageRunner:
             group,
             lazily=not alone and isinstance(several, Together),
         )
+        blamed = run.blamed if group == 1 else {}  # of a group that fails, the samples tell
         if run.timings is not None and (alone or not isinstance(several, Together)):
-            return loop.bind(columns, run.blamed, run.timings)
-        bound = loop.bind(columns, run.blamed)
+            return loop.bind(columns, blamed, run.timings)
+        bound = loop.bind(columns, blamed)
         if alone or several is None:
             return bound
         size, keep_going = run.batch.size, self._runtime.bad_samples.keeps_going
