@@ -65,7 +65,7 @@ def stages(pipe: Pipeline) -> list[tuple[list[str], list[str]]]:
 def test_what_a_chain_of_single_samples_computes_stays_in_it() -> None:
     pipe = pipeline(ends_in_arithmetic)
     names = ["gaussian_blur", "reductions.mean", "math.add", "math.mul", "math.mul", "math.sub"]
-    assert of_kind(pipe, Kind.SINGLE) == names and not of_kind(pipe, Kind.GROUPED)
+    assert of_kind(pipe, Kind.SINGLE) == names and not of_kind(pipe, Kind.CHUNK)
 
 
 def test_data_for_a_chain_of_single_samples_joins_it() -> None:
@@ -78,7 +78,7 @@ def test_parameters_are_computed_in_groups() -> None:
         return fn.gaussian_blur(data, sigma=fn.random.uniform(range=(0.5, 1)) * 2 + 1)
 
     pipe = pipeline(define)
-    assert of_kind(pipe, Kind.GROUPED) == ["math.mul", "math.add"]
+    assert of_kind(pipe, Kind.CHUNK) == ["math.mul", "math.add"]
     assert stages(pipe) == [
         (["external_source", "random.uniform"], ["math.mul", "math.add"]), ([], ["gaussian_blur"])
     ]
@@ -106,18 +106,18 @@ def test_a_branch_runs_on_single_samples() -> None:
         return value
 
     assert "math.mul" in of_kind(define(), Kind.SINGLE)
-    assert of_kind(define(), Kind.GROUPED) == ["math.gt"]  # a condition is a parameter
+    assert of_kind(define(), Kind.CHUNK) == ["math.gt"]  # a condition is a parameter
 
 
 @pytest.mark.parametrize("heights", [(300, 300), (300, 200)], ids=str)
-def test_shapes_are_read_over_the_batch(heights: tuple[int, int]) -> None:
+def test_shapes_of_a_source(heights: tuple[int, int]) -> None:
     data = [np.zeros((height, 100, 3), np.uint8) for height in heights]
     pipe = Pipeline(2, 1, None)
     pipe.set_outputs(fn.external_source(lambda: data).shape(dtype=types.INT32))
     for output in (pipe.run()[0] for _ in range(5)):
         assert output.dtype == types.INT32
         assert output.tolist() == [[height, 100, 3] for height in heights]
-    assert stages(pipe) == [(["external_source", "_shape"], [])]
+    assert stages(pipe) == [(["external_source"], ["_shape"])]
     pipe.close()
 
 

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-import itertools
-import operator
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.tensors.arrays import Arrays
-
 __all__ = [
-    "Batched",
-    "BundledBody",
+    "Arguments",
+    "EncodedBody",
     "Column",
+    "GivenPerSample",
     "MOST_BYTES",
-    "Lifted",
     "Pieces",
-    "Shapes",
+    "argument_names",
     "each_of",
     "per_sample",
-    "read_batched",
     "shaped",
     "truth",
 ]
-
-Shapes: TypeAlias = list[tuple[int, ...]]
-"""Annotates an input of a batched body of which only the shapes of the samples count."""
 
 
 class Column(Sequence[Any]):
@@ -178,33 +169,79 @@ def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows] if drawn else [dict(arguments)]
 
 
-@dataclass(frozen=True)
-class Batched:
-    """A body for several samples of one shape in one call.
+class GivenPerSample(Exception):
+    """A body for several samples does not take an argument per sample."""
 
-    Attributes:
-        body: Takes and returns tensors ``(N, ...)``; NotImplemented where it has no better way than sample by sample.
-        by_shape: It takes a list of the shapes of the samples, which may differ.
-        writes: It takes ``out``.
-        allocates: It takes ``empty``, which gives memory for its results, and with it samples of any size.
+
+class Arguments:
+    """All arguments of an operator, for a body that does several samples in one call.
+
+    ``a.angle`` is the one value for all samples. If the call gives one per sample, the body ends there, and the samples
+    are done one by one. ``a["angle"]`` is the one value, or a `Column` with that of each sample. What the call does not
+    give has the operator's default. A body that leaves out what is given per sample counts for nothing: the samples
+    are done one by one.
+
+    Besides arguments there are ``layout`` and ``rng``, if the operator takes them; ``out``, memory for the results or
+    None; and ``empty``, which gives memory, see `Empty`.
+
+    Args:
+        defaults: What the call does not give.
+        constants: What it gives for all samples.
+        columns: What it gives per sample.
+        others: Layout, random numbers and memory.
     """
 
-    body: Callable[..., Any]
-    by_shape: bool
-    writes: bool
-    allocates: bool
-    _defaults: Mapping[str, Any]
-    _named: frozenset[str]
-    _columns: frozenset[str]
-    _rest: bool  # arguments that it does not name may be columns, too
+    __slots__ = ("_defaults", "_given", "_left", "_others")
 
-    def takes(self, per_sample: Mapping[str, Any]) -> bool:
-        """Return True if the body takes all these arguments as `Column`s."""
-        return all(name in self._columns or (self._rest and name not in self._named) for name in per_sample)
+    def __init__(
+        self,
+        defaults: Mapping[str, Any],
+        constants: Mapping[str, Any],
+        columns: Mapping[str, Any],
+        others: Mapping[str, Any],
+    ) -> None:
+        self._defaults, self._given, self._others = defaults, {**constants, **columns}, others
+        self._left = set(columns)
 
-    def bound(self, constants: Mapping[str, Any]) -> dict[str, Any]:
-        """Return constants with the operator's defaults for the other arguments that the body names."""
-        return {**self._defaults, **constants}
+    def __getattr__(self, name: str) -> Any:
+        if name in self._others:
+            return self._others[name]
+        value = self[name]
+        if isinstance(value, Column):
+            raise GivenPerSample(name)
+        return value
+
+    def __getitem__(self, name: str) -> Any:
+        self._left.discard(name)
+        return self._given[name] if name in self._given else self._defaults[name]
+
+    def run(self, body: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+        """Call a body with these arguments; NotImplemented if it does not take, or leaves out, one per sample."""
+        try:
+            found = body(*inputs, a=self)
+        except GivenPerSample:
+            return NotImplemented
+        except Exception:
+            if self._left:
+                return NotImplemented
+            raise
+        return NotImplemented if self._left else found
+
+    def of(self, function: Callable[..., Any], columns: bool = False) -> dict[str, Any]:
+        """Return the arguments that the call gives, of those that a function takes by name alone.
+
+        Args:
+            columns: The function takes `Column`s, too.
+        """
+        names = argument_names(function)
+        return {name: self[name] if columns else getattr(self, name) for name in self._given if name in names}
+
+
+@functools.cache
+def argument_names(function: Callable[..., Any]) -> frozenset[str]:
+    """Return the names of a function's arguments that are given by name alone."""
+    parameters = inspect.signature(function).parameters.values()
+    return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 class Pieces(Sequence[torch.Tensor]):
@@ -254,82 +291,11 @@ class Pieces(Sequence[torch.Tensor]):
         return len(self.rows if self.counts is None else self.counts)
 
 
-class Lifted:
-    """An operator on lists of samples: its body for several of any shapes, or its own for each.
-
-    Args:
-        single: The operator on one sample.
-        together: Takes and returns sequences of samples, which may be `Pieces`, or NotImplemented; None without one.
-        dtypes: Of the first input, for which ``together`` was made; all, if there are none.
-        several: The operator returns a tuple.
-        small: ``together`` is for `MOST_BYTES` of the first input at most.
-
-    Attributes:
-        bytes: Of the first input, of a sample of the last call on average.
-    """
-
-    def __init__(
-        self,
-        single: Callable[..., Any],
-        together: Callable[..., Any] | None = None,
-        dtypes: Sequence[torch.dtype] = (),
-        several: bool = False,
-        small: bool = True,
-    ) -> None:
-        self._single, self._together, self._several = single, together, several
-        self._small, self.bytes = small, 0
-        self._dtypes = frozenset(dtypes)
-
-    @property
-    def gains(self) -> bool:
-        """Return whether there is a body for several."""
-        return self._together is not None
-
-    def __call__(self, *inputs: Sequence[torch.Tensor] | None, **arguments: Sequence[Any]) -> Any:
-        """Do several samples.
-
-        Args:
-            inputs: Of each input a sample each; None for one that is not there.
-            arguments: A value for each sample.
-        """
-        if self._together is not None:
-            data = inputs[0]
-            assert data is not None
-            if self._fit(data):
-                found = self._together(data)
-                if found is not NotImplemented:
-                    return found
-        columns = [itertools.repeat(None) if each is None else each for each in inputs]
-        if arguments:
-            count = len(inputs)
-            rows = [
-                self._single(*row[:count], **dict(zip(arguments, row[count:], strict=True)))
-                for row in zip(*columns, *arguments.values(), strict=False)
-            ]
-        else:
-            rows = list(map(self._single, *columns))
-        return tuple(map(list, zip(*rows, strict=True))) if self._several else rows
-
-    def _fit(self, data: Sequence[torch.Tensor]) -> bool:
-        if isinstance(data, Pieces):
-            return not self._dtypes or data.rows.dtype in self._dtypes
-        memory = data.arrays if isinstance(data, Arrays) else data
-        total = sum(map(_bytes_of, memory))
-        self.bytes = total // max(1, len(data))  # a plain store: several threads say about the same
-        if self._small and total > MOST_BYTES:
-            return False
-        kinds = [data.dtype] if isinstance(data, Arrays) else map(_dtype_of, data)
-        return not self._dtypes or self._dtypes.issuperset(kinds)
-
-
-_bytes_of, _dtype_of = operator.attrgetter("nbytes"), operator.attrgetter("dtype")
-
-
 MOST_BYTES = 1 << 22
-"""Bytes of samples that one call for several works on: what fits into cache."""
+"""Bytes of samples that one call works on: what fits into cache."""
 
 
-class BundledBody(Protocol):
+class EncodedBody(Protocol):
     """A body for several encoded samples in one call."""
 
     def __call__(
@@ -348,33 +314,6 @@ class BundledBody(Protocol):
             mirrors: Values of the argument ``mirror``, if they are given per sample; the only such argument.
         """
         ...
-
-
-def read_batched(body: Callable[..., Any], defaults: Mapping[str, Any]) -> Batched:
-    """Read the signature of a batched body.
-
-    Args:
-        body: See `Batched`.
-        defaults: Of the operator's arguments.
-    """
-    parameters = inspect.signature(body).parameters
-    hints = typing.get_type_hints(body)
-    columns = {name for name, hint in hints.items() if _names(hint, Column)}
-    rest = next((n for n, p in parameters.items() if p.kind is p.VAR_KEYWORD), None)
-    return Batched(
-        body,
-        by_shape=Shapes in hints.values(),
-        writes="out" in parameters,
-        allocates="empty" in parameters,
-        _defaults={name: defaults[name] for name in parameters if name in defaults},
-        _named=frozenset(parameters),
-        _columns=frozenset(columns),
-        _rest=rest in columns,
-    )
-
-
-def _names(hint: Any, wanted: type) -> bool:
-    return hint is wanted or any(_names(each, wanted) for each in typing.get_args(hint))
 
 
 def truth(value: Any) -> bool:

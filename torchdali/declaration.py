@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from torchdali import schema
-from torchdali.batching import read_batched
 from torchdali.descriptions import help_text
 from torchdali.dispatch import call
 from torchdali.errors import strip_internal_frames
@@ -23,13 +22,10 @@ __all__ = [
     "OperatorFunction",
     "OperatorOptions",
     "alias",
-    "batched",
-    "bundled",
-    "on_device",
+    "chunk",
     "operator",
     "reader",
     "source",
-    "together",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -105,92 +101,39 @@ def _declare(body: Any, kind: str, options: OperatorOptions) -> Any:
     name = options.name or body.__name__
     read = schema.read(body, name, options.deprecated or {})
     declared = Operator(name, options.class_name or _camel(name), kind, body, read, options)
-    if options.batched:
-        declared.batched = read_batched(body, read.defaults)
     return _publish(declared)
 
 
-def batched(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
-    """Declare a second body of an operator, for several samples of one shape in one call.
+def chunk(function: OperatorFunction[..., Any], form: str = "tensor", *, allocates: bool = False) -> Callable[[F], F]:
+    """Declare a body of an operator for several samples in one call.
 
-    It takes and returns tensors ``(N, ...)``, and arguments by the names of the first body, whose defaults hold. Its
-    annotations say the rest:
+    It takes the inputs, and `Arguments`, which are named ``a``. It returns as many samples, with the bits of those
+    that are done one by one (on the CPU); several outputs are a tuple; or NotImplemented if it has no better way than
+    one by one. It is worth having where the work on a sample takes not much longer than a call.
 
-    ====================  ==================================================================================
-    ``angle: Column``     (or a union with it) takes values given per sample; without it, such a call runs
-                          sample by sample
-    ``data: Shapes``      only the shapes of the samples count: a list of them arrives, and they may differ
-    ``out: Out``          may write the results there
-    ====================  ==================================================================================
-
-    It returns NotImplemented where it has no better way than sample by sample. It is worth having where the work on a
-    sample takes not much longer than a call.
-
-    Args:
-        function: The operator.
-    """
-
-    def declare(body: F) -> F:
-        declared = function.operator
-        declared.batched = read_batched(body, declared.schema.defaults)
-        return body
-
-    return declare
-
-
-def together(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
-    """Declare a body of an operator for several small samples on the CPU, whose shapes may differ.
-
-    It takes a sequence of samples, which may be `Pieces`, and the constant arguments by the names of the first body,
-    whose defaults hold. It returns a sequence of as many (a tuple of them for several outputs), with the very bits of
-    single samples; or NotImplemented where it has no better way than those. What it raises, the single sample raises
-    again, and says whose it is. A chain with such an operator does small samples in bundles (`execute/bundles.py`).
-    Where its results are delivered as they are, one that takes ``empty`` (`Empty`) gets large samples, too, and there
-    memory for the results. None of its bodies may return its input, which may be memory that is used again.
-
-    Args:
-        function: The operator; it has one input.
-    """
-
-    def declare(body: F) -> F:
-        declared = function.operator
-        declared.together = read_batched(body, declared.schema.defaults)
-        return body
-
-    return declare
-
-
-def on_device(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
-    """Declare a body of an operator for whole batches on an accelerator.
-
-    It takes each input as a `TensorList` there, in the operator's layout, and arguments like a `batched` body; ``rng``,
-    if it is random, is that of the batch. It returns a tensor ``(N, ...)``, or NotImplemented where the batch is to
-    be done sample by sample. It launches as many kernels for many samples as for one, and does not wait for them.
+    =============  =================================================================================================
+    ``"tensor"``   samples of one shape, on any device: a tensor ``(N, ...)``, as are the results
+    ``"ragged"``   small samples of any shapes on the CPU, of the operator's only input, without arguments per sample:
+                   a sequence, which may be `Pieces`. What it raises, the single sample raises again, and says whose it
+                   is. It never returns its input, which may be memory that is used again
+    ``"device"``   a batch on an accelerator: a `TensorList`. It launches as many kernels for many samples as for one,
+                   and does not wait for them
+    ``"encoded"``  encoded samples of the only input, or files that hold them: the function takes the constants, once,
+                   and returns the body, see `EncodedBody`, or None
+    =============  =================================================================================================
 
     Args:
         function: The operator.
+        form: What the body takes.
+        allocates: A ragged body has the memory of its results from ``a.empty``; so it takes large samples, too, where
+            its results are delivered as they are.
     """
 
     def declare(body: F) -> F:
         declared = function.operator
-        declared.on_device = read_batched(body, declared.schema.defaults)
+        declared.chunks[form] = body
+        declared.allocates = declared.allocates or allocates
         return body
-
-    return declare
-
-
-def bundled(function: OperatorFunction[..., Any]) -> Callable[[F], F]:
-    """Declare what makes a body for several encoded samples in one call: it takes the constants; see `BundledBody`.
-
-    It returns None where there is no such way.
-
-    Args:
-        function: The operator; its input is encoded data.
-    """
-
-    def declare(make: F) -> F:
-        function.operator.bundled = make
-        return make
 
     return declare
 

@@ -4,9 +4,9 @@ A plan is a list of stages. A stage first runs its steps, in order, each over th
 parameters, permutations, everything on an accelerator); then its chain, one function that takes a sample
 through all its per-sample operators while it is in cache: a list of calls, one an operator.
 
-A chain runs on *groups* of samples: the same calls take one sample, or several that lie together in one tensor,
-if each of its operators has a batched body (`batching`). Which chains may be grouped is decided here; how many
-samples a group has, for each batch (`execute.groups`). Planning is pure, and a plan prints.
+The same calls take one sample, or a *chunk* of several. Here it is decided which operators form a chain that takes
+samples in one tensor, since each has a body for such (`declaration.chunk`); how many samples a chunk has, for each
+batch anew (`execute.chunks`). Planning is pure, and a plan prints.
 """
 
 from __future__ import annotations
@@ -112,9 +112,9 @@ class Chain:
         values: Edges from there that are needed as Python numbers: conditions, and per-sample arguments, with the
             number of axes that they declare.
         delivers: Edges that a later step or the user needs.
-        parameters: Names of the columns that the calls take; an item of a column is of one sample, or of a group.
+        parameters: Names of the columns that the calls take; an item of a column is of one sample, or of a chunk.
         calls: One a node.
-        grouped: True if each operator has a batched body for its arguments.
+        in_chunks: True if each operator has a body for samples in one tensor.
     """
 
     nodes: tuple[Node, ...]
@@ -123,7 +123,7 @@ class Chain:
     delivers: tuple[DataNode, ...]
     parameters: tuple[str, ...]
     calls: tuple[Call, ...]
-    grouped: bool
+    in_chunks: bool
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,7 @@ class Plan:
             parts.append(f"stage {i}")
             parts += [f"  over the batch: {node}" for node in stage.steps]
             if stage.chain is not None:
-                grouped = stage.chain.grouped
-                parts.append(f"  for each {'group of samples' if grouped else 'sample'}:")
+                parts.append(f"  for each {'chunk of samples' if stage.chain.in_chunks else 'sample'}:")
                 parts += [f"    {node}{_where(node)}" for node in stage.chain.nodes]
         return "\n".join(parts)
 
@@ -163,7 +162,7 @@ class Kind(IntEnum):
     """Ways to run a node; in a stage, those of the first kind run first."""
 
     STEP = 0
-    GROUPED = 1
+    CHUNK = 1
     SINGLE = 2
 
 
@@ -171,24 +170,24 @@ def plan(graph: Graph) -> Plan:
     """Divide a graph into stages, as few as its operators over whole batches allow."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     of_kind = kinds(graph)
-    # Three slots a level: one kind each. Steps and what follows them in groups are one stage.
+    # Three slots a level: one kind each. Steps and what follows them in chunks are one stage.
     slots = {node: (level, of_kind[node]) for node, level in _levels(graph, of_kind).items()}
     slots.update(_late_copies(graph, slots))
     count = 1 + max((level for level, _ in slots.values()), default=-1)
     divided: list[tuple[list[Node], list[Node], bool]] = []
     for level in range(count):
-        steps, grouped, single = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind)
-        if grouped:
-            divided.append((steps, grouped, True))
+        steps, chunked, single = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind)
+        if chunked:
+            divided.append((steps, chunked, True))
             steps = []
         if steps or single:
             divided.append((steps, single, False))
     stage_of = {n: i for i, (steps, chained, _) in enumerate(divided) for n in (*steps, *chained)}
     outputs, needed = set(graph.outputs), _last_uses(graph, stage_of)
     stages = []
-    for i, (steps, chained, is_grouped) in enumerate(divided):
+    for i, (steps, chained, in_chunks) in enumerate(divided):
         later = {e for e, last in needed.items() if last > i} | outputs
-        chain = _chain(chained, later, index, is_grouped) if chained else None
+        chain = _chain(chained, later, index, in_chunks) if chained else None
         stages.append(Stage(tuple(steps), chain))
     dies = tuple(tuple(e for e, last in needed.items() if last == i and e not in outputs) for i in range(len(divided)))
     return Plan(graph, tuple(stages), dies, index)
@@ -197,35 +196,34 @@ def plan(graph: Graph) -> Plan:
 def kinds(graph: Graph) -> dict[Node, Kind]:
     """Decide how each node runs.
 
-    Per-sample operators on the CPU are fused into chains. One with a batched body runs in groups, unless it works on
-    what a chain of single samples computes, or computes data for one: then it joins that chain, while the sample is
-    in cache. Everything else is a step; so is an operator that looks only at the shapes of a batch.
+    Per-sample operators on the CPU are fused into chains. One with a body for samples in one tensor runs in chunks,
+    unless it works on what a chain of single samples computes, or computes data for one: then it joins that chain,
+    while the sample is in cache. Everything else is a step.
     """
     found = {node: _kind(node) for node in graph.nodes}
     while joining := _joining(graph, found):
         found.update(dict.fromkeys(joining, Kind.SINGLE))
-    return {n: Kind.STEP if kind is Kind.GROUPED and _by_shape(n) else kind for n, kind in found.items()}
+    return found
 
 
 def _kind(node: Node) -> Kind:
     declared = node.operator
     if declared.kind not in ("sample", "reader") or node.device == "gpu":
         return Kind.STEP
-    batched, is_alike = declared.batched, not (node.scope or declared.schema.random)
-    can = batched is not None and is_alike and batched.takes(node.per_sample)
-    return Kind.GROUPED if can else Kind.SINGLE
+    is_alike = not (node.scope or declared.schema.random)
+    return Kind.CHUNK if "tensor" in declared.chunks and is_alike else Kind.SINGLE
 
 
 def _joining(graph: Graph, found: dict[Node, Kind]) -> set[Node]:
-    """Return the nodes that would run in groups before or after one that runs on single samples."""
+    """Return the nodes that would run in chunks before or after one that runs on single samples."""
     joining = set()
     of_source = _of_source(graph)
     for node in graph.nodes:
-        if found[node] is Kind.GROUPED and any(found[p] is Kind.SINGLE for p in _parents(node)):
+        if found[node] is Kind.CHUNK and any(found[p] is Kind.SINGLE for p in _parents(node)):
             joining.add(node)
         elif found[node] is Kind.SINGLE:
             before = {_source(e) for e in node.inputs if e is not None and not is_metadata(e)}
-            joining |= {n for n in before & of_source if found[n] is Kind.GROUPED}
+            joining |= {n for n in before & of_source if found[n] is Kind.CHUNK}
     return joining
 
 
@@ -237,10 +235,6 @@ def _of_source(graph: Graph) -> set[Node]:
         if node.operator.kind in ("reader", "source") or not found.isdisjoint(inputs):
             found.add(node)
     return found
-
-
-def _by_shape(node: Node) -> bool:
-    return node.operator.batched is not None and node.operator.batched.by_shape
 
 
 def _parents(node: Node) -> list[Node]:
@@ -367,7 +361,7 @@ class _Calls:
         return Argument(self.column("input", _source(edge), edge.index))
 
     def value(self, edge: DataNode, node: Node, name: str = "") -> Argument:
-        """Return a sample's value as a Python number or list; of a group, as a `Column`."""
+        """Return a sample's value as a Python number or list; of a chunk, as a `Column`."""
         argument = node.operator.schema.arguments.get(name)
         axes = None if argument is None else node.operator.axes_of(name)
         frames = argument is not None and argument.edge != "sample"
@@ -423,13 +417,13 @@ def is_metadata(edge: DataNode) -> bool:
     return edge.index >= len(source.outputs) - source.operator.options.metadata
 
 
-def _chain(nodes: Sequence[Node], later: set[DataNode], index: dict[Node, int], grouped: bool) -> Chain:
+def _chain(nodes: Sequence[Node], later: set[DataNode], index: dict[Node, int], in_chunks: bool) -> Chain:
     delivers = [o for n in nodes for o in n.outputs if o in later and not is_metadata(o)]
     calls = _Calls(index, nodes, delivers)
     made = tuple(map(calls.call, nodes))
     return Chain(
         tuple(nodes), tuple(calls.inputs), tuple(calls.values.values()), tuple(delivers), tuple(calls.parameters),
-        made, grouped,
+        made, in_chunks,
     )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from torchdali.batching import Batched, BundledBody
 from torchdali.schema import Schema
 
 __all__ = [
@@ -35,8 +34,6 @@ class OperatorOptions:
         title: Of a hidden operator, its name in messages: what the user wrote; or ``rule(constants) -> title``.
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a `Column` for each argument that was given per sample.
-        batched: The body also takes several samples of one shape in one call, as tensors ``(N, ...)``. Where that
-            takes a body of its own, declare it with `declaration.batched`.
         make: Makes a body with a memory of its own for each place where the operator is used.
         layout: Of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``; the first input's if None.
         outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node that is
@@ -66,7 +63,6 @@ class OperatorOptions:
     class_name: str = ""
     title: Callable[[Mapping[str, Any]], str] | str = ""
     over: str = "sample"
-    batched: bool = False
     make: Callable[[], Callable[..., Any]] | None = None
     layout: LayoutRule | str | None = None
     outputs: Callable[[Mapping[str, Any]], int | None] | None = None
@@ -116,10 +112,8 @@ class Operator:
         body: The user's function.
         schema: What the signature says.
         options: What the decorator says; ``name`` and ``class_name`` may be empty there.
-        batched: A second body, for several samples of one shape in one call; see `declaration.batched`.
-        together: A body for several small samples of any shapes; see `declaration.together`.
-        on_device: A body for whole batches on an accelerator; see `declaration.on_device`.
-        bundled: Makes a body for several encoded samples in one call; see `declaration.bundled`.
+        chunks: Bodies for several samples in one call, by the form that they take; see `declaration.chunk`.
+        allocates: See `declaration.chunk`.
         function: The function that users call.
     """
 
@@ -129,10 +123,8 @@ class Operator:
     body: Callable[..., Any]
     schema: Schema
     options: OperatorOptions
-    batched: Batched | None = None
-    together: Batched | None = None
-    on_device: Batched | None = None
-    bundled: Callable[[Mapping[str, Any]], BundledBody | None] | None = None
+    chunks: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    allocates: bool = False
     function: OperatorFunction[..., Any] = field(init=False)
 
     @property

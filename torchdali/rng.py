@@ -108,10 +108,6 @@ class Rng:
         self._index = i + 1
         return self._row[i]
 
-    def restart(self) -> None:
-        """Draw the same numbers again."""
-        self._index = 0
-
     def uniform(self, low: float, high: float) -> float:
         """Draw from [low, high)."""
         return low + (high - low) * self.random()

@@ -1,29 +1,155 @@
 """Bind an operator to its constants and layouts, and evaluate it over a batch.
 
-`run_batch` is the reference for what an operator means; fused chains do the same, sample by sample.
+`Prepared` does one sample, `Several` several in one call, with the same results. `run_batch` does a batch: eager calls,
+debug mode and steps of a pipeline use it. A chain takes one sample, or several, through its operators.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
-from torchdali.batching import Batched, Column
+from torchdali.batching import MOST_BYTES, Arguments, Column, Pieces
 from torchdali.errors import batch_level
+from torchdali.kernels.memory import Empty, fresh, is_array
+from torchdali.kernels.rearrange import copy_to, dense
 from torchdali.registry import Operator
 from torchdali.rng import BatchRng
 from torchdali.schema import Schema, Takes
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Samples
+from torchdali.tensors._storage import Samples, arrays_of
 
 __all__ = [
-    "LARGE", "Bodies", "Prepared", "check_form", "collect", "column_of", "each_frame_value", "fitting",
-    "channel_mistake", "number_of_axes", "prepare", "run_batch", "stacked_if_small", "taken_layout", "taken_layouts",
+    "LARGE", "Bodies", "Items", "Prepared", "Several", "channel_mistake", "check_form", "collect", "column_of",
+    "each_frame_value", "fitting", "number_of_axes", "prepare", "put", "run_batch", "stacked_if_small", "taken_layout",
+    "taken_layouts",
 ]  # fmt: skip
+
+
+Items: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
+"""Samples: a tensor ``(N, ...)``, `Pieces`, or a list; arrays are `Samples`."""
+
+_Body = Callable[..., Any]
+
+
+@dataclass
+class Several:
+    """An operator that does several samples in one call: by its body for them, if it has one, or one by one.
+
+    Attributes:
+        single: Does one sample.
+        outputs: Number of outputs.
+        tensor: Its body for samples in one tensor.
+        ragged: Its body for samples of any shapes.
+        dtypes: Of the first input, for which ``ragged`` was made; all, if there are none.
+        empty: Gives ``ragged`` memory for its results, so that it takes samples of any size; otherwise it takes
+            `MOST_BYTES` of them.
+        bytes: Of the first input, of a sample of the last call of ``ragged``, on average.
+    """
+
+    single: _Body
+    outputs: int
+    tensor: _Body | None = None
+    ragged: _Body | None = None
+    dtypes: frozenset[torch.dtype] = frozenset()
+    empty: Empty | None = None
+    bytes: int = 0
+
+    def __call__(
+        self, *inputs: Items | None, out: torch.Tensor | Sequence[Any] | None = None, **arguments: Sequence[Any]
+    ) -> Any:
+        """Do several samples.
+
+        Args:
+            inputs: Samples of each input; None for one that is not there.
+            out: Memory for the results: ``(N, ...)``, or a place for each. Results that do not fit are elsewhere.
+            arguments: A value for each sample; random numbers are ``rng``.
+
+        Returns:
+            The samples of the output; for several outputs, a tuple.
+        """
+        found = NotImplemented
+        is_tensor = bool(inputs) and all(each is None or isinstance(each, torch.Tensor) for each in inputs)
+        if self.tensor is not None and is_tensor and "rng" not in arguments:
+            found = self._of_tensors(self.tensor, inputs, out, arguments)
+        elif self.ragged is not None and not arguments and inputs[0] is not None and self._fit(inputs[0]):
+            with contextlib.suppress(Exception):  # a single sample raises it again, and says whose it is
+                found = self.ragged(inputs[0], empty=self.empty or fresh)
+        return self._one_by_one(inputs, out, arguments, is_tensor) if found is NotImplemented else found
+
+    def _of_tensors(self, body: _Body, inputs: Sequence[Any], out: Any, arguments: Mapping[str, Any]) -> Any:
+        out = out if isinstance(out, torch.Tensor) else None
+        found = body(*inputs, out=out, empty=fresh, **arguments)
+        if found is out or not isinstance(found, torch.Tensor):
+            return NotImplemented if found is None else found
+        if any(found is each for each in inputs):
+            found = found.clone()  # writing into the result must not change the input
+        return found if out is None else put(out, found)
+
+    def _fit(self, data: Any) -> bool:
+        """Return whether the ragged body takes samples: by their types, and their size."""
+        if isinstance(data, (Pieces, torch.Tensor)):
+            rows = data if isinstance(data, torch.Tensor) else data.rows
+            if not is_array(rows):
+                return False
+            kinds = [rows.dtype]
+        else:
+            arrays = arrays_of(data)
+            if arrays is None and not all(map(is_array, data)):
+                return False
+            total = sum(each.nbytes for each in arrays or data)
+            self.bytes = total // max(1, len(data))  # a plain store: several threads say about the same
+            if self.empty is None and total > MOST_BYTES:
+                return False
+            kinds = [each.dtype for each in data] if arrays is None else [data.dtype]
+        return not self.dtypes or self.dtypes.issuperset(kinds)
+
+    def _one_by_one(self, inputs: Sequence[Any], out: Any, arguments: Mapping[str, Any], is_tensor: bool) -> Any:
+        size = next(len(each) for each in (*inputs, *arguments.values()) if each is not None)
+        columns = [[None] * size if each is None else each for each in inputs]
+        places = None if out is None else list(out)
+        if places is not None:
+            arguments = {**arguments, "out": places}
+        if arguments:
+            count = len(inputs)
+            rows = [
+                self.single(*row[:count], **dict(zip(arguments, row[count:], strict=True)))
+                for row in zip(*columns, *arguments.values(), strict=True)
+            ]
+        else:
+            rows = list(map(self.single, *columns))
+        if not rows:
+            return [] if self.outputs == 1 else ([],) * self.outputs
+        if self.outputs > 1:
+            results = map(list, zip(*rows, strict=True))
+            return tuple(map(_stacked, results) if is_tensor else results)
+        if not is_tensor:
+            return rows
+        if places is not None and all(map(operator.is_, rows, places)):
+            return out
+        return _stacked(rows, out if isinstance(out, torch.Tensor) else None)
+
+
+def _stacked(samples: list[torch.Tensor], out: torch.Tensor | None = None) -> Items:
+    """Bring samples into one tensor, ``out`` if they fit; if their shapes differ, leave them as they are."""
+    first = samples[0]
+    if any(each.shape != first.shape or each.dtype != first.dtype for each in samples):
+        return samples
+    fits = out is not None and out.shape[1:] == first.shape and out.dtype == first.dtype
+    return torch.stack(samples, out=out if fits else None)
+
+
+def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
+    """Copy a result to its place in the batch; if it has none or does not fit, return it for itself."""
+    if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
+        return copy_to(slot, value)
+    return dense(value)
 
 
 @dataclass(frozen=True)
@@ -33,16 +159,14 @@ class Prepared:
     Attributes:
         function: Takes one sample of each input, per-sample arguments, rng, out.
         layouts: Of the outputs.
-        batched: Takes several samples of each input as one tensor ``(N, ...)``; None if the operator cannot.
-        together: Takes a sequence of samples of any shapes; None if the operator cannot.
+        several: Does several samples of each input.
         on_device: Takes the whole batch on an accelerator; None if the operator cannot.
     """
 
-    function: Callable[..., Any]
+    function: _Body
     layouts: tuple[str, ...]
-    batched: Callable[..., Any] | None = None
-    together: Callable[..., Any] | None = None
-    on_device: Callable[..., Any] | None = None
+    several: Several
+    on_device: _Body | None = None
 
 
 def prepare(
@@ -66,15 +190,14 @@ def prepare(
     except Exception as error:
         batch_level(error)
         raise
-    if declared.on_device is not None and not per_frame:
-        fixed = {k: v for k, v in constants.items() if k != "seed"}
-        body = _batched_body(declared.on_device, fixed)
+    if "device" in declared.chunks and not per_frame:
         layout = layouts[0] if layouts else ""
-        ready = replace(ready, on_device=_with_layout(body, declared.schema, layout))
-    if declared.kind != "sample" or declared.body.__module__.partition(".")[0] == "torchdali":
-        return ready
-    checked = _checked(ready.function, len(ready.layouts))
-    return Prepared(checked, ready.layouts, ready.batched, None, ready.on_device)
+        ready = replace(ready, on_device=_chunk_body(declared, "device", constants, layout))
+    if declared.kind == "sample" and declared.body.__module__.partition(".")[0] != "torchdali":
+        checked = _checked(ready.function, len(ready.layouts))
+        several = replace(ready.several, single=checked, ragged=None)
+        ready = replace(ready, function=checked, several=several)
+    return ready
 
 
 def _checked(function: Callable[..., Any], outputs: int) -> Callable[..., Any]:
@@ -129,24 +252,22 @@ def _prepared(
         _check_layout(declared.name, read.input(i).takes, layout, i)
     outputs = declared.output_layouts(layouts, constants)
     if not read.inputs or declared.kind != "sample":
-        return Prepared(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
+        return _one_way(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
     takes = read.inputs[0].takes
     first = layouts[0] if layouts else ""
     if takes.repeats and per_frame and "F" not in first:
         still = _adapt(body, read, takes, first, frozenset())
         repeated = _frame_by_frame(still, per_frame, None)
-        return Prepared(repeated, tuple(layout and f"F{layout}" for layout in outputs))
+        return _one_way(repeated, tuple(layout and f"F{layout}" for layout in outputs))
     if first or not (takes.layouts or per_frame):
         single = _adapt(body, read, takes, first, per_frame)
-        together = None
-        if declared.together is not None:
-            together = _with_layout(_batched_body(declared.together, fixed), read, first)
-        if declared.batched is None or per_frame:
-            return Prepared(single, outputs, None, together)
-        stacked = _with_layout(_batched_body(declared.batched, fixed), read, first)
-        if takes.dtypes and not declared.batched.by_shape:
+        if per_frame:
+            return _one_way(single, outputs)
+        stacked = _chunk_body(declared, "tensor", constants, first)
+        if stacked is not None and takes.dtypes:
             stacked = _typed(stacked, declared.name, takes.dtypes)
-        return Prepared(single, outputs, stacked, together)
+        ragged = _chunk_body(declared, "ragged", constants, first)
+        return Prepared(single, outputs, Several(single, len(outputs), stacked, ragged, frozenset(takes.dtypes)))
     by_ndim: dict[int, Callable[..., Any]] = {}
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
@@ -156,11 +277,27 @@ def _prepared(
             function = by_ndim[x.ndim] = _adapt(body, read, takes, assumed, per_frame)
         return function(x, *rest, **arguments)
 
-    return Prepared(run, outputs)
+    return _one_way(run, outputs)
 
 
-def _batched_body(declared: Batched, constants: Mapping[str, Any]) -> Callable[..., Any]:
-    return functools.partial(declared.body, **declared.bound(constants))
+def _one_way(function: _Body, layouts: tuple[str, ...]) -> Prepared:
+    """Return a body that does several samples one by one."""
+    return Prepared(function, layouts, Several(function, len(layouts)))
+
+
+def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], layout: str) -> _Body | None:
+    """Return a body for several samples, with all but what differs from call to call; None if there is none."""
+    if form not in declared.chunks:
+        return None
+    body, defaults = declared.chunks[form], declared.schema.defaults
+    fixed = {k: v for k, v in constants.items() if k != "seed"}
+    known = {"layout": layout} if declared.schema.wants_layout else {}
+
+    def run(*inputs: Any, out: Any = None, empty: Empty = fresh, rng: Any = None, **columns: Any) -> Any:
+        others = {"out": out, "empty": empty, "rng": rng, **known}
+        return Arguments(defaults, fixed, columns, others).run(body, inputs)
+
+    return run
 
 
 def _check_layout(name: str, takes: Takes, layout: str, index: int) -> None:
@@ -231,7 +368,8 @@ def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tu
 
 def number_of_axes(batch: TensorList) -> int | None:
     """Return the number of axes of the samples, or None where there are none."""
-    if not isinstance(batch.stored(), Samples):
+    stored = batch.stored()
+    if not isinstance(stored, Samples) or stored.arrays is not None:
         return batch.ndim()
     return next((sample.ndim for sample in batch.samples() if sample is not None), None)
 
@@ -352,8 +490,7 @@ def run_batch(
         size: Samples of the batch, where no input tells.
         bodies: What was prepared for batches before, for a call with the same constants each time.
 
-    The reference for what an operator means: eager calls, debug mode and steps over a batch use it; fused
-    chains do the same, sample by sample.
+    The reference for what an operator means: eager calls, debug mode and steps over a batch use it.
     """
     frames = _NO_NAMES
     if per_sample:
@@ -381,68 +518,24 @@ def run_batch(
             arguments["size"] = size
         _check_batches(declared, inputs)
         return _of_size(collect(ready.function(*inputs, **arguments), ready.layouts), size)
-    if ready.on_device is not None:
-        found = _run_on_device(declared, ready.on_device, inputs, arguments, rng)
-        if found is not None:
-            return collect(found, ready.layouts)
-    if ready.batched is not None and rng is None:
-        together = _run_together(declared, ready, inputs, arguments)
-        if together is not None:
-            return together
+    if ready.on_device is not None and inputs and inputs[0] is not None:
+        first = inputs[0]
+        if first.device.type != "cpu" and len(first):
+            found = ready.on_device(*inputs, rng=rng, **arguments)
+            if found is not NotImplemented:
+                return collect(found, ready.layouts)
     if rng is not None:
         arguments["rng"] = rng.samples()
-    columns = [None if v is None else v.samples() for v in inputs]
-    size = next((len(c) for c in [*columns, *arguments.values()] if c is not None), size)
-    rows = [
-        ready.function(
-            *[None if c is None else c[i] for c in columns],
-            **{k: v[i] for k, v in arguments.items()},
-        )
-        for i in range(size)
-    ]
-    if len(ready.layouts) == 1:
-        return collect(rows, ready.layouts)
-    return collect(tuple(map(list, zip(*rows, strict=True))) or ([],) * len(ready.layouts), ready.layouts)
+    columns = [None if v is None else _items(v, ready.several) for v in inputs]
+    if any(c is not None for c in columns) or arguments:
+        return collect(ready.several(*columns, **arguments), ready.layouts)
+    return collect([ready.function() for _ in range(size)], ready.layouts)
 
 
-def _run_together(
-    declared: Operator,
-    ready: Prepared,
-    inputs: Sequence[TensorList | None],
-    arguments: Mapping[str, Any],
-) -> tuple[TensorList, ...] | None:
-    """Run the batched body on the whole batch; None where it does not take it."""
-    assert declared.batched is not None and ready.batched is not None
-    if not declared.batched.takes(arguments):
-        return None
-    form = TensorList.shape if declared.batched.by_shape else stacked_if_small
-    whole = [None if v is None else form(v) for v in inputs]
-    if any(w is None and v is not None for w, v in zip(whole, inputs, strict=True)):
-        return None
-    result = ready.batched(*whole, **arguments)
-    if any(result is w for w in whole):
-        result = result.clone()  # writing into the result must not change the input
-    return None if result is NotImplemented else collect(result, ready.layouts)
-
-
-def _run_on_device(
-    declared: Operator,
-    body: Callable[..., Any],
-    inputs: Sequence[TensorList | None],
-    arguments: Mapping[str, Any],
-    rng: BatchRng | None,
-) -> Any:
-    """Run the body for batches on an accelerator; None where the data are elsewhere, or it does not take them."""
-    assert declared.on_device is not None
-    first = inputs[0] if inputs else None
-    if first is None or first.device.type == "cpu" or not len(first):
-        return None
-    if not declared.on_device.takes(arguments):
-        return None
-    if rng is not None:
-        arguments = {**arguments, "rng": rng}
-    found = body(*inputs, **arguments)
-    return None if found is NotImplemented else found
+def _items(batch: TensorList, several: Several) -> Items:
+    """Return a batch as one tensor if a body takes that, and it is one or small; otherwise its samples."""
+    whole = stacked_if_small(batch) if several.tensor is not None else None
+    return batch.samples() if whole is None else whole
 
 
 def column_of(batch: TensorList, per_frame: bool) -> Column:
@@ -505,6 +598,8 @@ def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
 def _collect(column: Any, layout: str) -> TensorList:
     if isinstance(column, TensorList):
         return column
+    if isinstance(column, Pieces):
+        column = list(column.straight())
     if isinstance(column, torch.Tensor):
         if column.ndim == 0:
             raise TypeError(

@@ -42,12 +42,12 @@ import torch
 
 from torchdali import dtypes
 from torchdali import rng as _rng
-from torchdali.batching import Column, Shapes, each_of, per_sample
+from torchdali.batching import Arguments, Column, each_of, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = [
-    "AllFrames", "Argument", "BatchOutput", "BatchSize", "Choices", "Column", "Data", "DType", "FilePath", "Image",
-    "Input", "Layout", "Out", "OutputCount", "PerFrame", "PerSample", "STATE", "Schema", "Shapes", "Takes", "each_of",
+    "AllFrames", "Argument", "Arguments", "BatchOutput", "BatchSize", "Choices", "Column", "Data", "DType", "FilePath",
+    "Image", "Input", "Layout", "Out", "OutputCount", "PerFrame", "PerSample", "STATE", "Schema", "Takes", "each_of",
     "one_of", "per_sample", "plain_list", "shares", "split", "to_dtype",
 ]  # fmt: skip
 

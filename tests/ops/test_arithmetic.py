@@ -414,7 +414,7 @@ def test_numbers_are_computed_in_groups_and_data_of_a_chain_in_it() -> None:
         late = _in_a_chain(fn.external_source(source=lambda: [np.ones(3, np.float32)] * 4))
         return late * 2, angle, late + angle
 
-    numbers, single = planned(define).split("for each group of samples:")[1].split("for each sample:")
+    numbers, single = planned(define).split("for each chunk of samples:")[1].split("for each sample:")
     assert numbers.count(" = math.") == 2
     assert single.count(" = ") == 3  # with the operator before the two
 
@@ -430,7 +430,7 @@ def test_batches_of_one_tensor_are_computed_in_groups(extent: int) -> None:
     for _ in range(3):
         images, _numbers = pipe.run()
         assert (images.as_array() == 2).all()
-    assert pipe.explain().count("for each group of samples:") == 1
+    assert pipe.explain().count("for each chunk of samples:") == 1
     assert "for each sample:" not in pipe.explain()
     pipe.close()
 

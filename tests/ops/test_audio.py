@@ -277,7 +277,7 @@ def test_an_empty_sound_is_named(no_copy):
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_bundles_deliver_what_single_sounds_do(alike):
+def test_chunks_deliver_what_single_sounds_do(alike):
     files = [wav(speech(300 if alike else 200 + i, seed=i), rate=8000 + i) for i in range(150)]
 
     def define(data):
@@ -291,7 +291,7 @@ def test_bundles_deliver_what_single_sounds_do(alike):
 
 
 @pytest.mark.parametrize("bad", [0, 5, 64, 69])
-def test_a_bad_sound_among_bundles_is_named_or_left_out(bad):
+def test_a_bad_sound_among_chunks_is_named_or_left_out(bad):
     files = [wav(speech(200 + i, seed=i)) for i in range(70)]
     alone = _runs(files, lambda data: fn.decoders.audio(data), size=1)
     files[bad] = files[bad][:30]

@@ -312,7 +312,7 @@ def test_large_images_take_other_ways_with_the_same_gradients(case: Case) -> Non
 
 @pytest.mark.parametrize(
     "case",
-    [c for c in CASES if registry[c.name].batched is not None and not (c.others or "batch" in c.arguments)],
+    [c for c in CASES if "tensor" in registry[c.name].chunks and not (c.others or "batch" in c.arguments)],
     ids=str,
 )
 def test_batches_that_are_one_tensor_have_the_same_gradients(case: Case) -> None:

@@ -281,12 +281,12 @@ def test_the_native_path_is_taken(
 
 
 @pytest.mark.parametrize("graph", [*GRAPHS, decoded_alone], ids=lambda graph: graph.__name__)
-def test_bundles_change_nothing(graph: Callable[[Path], Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bundles = []
+def test_chunks_change_nothing(graph: Callable[[Path], Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = []
 
     def run_together(recipe: Any, tasks: Any) -> Any:
         results = _native.run_together(recipe, tasks)
-        bundles.append([result is not None for result in results])
+        chunks.append([result is not None for result in results])
         return results
 
     monkeypatch.setattr(_native_images, "run_together", run_together)
@@ -294,9 +294,9 @@ def test_bundles_change_nothing(graph: Callable[[Path], Any], folder: Path, monk
     others = (with_condition, cut_and_resized, window_and_more, sliced, sliced_and_resized, sliced_alone,
               flipped_first, flipped_window, flipped_before_a_random_crop)
     alone = graph not in others  # one operator, of constants and a mirror, is the whole chain
-    assert bool(bundles) == alone
-    assert not alone or sum(bundle.count(True) for bundle in bundles) >= 6
-    monkeypatch.setattr(compiled_chain, "bundled", lambda *chain: None)
+    assert bool(chunks) == alone
+    assert not alone or sum(chunk.count(True) for chunk in chunks) >= 6
+    monkeypatch.setattr(compiled_chain, "fused", lambda *chain: None)
     expected = batches(graph, folder, 3, num_threads=1)
     for batch, singles in zip(found, expected, strict=True):
         assert all((a == b).all() for a, b in zip(batch, singles, strict=True))
@@ -532,7 +532,7 @@ def test_scaled_decoding_is_that_of_pythons_way(
     monkeypatch.setattr(_native_images, "run_together", run_together)
     found = batches(graph, photos, 6, **settings)
     assert {2, 4} <= set(scales)
-    monkeypatch.setattr(compiled_chain, "bundled", lambda *chain: None)
+    monkeypatch.setattr(compiled_chain, "fused", lambda *chain: None)
     singles = batches(graph, photos, 6, **settings)
     with switched_off():
         expected = batches(graph, photos, 6, **settings)

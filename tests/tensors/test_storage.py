@@ -47,18 +47,6 @@ def test_rows_of_samples_of_one_shape_are_a_dense_batch() -> None:
     assert TensorList.from_rows(torch.zeros(0, 4), [0]).shape() == [(0, 4)]
 
 
-def test_a_batch_of_blocks() -> None:
-    blocks = [torch.arange(10, dtype=torch.int16).view(5, 2), torch.arange(6, dtype=torch.int16).view(2, 3)]
-    batch = TensorList.from_blocks(blocks, [[2, 0, 3], [2]], "NC")
-    assert isinstance(batch, TensorListCPU) and batch.dense() is None and batch.rows() is None
-    assert batch.shape() == [(2, 2), (0, 2), (3, 2), (2, 3)] and len(batch) == 4 and batch.ndim() == 2
-    assert batch.torch_dtype == torch.int16 and not batch.is_dense_tensor()
-    assert [s.tolist() for s in batch.samples()] == [[[0, 1], [2, 3]], [], [[4, 5], [6, 7], [8, 9]], [[0, 1, 2], [3, 4, 5]]]
-    assert batch.samples()[3].data_ptr() == blocks[1].data_ptr()
-    assert batch.as_reshaped_tensor([16]).torch().tolist() == [*range(10), *range(6)]
-    assert batch.data_ptr() == batch.samples()[0].data_ptr()
-
-
 def test_a_batch_of_arrays() -> None:
     arrays = [np.arange(6, dtype=np.int16).reshape(2, 3), np.zeros((0, 3), np.int16), np.ones((1, 3), np.int16)]
     batch = TensorList.from_arrays(arrays, torch.int16)
@@ -69,19 +57,8 @@ def test_a_batch_of_arrays() -> None:
     stored: Any = batch.stored()
     part = stored[1:]
     assert [each.tolist() for each in batch.samples()] == [[[7, 1, 2], [3, 4, 5]], [], [[1, 1, 1]]]
-    assert stored[2].data_ptr() == part[1].data_ptr() == arrays[2].ctypes.data
+    assert stored.samples()[2].data_ptr() == part.samples()[1].data_ptr() == arrays[2].ctypes.data
     assert len(part) == 2 and [each.tolist() for each in part] == batch.tolist()[1:]
-
-
-@pytest.mark.parametrize(
-    ("counts", "dense"), [([[2, 2], [2]], True), ([[1, 3], [2]], False), ([[2, 2, 2]], True), ([[1, 5]], False)]
-)
-def test_blocks_of_samples_of_one_shape_are_a_dense_batch(counts: list[list[int]], dense: bool) -> None:
-    rows = torch.arange(12).view(6, 2)
-    blocks = rows.split([sum(each) for each in counts])
-    batch = TensorList.from_blocks(blocks, counts, "NC")
-    assert (batch.dense() is not None) == batch.is_dense_tensor() == dense
-    assert torch.equal(torch.cat(batch.samples()), rows) and batch.layout() == "NC"
 
 
 def test_separate_samples_of_one_shape_are_a_dense_batch() -> None:
@@ -100,7 +77,7 @@ BATCHES = [
     lambda: TensorList.from_samples([torch.arange(3), torch.arange(2)], "C"),
     lambda: TensorList.from_samples([], "C", dtype=torch.uint8, ndim=1),
     lambda: TensorList.from_rows(torch.arange(5), [3, 2], "C"),
-    lambda: TensorList.from_blocks([torch.arange(5), torch.arange(4)], [[3, 2], [4]], "C"),
+    lambda: TensorList.from_packed(torch.arange(9), [5, 0], [(4,), (5,)], "C"),
     lambda: TensorList.from_arrays([np.arange(3), np.arange(2)], torch.int64),
 ]
 

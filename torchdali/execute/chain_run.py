@@ -8,10 +8,9 @@ from typing import Any
 
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings
-from torchdali.execute.bundles import BundleRun
+from torchdali.execute.chunks import ChunkRun
 from torchdali.execute.compiled_chain import BoundChain, CompiledChain
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.execute.groups import GroupRun
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.sync import CallerQueue
@@ -47,40 +46,26 @@ class ChainRun:
     """A chain that runs on a batch.
 
     Attributes:
+        form: Of its chunks; ``single`` for sample by sample.
+        chunk: Samples of a chunk.
         opened: Output buffers, by edge.
-        opened_single: The same for single samples after a group failed: none.
-        done: Results of the items, by edge.
-        groups: The groups, if an item is more than a sample.
-        bundles: The bundles, if an item is one.
+        done: Results of the samples, by edge.
+        chunks: What runs the chunks, if there are any.
         blamed: The operator that failed, by the identity of the error.
     """
 
     batch: InFlightBatch
     compiled: CompiledChain
     bound: BoundChain
-    group: int
+    form: str
+    chunk: int
     timings: ChainTimings | None = None
     opened: dict[DataNode, OpenBuffer] = field(default_factory=dict)
-    opened_single: dict[DataNode, OpenBuffer] = field(default_factory=dict)
     done: dict[DataNode, list[Any]] = field(default_factory=dict)
-    groups: GroupRun | None = None
-    bundles: BundleRun | None = None
+    chunks: ChunkRun | None = None
     blamed: dict[int, Node] = field(default_factory=dict)
 
     def node_of(self, error: BaseException) -> Node | None:
         """Return the operator that failed."""
         node = self.blamed.get(id(error))
         return None if node is None else node.culprit(error)
-
-    def merged(self, failures: dict[int, BaseException]) -> dict[int, BaseException]:
-        """Return failures by sample; where there are any, leave the results by sample, too."""
-        groups = self.groups
-        assert groups is not None
-        failed = {groups.samples(i)[0]: error for i, error in failures.items()} | groups.failures
-        failures.clear()
-        groups.failures = {}
-        if failed:
-            groups.spread()
-            self.groups, self.done = None, groups.singles
-            self.opened = {edge: OpenBuffer(None, ()) for edge in self.done}
-        return failed

@@ -9,22 +9,24 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from torchdali.batching import Column, Lifted, each_of, shaped, truth
+from torchdali.batching import Column, shaped, truth
 from torchdali.errors import located
-from torchdali.execute.bundles import (
-    Bundled,
+from torchdali.execute.chunks import (
+    ChunkColumn,
+    Fused,
     ReadTogether,
-    Together,
-    bundled,
-    can_lift,
-    put,
-    put_together,
+    bytes_in_tensors,
+    can_be_ragged,
+    chunk_size,
+    fused,
+    put_chunk,
 )
+from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.steps import values
 from torchdali.graph import DataNode, Node
 from torchdali.kernels.memory import Empty
@@ -32,16 +34,18 @@ from torchdali.loader import row
 from torchdali.plan import Argument, Call, Chain, Value, column, edges
 from torchdali.running import (
     Prepared,
+    Several,
     channel_mistake,
     column_of,
     number_of_axes,
     prepare,
+    put,
     taken_layout,
 )
 from torchdali.tensors import TensorList
-from torchdali.tensors.arrays import Arrays
+from torchdali.tensors._storage import arrays_of
 
-__all__ = ["BoundChain", "CompiledChain", "Loop", "Mark", "NotGrouped", "axes_after", "named"]
+__all__ = ["BoundChain", "CompiledChain", "Loop", "Mark", "axes_after", "named"]
 
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
 Mark = Callable[[int, int], None]
@@ -195,15 +199,32 @@ class BoundChain:
 
     Attributes:
         single: For columns with an item a sample.
-        grouped: For columns with an item a group; None if an operator cannot do several samples in one call.
+        chunks: For columns with an item a chunk.
         layouts: Of the chain's inputs and of all that it computes.
-        bundled: How it does several samples of any shapes in one call; None if it cannot.
+        tensors: Each operator has a body for samples in one tensor.
+        ragged: Operators with a body for samples of any shapes.
+        fused: How an operator of the fast path does several samples in one call.
     """
 
+    chain: Chain
     single: Loop
-    grouped: Loop | None
+    chunks: Loop
     layouts: Mapping[DataNode, str]
-    bundled: Bundled | Together | None = None
+    tensors: bool
+    ragged: Sequence[Several]
+    fused: Fused | None
+
+    def chunk(self, batches: Mapping[DataNode, TensorList], count: int, threads: int) -> tuple[str, int]:
+        """Choose the form of chunks, and how many samples one has; ``single`` and 1 for sample by sample."""
+        form, sample = "single", 0
+        if count > 1 and self.fused is not None:
+            form = "encoded"
+        elif count > 1 and self.tensors and (known := bytes_in_tensors(self.chain.inputs, batches, count)) is not None:
+            form, sample = "tensor", known
+        elif count > 1 and self.ragged:
+            form, sample = "ragged", max(each.bytes for each in self.ragged)
+        size = 1 if form == "single" else chunk_size(form, count, threads, sample)
+        return ("single", 1) if form == "tensor" and size == 1 else (form, size)
 
 
 class CompiledChain:
@@ -249,52 +270,45 @@ class CompiledChain:
 
     def _bind(self, found: dict[DataNode, _Axes]) -> BoundChain:
         singles: list[Callable[..., Any]] = []
-        groups: list[Callable[..., Any] | None] = []
-        lifted: list[Callable[..., Any]] = []
+        chunks: list[Callable[..., Any]] = []
         frames = []
         for node in self.chain.nodes:
             if node.operator.kind == "reader":
                 read = self._readers[node]
                 singles.append(read)
-                groups.append(None)
-                lifted.append(ReadTogether(read, self._is_passing(node)))
+                chunks.append(ReadTogether(read, self._is_passing(node)))
                 frames.append(frozenset[str]())
                 layouts = node.operator.output_layouts((), node.constants)
             else:
                 ready, layouts = _located(node, found)
                 singles.append(ready.function)
-                groups.append(_group_body(node, ready))
-                lifted.append(self._lifted(node, ready))
+                chunks.append(self._several(node, ready.several))
                 frames.append(_per_frame(node, found))
             found.update(_axes_of_outputs(node, layouts, found))
-        grouped = None
-        bodies = [body for body in groups if body is not None]
-        if self.chain.grouped and len(bodies) == len(groups):
-            grouped = Loop(self.chain, bodies, frames, _GROUP_VALUES, put)
-        layouts_ = {e: layout for e, (layout, _) in found.items()}
-        several: Bundled | Together | None = bundled(self.chain, self._index, self._readers)
-        if several is None and can_lift(self.chain):
-            rngs = tuple(name for name in self.chain.parameters if name.startswith("rng"))
-            gaining = [each for each in lifted if isinstance(each, Lifted) and each.gains]
-            several = Together(Loop(self.chain, lifted, frames, _BUNDLE_VALUES, put_together), gaining, rngs)
-        return BoundChain(Loop(self.chain, singles, frames, _SINGLE_VALUES, put), grouped, layouts_, several)
+        several = [each for each in chunks if isinstance(each, Several)]
+        return BoundChain(
+            self.chain,
+            Loop(self.chain, singles, frames, _VALUES, put),
+            Loop(self.chain, chunks, frames, _CHUNK_VALUES, put_chunk),
+            {e: layout for e, (layout, _) in found.items()},
+            self.chain.in_chunks and all(each.tensor is not None for each in several),
+            [each for each in several if each.ragged is not None] if can_be_ragged(self.chain) else [],
+            fused(self.chain, self._index, self._readers),
+        )
 
-    def _lifted(self, node: Node, ready: Prepared) -> Lifted:
-        """Return an operator on lists of samples."""
-        declared, body = node.operator, None if node.per_sample else ready.together
-        takes = declared.schema.inputs[0].takes.dtypes if declared.schema.inputs else ()
-        allocates = body is not None and declared.together is not None and declared.together.allocates
-        large = allocates and self._empty is not None and not self._is_used(node)
-        if body is not None and large:
-            body = functools.partial(body, empty=self._empty)
-        return Lifted(ready.function, body, takes, several=len(ready.layouts) > 1, small=not large)
+    def _several(self, node: Node, several: Several) -> Several:
+        """Return an operator on several samples; one whose results are delivered as they are gets memory for them."""
+        if node.per_sample:
+            return replace(several, ragged=None)
+        if node.operator.allocates and self._empty is not None and not self._is_used(node):
+            return replace(several, empty=self._empty)
+        return replace(several)  # it counts bytes of its own
 
     def _is_passing(self, reader: Node) -> bool:
         """Return True if what a reader returns goes to decoders alone, whose results are in memory of their own."""
         own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.delivers))
         takers = [n for n in self.chain.nodes if not own.isdisjoint(map(id, edges(n)))]
-        bodies = [node.operator.together for node in takers]
-        return own.isdisjoint(delivered) and all(body is not None and body.allocates for body in bodies)
+        return own.isdisjoint(delivered) and all(node.operator.allocates for node in takers)
 
     def _is_used(self, node: Node) -> bool:
         """Return True if another operator of the chain takes what one returns."""
@@ -303,26 +317,33 @@ class CompiledChain:
 
     def columns(
         self,
+        form: str,
+        chunk: int,
         inputs: Mapping[DataNode, TensorList],
         per_node: Mapping[str, Sequence[Any]],
-        slots: Mapping[str, Sequence[Any]],
-        done: Mapping[str, list[Any]],
-        group: int = 1,
-        lazily: bool = False,
-    ) -> dict[str, Sequence[Any]]:
+        opened: Mapping[DataNode, OpenBuffer],
+        done: Mapping[DataNode, list[Any]],
+    ) -> dict[str, Any]:
         """Collect the columns that `Loop.bind` takes.
 
         Args:
-            group: Samples for each item of a column.
-            lazily: Leave arrays as they are until somebody asks for a tensor.
+            form: Of the chunks; ``single`` for an item a sample, as what is ``encoded`` takes, too.
+            chunk: Samples of a chunk.
         """
-        found: dict[str, Sequence[Any]] = {**per_node, **slots, **done}
+        by_sample = form in ("single", "encoded")
+        columns: dict[str, Any] = dict(per_node)
+        for edge in self.chain.delivers:
+            buffer = opened[edge]
+            columns[self._column("slot", edge, edge.index)] = buffer.parts if by_sample else buffer.whole
+            columns[self._column("done", edge, edge.index)] = done[edge]
         for edge in self.chain.inputs:
-            found[self._column("input", edge, edge.index)] = _samples(inputs[edge], group, lazily)
+            columns[self._column("input", edge, edge.index)] = _samples(inputs[edge], form)
         for value in self.chain.values:
             name = self._column(value.kind, value.edge, value.detail)
-            found[name] = _values(inputs[value.edge], value, group)
-        return {name: found[name] for name in self.chain.parameters}
+            columns[name] = _values(inputs[value.edge], value, by_sample)
+        if by_sample:
+            return {name: columns[name] for name in self.chain.parameters}
+        return {name: ChunkColumn(columns[name], chunk) for name in self.chain.parameters}
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
         """Return the samples that have several elements where an argument is one number, and the operators."""
@@ -344,23 +365,20 @@ class CompiledChain:
         return column(kind, self._index[edge.source], detail)
 
 
-def _samples(batch: TensorList, group: int, lazily: bool) -> Sequence[torch.Tensor]:
-    if group > 1:
-        whole = batch.stacked()
-        return (whole,) if group >= len(whole) else torch.split(whole, group)
+def _samples(batch: TensorList, form: str) -> Any:
+    if form == "tensor":
+        return batch.stacked()
     stored = batch.stored()
-    return stored if lazily and isinstance(stored, Arrays) else stored.samples()
+    # Arrays stay what they are until somebody asks for a tensor.
+    return stored if form == "ragged" and arrays_of(stored) is not None else stored.samples()
 
 
-def _values(batch: TensorList, value: Value, group: int) -> Sequence[Any]:
-    if group == 1 and value.axes is None:
+def _values(batch: TensorList, value: Value, by_sample: bool) -> Sequence[Any]:
+    if not by_sample:
+        return _shaped(batch, value)
+    if value.axes is None:
         return values(batch)  # of a condition, or None where a branch did not compute one
-    shaped_ = _shaped(batch, value)
-    if group == 1:
-        return shaped_.values
-    if group >= len(shaped_):
-        return [shaped_]
-    return [shaped_[start : start + group] for start in range(0, len(shaped_), group)]
+    return _shaped(batch, value).values
 
 
 def _shaped(batch: TensorList, value: Value) -> Column:
@@ -380,30 +398,25 @@ def _single_value(axes: int, value: torch.Tensor, name: str, per_frame: frozense
     return numbers if name in per_frame else shaped(numbers, axes, name)
 
 
-def _group_value(axes: int, value: torch.Tensor, name: str, per_frame: frozenset[str] = frozenset()) -> Column:
-    column_ = Column.of(value)
+def _chunk_value(kind: str, samples: Any, name: str = "", per_frame: frozenset[str] = frozenset()) -> Any:
+    """Return the values of a chunk: a `Column` of what is in one tensor, or a list."""
+    if not isinstance(samples, torch.Tensor):
+        value_of = _VALUES[kind]
+        return [value_of(sample) if kind == "value" else value_of(sample, name, per_frame) for sample in samples]
+    column_ = Column.of(samples)
+    if kind == "value":
+        return column_
     column_.per_frame = name in per_frame
-    return column_.shaped(axes, name)
+    return column_.shaped(_AXES[kind], name)
 
 
-def _values_of_each(value_of: Callable[..., Any], samples: Sequence[torch.Tensor], *rest: Any) -> list[Any]:
-    return [value_of(sample, *rest) for sample in samples]
-
-
-_SINGLE_VALUES: dict[str, Callable[..., Any]] = {
+_AXES = {"number": 0, "list": 1}
+_VALUES: dict[str, Callable[..., Any]] = {
     "value": torch.Tensor.tolist,
-    "number": functools.partial(_single_value, 0),
-    "list": functools.partial(_single_value, 1),
+    **{kind: functools.partial(_single_value, axes) for kind, axes in _AXES.items()},
 }
-_GROUP_VALUES: dict[str, Callable[..., Any]] = {
-    "value": Column.of,
-    "number": functools.partial(_group_value, 0),
-    "list": functools.partial(_group_value, 1),
-}
-_BUNDLE_VALUES: dict[str, Callable[..., Any]] = {
-    kind: functools.partial(_values_of_each, value_of) for kind, value_of in _SINGLE_VALUES.items()
-}
-"""Functions that make values of what the chain computes: of a sample, a group, and a bundle."""
+_CHUNK_VALUES: dict[str, Callable[..., Any]] = {kind: functools.partial(_chunk_value, kind) for kind in _VALUES}
+"""Functions that make values of what the chain computes: of a sample, and of a chunk."""
 
 
 def _axes(batch: TensorList) -> _Axes:
@@ -477,71 +490,3 @@ def _per_frame(node: Node, axes: Mapping[DataNode, _Axes]) -> frozenset[str]:
     """Return the arguments that are given per frame."""
     is_per_frame = node.operator.is_per_frame
     return frozenset(k for k, e in node.per_sample.items() if is_per_frame(k, axes[e][0]))
-
-
-def _group_body(node: Node, ready: Prepared) -> Callable[..., Any] | None:
-    """Return a function for several samples in one call, or None if an operator has none for these layouts."""
-    if ready.batched is None or node.operator.batched is None:
-        return None
-    alone = node.operator.schema.wants_out and len(node.outputs) == 1
-    return functools.partial(_run_group, ready.batched, ready.function, node.operator.batched.writes, alone)
-
-
-def _run_group(
-    body: Callable[..., Any],
-    single: Callable[..., Any],
-    writes: bool,
-    single_writes: bool,
-    *inputs: torch.Tensor,
-    out: torch.Tensor | None = None,
-    **arguments: Any,
-) -> Any:
-    """Do several samples in one call.
-
-    Args:
-        single: Does one sample, if ``body`` has no better way for these.
-        writes, single_writes: ``body`` and ``single`` take ``out``.
-        out: Output buffer for the results, if there is one.
-
-    Raises:
-        NotGrouped: the results differ in shape.
-    """
-    found = body(*inputs, out=out, **arguments) if writes else body(*inputs, **arguments)
-    if found is out and out is not None:
-        return found
-    outputs = found if isinstance(found, tuple) else (found,)
-    if not all(isinstance(output, torch.Tensor) for output in outputs):  # NotImplemented, or samples of many shapes
-        found = _one_by_one(single, inputs, arguments, out if single_writes else None)
-        if found is out and out is not None:
-            return found
-    if isinstance(found, torch.Tensor):
-        if any(found is each for each in inputs):
-            found = found.clone()  # writing into the result must not change the input
-        return found if out is None else put(out, found)
-    return found
-
-
-def _one_by_one(
-    single: Callable[..., Any],
-    inputs: Sequence[torch.Tensor],
-    arguments: Mapping[str, Any],
-    out: torch.Tensor | None,
-) -> Any:
-    """Do samples that lie in one tensor one by one, and bring the results into one: ``out`` if they fit."""
-    each = each_of(arguments)
-    places = [{}] * len(inputs[0]) if out is None else [{"out": place} for place in out]
-    rows = [
-        single(*sample, **(each[i] if len(each) > 1 else each[0]), **places[i])
-        for i, sample in enumerate(zip(*inputs, strict=True))
-    ]
-    if out is not None and all(row is place["out"] for row, place in zip(rows, places, strict=True)):
-        return out
-    columns = list(zip(*rows, strict=True)) if isinstance(rows[0], tuple) else [rows]
-    if any(one.shape != column[0].shape or one.dtype != column[0].dtype for column in columns for one in column):
-        raise NotGrouped
-    stacked = tuple(torch.stack(list(column)) for column in columns)
-    return stacked if isinstance(rows[0], tuple) else stacked[0]
-
-
-class NotGrouped(Exception):
-    """An operator gives these samples results of different shapes."""

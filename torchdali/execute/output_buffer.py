@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator as op
 import threading
 from collections.abc import Callable, Sequence
 from ctypes import memmove
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -133,16 +135,28 @@ class ArenaColumn(list):  # type: ignore[type-arg]
         return TensorList.from_packed(self._arena.flat, places, shapes, layout, info)
 
 
-class OpenBuffer(NamedTuple):
-    """The output buffer of one batch: a tensor, or None where its shape is not known, and its parts for each call."""
+@dataclass(frozen=True)
+class OpenBuffer:
+    """The output buffer of one batch.
 
-    whole: torch.Tensor | None
-    parts: Sequence[torch.Tensor | None]
+    Attributes:
+        size: Samples of the batch.
+        whole: A tensor for all of them; None where its shape is not known.
+        arena: Memory for samples of any shapes.
+    """
+
+    size: int
+    whole: torch.Tensor | None = None
     arena: Arena | None = None
 
-    def column(self, count: int) -> list[Any]:
-        """Return the list that the chain writes the results of so many calls into."""
-        return [None] * count if self.arena is None else ArenaColumn(self.arena, count)
+    @functools.cached_property
+    def parts(self) -> Sequence[torch.Tensor | None]:
+        """The place of each sample."""
+        return [None] * self.size if self.whole is None else self.whole.unbind(0)
+
+    def column(self) -> list[Any]:
+        """Return the list that the chain writes the results into."""
+        return [None] * self.size if self.arena is None else ArenaColumn(self.arena, self.size)
 
 
 class OutputBuffer:
@@ -161,23 +175,21 @@ class OutputBuffer:
         self._ragged: tuple[int, torch.dtype] | None = None
         self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
 
-    def open(self, size: int, group: int = 1) -> OpenBuffer:
-        """Return the buffer for a batch, with a part for each group of samples.
+    def open(self, size: int, chunk: int = 0) -> OpenBuffer:
+        """Return the buffer for a batch.
 
-        A single group gets none: its result is the batch.
+        Args:
+            chunk: Samples of each tensor that the results come in. One tensor gets no buffer: it is the batch.
         """
-        count = -(-size // group)
         # Read once: this thread starts a batch, while a worker may close an earlier one and guess anew.
         guess, ragged = self._guess, self._ragged
-        if ragged is not None and group == 1 and size:
+        if ragged is not None and not chunk and size:
             elements, dtype = ragged
-            arena = Arena(self._buffers.empty((elements,), dtype), self._send)
-            return OpenBuffer(None, [None] * count, arena)
-        if guess is None or size == 0 or (count == 1 and group > 1):
-            return OpenBuffer(None, [None] * count)
+            return OpenBuffer(size, arena=Arena(self._buffers.empty((elements,), dtype), self._send))
+        if guess is None or size == 0 or chunk >= size:
+            return OpenBuffer(size)
         shape, dtype = guess
-        whole = self._buffers.empty((size, *shape), dtype)
-        return OpenBuffer(whole, whole.unbind(0) if group == 1 else torch.split(whole, group))
+        return OpenBuffer(size, self._buffers.empty((size, *shape), dtype))
 
     def close(self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         """Make the batch of the results of single samples."""
@@ -213,33 +225,36 @@ class OutputBuffer:
             room = elements + elements // 4
         self._guess, self._ragged = None, (room, dtype)
 
-    def close_pieces(self, pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None) -> TensorList:
-        """Make the batch of the results of bundles, each in one tensor."""
+    def close_pieces(
+        self, opened: OpenBuffer, pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None
+    ) -> TensorList:
+        """Make the batch of the results of chunks, each in one tensor."""
+        first, rows = pieces[0], [piece.rows for piece in pieces]
+        if first.counts is None:
+            return self._close_tensors(opened, rows, layout, info)
         self._guess = None
-        if pieces[0].shapes is not None:
+        if first.shapes is not None:
             return _of_shapes(pieces, layout, info)
-        rows = [piece.rows for piece in pieces]
-        layout = fitting(layout, rows[0].ndim - (pieces[0].counts is None))
-        if pieces[0].counts is None:
-            whole = rows[0] if len(rows) == 1 else torch.cat(rows)
-            return TensorList.from_dense(whole, layout, info)
-        found = TensorList.from_blocks(rows, [piece.counts or [] for piece in pieces], layout)
-        found.set_source_infos(info)
-        return found
+        layout = fitting(layout, rows[0].ndim)
+        if len(pieces) == 1:
+            batch = TensorList.from_rows(rows[0], first.counts, layout)
+            batch.set_source_infos(info)
+            return batch
+        return self.close(OpenBuffer(opened.size), [sample for piece in pieces for sample in piece], layout, info)
 
-    def close_groups(self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
-        """Make the batch of the results of groups, ``(N, ...)`` each; of one done sample by sample, a list."""
-        if _is_filled(opened, done):
+    def _close_tensors(
+        self, opened: OpenBuffer, tensors: list[torch.Tensor], layout: str, info: Sequence[str] | None
+    ) -> TensorList:
+        if _lie_in(opened.whole, tensors):
             return _batch_of(opened.whole, layout, info)
-        first = done[0]
-        if any(isinstance(d, list) or d.shape[1:] != first.shape[1:] or d.dtype != first.dtype for d in done):
-            samples = [sample for d in done for sample in d]
-            return self.close(OpenBuffer(None, ()), samples, layout, info)
+        first = tensors[0]
+        if any(each.shape[1:] != first.shape[1:] or each.dtype != first.dtype for each in tensors):
+            return self.close(OpenBuffer(opened.size), [sample for each in tensors for sample in each], layout, info)
         self._guess = tuple(first.shape[1:]), first.dtype
         whole = first
-        if len(done) > 1:
-            size = sum(map(len, done))
-            whole = torch.cat(done, out=self._buffers.empty((size, *first.shape[1:]), first.dtype))
+        if len(tensors) > 1:
+            memory = self._buffers.empty((opened.size, *first.shape[1:]), first.dtype)
+            whole = torch.cat(tensors, out=memory)
         return _batch_of(whole, layout, info)
 
 
@@ -264,8 +279,19 @@ def _of_shapes(pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None
 
 def _is_filled(opened: OpenBuffer, done: list[Any]) -> bool:
     """Return True if every result is in its part of the buffer."""
-    parts = opened.parts
-    return opened.whole is not None and len(done) == len(parts) and all(map(op.is_, done, parts))
+    return opened.whole is not None and len(done) == opened.size and all(map(op.is_, done, opened.parts))
+
+
+def _lie_in(whole: torch.Tensor | None, tensors: Sequence[torch.Tensor]) -> bool:
+    """Return True if tensors are the rows of another, in their order."""
+    if whole is None or sum(map(len, tensors)) != len(whole):
+        return False
+    place = whole.data_ptr()
+    for each in tensors:
+        if each.data_ptr() != place or each.shape[1:] != whole.shape[1:] or each.dtype != whole.dtype:
+            return False
+        place += each.nbytes
+    return whole.numel() > 0
 
 
 def _batch_of(whole: torch.Tensor | None, layout: str, info: Sequence[str] | None) -> TensorList:

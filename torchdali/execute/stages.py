@@ -7,7 +7,7 @@ the worker threads; the thread that finishes the last sample starts the next sta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,12 +15,11 @@ from torchdali.batching import Pieces
 from torchdali.errors import DecodeError, is_batch_level, located
 from torchdali.execute.bad_samples import recomputed
 from torchdali.execute.batch import InFlightBatch
-from torchdali.execute.bundles import BundleRun, Together, whole_pieces
 from torchdali.execute.chain_run import ChainRun, Runtime
-from torchdali.execute.compiled_chain import CompiledChain, Loop, named
-from torchdali.execute.groups import GroupRun, group_size
+from torchdali.execute.chunks import ChunkRun, whole_pieces
+from torchdali.execute.compiled_chain import CompiledChain, named
 from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
-from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer, filled
+from torchdali.execute.output_buffer import OutputBuffer, filled
 from torchdali.execute.source_info import read_edges, source_edges
 from torchdali.execute.spans import span, spanned, wants_spans
 from torchdali.execute.steps import fail_alone, present, run_step
@@ -84,7 +83,7 @@ class StageRunner:
         self.reset_order(0, 0)
 
     def _empty(self) -> Empty | None:
-        """Return what gives memory for results of bundles; none if they are sent to a device, which copies them."""
+        """Return what gives memory for results of chunks; none if they are sent to a device, which copies them."""
         runtime = self._runtime
         return None if runtime.device_stream.pins else runtime.buffers.empty
 
@@ -250,17 +249,20 @@ class StageRunner:
         # From here on several batches may be in this method at once, each in its own thread: only what `bound` and the
         # output buffers remember is shared.
         bound = compiled.bound(batch.values)
-        group = group_size(bound, compiled.chain.inputs, batch.values, batch.size, runtime.threads.count)
-        run = ChainRun(batch, compiled, bound, group)
-        if runtime.profile.wants(batch.index):
-            run.timings = ChainTimings(batch.size, group)
-        run.opened = {e: self._buffers[e].open(batch.size, group) for e in compiled.chain.delivers}
-        count = -(-batch.size // group)
-        run.done = {e: opened.column(count) for e, opened in run.opened.items()}
-        function = self._bind(run)
+        form, chunk = bound.chunk(batch.values, batch.size, runtime.threads.count)
+        profiled = runtime.profile.wants(batch.index)
+        if profiled and form == "encoded":  # one call of C tells nothing of its operators
+            form, chunk = "single", 1
+        run = ChainRun(batch, compiled, bound, form, chunk)
+        if profiled:
+            run.timings = ChainTimings(batch.size, chunk)
+        in_tensors = chunk if form == "tensor" else 0
+        run.opened = {e: self._buffers[e].open(batch.size, in_tensors) for e in compiled.chain.delivers}
+        run.done = {e: opened.column() for e, opened in run.opened.items()}
+        function, count = self._bind(run)
         if wants_spans(runtime.settings.device):
             function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), runtime.settings.device)
-        if group == batch.size > 1 or (run.bundles is not None and run.bundles.count == 1):
+        if run.chunks is not None and count == 1:
             # One call: it takes less time than waking a thread. This is the thread that ran the stage's steps; in a
             # synchronous pipeline the user's, whose KeyboardInterrupt ends the batch as it does in a step.
             function(0)
@@ -273,8 +275,6 @@ class StageRunner:
         # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
         # submission, since the last worker may be in the next stage already.
         keep_going = runtime.bad_samples.keeps_going
-        if run.bundles is not None:
-            count = run.bundles.count
         runtime.threads.submit(
             Job(
                 function,
@@ -287,67 +287,30 @@ class StageRunner:
             )
         )
 
-    def _bind(self, run: ChainRun) -> Callable[[int], None]:
-        """Return what runs one item of the chain: a sample, or a group of them."""
-        per_node = self._per_node(run.batch, run.compiled)
-        if run.group == 1:
-            return self._bound(run, per_node, run.bound.single, 1, run.done)
-        assert run.bound.grouped is not None
-        grouped = self._bound(run, per_node, run.bound.grouped, run.group, run.done)
-        singles: dict[DataNode, list[Any]] = {e: [None] * run.batch.size for e in run.done}
-        run.groups = GroupRun(
-            grouped,
-            partial(self._bound_singles, run, per_node, singles),
-            run.batch.size, run.group, self._runtime.bad_samples.keeps_going, run.done, singles,
+    def _bind(self, run: ChainRun) -> tuple[Callable[[int], None], int]:
+        """Return what runs one item of the chain, a sample or a chunk of them, and the number of items."""
+        bound, size = run.bound, run.batch.size
+        columns = self._columns(run, run.form)
+        if run.form == "single":
+            return bound.single.bind(columns, run.blamed, run.timings), size
+        if run.form == "encoded":
+            assert bound.fused is not None
+            do = bound.fused.bind(columns)
+        else:
+            do = partial(_do_chunk, bound.chunks.bind(columns, {}, run.timings), run.chunk)
+        keep_going = self._runtime.bad_samples.keeps_going
+        run.chunks = ChunkRun(
+            do, partial(self._bind_singles, run), [*run.done.values()], size, run.chunk, keep_going
         )  # fmt: skip
-        return run.groups
+        return run.chunks, run.chunks.count
 
-    def _bound_singles(
-        self,
-        run: ChainRun,
-        per_node: Mapping[str, Sequence[Any]],
-        singles: Mapping[DataNode, list[Any]],
-    ) -> Callable[[int], None]:
-        """Bind the chain to single samples, after a group failed."""
-        run.timings = None  # its marks count groups
-        run.opened_single = {e: OpenBuffer(None, [None] * run.batch.size) for e in singles}
-        return self._bound(run, per_node, run.bound.single, 1, singles)
+    def _bind_singles(self, run: ChainRun) -> Callable[[int], None]:
+        """Return what runs the chain on a sample that a chunk left; random numbers begin anew."""
+        return run.bound.single.bind(self._columns(run, "single"), run.blamed)
 
-    def _bound(
-        self,
-        run: ChainRun,
-        per_node: Mapping[str, Sequence[Any]],
-        loop: Loop,
-        group: int,
-        done: Mapping[DataNode, list[Any]],
-    ) -> Callable[[int], None]:
-        opened = run.opened if run.group == group else run.opened_single
-        several = run.bound.bundled
-        alone = run.group > 1 or several is None or run.batch.size < 2
-        columns = run.compiled.columns(
-            run.batch.values,
-            per_node,
-            {self._name("slot", e): buffer.parts for e, buffer in opened.items()},
-            {self._name("done", e): column for e, column in done.items()},
-            group,
-            lazily=not alone and isinstance(several, Together),
-        )
-        blamed = run.blamed if group == 1 else {}  # of a group that fails, the samples tell
-        if run.timings is not None and (alone or not isinstance(several, Together)):
-            return loop.bind(columns, blamed, run.timings)
-        bound = loop.bind(columns, blamed)
-        if alone or several is None:
-            return bound
-        size, keep_going = run.batch.size, self._runtime.bad_samples.keeps_going
-        bundle = several.size(size, self._runtime.threads.count)
-        if run.timings is not None:
-            run.timings = ChainTimings(size, bundle)
-        run.bundles = BundleRun(several, columns, bound, size, bundle, keep_going, run.timings)
-        return run.bundles
-
-    def _name(self, kind: str, edge: DataNode) -> str:
-        assert edge.source is not None
-        return column(kind, self.plan.index[edge.source], edge.index)
+    def _columns(self, run: ChainRun, form: str) -> dict[str, Any]:
+        values, per_node = run.batch.values, self._per_node(run.batch, run.compiled)
+        return run.compiled.columns(form, run.chunk, values, per_node, run.opened, run.done)
 
     def _per_node(self, batch: InFlightBatch, compiled: CompiledChain) -> dict[str, Sequence[Any]]:
         found: dict[str, Sequence[Any]] = {}
@@ -375,11 +338,10 @@ class StageRunner:
         try:
             if run.timings is not None:
                 self._runtime.profile.chain(run.timings, compiled.chain.nodes, batch.index)
-            if run.groups is not None:
-                failures = run.merged(failures)
-            if run.bundles is not None:
-                failures = run.bundles.merged(failures)
-            pieces = self._pieces(run)
+            pieces = {}
+            if run.chunks is not None:
+                failures = run.chunks.merged(failures)
+                pieces = {edge: whole_pieces(results, run.chunk) for edge, results in run.done.items()}
             decoded = self._decoded(run, failures)
             if failures:
                 for results in run.done.values():
@@ -401,29 +363,18 @@ class StageRunner:
             return
         finally:
             # They refer to the run: a cycle would keep the output buffers from being reused.
-            run.groups = run.bundles = None
+            run.chunks = None
         self._next_stage(batch)
-
-    def _pieces(self, run: ChainRun) -> dict[DataNode, list[Pieces]]:
-        """Return the edges of which bundles delivered all samples in a few tensors."""
-        found: dict[DataNode, list[Pieces]] = {}
-        if run.bundles is not None:
-            for edge, results in run.done.items():
-                whole = whole_pieces(results, run.bundles.bundle)
-                if whole is not None:
-                    found[edge] = whole
-        return found
 
     def _closed(self, edge: DataNode, run: ChainRun, results: list[Any], pieces: list[Pieces] | None) -> TensorList:
         """Make the batch of an edge; an error says which operator made it."""
         buffer, layout = self._buffers[edge], run.bound.layouts[edge]
         info = self._source_infos(run.batch, edge)
-        close = buffer.close if run.groups is None else buffer.close_groups
         try:
             if pieces is not None:
-                made = buffer.close_pieces(pieces, layout, info)
+                made = buffer.close_pieces(run.opened[edge], pieces, layout, info)
             else:
-                made = close(run.opened[edge], results, layout, info)
+                made = buffer.close(run.opened[edge], results, layout, info)
         except RuntimeError as error:
             raise self._differing(run.batch, edge, error) from error
         return made if layout else named(edge, made)
@@ -531,6 +482,12 @@ class StageRunner:
         # The last access: from here on the batch is the user's thread's. The event orders all writes above before its
         # reads.
         batch.finished.set()
+
+
+def _do_chunk(function: Callable[[int], None], chunk: int, samples: range) -> tuple[()]:
+    """Run the calls of a chain on some samples, which are a chunk; it leaves none."""
+    function(samples.start // chunk)
+    return ()
 
 
 def _in_calling_thread(caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]) -> None:

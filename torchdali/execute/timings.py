@@ -210,22 +210,22 @@ class ChainTimings:
 
     Args:
         size: Of the batch.
-        group: Samples that pass together.
+        chunk: Samples that pass together.
     """
 
-    def __init__(self, size: int, group: int = 1) -> None:
-        self._size, self._group = size, group
+    def __init__(self, size: int, chunk: int = 1) -> None:
+        self._size, self._chunk = size, chunk
         self.times: list[tuple[int, int, float, str]] = []
 
     def __call__(self, item: int, number: int) -> None:
-        """Note that an operator (by its number in the chain; -1 for the start) is done with a sample or group."""
+        """Note that an operator (by its number in the chain; -1 for the start) is done with a sample or chunk."""
         # Several workers append, which is one step each; `Profile.chain` reads when the last one is done.
         self.times.append((item, number, time.perf_counter(), threading.current_thread().name))
 
     def samples(self, item: int) -> tuple[int, int]:
-        """Return the first sample of a group, and how many it has."""
-        first = item * self._group
-        return first, min(self._group, self._size - first)
+        """Return the first sample of a chunk, and how many it has."""
+        first = item * self._chunk
+        return first, min(self._chunk, self._size - first)
 
 
 def _trace_event(event: _Event) -> Mapping[str, object]:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from torchdali import graph, types
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.graph import DataNode
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
@@ -24,7 +24,7 @@ from torchdali.kernels.convert import integer_limits
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.memory import placed
 from torchdali.registry import define_expression, lookup
-from torchdali.schema import Data, Out
+from torchdali.schema import Arguments, Data, Out
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 
@@ -102,14 +102,14 @@ def _declare(name: str) -> None:
             _check_shapes(operands)
             raise
 
-    def together(*operands: Tensor, constants: str, out: Tensor | None = None) -> Tensor:
-        return body(*arithmetic.broadcast_batches(*operands), constants=constants, out=out)
+    def together(*operands: Tensor, a: Arguments) -> Tensor:
+        return body(*arithmetic.broadcast_batches(*operands), constants=a.constants, out=a.out)
 
-    def in_one_piece(*operands: TensorList, constants: str) -> Any:
+    def in_one_piece(*operands: TensorList, a: Arguments) -> Any:
         tensors = _in_one_piece(operands)
         if tensors is None:
             return NotImplemented
-        made = body(*tensors, constants=constants)
+        made = body(*tensors, constants=a.constants)
         layout = common_layout(tuple(o.layout() for o in operands), None)
         first = next(o for o in operands if isinstance(o.stored(), Packed))
         offsets: Any = first.stored()
@@ -120,8 +120,8 @@ def _declare(name: str) -> None:
 
     body.__doc__ = f"Compute ``{name}`` with DALI's type promotion, element by element."
     declared = operator(name=f"math.{name}", hidden=True, layout=common_layout)(body)
-    batched(declared)(together)
-    on_device(declared)(in_one_piece)
+    chunk(declared)(together)
+    chunk(declared, "device")(in_one_piece)
     define_expression(name)(expression)
 
 

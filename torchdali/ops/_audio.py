@@ -11,13 +11,12 @@ from torch import Tensor
 
 from torchdali.batching import Pieces
 from torchdali.codecs.audio import decode, decode_several
-from torchdali.declaration import operator, together
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import on_scale_of
 from torchdali.kernels.convert import convert
-from torchdali.kernels.memory import Empty, fresh
-from torchdali.schema import Data, DType, PerSample, Takes
-from torchdali.tensors.arrays import Arrays
+from torchdali.schema import Arguments, Data, DType, PerSample, Takes
+from torchdali.tensors._storage import arrays_of
 
 __all__ = ["audio", "audio_resample"]
 
@@ -68,12 +67,10 @@ def audio(
     return samples, torch.tensor(rate, dtype=torch.float32)
 
 
-@together(audio)
-def _audio_together(
-    data: Sequence[Tensor], *, downmix: bool, dtype: torch.dtype, sample_rate: float, empty: Empty = fresh
-) -> Any:
-    memory = data.arrays if isinstance(data, Arrays) else data
-    found = None if sample_rate else decode_several(memory, downmix, dtype, empty)
+@chunk(audio, "ragged", allocates=True)
+def _audio_together(data: Sequence[Tensor], a: Arguments) -> Any:
+    memory = arrays_of(data) or data
+    found = None if a.sample_rate else decode_several(memory, a.downmix, a.dtype, a.empty)
     if found is None:
         return NotImplemented
     samples, counts, rates = found

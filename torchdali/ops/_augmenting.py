@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import per_sample
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.color import tone
 from torchdali.kernels.device.counts import count_values, map_values
 from torchdali.kernels.device.tables import upload
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Column, Data, PerSample, Takes
+from torchdali.schema import Arguments, Data, PerSample, Takes
 from torchdali.tensors import TensorList
 
 Bytes = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
@@ -48,15 +48,15 @@ def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
     return torch.as_tensor(table[number])
 
 
-@batched(_row)
-def _rows(index: Tensor, *, table: Any, signed: bool) -> Tensor:
+@chunk(_row)
+def _rows(index: Tensor, a: Arguments) -> Tensor:
     """Take a row for each sample."""
     if index.ndim != 1 or index.is_floating_point():
         raise RuntimeError(_not_an_index(index, index.ndim - 1))
     least, greatest = map(int, index.aminmax())
-    if least < 0 or greatest >= len(table):
-        raise RuntimeError(_no_bin(least if least < 0 else greatest, len(table), signed))
-    return torch.as_tensor(table).index_select(0, index.to(torch.int32))
+    if least < 0 or greatest >= len(a.table):
+        raise RuntimeError(_no_bin(least if least < 0 else greatest, len(a.table), a.signed))
+    return torch.as_tensor(a.table).index_select(0, index.to(torch.int32))
 
 
 def _each_image(function: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
@@ -103,30 +103,30 @@ def _mapped(image: TensorList, make: Callable[[Tensor], Tensor]) -> Any:
     return batch_of(map_values(images.flat, rows, tables, pixels), images.sides, images.channels)
 
 
-@on_device(_auto_contrast)
-def _auto_contrast_on_device(image: TensorList) -> Any:
+@chunk(_auto_contrast, "device")
+def _auto_contrast_on_device(image: TensorList, a: Arguments) -> Any:
     return _mapped(image, tone.stretching_tables)
 
 
-@on_device(_contrast_around_mean)
-def _contrast_on_device(image: TensorList, *, factor: float | Column) -> Any:
-    given = torch.tensor(per_sample(factor, len(image)), dtype=torch.float64)
+@chunk(_contrast_around_mean, "device")
+def _contrast_on_device(image: TensorList, a: Arguments) -> Any:
+    given = torch.tensor(per_sample(a["factor"], len(image)), dtype=torch.float64)
     factors = upload(given.numpy(), image.device)
     if image.ndim() != 3 or any(shape[2] != 3 for shape in image.shape()):
         return NotImplemented
     return _mapped(image, lambda counts: tone.contrast_tables(counts, factors))
 
 
-@on_device(_solarize)
-def _solarize_on_device(image: TensorList, threshold: TensorList) -> Any:
+@chunk(_solarize, "device")
+def _solarize_on_device(image: TensorList, threshold: TensorList, a: Arguments) -> Any:
     if threshold.ndim():
         return NotImplemented
     limits = threshold.stacked().view(-1, 1, 1)
     return _mapped(image, lambda counts: tone.solarizing_tables(limits))
 
 
-@on_device(_solarize_add)
-def _solarize_add_on_device(image: TensorList, shift: TensorList) -> Any:
+@chunk(_solarize_add, "device")
+def _solarize_add_on_device(image: TensorList, shift: TensorList, a: Arguments) -> Any:
     if shift.ndim():
         return NotImplemented
     shifts = shift.stacked().view(-1, 1, 1)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.color import spaces
 from torchdali.kernels.color.affine import (
     affine_intensities,
@@ -22,7 +22,7 @@ from torchdali.kernels.convert import full_scale
 from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.memory import placed
 from torchdali.ops._on_device import batch_of, each_pixel, images_of
-from torchdali.schema import Column, DType, Out, PerFrame, Takes, per_sample
+from torchdali.schema import Arguments, Column, DType, Out, PerFrame, Takes, per_sample
 from torchdali.tensors import TensorList
 from torchdali.types import DALIImageType
 
@@ -111,13 +111,10 @@ def brightness_contrast(
     return affine_intensity(image, *_adjusted(image.dtype, kind, *given), kind, out)
 
 
-@batched(brightness_contrast)
-def _adjust_batch(
-    image: Tensor, *, brightness: float | Column, brightness_shift: float | Column, contrast: float | Column,
-    contrast_center: float | Column | None, dtype: torch.dtype | None, out: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    given = brightness, brightness_shift, contrast, contrast_center
-    return _affine_batch(image, _adjusted, given, dtype, out)
+@chunk(brightness_contrast)
+def _adjust_batch(image: Tensor, a: Arguments) -> Tensor:
+    given = a["brightness"], a["brightness_shift"], a["contrast"], a["contrast_center"]
+    return _affine_batch(image, _adjusted, given, a.dtype, a.out)
 
 
 @operator
@@ -145,12 +142,9 @@ def brightness(
     return affine_intensity(image, *numbers, kind, out)
 
 
-@batched(brightness)
-def _brighten_batch(
-    image: Tensor, *, brightness: float | Column, brightness_shift: float | Column, dtype: torch.dtype | None,
-    out: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    return _affine_batch(image, _brightened, (brightness, brightness_shift), dtype, out)
+@chunk(brightness)
+def _brighten_batch(image: Tensor, a: Arguments) -> Tensor:
+    return _affine_batch(image, _brightened, (a["brightness"], a["brightness_shift"]), a.dtype, a.out)
 
 
 @operator
@@ -176,12 +170,9 @@ def contrast(
     return affine_intensity(image, *numbers, kind, out)
 
 
-@batched(contrast)
-def _contrast_batch(
-    image: Tensor, *, contrast: float | Column, contrast_center: float | Column | None, dtype: torch.dtype | None,
-    out: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    return _affine_batch(image, _contrasted, (contrast, contrast_center), dtype, out)
+@chunk(contrast)
+def _contrast_batch(image: Tensor, a: Arguments) -> Tensor:
+    return _affine_batch(image, _contrasted, (a["contrast"], a["contrast_center"]), a.dtype, a.out)
 
 
 def _twist(
@@ -340,62 +331,45 @@ def _twist_matrices(
     return make
 
 
-@on_device(brightness_contrast)
-def _adjust_on_device(
-    image: TensorList, *, dtype: torch.dtype | None, brightness: float | Column,
-    brightness_shift: float | Column, contrast: float | Column, contrast_center: float | Column | None,
-) -> Any:  # fmt: skip
-    given = brightness, brightness_shift, contrast, contrast_center
-    return _mapped(image, dtype, _gray_matrices(_adjusted, given))
+@chunk(brightness_contrast, "device")
+def _adjust_on_device(image: TensorList, a: Arguments) -> Any:
+    given = a["brightness"], a["brightness_shift"], a["contrast"], a["contrast_center"]
+    return _mapped(image, a.dtype, _gray_matrices(_adjusted, given))
 
 
-@on_device(brightness)
-def _brighten_on_device(
-    image: TensorList, *, dtype: torch.dtype | None, brightness: float | Column,
-    brightness_shift: float | Column,
-) -> Any:  # fmt: skip
-    given = brightness, brightness_shift
-    return _mapped(image, dtype, _gray_matrices(_brightened, given))
+@chunk(brightness, "device")
+def _brighten_on_device(image: TensorList, a: Arguments) -> Any:
+    given = a["brightness"], a["brightness_shift"]
+    return _mapped(image, a.dtype, _gray_matrices(_brightened, given))
 
 
-@on_device(contrast)
-def _contrast_on_device(
-    image: TensorList, *, dtype: torch.dtype | None, contrast: float | Column,
-    contrast_center: float | Column | None,
-) -> Any:  # fmt: skip
-    return _mapped(image, dtype, _gray_matrices(_contrasted, (contrast, contrast_center)))
+@chunk(contrast, "device")
+def _contrast_on_device(image: TensorList, a: Arguments) -> Any:
+    return _mapped(image, a.dtype, _gray_matrices(_contrasted, (a["contrast"], a["contrast_center"])))
 
 
-@on_device(hsv)
-def _hsv_on_device(
-    image: TensorList, *, dtype: torch.dtype, hue: float | Column, saturation: float | Column,
-    value: float | Column,
-) -> Any:  # fmt: skip
-    return _mapped(image, dtype, _twist_matrices(hue, saturation, value))
+@chunk(hsv, "device")
+def _hsv_on_device(image: TensorList, a: Arguments) -> Any:
+    return _mapped(image, a.dtype, _twist_matrices(a["hue"], a["saturation"], a["value"]))
 
 
-@on_device(hue)
-def _hue_on_device(image: TensorList, *, dtype: torch.dtype | None, hue: float | Column, image_type: Any) -> Any:
-    return _mapped(image, dtype, _twist_matrices(hue))
+@chunk(hue, "device")
+def _hue_on_device(image: TensorList, a: Arguments) -> Any:
+    return _mapped(image, a.dtype, _twist_matrices(a["hue"]))
 
 
-@on_device(saturation)
-def _saturation_on_device(
-    image: TensorList, *, dtype: torch.dtype | None, saturation: float | Column, image_type: Any
-) -> Any:  # fmt: skip
-    return _mapped(image, dtype, _twist_matrices(saturation=saturation))
+@chunk(saturation, "device")
+def _saturation_on_device(image: TensorList, a: Arguments) -> Any:
+    return _mapped(image, a.dtype, _twist_matrices(saturation=a["saturation"]))
 
 
-@on_device(color_twist)
-def _color_twist_on_device(
-    image: TensorList, *, dtype: torch.dtype | None, brightness: float | Column, contrast: float | Column,
-    hue: float | Column, saturation: float | Column, image_type: Any,
-) -> Any:  # fmt: skip
-    matrices = _twist_matrices(hue, saturation, brightness, contrast)
-    return _mapped(image, dtype, matrices)
+@chunk(color_twist, "device")
+def _color_twist_on_device(image: TensorList, a: Arguments) -> Any:
+    matrices = _twist_matrices(a["hue"], a["saturation"], a["brightness"], a["contrast"])
+    return _mapped(image, a.dtype, matrices)
 
 
-@operator(batched=True)
+@operator
 def color_space_conversion(
     image: Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), (torch.uint8,))],
     /,
@@ -428,10 +402,15 @@ def color_space_conversion(
     return affine_rgb(image, matrix, offset, torch.uint8, out)
 
 
-@on_device(color_space_conversion)
-def _convert_on_device(image: TensorList, *, image_type: DALIImageType, output_type: DALIImageType) -> Any:
+@chunk(color_space_conversion)
+def _convert_batch(image: Tensor, a: Arguments) -> Tensor:
+    return color_space_conversion.body(image, image_type=a.image_type, output_type=a.output_type, out=a.out)
+
+
+@chunk(color_space_conversion, "device")
+def _convert_on_device(image: TensorList, a: Arguments) -> Any:
     convert: Callable[[Tensor], Tensor] = functools.partial(
-        color_space_conversion.body, image_type=image_type, output_type=output_type
+        color_space_conversion.body, image_type=a.image_type, output_type=a.output_type
     )
-    convert = torch.clone if image_type == output_type else convert
-    return each_pixel(image, 1 if image_type.name == "GRAY" else 3, convert)
+    convert = torch.clone if a.image_type == a.output_type else convert
+    return each_pixel(image, 1 if a.image_type.name == "GRAY" else 3, convert)

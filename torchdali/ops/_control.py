@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import truth
-from torchdali.declaration import batched, operator
-from torchdali.schema import Data, PerSample
+from torchdali.declaration import chunk, operator
+from torchdali.schema import Arguments, Data, PerSample
 
 
 def _statement(constants: Mapping[str, Any]) -> str:
@@ -102,20 +102,22 @@ def _part(value: Data, /) -> Data:
     return value
 
 
-def _cases(index: Tensor, *, count: int) -> Tensor:
+@operator(hidden=True, title="select")
+def _case(index: Data, /, *, count: int) -> Data:
+    """Return which of several branches a number stands for: the first also below 0, the last also above."""
+    return _cases(index[None], count)[0]
+
+
+@chunk(_case)
+def _cases_batch(index: Tensor, a: Arguments) -> Tensor:
+    return _cases(index, a.count)
+
+
+def _cases(index: Tensor, count: int) -> Tensor:
     if index.ndim != 1:
         raise RuntimeError(f"the number of a branch is a scalar (0D), not of {index.ndim - 1} dimensions")
     whole = index.ceil() if index.is_floating_point() else index
     return whole.to(torch.int32).clamp_(0, count - 1)
-
-
-@operator(hidden=True, title="select")
-def _case(index: Data, /, *, count: int) -> Data:
-    """Return which of several branches a number stands for: the first also below 0, the last also above."""
-    return _cases(index[None], count=count)[0]
-
-
-batched(_case)(_cases)
 
 
 @operator(hidden=True, title="not")

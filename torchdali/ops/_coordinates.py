@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, operator
+from torchdali.declaration import chunk, operator
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device_cache import device_cache
@@ -18,16 +18,7 @@ from torchdali.kernels.memory import Array, is_array
 from torchdali.kernels.warp import affine
 from torchdali.kernels.window import round_half_away_number
 from torchdali.ops._rows import Rows, column, remaining, rows_of, width_of
-from torchdali.schema import (
-    BatchOutput,
-    Column,
-    DType,
-    PerFrame,
-    PerSample,
-    Takes,
-    one_of,
-    per_sample,
-)
+from torchdali.schema import Arguments, BatchOutput, Column, DType, PerFrame, PerSample, Takes, one_of, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
@@ -169,19 +160,20 @@ def coord_transform(
     return _transformed(points, M=M, MT=MT, T=T, dtype=dtype)
 
 
-@batched(coord_transform)
-def _transformed_batch(points: Tensor, *, dtype: torch.dtype, **numbers: Any | Column) -> Tensor:
+@chunk(coord_transform)
+def _transformed_batch(points: Tensor, a: Arguments) -> Tensor:
+    numbers = {name: a[name] for name in ("M", "MT", "T")}
     if not any(isinstance(value, Column) for value in numbers.values()):
-        return _transformed(points, **numbers, dtype=dtype)
-    _check_points(points.dim() - 1, points, dtype)
+        return _transformed(points, **numbers, dtype=a.dtype)
+    _check_points(points.dim() - 1, points, a.dtype)
     size = points.shape[-1]
     widths = {"M": size, "MT": size + 1, "T": size}
-    m, mt, t = (_each(name, numbers.get(name), width) for name, width in widths.items())
+    m, mt, t = (_each(name, numbers[name], width) for name, width in widths.items())
     made = _matrices(m, mt, t, size=size)
     matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in made)
     between = [1] * (points.dim() - 3)
     matrix = matrix.view(-1, *between, *matrix.shape[1:])
-    return _mapped(points, matrix, moved.view(-1, *between, 1, moved.shape[-1]), dtype)
+    return _mapped(points, matrix, moved.view(-1, *between, 1, moved.shape[-1]), a.dtype)
 
 
 # ---------------------------------------------------------------- flips

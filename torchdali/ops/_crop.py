@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize_normalize import Finish
 from torchdali.kernels.device.tables import table, upload
@@ -34,6 +34,7 @@ from torchdali.kernels.window import (
 from torchdali.ops._arguments import listed
 from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, span_of, spans_of
 from torchdali.schema import (
+    Arguments,
     Column,
     DType,
     Layout,
@@ -179,31 +180,25 @@ def crop(
     return placed(found, out)
 
 
-@batched(crop)
-def _crop_batch(
-    data: Tensor, *, dtype: torch.dtype | None, fill_values: list[float], out_of_bounds_policy: str, layout: str,
-    out: Tensor | None = None, **window: Any | Column,
-) -> Any:  # fmt: skip
-    out_of_bounds(out_of_bounds_policy)
-    if dtype not in (None, data.dtype) or not is_array(data):
+@chunk(crop)
+def _crop_batch(data: Tensor, a: Arguments) -> Any:
+    out_of_bounds(a.out_of_bounds_policy)
+    if a.dtype not in (None, data.dtype) or not is_array(data):
         return NotImplemented
-    windows = windows_inside(data, layout, window)
+    windows = windows_inside(data, a.layout, a.of(crop_window, columns=True))
     if windows is None:
         return NotImplemented
-    check_fill(fill_values, windows[0].shape, layout.find("C"))
-    return copied(windows, data.dtype, out)
+    check_fill(a.fill_values, windows[0].shape, a.layout.find("C"))
+    return copied(windows, data.dtype, a.out)
 
 
-@on_device(crop)
-def _crop_on_device(
-    data: TensorList, *, dtype: torch.dtype | None, fill_values: list[float], out_of_bounds_policy: str, layout: str,
-    **window: Any | Column,
-) -> Any:  # fmt: skip
-    images, policy = images_of(data, layout, floats=True), out_of_bounds(out_of_bounds_policy)
-    if images is None or dtype not in (None, images.flat.dtype):
+@chunk(crop, "device")
+def _crop_on_device(data: TensorList, a: Arguments) -> Any:
+    images, policy = images_of(data, a.layout, floats=True), out_of_bounds(a.out_of_bounds_policy)
+    if images is None or a.dtype not in (None, images.flat.dtype):
         return NotImplemented
-    found = _windows(images, layout, window)
-    return NotImplemented if found is None else cut_out(images, found, policy, fill_values)
+    found = _windows(images, a.layout, a.of(crop_window, columns=True))
+    return NotImplemented if found is None else cut_out(images, found, policy, a.fill_values)
 
 
 # ---------------------------------------------------------------- crop_mirror_normalize
@@ -323,63 +318,43 @@ def crop_mirror_normalize(
     return out
 
 
-@batched(crop_mirror_normalize)
-def _normalize_batch(
-    data: Tensor,
-    *,
-    dtype: torch.dtype,
-    mean: list[float],
-    mirror: int | Column,
-    output_layout: str,
-    pad_output: bool,
-    scale: float,
-    shift: float,
-    std: list[float],
-    fill_values: list[float],
-    out_of_bounds_policy: str,
-    layout: str,
-    out: Tensor | None = None,
-    **window: Any | Column,
-) -> Any:
-    is_usual = layout == "HWC" and data.dtype == torch.uint8 and dtype == torch.float32
-    if not is_usual or pad_output or not is_array(data):
+@chunk(crop_mirror_normalize)
+def _normalize_batch(data: Tensor, a: Arguments) -> Any:
+    is_usual = a.layout == "HWC" and data.dtype == torch.uint8 and a.dtype == torch.float32
+    if not is_usual or a.pad_output or not is_array(data):
         return NotImplemented
-    images = windows_inside(data, layout, window)
+    images = windows_inside(data, a.layout, a.of(crop_window, columns=True))
     if images is None:
         return NotImplemented
-    out_of_bounds(out_of_bounds_policy, borders=False)
-    check_fill(fill_values, images[0].shape, 2)
-    forth, back = _orders(layout, output_layout)
+    out_of_bounds(a.out_of_bounds_policy, borders=False)
+    check_fill(a.fill_values, images[0].shape, 2)
+    forth, back = _orders(a.layout, a.output_layout)
     channels = images[0].shape[2]
-    scaling = affine(tuple(listed(mean)), tuple(listed(std)), scale, shift, channels, channels)
+    scaling = affine(tuple(listed(a.mean)), tuple(listed(a.std)), a.scale, a.shift, channels, channels)
     shape = (len(images), *[images[0].shape[axis] for axis in forth])
-    result = place(out, shape, dtype, data.device)
-    mirrored = [m != 0 for m in per_sample(mirror, len(images))]
+    result = place(a.out, shape, a.dtype, data.device)
+    mirrored = [m != 0 for m in per_sample(a["mirror"], len(images))]
     normalize_each_into(result, images, scaling, mirrored, back)
     return result
 
 
-@on_device(crop_mirror_normalize)
-def _normalize_on_device(
-    data: TensorList, *, dtype: torch.dtype, mean: list[float], mirror: int | Column, output_layout: str,
-    pad_output: bool, scale: float, shift: float, std: list[float], fill_values: list[float],
-    out_of_bounds_policy: str, layout: str, **window: Any | Column,
-) -> Any:  # fmt: skip
-    images = images_of(data, layout, floats=True)
-    wanted = output_layout or layout
-    if images is None or pad_output or dtype not in (torch.float32, torch.float16) or wanted not in ("CHW", "HWC"):
+@chunk(crop_mirror_normalize, "device")
+def _normalize_on_device(data: TensorList, a: Arguments) -> Any:
+    images = images_of(data, a.layout, floats=True)
+    wanted = a.output_layout or a.layout
+    if images is None or a.pad_output or a.dtype not in (torch.float32, torch.float16) or wanted not in ("CHW", "HWC"):
         return NotImplemented
-    found = _windows_of_one_size(images, layout, window)
+    found = _windows_of_one_size(images, a.layout, a.of(crop_window, columns=True))
     if found is None:
         return NotImplemented
     windows, (height, width) = found
     finish = finish_of(
-        images, dtype=dtype, mean=mean, mirror=mirror, channel_first=wanted == "CHW", scale=scale,
-        shift=shift, std=std, fill_values=fill_values, out_of_bounds_policy=out_of_bounds_policy,
+        images, dtype=a.dtype, mean=a.mean, mirror=a["mirror"], channel_first=wanted == "CHW", scale=a.scale,
+        shift=a.shift, std=a.std, fill_values=a.fill_values, out_of_bounds_policy=a.out_of_bounds_policy,
     )  # fmt: skip
     return normalize_batch(
         images.flat, windows, finish.flags, finish.mirror, finish.scaling, (height, width), images.channels,
-        finish.channel_first, dtype,
+        finish.channel_first, a.dtype,
     )  # fmt: skip
 
 

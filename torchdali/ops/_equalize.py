@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.color import histogram
 from torchdali.kernels.color.lab import lab_to_rgb, rgb_to_lab
 from torchdali.kernels.device.counts import count_values, map_values
 from torchdali.kernels.device.tiles import equalize_tiles_batch
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Layout, Out, Takes
+from torchdali.schema import Arguments, Layout, Out, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["clahe", "equalize"]
@@ -49,9 +49,9 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
     return made
 
 
-@on_device(equalize)
-def _equalize_on_device(image: TensorList, *, layout: str) -> Any:
-    images = images_of(image, layout)
+@chunk(equalize, "device")
+def _equalize_on_device(image: TensorList, a: Arguments) -> Any:
+    images = images_of(image, a.layout)
     if images is None or images.channels > _CHANNELS:
         return NotImplemented
     pixels = images.sides.prod(0)
@@ -112,15 +112,13 @@ def clahe(
     return made
 
 
-@on_device(clahe)
-def _clahe_on_device(
-    image: TensorList, *, bins: int, clip_limit: float, luma_only: bool, tiles_x: int, tiles_y: int
-) -> Any:
+@chunk(clahe, "device")
+def _clahe_on_device(image: TensorList, a: Arguments) -> Any:
     images = images_of(image, "HWC")
-    if images is None or images.channels not in (1, 3) or min(tiles_x, tiles_y) < 1:
+    if images is None or images.channels not in (1, 3) or min(a.tiles_x, a.tiles_y) < 1:
         return NotImplemented
-    how = (tiles_y, tiles_x), clip_limit
-    if images.channels == 1 or not luma_only:
+    how = (a.tiles_y, a.tiles_x), a.clip_limit
+    if images.channels == 1 or not a.luma_only:
         flat = equalize_tiles_batch(*images[:4], *how)
     elif (images.offsets % 3).any():
         return NotImplemented

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.device.erase import erase_batch
 from torchdali.kernels.memory import is_array, placed
 from torchdali.kernels.window import check_fill, fill_number, filled, single
 from torchdali.ops._arguments import Unset, indices, listed, named
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Column, Data, Layout, Out, PerSample, per_sample
+from torchdali.schema import Arguments, Data, Layout, Out, PerSample, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["erase"]
@@ -61,7 +61,10 @@ def erase(
     Raises:
         RuntimeError: no layout to find ``axis_names`` in, axes that do not exist, or a wrong number of values.
     """
-    how = _relative(centered_anchor, normalized, normalized_anchor, normalized_shape)
+    how = _relative(
+        centered_anchor=centered_anchor, normalized=normalized, normalized_anchor=normalized_anchor,
+        normalized_shape=normalized_shape,
+    )  # fmt: skip
     which = _axes(axes, axis_names, layout, data.ndim)
     fill, channel = listed(fill_value), layout.find("C")
     check_fill(fill, data.shape, channel)
@@ -83,21 +86,18 @@ def _flat(value: Any) -> tuple[float, ...]:
     return tuple(number for row in listed(value) for number in listed(row))
 
 
-@batched(erase)
-def _erase_batch(
-    data: Tensor, *, anchor: Any | Column, axes: list[int], axis_names: str, fill_value: Any | Column,
-    shape: Any | Column, layout: str, out: Tensor | None = None, **how: bool,
-) -> Any:  # fmt: skip
+@chunk(erase)
+def _erase_batch(data: Tensor, a: Arguments) -> Any:
     if not is_array(data):
         return NotImplemented
-    count, extents, channel = len(data), data.shape[1:], layout.find("C")
-    which = _axes(axes, axis_names, layout, len(extents))
-    lengths, relative = tuple([extents[axis] for axis in which]), _relative(**how)
-    made = placed(data, out)
+    count, extents, channel = len(data), data.shape[1:], a.layout.find("C")
+    which = _axes(a.axes, a.axis_names, a.layout, len(extents))
+    lengths, relative = tuple([extents[axis] for axis in which]), _relative(**a.of(_relative))
+    made = placed(data, a.out)
     made = made.clone() if made is data else made
     values: dict[tuple[float, ...], Any] = {}
     for result, start, size, fill in zip(
-        made.numpy(), *[per_sample(v, count) for v in (anchor, shape, fill_value)], strict=True
+        made.numpy(), *[per_sample(v, count) for v in (a["anchor"], a["shape"], a["fill_value"])], strict=True
     ):
         filling = tuple(listed(fill))
         if filling not in values:
@@ -110,16 +110,13 @@ def _erase_batch(
     return made
 
 
-@on_device(erase)
-def _erase_on_device(
-    data: TensorList, *, anchor: Any | Column, axes: list[int], axis_names: str, fill_value: Any | Column,
-    shape: Any | Column, layout: str, **how: bool,
-) -> Any:  # fmt: skip
-    images, which = images_of(data, layout), _axes(axes, axis_names, layout, 3)
+@chunk(erase, "device")
+def _erase_on_device(data: TensorList, a: Arguments) -> Any:
+    images, which = images_of(data, a.layout), _axes(a.axes, a.axis_names, a.layout, 3)
     if images is None or not set(which) <= {0, 1}:
         return NotImplemented
-    count, channels, relative = len(data), images.channels, _relative(**how)
-    given = [per_sample(each, count) for each in (anchor, shape, fill_value)]
+    count, channels, relative = len(data), images.channels, _relative(**a.of(_relative))
+    given = [per_sample(each, count) for each in (a["anchor"], a["shape"], a["fill_value"])]
     regions, fills = [], []
     for sides, start, size, fill in zip(images.sides.T.tolist(), *given, strict=True):
         check_fill(listed(fill), (*sides, channels), 2)
@@ -135,6 +132,7 @@ def _erase_on_device(
 
 
 def _relative(
+    *,
     centered_anchor: bool = False,
     normalized: bool = False,
     normalized_anchor: bool = False,

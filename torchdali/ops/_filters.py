@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.correlate import correlate_batch
@@ -24,6 +24,7 @@ from torchdali.kernels.warp.perspective import BORDERS
 from torchdali.ops._arguments import matched
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.schema import (
+    Arguments,
     Column,
     Data,
     DType,
@@ -119,16 +120,14 @@ def gaussian_blur(
     return _finish(total, data.dtype, kind, out)
 
 
-@on_device(gaussian_blur)
-def _blur_on_device(
-    data: TensorList, *, dtype: torch.dtype | None, sigma: Any | Column, window_size: Any | Column, layout: str
-) -> Any:  # fmt: skip
-    images = images_of(data, layout, floats=True)
+@chunk(gaussian_blur, "device")
+def _blur_on_device(data: TensorList, a: Arguments) -> Any:
+    images = images_of(data, a.layout, floats=True)
     if images is None:
         return NotImplemented
-    kind, count = _result_type(images.flat, dtype), len(images.offsets)
+    kind, count = _result_type(images.flat, a.dtype), len(images.offsets)
     windows = []
-    for deviations, sizes in zip(per_sample(sigma, count), per_sample(window_size, count), strict=True):
+    for deviations, sizes in zip(per_sample(a["sigma"], count), per_sample(a["window_size"], count), strict=True):
         pairs = zip(matched("sigma", deviations, 2), matched("window_size", sizes, 2), strict=True)
         y, x = (_gaussian(float(pair[0]), int(pair[1]), axis) for axis, pair in enumerate(pairs))
         windows.append((y, x))
@@ -226,17 +225,14 @@ def _derivatives(
     return found
 
 
-@on_device(laplacian)
-def _laplacian_on_device(
-    data: TensorList, *, dtype: torch.dtype | None, normalized_kernel: bool, scale: Any | Column,
-    smoothing_size: Any | Column, window_size: Any | Column, layout: str,
-) -> Any:  # fmt: skip
-    images = images_of(data, layout, floats=True)
+@chunk(laplacian, "device")
+def _laplacian_on_device(data: TensorList, a: Arguments) -> Any:
+    images = images_of(data, a.layout, floats=True)
     if images is None:
         return NotImplemented
-    kind = _result_type(images.flat, dtype)
-    given = [per_sample(value, len(data)) for value in (scale, smoothing_size, window_size)]
-    each = [_derivatives(2, normalized_kernel, *row) for row in zip(*given, strict=True)]
+    kind = _result_type(images.flat, a.dtype)
+    given = [per_sample(value, len(data)) for value in (a["scale"], a["smoothing_size"], a["window_size"])]
+    each = [_derivatives(2, a.normalized_kernel, *row) for row in zip(*given, strict=True)]
     down, across = (
         filter_batch(*images[:4], [([f * factor for f in y], x) for (y, x), factor in parts], torch.float32)
         for parts in zip(*each, strict=True)
@@ -303,28 +299,27 @@ def filter(
     return linear.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
 
 
-@on_device(filter)
+@chunk(filter, "device")
 def _filter_on_device(
-    data: TensorList, window: TensorList, fill_value: TensorList | None = None, *, anchor: Any | Column, border: str,
-    dtype: torch.dtype | None, mode: str, layout: str,
-) -> Any:  # fmt: skip
-    images, border = images_of(data, layout, floats=True), linear.OTHER_NAMES.get(border, border)
+    data: TensorList, window: TensorList, fill_value: TensorList | None = None, *, a: Arguments
+) -> Any:
+    images, border = images_of(data, a.layout, floats=True), linear.OTHER_NAMES.get(a.border, a.border)
     if (
         images is None
-        or (fill_value, mode) != (None, "same")
+        or (fill_value, a.mode) != (None, "same")
         or border not in linear.BORDERS
-        or isinstance(anchor, Column)
+        or isinstance(a["anchor"], Column)
         or window.torch_dtype != torch.float32
         or window.ndim() != 2
         or not window.is_dense_tensor()
     ):
         return NotImplemented
     windows = window.stacked()
-    places = zip(matched("anchor", anchor, 2), windows.shape[1:], strict=True)
+    places = zip(matched("anchor", a["anchor"], 2), windows.shape[1:], strict=True)
     y, x = (size // 2 if place == -1 else int(place) for place, size in places)
     if not (windows.numel() and 0 <= y < windows.shape[1] and 0 <= x < windows.shape[2]):
         return NotImplemented
-    flat = correlate_batch(*images[:4], windows, (y, x), border, _result_type(images.flat, dtype))
+    flat = correlate_batch(*images[:4], windows, (y, x), border, _result_type(images.flat, a.dtype))
     return batch_of(flat, images.sides, images.channels)
 
 
@@ -353,12 +348,12 @@ def _odd(window_size: Any, axes: int) -> list[int]:
     return sizes
 
 
-@on_device(median_blur)
-def _median_on_device(data: TensorList, *, window_size: Any | Column, layout: str) -> Any:
-    images = images_of(data, layout)
+@chunk(median_blur, "device")
+def _median_on_device(data: TensorList, a: Arguments) -> Any:
+    images = images_of(data, a.layout)
     if images is None:
         return NotImplemented
-    windows = np.array([_odd(given, 2) for given in per_sample(window_size, len(data))], np.int64)
+    windows = np.array([_odd(given, 2) for given in per_sample(a["window_size"], len(data))], np.int64)
     return batch_of(median_batch(*images[:4], windows.T), images.sides, images.channels)
 
 

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import numpy as np
 from torch import Tensor
 
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.memory import placed
 from torchdali.kernels.mirror import mirror, mirror_each
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Column, Layout, Out, PerSample, Takes, per_sample
+from torchdali.schema import Arguments, Column, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["flip"]
@@ -43,28 +43,24 @@ def flip(
     return mirror(data, axes) if axes else placed(data, out)
 
 
-@batched(flip)
-def _flip_batch(
-    data: Tensor, /, *, depthwise: int | Column, horizontal: int | Column, vertical: int | Column, layout: str,
-    out: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    given: tuple[Any, ...] = depthwise, horizontal, vertical
+@chunk(flip)
+def _flip_batch(data: Tensor, a: Arguments) -> Tensor:
+    given: tuple[Any, ...] = a["depthwise"], a["horizontal"], a["vertical"]
+    layout = a.layout
     if not any(isinstance(value, Column) for value in given):
         axes = [axis + 1 for axis in _axes(layout, *given)]
-        return mirror(data, axes) if axes else placed(data, out)
+        return mirror(data, axes) if axes else placed(data, a.out)
     rows = zip(*[per_sample(value, len(data)) for value in given], strict=True)
-    return mirror_each(data, [_axes(layout, *row) for row in rows], out)
+    return mirror_each(data, [_axes(layout, *row) for row in rows], a.out)
 
 
-@on_device(flip)
-def _flip_on_device(
-    data: TensorList, /, *, depthwise: int | Column, horizontal: int | Column, vertical: int | Column, layout: str
-) -> Any:  # fmt: skip
-    images = images_of(data, layout, floats=True)
+@chunk(flip, "device")
+def _flip_on_device(data: TensorList, a: Arguments) -> Any:
+    images = images_of(data, a.layout, floats=True)
     if images is None:
         return NotImplemented
     count, sides = len(images.offsets), images.sides
-    columns, rows = (np.array(per_sample(value, count)).reshape(-1) != 0 for value in (horizontal, vertical))
+    columns, rows = (np.array(per_sample(value, count)).reshape(-1) != 0 for value in (a["horizontal"], a["vertical"]))
     flat = copy_windows(
         images.flat, images.offsets, sides, images.channels, np.zeros_like(sides), sides, columns + 2 * rows, 0
     )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.batching import BundledBody
+from torchdali.batching import EncodedBody
 from torchdali.codecs._nvimgcodec import is_chosen
 from torchdali.codecs.image_crops import (
     decode_crop,
@@ -19,7 +19,7 @@ from torchdali.codecs.image_crops import (
     scale_for,
 )
 from torchdali.codecs.images import Header, peek_header
-from torchdali.declaration import bundled, operator
+from torchdali.declaration import chunk, operator
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_THREE, LAST_BUT_TWO, Part
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.native import Lines
@@ -430,8 +430,8 @@ def _window_chooser(constants: Mapping[str, Any]) -> Callable[..., tuple[int, in
     return functools.partial(choose_window, **{k: constants[k] for k in _CHOOSING if k in constants})
 
 
-@bundled(_decode_random_resized_crop)
-def _bundled_random_resized_crop(constants: Mapping[str, Any]) -> BundledBody | None:
+@chunk(_decode_random_resized_crop, "encoded")
+def _encoded_random_resized_crop(constants: Mapping[str, Any]) -> EncodedBody | None:
     if constants.get("dtype") is not None:
         return None
     target = height_width(constants["size"])
@@ -445,8 +445,8 @@ def _bundled_random_resized_crop(constants: Mapping[str, Any]) -> BundledBody | 
     return bundle_of(constants, describe, inside, filters)
 
 
-@bundled(_decode_random_resized_crop_normalize)
-def _bundled_random_resized_crop_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
+@chunk(_decode_random_resized_crop_normalize, "encoded")
+def _encoded_random_resized_crop_normalize(constants: Mapping[str, Any]) -> EncodedBody | None:
     target = height_width(constants["size"])
     _, window, last, filters = divided({k: v for k, v in constants.items() if k != "size"})
     choose, parts = _window_chooser(constants), parts_kept(target, window)
@@ -461,8 +461,8 @@ def _bundled_random_resized_crop_normalize(constants: Mapping[str, Any]) -> Bund
     return bundle_of(constants, describe, inside, filters, finish=last)
 
 
-@bundled(_decode_resize_crop_mirror_normalize)
-def _bundled_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> BundledBody | None:
+@chunk(_decode_resize_crop_mirror_normalize, "encoded")
+def _encoded_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> EncodedBody | None:
     size, window, last, filters = divided(constants)
 
     @functools.lru_cache(KNOWN)

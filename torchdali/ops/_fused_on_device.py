@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
-from torchdali.declaration import on_device
+from torchdali.declaration import chunk
 from torchdali.errors import LAST_BUT_ONE
 from torchdali.kernels.device.resize import Regions
 from torchdali.kernels.device.resize_normalize import resize_normalize_batch
@@ -15,35 +14,30 @@ from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import Array
 from torchdali.ops._crop import crop_window, finish_of
 from torchdali.ops._fused import _resize_crop_mirror_normalize
-from torchdali.ops._fused_parts import divide_all
 from torchdali.ops._on_device import Images, images_of, span_of
-from torchdali.ops._resize import FILTER, all_of, sizing_of
-from torchdali.schema import Column
+from torchdali.ops._resize import FILTER, all_of, resampling, sizing, sizing_of
+from torchdali.schema import Arguments
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
 __all__: list[str] = []
 
 
-@on_device(_resize_crop_mirror_normalize)
-def _resize_normalize_on_device(
-    data: TensorList, *, dtype: torch.dtype, mean: list[float], mirror: int | Column, output_layout: str,
-    scale: float, shift: float, std: list[float], fill_values: list[float], out_of_bounds_policy: str, layout: str,
-    **arguments: Any | Column,
-) -> Any:  # fmt: skip
+@chunk(_resize_crop_mirror_normalize, "device")
+def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
     """Do both in two launches; of what `rewrite.fuse_on_device` fuses, all windows have one size."""
-    images = images_of(data, layout)
+    images = images_of(data, a.layout)
     if images is None:
         return NotImplemented
-    size, window, _, filters = divide_all(arguments)
+    size, window, filters = a.of(sizing, columns=True), a.of(crop_window), a.of(resampling)
     with LAST_BUT_ONE:
         sizes, regions = sizing_of(images, size)
     seen = _seen(images, sizes, regions, window, filters)
     if seen is None:
         return NotImplemented
     finish = finish_of(
-        images, dtype=dtype, mean=mean, mirror=mirror, channel_first=output_layout == "CHW",
-        scale=scale, shift=shift, std=std, fill_values=fill_values, out_of_bounds_policy=out_of_bounds_policy,
+        images, dtype=a.dtype, mean=a.mean, mirror=a["mirror"], channel_first=a.output_layout == "CHW",
+        scale=a.scale, shift=a.shift, std=a.std, fill_values=a.fill_values, out_of_bounds_policy=a.out_of_bounds_policy,
     )  # fmt: skip
     made = resize_normalize_batch(images.flat, images.offsets, images.sides, images.channels, seen, finish)
     return NotImplemented if made is None else made

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.batching import BundledBody
+from torchdali.batching import EncodedBody, argument_names
 from torchdali.codecs._native import peek_size
 from torchdali.codecs.images import Header, peek_header
 from torchdali.errors import LAST_BUT_ONE
@@ -18,7 +18,7 @@ from torchdali.kernels.native import Lines
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import image
 from torchdali.ops._native_images import Describe, bundle
-from torchdali.ops._resize import FILTERS, argument_names, sizing
+from torchdali.ops._resize import FILTERS, sizing
 from torchdali.schema import DType, PerSample
 from torchdali.types import DALIImageType
 
@@ -167,7 +167,7 @@ def bundle_of(
     inside: bool,
     filters: dict[str, Any],
     **last: Any,
-) -> BundledBody | None:
+) -> EncodedBody | None:
     """Make a body from the constants of a decoder, and what says which lines of an image are wanted."""
     if constants.get("output_type", DALIImageType.RGB) != DALIImageType.RGB:
         return None

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from torch import Tensor
 
-from torchdali.batching import BundledBody
+from torchdali.batching import EncodedBody, argument_names
 from torchdali.codecs.image_crops import decode_crop
-from torchdali.declaration import bundled, operator
+from torchdali.declaration import chunk, operator
 from torchdali.errors import LAST, LAST_BUT_ONE, LAST_BUT_THREE, LAST_BUT_TWO
 from torchdali.kernels.memory import placed
 from torchdali.kernels.native import Lines
@@ -39,7 +39,7 @@ from torchdali.ops._fused_parts import (
     whole_lines,
 )
 from torchdali.ops._native_images import make
-from torchdali.ops._resize import argument_names, resampling, resized, sizing
+from torchdali.ops._resize import resampling, resized, sizing
 from torchdali.ops._slice import slice_window
 from torchdali.rng import Rng
 from torchdali.schema import Data, Image, Layout, Out, PerSample, shares
@@ -284,13 +284,13 @@ def _lines(
 # ---------------------------------------------------------------- several samples in one call
 
 
-@bundled(_decode_image)
-def _bundled_image(constants: Mapping[str, Any]) -> BundledBody | None:
+@chunk(_decode_image, "encoded")
+def _encoded_image(constants: Mapping[str, Any]) -> EncodedBody | None:
     return _bundle(constants, lambda lengths, _: _whole(*lengths))
 
 
-@bundled(_decode_random_crop)
-def _bundled_random_crop(constants: Mapping[str, Any]) -> BundledBody | None:
+@chunk(_decode_random_crop, "encoded")
+def _encoded_random_crop(constants: Mapping[str, Any]) -> EncodedBody | None:
     given = {k: constants[k] for k in _CHOOSING if k in constants}
 
     def choose(lengths: tuple[int, int], rng: Rng) -> Window:
@@ -299,8 +299,8 @@ def _bundled_random_crop(constants: Mapping[str, Any]) -> BundledBody | None:
     return _bundle(constants, choose)
 
 
-@bundled(_decode_crop)
-def _bundled_crop(constants: Mapping[str, Any]) -> BundledBody | None:
+@chunk(_decode_crop, "encoded")
+def _encoded_crop(constants: Mapping[str, Any]) -> EncodedBody | None:
     rest, own = _apart(constants, _CROP)
     choose = _crop_chooser(own, bool(rest.get("cropped")))
     return _bundle(rest, lambda lengths, _: choose(*lengths))
@@ -308,7 +308,7 @@ def _bundled_crop(constants: Mapping[str, Any]) -> BundledBody | None:
 
 def _bundle(
     constants: Mapping[str, Any], choose: Callable[[tuple[int, int], Any], Window | None]
-) -> BundledBody | None:
+) -> EncodedBody | None:
     resizes, normalizes = bool(constants.get("resizes")), bool(constants.get("normalizes"))
     flipped = bool(constants.get("flipped"))
     size, window, last, filters = divided(constants)

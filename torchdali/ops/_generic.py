@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.convert import convert, convert_number
 from torchdali.kernels.memory import place, placed
 from torchdali.ops._on_device import each_element
 from torchdali.schema import (
+    Arguments,
     BatchOutput,
     BatchSize,
     Column,
@@ -22,7 +23,6 @@ from torchdali.schema import (
     DType,
     Out,
     PerSample,
-    Shapes,
     Takes,
     one_of,
     per_sample,
@@ -53,7 +53,7 @@ def _given(layouts: tuple[str, ...], arguments: Any) -> str:
 # ---------------------------------------------------------------- conversion and copies
 
 
-@operator(batched=True)
+@operator
 def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
     """Convert to another element type.
 
@@ -66,9 +66,14 @@ def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
     return _converted(data, dtype, out)
 
 
-@on_device(cast)
-def _cast_on_device(data: TensorList, *, dtype: torch.dtype) -> Any:
-    return each_element(data, functools.partial(_converted, dtype=dtype, out=None))
+@chunk(cast)
+def _cast_batch(data: Tensor, a: Arguments) -> Tensor:
+    return cast.body(data, dtype=a.dtype, out=a.out)
+
+
+@chunk(cast, "device")
+def _cast_on_device(data: TensorList, a: Arguments) -> Any:
+    return each_element(data, functools.partial(_converted, dtype=a.dtype, out=None))
 
 
 @operator
@@ -91,7 +96,7 @@ def _converted(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     return place(out, data.shape, dtype, data.device).copy_(data)
 
 
-@operator(batched=True)
+@operator
 def copy(data: Data, /, *, out: Out = None) -> Data:
     """Copy.
 
@@ -101,6 +106,11 @@ def copy(data: Data, /, *, out: Out = None) -> Data:
     if data.requires_grad:
         return data.clone()
     return place(out, data.shape, data.dtype, data.device).copy_(data)
+
+
+@chunk(copy)
+def _copy_batch(data: Tensor, a: Arguments) -> Tensor:
+    return copy.body(data, out=a.out)
 
 
 @operator(hidden=True, over="batch")
@@ -173,7 +183,7 @@ def full_like(data_like: Data, fill_value: Data, /) -> Data:
     return _spread(convert(fill_value, data_like.dtype), tuple(data_like.shape))
 
 
-@operator(batched=True)
+@operator
 def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
     """Return ones in the shape of an input.
 
@@ -184,7 +194,12 @@ def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None
     return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).fill_(1)
 
 
-@operator(batched=True)
+@chunk(ones_like)
+def _ones_batch(data: Tensor, a: Arguments) -> Tensor:
+    return ones_like.body(data, dtype=a.dtype, out=a.out)
+
+
+@operator
 def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
     """Return zeros in the shape of an input.
 
@@ -193,6 +208,11 @@ def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = Non
         dtype: Of the output; the input's own when None.
     """
     return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).zero_()
+
+
+@chunk(zeros_like)
+def _zeros_batch(data: Tensor, a: Arguments) -> Tensor:
+    return zeros_like.body(data, dtype=a.dtype, out=a.out)
 
 
 @operator(layout=_given)
@@ -214,11 +234,11 @@ def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[lis
     return _spread(fill_value, extents)
 
 
-@batched(full)
-def _full_batch(fill_value: Tensor, *, layout: str | None, shape: list[int] | None) -> Tensor:
-    extents = _extents(shape)
-    _check_layout(layout, len(extents))
-    if shape is None:
+@chunk(full)
+def _full_batch(fill_value: Tensor, a: Arguments) -> Tensor:
+    extents = _extents(a.shape)
+    _check_layout(a.layout, len(extents))
+    if a.shape is None:
         return fill_value.flatten(1)[:, 0].clone() if fill_value.ndim > 1 else fill_value.clone()
     given = fill_value.shape[1:]
     while len(given) > len(extents) and given[0] == 1:
@@ -370,11 +390,9 @@ def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
     return extents_of(data.shape, dtype)
 
 
-@batched(_shape)
-def _shape_batch(shapes: Shapes, *, dtype: torch.dtype) -> Any:
-    if shapes and shapes.count(shapes[0]) == len(shapes):
-        return extents_of(shapes[0], dtype).repeat(len(shapes), 1)
-    return [extents_of(shape, dtype) for shape in shapes]
+@chunk(_shape)
+def _shape_batch(data: Tensor, a: Arguments) -> Tensor:
+    return extents_of(data.shape[1:], a.dtype).repeat(len(data), 1)
 
 
 def extents_of(shape: Sequence[int], dtype: torch.dtype) -> Tensor:

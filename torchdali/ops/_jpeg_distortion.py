@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.jpeg import recode
-from torchdali.declaration import on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.device.jpeg import distort_batch
 from torchdali.kernels.jpeg import distort
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Column, PerSample, Takes, per_sample
+from torchdali.schema import Arguments, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["jpeg_compression_distortion"]
@@ -46,11 +46,11 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
     return torch.stack([recode(frame, quality) for frame in image]) if len(image) else image
 
 
-@on_device(jpeg_compression_distortion)
-def _distort_on_device(image: TensorList, *, quality: int | Column) -> Any:
+@chunk(jpeg_compression_distortion, "device")
+def _distort_on_device(image: TensorList, a: Arguments) -> Any:
     images = images_of(image, "HWC")
     if images is None or images.channels != 3:
         return NotImplemented
-    qualities = np.array(per_sample(quality, len(image)), np.int64).clip(1, 100)
+    qualities = np.array(per_sample(a["quality"], len(image)), np.int64).clip(1, 100)
     flat = distort_batch(images.flat, images.offsets, images.sides, qualities)
     return batch_of(flat, images.sides, 3)

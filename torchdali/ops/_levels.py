@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import Pieces
-from torchdali.declaration import on_device, operator, together
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.audio import levels
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.reduce import reduce_batch
 from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.ops._on_device import each_element, elements_of, in_turn
-from torchdali.schema import Data, DType, PerSample, Takes, one_of
+from torchdali.schema import Arguments, Data, DType, PerSample, Takes, one_of
 from torchdali.tensors import TensorList
 
 __all__ = ["nonsilent_region", "preemphasis_filter", "to_decibels"]
@@ -62,22 +62,20 @@ def to_decibels(
     return levels.decibels(data, multiplier, reference, cutoff_db)
 
 
-@together(to_decibels)
-def _to_decibels_together(
-    data: Sequence[Tensor], *, cutoff_db: float, multiplier: float, reference: float | None
-) -> Any:
+@chunk(to_decibels, "ragged")
+def _to_decibels_together(data: Sequence[Tensor], a: Arguments) -> Any:
     if not isinstance(data, Pieces) or data.rows.ndim != 2 or not data.counts or not all(data.counts):
         return NotImplemented
-    if reference is None and not np.isfinite(data.rows.numpy()).all():
+    if a.reference is None and not np.isfinite(data.rows.numpy()).all():
         return NotImplemented
-    made = levels.decibels_of_rows(data.rows, data.counts, multiplier, reference, cutoff_db)
+    made = levels.decibels_of_rows(data.rows, data.counts, a.multiplier, a.reference, a.cutoff_db)
     return Pieces(made, data.counts, data.turned)
 
 
-@on_device(to_decibels)
-def _to_decibels_on_device(data: TensorList, *, cutoff_db: float, multiplier: float, reference: float | None) -> Any:
-    if reference is not None:
-        return each_element(data, lambda x: levels.decibels(x, multiplier, reference, cutoff_db))
+@chunk(to_decibels, "device")
+def _to_decibels_on_device(data: TensorList, a: Arguments) -> Any:
+    if a.reference is not None:
+        return each_element(data, lambda x: levels.decibels(x, a.multiplier, a.reference, a.cutoff_db))
     found = elements_of(data)
     counts = np.array(list(map(math.prod, data.shape())), np.int64)
     if found is None or not counts.all():
@@ -87,7 +85,7 @@ def _to_decibels_on_device(data: TensorList, *, cutoff_db: float, multiplier: fl
     factors = torch.where(tops > 0, tops, 1.0).reciprocal_()
     zeros = torch.zeros_like(factors)
     made = standardize_batch(flat, offsets, np.ones_like(counts), counts, zeros, factors, 0.0)
-    return in_turn(levels.decibels(made, multiplier, 1.0, cutoff_db), shapes, data.layout())
+    return in_turn(levels.decibels(made, a.multiplier, 1.0, a.cutoff_db), shapes, data.layout())
 
 
 @operator(layout="")

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchdali.batching import BundledBody
+from torchdali.batching import EncodedBody
 from torchdali.codecs._native import Encoded, Task, encoded, run_together
 from torchdali.kernels.native import FILTERS, Lines, Recipe, library, run
 from torchdali.kernels.normalize import affine
@@ -83,7 +83,7 @@ def bundle(
     inside: bool,
     filters: dict[str, Any],
     finish: Finish | None = None,
-) -> BundledBody | None:
+) -> EncodedBody | None:
     """Return what does for several samples in one call what `make` does for one; None where that is not possible.
 
     Args:

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.convert import convert, full_scale
 from torchdali.kernels.device.noise import add_normal, replace_pixels
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.rng import BatchRng, Rng, normals
-from torchdali.schema import Column, Data, Layout, PerSample, Takes, per_sample
+from torchdali.rng import Rng, normals
+from torchdali.schema import Arguments, Column, Data, Layout, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["gaussian", "salt_and_pepper", "shot"]
@@ -46,14 +46,14 @@ def gaussian(data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSampl
     return convert(_on(noise, data).mul_(stddev).add_(_floats(data)).add_(mean), data.dtype)
 
 
-@on_device(gaussian)
-def _gaussian_on_device(data: TensorList, *, mean: float | Column, stddev: float | Column, rng: BatchRng) -> Any:
+@chunk(gaussian, "device")
+def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, data.layout())
     if images is None:
         return NotImplemented
-    deviations, means = _numbers(stddev, len(data)), _numbers(mean, len(data))
+    deviations, means = _numbers(a["stddev"], len(data)), _numbers(a["mean"], len(data))
     sizes = images.sides.prod(0) * images.channels
-    flat = add_normal(images.flat, images.offsets, sizes, rng.keys(), deviations, means)
+    flat = add_normal(images.flat, images.offsets, sizes, a.rng.keys(), deviations, means)
     return batch_of(flat, images.sides, images.channels)
 
 
@@ -72,10 +72,10 @@ def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data
     return convert(_on(counts, data).mul_(factor), data.dtype)
 
 
-@on_device(shot)
-def _shot_on_device(data: TensorList, *, factor: float | Column, rng: BatchRng) -> Any:
+@chunk(shot, "device")
+def _shot_on_device(data: TensorList, a: Arguments) -> Any:
     """Draw on the CPU, whose numbers depend on the data: one copy down, for which the host waits, and one up."""
-    rows = zip(data.stored().on_cpu().samples(), per_sample(factor, len(data)), rng.samples(), strict=True)
+    rows = zip(data.stored().on_cpu().samples(), per_sample(a["factor"], len(data)), a.rng.samples(), strict=True)
     made = [shot.body(sample, factor=factor, rng=own) for sample, factor, own in rows]
     return TensorList.from_samples(made, data.layout())
 
@@ -125,24 +125,21 @@ def salt_and_pepper(
     return torch.where(hit, values, data)
 
 
-@on_device(salt_and_pepper)
-def _salt_and_pepper_on_device(
-    data: TensorList, *, pepper_val: float | Column | None, per_channel: bool, prob: float | Column,
-    salt_val: float | Column | None, salt_vs_pepper: float | Column, layout: str, rng: BatchRng,
-) -> Any:  # fmt: skip
-    images, count = images_of(data, layout), len(data)
+@chunk(salt_and_pepper, "device")
+def _salt_and_pepper_on_device(data: TensorList, a: Arguments) -> Any:
+    images, count = images_of(data, a.layout), len(data)
     if images is None:
         return NotImplemented
-    shares = [_numbers(value, count) for value in (prob, salt_vs_pepper)]
+    shares = [_numbers(value, count) for value in (a["prob"], a["salt_vs_pepper"])]
     for name, found in zip(("prob", "salt_vs_pepper"), shares, strict=True):
         for share in found.tolist():
             _check_share(name, share)
-    light = 255.0 if salt_val is None else salt_val
-    dark = 0.0 if pepper_val is None else pepper_val
+    light = 255.0 if a["salt_val"] is None else a["salt_val"]
+    dark = 0.0 if a["pepper_val"] is None else a["pepper_val"]
     ends = np.stack([_numbers(value, count) for value in (light, dark)])
-    sizes, step = images.sides.prod(0) * images.channels, 1 if per_channel else images.channels
+    sizes, step = images.sides.prod(0) * images.channels, 1 if a.per_channel else images.channels
     flat = replace_pixels(
-        images.flat, images.offsets, sizes, rng.keys(), np.stack([shares[0], shares[0] * shares[1]]),
+        images.flat, images.offsets, sizes, a.rng.keys(), np.stack([shares[0], shares[0] * shares[1]]),
         convert(torch.from_numpy(ends), torch.uint8).numpy(), step,
     )  # fmt: skip
     return batch_of(flat, images.sides, images.channels)

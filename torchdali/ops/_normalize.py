@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
@@ -22,17 +22,7 @@ from torchdali.kernels.moments_opencv import moments_of, pooled
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
 from torchdali.ops._on_device import each_element, elements_of, in_turn
-from torchdali.schema import (
-    BatchOutput,
-    Column,
-    Data,
-    DType,
-    Layout,
-    Out,
-    PerSample,
-    Takes,
-    per_sample,
-)
+from torchdali.schema import Arguments, BatchOutput, Column, Data, DType, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["normalize"]
@@ -109,19 +99,15 @@ def normalize(
     return _finish(x - center, where, count - ddof, deviation, epsilon, scale, shift, dtype)
 
 
-@batched(normalize)
-def _normalize_together(
-    data: Tensor, *, mean: Any | Column, stddev: Any | Column, dtype: torch.dtype, epsilon: float, scale: float,
-    shift: float, ddof: int, batch: bool, axes: list[int] | None, axis_names: str | None, layout: str,
-    out: Tensor | None = None,
-) -> Any:  # fmt: skip
-    rows = list(zip(per_sample(mean, len(data)), per_sample(stddev, len(data)), strict=True))
+@chunk(normalize)
+def _normalize_together(data: Tensor, a: Arguments) -> Any:
+    rows = list(zip(per_sample(a["mean"], len(data)), per_sample(a["stddev"], len(data)), strict=True))
     if not all(isinstance(number, (int, float)) for row in rows for number in row):
         return NotImplemented
-    numbers = [_affine(*row, epsilon, scale, shift) for row in rows]
-    if isinstance(mean, Column) or isinstance(stddev, Column) or not rows:
-        return affine_intensities(data, numbers, dtype, out)
-    return affine_intensity(data, *numbers[0], dtype, out)
+    numbers = [_affine(*row, a.epsilon, a.scale, a.shift) for row in rows]
+    if isinstance(a["mean"], Column) or isinstance(a["stddev"], Column) or not rows:
+        return affine_intensities(data, numbers, a.dtype, a.out)
+    return affine_intensity(data, *numbers[0], a.dtype, a.out)
 
 
 def _finish(
@@ -262,16 +248,13 @@ def _total(x: Tensor, where: tuple[int, ...]) -> Tensor:
 _MOST_GROUPS = (1 << 16) - 1  # of a launch
 
 
-@on_device(normalize)
-def _normalize_on_device(
-    data: TensorList, *, axes: list[int] | None, axis_names: str | None, batch: bool, ddof: int, dtype: torch.dtype,
-    epsilon: float, mean: Any | Column, scale: float, shift: float, stddev: Any | Column, layout: str,
-) -> Any:  # fmt: skip
-    if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
-        numbers = _affine(mean, stddev, epsilon, scale, shift)
-        return each_element(data, lambda x: affine_intensity(x, *numbers, dtype))
-    where = _reduced(axes, axis_names, layout, data.ndim(), mean, stddev)
-    return _together(data, where, False, ddof, dtype, epsilon, mean, scale, shift, stddev)
+@chunk(normalize, "device")
+def _normalize_on_device(data: TensorList, a: Arguments) -> Any:
+    if isinstance(a["mean"], (int, float)) and isinstance(a["stddev"], (int, float)):
+        numbers = _affine(a["mean"], a["stddev"], a.epsilon, a.scale, a.shift)
+        return each_element(data, lambda x: affine_intensity(x, *numbers, a.dtype))
+    where = _reduced(a.axes, a.axis_names, a.layout, data.ndim(), a["mean"], a["stddev"])
+    return _together(data, where, False, a.ddof, a.dtype, a.epsilon, a["mean"], a.scale, a.shift, a["stddev"])
 
 
 def _together(

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.device.grid import mask_grid_batch
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.kernels.limits import check_pixels
 from torchdali.ops._on_device import batch_of, elements_of, images_of, in_turn
 from torchdali.ops._rows import Rows, column
-from torchdali.schema import BatchOutput, Column, PerSample, Takes, per_sample
+from torchdali.schema import Arguments, BatchOutput, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["bbox_paste", "grid_mask", "paste"]
@@ -94,15 +94,12 @@ def _colored(shape: tuple[int, int, int], colors: Sequence[int], like: Tensor) -
     return color.expand(shape).contiguous()
 
 
-@on_device(paste)
-def _paste_on_device(
-    image: TensorList, *, fill_value: list[int], min_canvas_size: float | Column, paste_x: float | Column,
-    paste_y: float | Column, ratio: float | Column,
-) -> Any:  # fmt: skip
+@chunk(paste, "device")
+def _paste_on_device(image: TensorList, a: Arguments) -> Any:
     images = images_of(image, "HWC")
     if images is None:
         return NotImplemented
-    given = (ratio, min_canvas_size, paste_x, paste_y)
+    given = (a["ratio"], a["min_canvas_size"], a["paste_x"], a["paste_y"])
     columns = [per_sample(value, len(image)) for value in given]
     spots = np.array(list(map(_spot, images.sides.T.tolist(), *columns)), np.int64)
     (height, width), channels = images.sides, images.channels
@@ -110,7 +107,7 @@ def _paste_on_device(
     regions = [images.offsets, pitch, spots[:, 2], spots[:, 3] * channels, height, pitch]
     flat = compose_batch(
         images.flat, spots[:, :2] * (1, channels), np.ones_like(height), np.stack(regions, 1),
-        _colors(fill_value, channels),
+        _colors(a.fill_value, channels),
     )  # fmt: skip
     return batch_of(flat, spots[:, :2].T, channels)
 
@@ -176,13 +173,10 @@ def grid_mask(
     return masked(image, tile, ratio, angle, shift_x, shift_y)
 
 
-@on_device(grid_mask)
-def _mask_on_device(
-    image: TensorList, *, angle: float | Column, ratio: float | Column, shift_x: float | Column,
-    shift_y: float | Column, tile: int | Column,
-) -> Any:  # fmt: skip
+@chunk(grid_mask, "device")
+def _mask_on_device(image: TensorList, a: Arguments) -> Any:
     found, axes = elements_of(image), image.ndim()
-    given = [per_sample(value, len(image)) for value in (tile, ratio, angle, shift_x, shift_y)]
+    given = [per_sample(value, len(image)) for value in (a["tile"], a["ratio"], a["angle"], a["shift_x"], a["shift_y"])]
     if found is None or image.layout() not in ("", "HW", "HWC") or min(given[0]) <= 0:
         return NotImplemented
     flat, offsets, shapes = found

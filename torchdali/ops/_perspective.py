@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.convert import convert_number
 from torchdali.kernels.device.warp import warp_batch
 from torchdali.kernels.folding import folded
@@ -16,7 +16,7 @@ from torchdali.kernels.warp import perspective as kernel
 from torchdali.kernels.warp.perspective import BORDERS, sample_at
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.ops._warp import canvas, canvases, each_frame, matrices
-from torchdali.schema import AllFrames, Column, Data, Layout, Out, PerSample, Takes, one_of, per_sample
+from torchdali.schema import AllFrames, Arguments, Data, Layout, Out, PerSample, Takes, one_of, per_sample
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
@@ -104,24 +104,20 @@ def _checked(origin: str, border: str, fill: list[float], channels: int) -> list
     return fill or [0.0]
 
 
-@on_device(warp_perspective)
-def _warp_on_device(
-    image: TensorList, matrix_input: TensorList | None = None, /, *, border_mode: str, fill_value: list[float],
-    interp_type: DALIInterpType, inverse_map: bool, matrix: Any | Column, pixel_origin: str, size: Any | Column,
-    layout: str,
-) -> Any:  # fmt: skip
-    images = images_of(image, layout, floats=True)
+@chunk(warp_perspective, "device")
+def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *, a: Arguments) -> Any:
+    images = images_of(image, a.layout, floats=True)
     if images is None or matrix_input is not None:
         return NotImplemented
-    fill = _checked(pixel_origin, border_mode, fill_value, images.channels)
-    each = [matrices(given, 3, 3) for given in per_sample(matrix, len(image))]
+    fill = _checked(a.pixel_origin, a.border_mode, a.fill_value, images.channels)
+    each = [matrices(given, 3, 3) for given in per_sample(a["matrix"], len(image))]
     if any(len(given) != 1 for given in each):
         return NotImplemented
-    maps = np.array([_between_centers(given[0], inverse_map, pixel_origin) for given in each])
-    extents = np.array(canvases(size, images), np.int64).T
+    maps = np.array([_between_centers(given[0], a.inverse_map, a.pixel_origin) for given in each])
+    extents = np.array(canvases(a["size"], images), np.int64).T
     kind = images.flat.dtype
     colors = [convert_number(float(value), kind) for value in fill]
-    flat = warp_batch(*images[:4], maps, extents, _mode(interp_type), border_mode, colors, kind)
+    flat = warp_batch(*images[:4], maps, extents, _mode(a.interp_type), a.border_mode, colors, kind)
     return batch_of(flat, extents, images.channels)
 
 

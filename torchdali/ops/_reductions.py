@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.counts import count_values
 from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
 from torchdali.kernels.reduce import extreme, moments, resolve_axes, spread, total
 from torchdali.ops._on_device import floats_of, images_of
-from torchdali.schema import Data, DType, Layout, Takes, shares
+from torchdali.schema import Arguments, Data, DType, Layout, Takes, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["max", "mean", "mean_square", "min", "rms", "std_dev", "sum", "variance"]
@@ -295,36 +295,24 @@ def _counted(data: TensorList, layout: str, where: Mapping[str, Any]) -> _Counte
     return _Counted(counts, [count, 1, 1, *(channels or [1])] if keep_dims else [count, *channels])
 
 
-@on_device(sum)
-def _sum_on_device(
-    data: TensorList,
-    *,
-    dtype: torch.dtype | None,
-    layout: str,
-    **where: Any,
-) -> Any:
-    if dtype in (None, data.torch_dtype) and data.torch_dtype == torch.float32:
-        return _of_floats(data, "sum", layout, where, ddof=None)
-    found = _counted(data, layout, where)
+@chunk(sum, "device")
+def _sum_on_device(data: TensorList, a: Arguments) -> Any:
+    if a.dtype in (None, data.torch_dtype) and data.torch_dtype == torch.float32:
+        return _of_floats(data, "sum", a.layout, a.of(reduced), ddof=None)
+    found = _counted(data, a.layout, a.of(reduced))
     if found is None:
         return NotImplemented
     total = (found.counts.to(torch.int64) * found.values()).sum(-1).view(found.shape)
-    return total.view(torch.uint64) if dtype is None else total.to(dtype)
+    return total.view(torch.uint64) if a.dtype is None else total.to(a.dtype)
 
 
-@on_device(mean)
-def _mean_on_device(
-    data: TensorList,
-    *,
-    dtype: torch.dtype | None,
-    layout: str,
-    **where: Any,
-) -> Any:
-    found = _counted(data, layout, where)
+@chunk(mean, "device")
+def _mean_on_device(data: TensorList, a: Arguments) -> Any:
+    found = _counted(data, a.layout, a.of(reduced))
     if found is None:
-        result = _of_floats(data, "sum", layout, where)
-        return _done(result, lambda each: _as(each, dtype))
-    return _as(found.average(found.values()).to(torch.float32).view(found.shape), dtype)
+        result = _of_floats(data, "sum", a.layout, a.of(reduced))
+        return _done(result, lambda each: _as(each, a.dtype))
+    return _as(found.average(found.values()).to(torch.float32).view(found.shape), a.dtype)
 
 
 def _average_square(data: TensorList, layout: str, where: Mapping[str, Any]) -> Any:
@@ -334,53 +322,31 @@ def _average_square(data: TensorList, layout: str, where: Mapping[str, Any]) -> 
     return found.average(found.values().square()).to(torch.float32).view(found.shape)
 
 
-@on_device(mean_square)
-def _mean_square_on_device(
-    data: TensorList,
-    *,
-    dtype: torch.dtype | None,
-    layout: str,
-    **where: Any,
-) -> Any:
-    found = _average_square(data, layout, where)
-    return _done(found, lambda each: _as(each, dtype))
+@chunk(mean_square, "device")
+def _mean_square_on_device(data: TensorList, a: Arguments) -> Any:
+    found = _average_square(data, a.layout, a.of(reduced))
+    return _done(found, lambda each: _as(each, a.dtype))
 
 
-@on_device(rms)
-def _rms_on_device(
-    data: TensorList,
-    *,
-    dtype: torch.dtype | None,
-    layout: str,
-    **where: Any,
-) -> Any:
-    found = _average_square(data, layout, where)
-    return _done(found, Tensor.sqrt, lambda each: _as(each, dtype))
+@chunk(rms, "device")
+def _rms_on_device(data: TensorList, a: Arguments) -> Any:
+    found = _average_square(data, a.layout, a.of(reduced))
+    return _done(found, Tensor.sqrt, lambda each: _as(each, a.dtype))
 
 
-@on_device(max)
-def _max_on_device(
-    data: TensorList,
-    *,
-    layout: str,
-    **where: Any,
-) -> Any:
-    found = _counted(data, layout, where)
+@chunk(max, "device")
+def _max_on_device(data: TensorList, a: Arguments) -> Any:
+    found = _counted(data, a.layout, a.of(reduced))
     if found is None:
-        return _of_floats(data, "max", layout, where)
+        return _of_floats(data, "max", a.layout, a.of(reduced))
     return torch.where(found.counts > 0, found.values(), 0).amax(-1).to(torch.uint8).view(found.shape)
 
 
-@on_device(min)
-def _min_on_device(
-    data: TensorList,
-    *,
-    layout: str,
-    **where: Any,
-) -> Any:
-    found = _counted(data, layout, where)
+@chunk(min, "device")
+def _min_on_device(data: TensorList, a: Arguments) -> Any:
+    found = _counted(data, a.layout, a.of(reduced))
     if found is None:
-        return _of_floats(data, "min", layout, where)
+        return _of_floats(data, "min", a.layout, a.of(reduced))
     return torch.where(found.counts > 0, found.values(), 255).amin(-1).to(torch.uint8).view(found.shape)
 
 
@@ -403,26 +369,12 @@ def _variance(
     return (found.average(distance.square()) * share).to(torch.float32).view(found.shape)
 
 
-@on_device(variance)
-def _variance_on_device(
-    data: TensorList,
-    mean: TensorList,
-    *,
-    ddof: int,
-    layout: str,
-    **where: Any,
-) -> Any:
-    return _variance(data, mean, ddof, layout, where)
+@chunk(variance, "device")
+def _variance_on_device(data: TensorList, mean: TensorList, a: Arguments) -> Any:
+    return _variance(data, mean, a.ddof, a.layout, a.of(reduced))
 
 
-@on_device(std_dev)
-def _std_dev_on_device(
-    data: TensorList,
-    mean: TensorList,
-    *,
-    ddof: int,
-    layout: str,
-    **where: Any,
-) -> Any:
-    found = _variance(data, mean, ddof, layout, where)
+@chunk(std_dev, "device")
+def _std_dev_on_device(data: TensorList, mean: TensorList, a: Arguments) -> Any:
+    found = _variance(data, mean, a.ddof, a.layout, a.of(reduced))
     return _done(found, Tensor.sqrt)

@@ -9,19 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, operator
+from torchdali.declaration import chunk, operator
 from torchdali.errors import batch_level
 from torchdali.ops._arguments import listed
 from torchdali.ops._generic import extents_of
-from torchdali.schema import Data, DType, PerSample
+from torchdali.schema import Arguments, Data, DType, PerSample
 
 __all__ = ["reinterpret", "reshape", "shapes"]
 
 Layouts = tuple[str, ...]
-Arguments = Mapping[str, Any]
 
 
-def _reshaped(layouts: Layouts, arguments: Arguments) -> str:
+def _reshaped(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     """Return the layout given, else the input's where the number of axes stays (or is not known yet)."""
     if arguments["layout"] is not None:
         return str(arguments["layout"])
@@ -58,12 +57,12 @@ def reshape(
     return _reshape(data, shape_input, layout=layout, rel_shape=rel_shape, shape=shape, src_dims=src_dims)
 
 
-@batched(reshape)
-def _reshape_batch(data: Tensor, shape_input: Tensor | None = None, **arguments: Any) -> Any:
+@chunk(reshape)
+def _reshape_batch(data: Tensor, shape_input: Tensor | None = None, *, a: Arguments) -> Any:
     if shape_input is not None:
-        rows = zip(data, shape_input, strict=True)
-        return [_reshape(sample, shape, **arguments) for sample, shape in rows]
-    return data.reshape(len(data), *_checked_shape(data.shape[1:], None, **arguments))
+        rows, given = zip(data, shape_input, strict=True), a.of(_checked_shape)
+        return [_reshape(sample, shape, **given) for sample, shape in rows]
+    return data.reshape(len(data), *_checked_shape(data.shape[1:], None, **a.of(_checked_shape)))
 
 
 def _reshape(data: Tensor, shape_input: Tensor | None, **arguments: Any) -> Tensor:

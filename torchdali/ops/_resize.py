@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -13,7 +12,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, on_device, operator
+from torchdali.batching import argument_names
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.resize import Regions, resize_batch
 from torchdali.kernels.device.take import take_batch
@@ -29,19 +29,8 @@ from torchdali.kernels.resample.weights import Axis, nearest, passes, resize_axe
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import choose_window
 from torchdali.ops._on_device import Images, batch_of, images_of
-from torchdali.rng import BatchRng, Rng
-from torchdali.schema import (
-    Column,
-    DType,
-    Image,
-    Layout,
-    Out,
-    PerSample,
-    Takes,
-    each_of,
-    one_of,
-    shares,
-)
+from torchdali.rng import Rng
+from torchdali.schema import Arguments, DType, Image, Layout, Out, PerSample, Takes, each_of, one_of, shares
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
@@ -177,14 +166,6 @@ def _spatial(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
     return shape[-4:-1] if "D" in layout else shape[-3:-1]
 
 
-@functools.cache
-def argument_names(*functions: Any) -> frozenset[str]:
-    """Return the keyword-only arguments of functions."""
-    return frozenset(
-        p.name for f in functions for p in inspect.signature(f).parameters.values() if p.kind is p.KEYWORD_ONLY
-    )
-
-
 def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Divide arguments into those of `sizing` and those of `resampling`."""
     ours = argument_names(sizing)
@@ -249,26 +230,26 @@ def resized(data: Tensor, layout: str, size_arguments: Mapping[str, Any], filter
     return resampling(data, size, region, **filters)
 
 
-@batched(resize)
-def _resize_batch(data: Tensor, *, save_attrs: bool, layout: str, out: Tensor | None = None, **arguments: Any) -> Any:
+@chunk(resize)
+def _resize_batch(data: Tensor, a: Arguments) -> Any:
     """Take nearest pixels; other filters take long enough, and are not faster with several images at once."""
-    if save_attrs or layout != "HWC" or not is_array(data) or not len(data):
+    if a.save_attrs or a.layout != "HWC" or not is_array(data) or not len(data):
         return NotImplemented
-    size_arguments, filters = _divide(arguments)
+    size_arguments, filters = a.of(sizing), a.of(resampling)
     chosen = {k: v for k, v in filters.items() if k in FILTERS}
     is_nearest = DALIInterpType.INTERP_NN in chosen.values()
     if not is_nearest or filters.get("dtype") not in (None, data.dtype):
         return NotImplemented
-    size, region = sizing(_spatial(data.shape[1:], layout), **size_arguments)
-    return nearest_each(data, axes_of(data.shape[1:3], size, region, **chosen), out)
+    size, region = sizing(_spatial(data.shape[1:], a.layout), **size_arguments)
+    return nearest_each(data, axes_of(data.shape[1:3], size, region, **chosen), a.out)
 
 
-@on_device(resize)
-def _resize_on_device(data: TensorList, *, save_attrs: bool, layout: str, **arguments: Any | Column) -> Any:
-    images = images_of(data, layout, floats=True)
-    if save_attrs or images is None:
+@chunk(resize, "device")
+def _resize_on_device(data: TensorList, a: Arguments) -> Any:
+    images = images_of(data, a.layout, floats=True)
+    if a.save_attrs or images is None:
         return NotImplemented
-    size_arguments, filters = _divide(arguments)
+    size_arguments, filters = a.of(sizing, columns=True), a.of(resampling)
     sizes, regions = sizing_of(images, size_arguments)
     return _resized_on_device(images, sizes, regions, **filters)
 
@@ -313,7 +294,7 @@ def _resized_on_device(
 ) -> Any:
     """Resize regions ``(2, 2, N)``, starts and ends, each of y and x, to sizes ``(2, N)``, or ``(2, 1)`` for all."""
     chosen = tuple(interp_type if each is None else each for each in (min_filter, mag_filter))
-    if any(isinstance(each, Column) or each not in FILTER for each in chosen):
+    if any(each not in FILTER for each in chosen):
         return NotImplemented
     largest = sizes[:, (sizes[0] * sizes[1]).argmax()].tolist()
     kind = images.flat.dtype
@@ -411,21 +392,18 @@ def random_resized_crop(
     return resampling(data, height_width(size), [(y, y + h), (x, x + w)], False, **filters)
 
 
-@on_device(random_resized_crop)
-def _random_resized_crop_on_device(
-    data: TensorList, *, size: list[int], num_attempts: int, random_area: list[float], random_aspect_ratio: list[float],
-    layout: str = "HWC", rng: BatchRng, **filters: Any,
-) -> Any:  # fmt: skip
-    images = images_of(data, layout, floats=True)
-    target = height_width(size)
+@chunk(random_resized_crop, "device")
+def _random_resized_crop_on_device(data: TensorList, a: Arguments) -> Any:
+    images = images_of(data, a.layout, floats=True)
+    target = height_width(a.size)
     if images is None or min(target) < 1:
         return NotImplemented
-    draws = rng.uniform(2 + 2 * num_attempts)
+    draws = a.rng.uniform(2 + 2 * a.num_attempts)
     corners, extents = random_windows(
-        draws, images.sides.astype(np.float64), num_attempts, random_area, random_aspect_ratio
+        draws, images.sides.astype(np.float64), a.num_attempts, a.random_area, a.random_aspect_ratio
     )
     sizes = np.array(target, np.int64)[:, None]
-    return _resized_on_device(images, sizes, np.stack((corners, corners + extents)), **filters)
+    return _resized_on_device(images, sizes, np.stack((corners, corners + extents)), **a.of(resampling))
 
 
 def height_width(size: list[int]) -> tuple[int, int]:
@@ -445,7 +423,7 @@ experimental_resize = operator(
     deprecated={"image_type": None},
     devices=("gpu",),
 )(resize.body)
-on_device(experimental_resize)(_resize_on_device)
+chunk(experimental_resize, "device")(_resize_on_device)
 
 
 @operator

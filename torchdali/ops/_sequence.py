@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, operator
+from torchdali.declaration import chunk, operator
 from torchdali.errors import batch_level
 from torchdali.kernels.device_cache import device_cache
 from torchdali.ops._arguments import listed
-from torchdali.schema import BatchOutput, Data, Layout, Out, PerSample, Takes
+from torchdali.schema import Arguments, BatchOutput, Data, Layout, Out, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["element_extract", "per_frame", "sequence_rearrange"]
@@ -47,10 +47,10 @@ def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) ->
     return frames if len(frames) > 1 else frames[0]
 
 
-@batched(element_extract)
-def _extract_batch(data: Tensor, *, element_map: list[int], layout: str) -> Any:
-    _check_elements(data.shape[1:], element_map, layout)
-    frames = tuple(data.select(1, i).clone(memory_format=torch.contiguous_format) for i in element_map)
+@chunk(element_extract)
+def _extract_batch(data: Tensor, a: Arguments) -> Any:
+    _check_elements(data.shape[1:], a.element_map, a.layout)
+    frames = tuple(data.select(1, i).clone(memory_format=torch.contiguous_format) for i in a.element_map)
     return frames if len(frames) > 1 else frames[0]
 
 
@@ -91,9 +91,9 @@ def sequence_rearrange(data: Data, /, *, new_order: PerSample[list[int]], layout
     return data.index_select(0, _index(tuple(order), data.device))
 
 
-@batched(sequence_rearrange)
-def _rearrange_batch(data: Tensor, *, new_order: list[int], layout: str) -> Tensor:
-    order = _checked_order(data.shape[1:], new_order, layout)
+@chunk(sequence_rearrange)
+def _rearrange_batch(data: Tensor, a: Arguments) -> Tensor:
+    order = _checked_order(data.shape[1:], a.new_order, a.layout)
     return data.index_select(1, _index(tuple(order), data.device))
 
 

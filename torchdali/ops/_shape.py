@@ -11,24 +11,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.errors import batch_level
 from torchdali.kernels.device.compose import joined
 from torchdali.ops._arguments import listed
 from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.schema import Data, Layout, Out, PerSample
+from torchdali.schema import Arguments, Data, Layout, Out, PerSample
 from torchdali.tensors import TensorList
 
 __all__ = ["cat", "expand_dims", "squeeze", "stack", "transpose"]
 
 Layouts = tuple[str, ...]
-Arguments = Mapping[str, Any]
 
 
 # ---------------------------------------------------------------- putting parts together
 
 
-def _stacked(layouts: Layouts, arguments: Arguments) -> str:
+def _stacked(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     axis, name, layout = arguments["axis"], arguments["axis_name"], layouts[0]
     if name is None:
         return ""
@@ -65,9 +64,9 @@ def stack(
     return torch.stack(parts, at, out=_slot(out, shape, first.dtype))
 
 
-@batched(stack)
-def _stack_batches(*input: Tensor, axis: int, axis_name: str | None, layout: str) -> Tensor:
-    at = _new_axis(input, axis, axis_name, layout, input[0].ndim - 1)
+@chunk(stack)
+def _stack_batches(*input: Tensor, a: Arguments) -> Tensor:
+    at = _new_axis(input, a.axis, a.axis_name, a.layout, input[0].ndim - 1)
     return torch.stack(input, at + 1)
 
 
@@ -114,23 +113,23 @@ def cat(
     return torch.cat(parts, at, out=_slot(out, shape, first.dtype))
 
 
-@batched(cat)
-def _cat_batches(*input: Tensor, axis: int, axis_name: str | None, layout: str) -> Tensor:
-    at = _old_axis(input, axis, axis_name, layout, input[0].ndim - 1)
+@chunk(cat)
+def _cat_batches(*input: Tensor, a: Arguments) -> Tensor:
+    at = _old_axis(input, a.axis, a.axis_name, a.layout, input[0].ndim - 1)
     return torch.cat(input, at + 1)
 
 
-@on_device(stack)
-def _stack_on_device(*input: TensorList, axis: int, axis_name: str | None, layout: str) -> Any:
-    at = _new_axis(_outlines(input), axis, axis_name, layout, input[0].ndim())
-    name = _stacked((layout,), {"axis": axis, "axis_name": axis_name})
+@chunk(stack, "device")
+def _stack_on_device(*input: TensorList, a: Arguments) -> Any:
+    at = _new_axis(_outlines(input), a.axis, a.axis_name, a.layout, input[0].ndim())
+    name = _stacked((a.layout,), {"axis": a.axis, "axis_name": a.axis_name})
     return _joined(input, at, True, name)
 
 
-@on_device(cat)
-def _cat_on_device(*input: TensorList, axis: int, axis_name: str | None, layout: str) -> Any:
-    at = _old_axis(_outlines(input), axis, axis_name, layout, input[0].ndim())
-    return _joined(input, at, False, layout)
+@chunk(cat, "device")
+def _cat_on_device(*input: TensorList, a: Arguments) -> Any:
+    at = _old_axis(_outlines(input), a.axis, a.axis_name, a.layout, input[0].ndim())
+    return _joined(input, at, False, a.layout)
 
 
 def _outlines(batches: Sequence[TensorList]) -> list[Tensor]:
@@ -192,7 +191,7 @@ def _slot(out: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Ten
 # ---------------------------------------------------------------- axes
 
 
-def _expanded(layouts: Layouts, arguments: Arguments) -> str:
+def _expanded(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     axes, names, layout = arguments["axes"], arguments["new_axis_names"], layouts[0]
     if not axes:
         return layout
@@ -218,9 +217,9 @@ def expand_dims(data: Data, /, *, axes: list[int], new_axis_names: str = "", lay
     return _expand(data, axes, new_axis_names, layout, 0)
 
 
-@batched(expand_dims)
-def _expand_batch(data: Tensor, *, axes: list[int], new_axis_names: str, layout: str) -> Tensor:
-    return _expand(data, axes, new_axis_names, layout, 1)
+@chunk(expand_dims)
+def _expand_batch(data: Tensor, a: Arguments) -> Tensor:
+    return _expand(data, a.axes, a.new_axis_names, a.layout, 1)
 
 
 def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) -> Tensor:
@@ -237,7 +236,7 @@ def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) 
     return data
 
 
-def _squeezed(layouts: Layouts, arguments: Arguments) -> str:
+def _squeezed(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     axes, names, layout = arguments["axes"], arguments["axis_names"], layouts[0]
     if names is not None:
         return "".join(name for name in layout if name not in names)
@@ -269,9 +268,9 @@ def squeeze(
     return data.reshape([n for axis, n in enumerate(data.shape) if axis not in gone])
 
 
-@batched(squeeze)
-def _squeeze_batch(data: Tensor, *, layout: str, **arguments: Any) -> Tensor:
-    axes = _dropped(data.shape[1:], layout, **arguments)
+@chunk(squeeze)
+def _squeeze_batch(data: Tensor, a: Arguments) -> Tensor:
+    axes = _dropped(data.shape[1:], a.layout, axes=a.axes, axis_names=a.axis_names)
     return data.reshape([n for axis, n in enumerate(data.shape) if axis - 1 not in axes])
 
 
@@ -305,7 +304,7 @@ def _axis_of(name: str, layout: str) -> int:
     return axis
 
 
-def _transposed(layouts: Layouts, arguments: Arguments) -> str:
+def _transposed(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     if arguments["output_layout"] is not None:
         return str(arguments["output_layout"])
     layout, perm = layouts[0], arguments["perm"]
@@ -337,9 +336,9 @@ def transpose(
     return data.permute(_permutation(data.ndim, _hashable(perm), output_layout))
 
 
-@batched(transpose)
-def _transpose_batch(data: Tensor, *, perm: list[int] | None, **arguments: Any) -> Tensor:
-    axes = _permutation(data.ndim - 1, _hashable(perm), arguments.get("output_layout"))
+@chunk(transpose)
+def _transpose_batch(data: Tensor, a: Arguments) -> Tensor:
+    axes = _permutation(data.ndim - 1, _hashable(a.perm), a.output_layout)
     return data.permute(0, *[axis + 1 for axis in axes])
 
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import batched, on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.memory import copied, inside, is_array, placed
 from torchdali.kernels.window import BORDER_POLICIES, check_fill, cut, out_of_bounds, round_half_away_number, single
 from torchdali.ops._arguments import Unset, indices, listed, matched, named
 from torchdali.ops._on_device import cut_out, images_of, spans_of
-from torchdali.schema import Column, Data, DType, Layout, Out, PerSample, each_of, one_of, shares
+from torchdali.schema import Arguments, Data, DType, Layout, Out, PerSample, each_of, one_of, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["slice_", "slice_window"]
@@ -139,17 +139,13 @@ def slice_(
     return placed(found, out)
 
 
-@batched(slice_)
-def _slice_batch(
-    data: Tensor, anchor: Tensor | None = None, extent: Tensor | None = None, /, *, dtype: torch.dtype | None,
-    fill_values: list[float], out_of_bounds_policy: str, layout: str, out: Tensor | None = None,
-    **window: Any | Column,
-) -> Any:  # fmt: skip
-    arguments: dict[str, Any] = window
-    out_of_bounds(out_of_bounds_policy)
-    if dtype not in (None, data.dtype) or not is_array(data) or not len(data):
+@chunk(slice_)
+def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | None = None, *, a: Arguments) -> Any:
+    arguments = a.of(slice_window, columns=True)
+    out_of_bounds(a.out_of_bounds_policy)
+    if a.dtype not in (None, data.dtype) or not is_array(data) or not len(data):
         return NotImplemented
-    known = layout or _ASSUMED.get(data.ndim - 1, "")
+    known = a.layout or _ASSUMED.get(data.ndim - 1, "")
     rows, shape = each_of(arguments), data.shape[1:]
     if anchor is None or extent is None:
         found = [slice_window(shape, known, anchor, extent, **row) for row in rows]
@@ -167,25 +163,23 @@ def _slice_batch(
         windows = inside(data.numpy(), axes, [starts for _, starts, _ in found], extents)
     if windows is None:
         return NotImplemented
-    check_fill(fill_values, windows[0].shape, known.find("C"))
-    return copied(windows, data.dtype, out)
+    check_fill(a.fill_values, windows[0].shape, known.find("C"))
+    return copied(windows, data.dtype, a.out)
 
 
-@on_device(slice_)
+@chunk(slice_, "device")
 def _slice_on_device(
-    data: TensorList, anchor: TensorList | None = None, extent: TensorList | None = None, /, *,
-    dtype: torch.dtype | None, fill_values: list[float], out_of_bounds_policy: str, layout: str,
-    **window: Any | Column,
-) -> Any:  # fmt: skip
-    known = layout or _ASSUMED.get(data.ndim(), "")
-    images, policy = images_of(data, known, floats=True), out_of_bounds(out_of_bounds_policy)
-    if images is None or anchor is not None or dtype not in (None, images.flat.dtype):
+    data: TensorList, anchor: TensorList | None = None, extent: TensorList | None = None, *, a: Arguments
+) -> Any:
+    known = a.layout or _ASSUMED.get(data.ndim(), "")
+    images, policy = images_of(data, known, floats=True), out_of_bounds(a.out_of_bounds_policy)
+    if images is None or anchor is not None or a.dtype not in (None, images.flat.dtype):
         return NotImplemented
-    rows, shapes = each_of(window), data.shape()
+    rows, shapes = each_of(a.of(slice_window, columns=True)), data.shape()
     rows = rows * len(shapes) if len(rows) == 1 else rows
     windows = [slice_window(s, known, **row) for s, row in zip(shapes, rows, strict=True)]
     spans = spans_of([shape[:2] for shape in shapes], windows)
-    return NotImplemented if spans is None else cut_out(images, spans, policy, fill_values)
+    return NotImplemented if spans is None else cut_out(images, spans, policy, a.fill_values)
 
 
 Spans = list[tuple[float, float]]

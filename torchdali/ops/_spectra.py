@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from torchdali.batching import Pieces
-from torchdali.declaration import on_device, operator, together
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.audio.cosine import cosine_matrix
 from torchdali.kernels.audio.mel import FORMULAS, apply_filters, mel_filters
 from torchdali.kernels.audio.spectrum import (
@@ -28,9 +28,9 @@ from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device.turn import turn_batch
 from torchdali.kernels.memory import Array
 from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.schema import Layout, Takes, one_of
+from torchdali.schema import Arguments, Layout, Takes, one_of
 from torchdali.tensors import TensorList
-from torchdali.tensors.arrays import Arrays
+from torchdali.tensors._storage import arrays_of
 
 __all__ = ["mel_filter_bank", "mfcc", "power_spectrum", "spectrogram"]
 
@@ -114,51 +114,47 @@ def spectrogram(
     return made.t() if layout == "ft" else made
 
 
-@together(spectrogram)
-def _spectrograms(
-    data: Sequence[Tensor], *, center_windows: bool, layout: str, nfft: int | None, power: int, reflect_padding: bool,
-    window_fn: list[float] | None, window_length: int, window_step: int,
-) -> Any:  # fmt: skip
-    size = window_length if nfft is None else nfft
-    _check_windows(window_length, window_step, size, power, layout)
-    window = np.array(window_fn, np.float32) if window_fn else hann(window_length)
+@chunk(spectrogram, "ragged")
+def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
+    size = a.window_length if a.nfft is None else a.nfft
+    _check_windows(a.window_length, a.window_step, size, a.power, a.layout)
+    window = np.array(a.window_fn, np.float32) if a.window_fn else hann(a.window_length)
     signals = _arrays(data)
-    least = 1 if center_windows else window_length
-    if len(window) != window_length or any(x.ndim != 1 or len(x) < least for x in signals):
+    least = 1 if a.center_windows else a.window_length
+    if len(window) != a.window_length or any(x.ndim != 1 or len(x) < least for x in signals):
         return NotImplemented
     made, counts = spectrograms(
         signals,
         window,
         size,
-        window_step,
-        power,
-        centered=center_windows,
-        reflected=reflect_padding,
+        a.window_step,
+        a.power,
+        centered=a.center_windows,
+        reflected=a.reflect_padding,
     )
-    return Pieces(made, counts, turned=layout == "ft")
+    return Pieces(made, counts, turned=a.layout == "ft")
 
 
-@on_device(spectrogram)
-def _spectrogram_on_device(
-    data: TensorList, *, center_windows: bool, layout: str, nfft: int | None, power: int, reflect_padding: bool,
-    window_fn: list[float] | None, window_length: int, window_step: int,
-) -> Any:  # fmt: skip
-    size = window_length if nfft is None else nfft
-    _check_windows(window_length, window_step, size, power, layout)
+@chunk(spectrogram, "device")
+def _spectrogram_on_device(data: TensorList, a: Arguments) -> Any:
+    size = a.window_length if a.nfft is None else a.nfft
+    _check_windows(a.window_length, a.window_step, size, a.power, a.layout)
     found = elements_of(data)
-    if found is None or len(window_fn or ()) not in (0, window_length):
+    if found is None or len(a.window_fn or ()) not in (0, a.window_length):
         return NotImplemented
     flat, offsets, shapes = found
     lengths = np.array(list(map(math.prod, shapes)), np.int64)
-    counts = np.array([number_of_windows(n, window_length, window_step, center_windows) for n in lengths.tolist()])
+    counts = np.array(
+        [number_of_windows(n, a.window_length, a.window_step, a.center_windows) for n in lengths.tolist()]
+    )
     if not counts.all() or not lengths.all() or any(map(_several_axes, shapes)):
         return NotImplemented
     number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = number * window_step - (window_length // 2 if center_windows else 0)
+    starts = number * a.window_step - (a.window_length // 2 if a.center_windows else 0)
     places = np.stack((np.repeat(offsets, counts), np.repeat(lengths, counts), starts))
-    window = window_on(tuple(window_fn or ()), window_length, flat.device)
-    rows = spectra(flat, upload(places, flat.device), window, size, power, reflect_padding)
-    return _turned_back(rows, counts, layout == "ft", layout)
+    window = window_on(tuple(a.window_fn or ()), a.window_length, flat.device)
+    rows = spectra(flat, upload(places, flat.device), window, size, a.power, a.reflect_padding)
+    return _turned_back(rows, counts, a.layout == "ft", a.layout)
 
 
 def _several_axes(shape: tuple[int, ...]) -> bool:
@@ -195,8 +191,9 @@ def _each_row(data: TensorList, axis: int, function: Callable[[Tensor], Tensor])
 
 def _arrays(data: Sequence[Tensor]) -> list[Array]:
     """Return samples as arrays."""
-    if isinstance(data, Arrays):
-        return data.arrays
+    arrays = arrays_of(data)
+    if arrays is not None:
+        return arrays
     if not isinstance(data, Pieces) or data.counts is None or data.turned:
         return [sample.contiguous().numpy() for sample in data]
     rows, ends = data.rows.numpy(), itertools.accumulate(data.counts, initial=0)
@@ -266,34 +263,30 @@ def mel_filter_bank(
     return apply_filters(data, filters, axis)
 
 
-@together(mel_filter_bank)
-def _mel_filter_banks(
-    data: Sequence[Tensor], *, freq_high: float, freq_low: float, mel_formula: str, nfilter: int, normalize: bool,
-    sample_rate: float, layout: str,
-) -> Any:  # fmt: skip
-    high = freq_high or sample_rate / 2
-    _check_bank(freq_low, high, mel_formula, nfilter, sample_rate)
-    pieces = _pieces_along(data, layout.find("f") if layout else 0)
+@chunk(mel_filter_bank, "ragged")
+def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
+    high = a.freq_high or a.sample_rate / 2
+    _check_bank(a.freq_low, high, a.mel_formula, a.nfilter, a.sample_rate)
+    pieces = _pieces_along(data, a.layout.find("f") if a.layout else 0)
     if pieces is None:
         return NotImplemented
     rows = pieces.rows
-    filters = mel_filters(rows.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize, rows.device)
+    filters = mel_filters(
+        rows.shape[1], a.nfilter, a.sample_rate, a.freq_low, high, a.mel_formula, a.normalize, rows.device
+    )
     return Pieces(apply_filters(rows, filters, 1), pieces.counts, pieces.turned)
 
 
-@on_device(mel_filter_bank)
-def _mel_filters_on_device(
-    data: TensorList, *, freq_high: float, freq_low: float, mel_formula: str, nfilter: int, normalize: bool,
-    sample_rate: float, layout: str,
-) -> Any:  # fmt: skip
-    high = freq_high or sample_rate / 2
-    _check_bank(freq_low, high, mel_formula, nfilter, sample_rate)
+@chunk(mel_filter_bank, "device")
+def _mel_filters_on_device(data: TensorList, a: Arguments) -> Any:
+    high = a.freq_high or a.sample_rate / 2
+    _check_bank(a.freq_low, high, a.mel_formula, a.nfilter, a.sample_rate)
 
     def applied(rows: Tensor) -> Tensor:
-        given = nfilter, sample_rate, freq_low, high, mel_formula, normalize
+        given = a.nfilter, a.sample_rate, a.freq_low, high, a.mel_formula, a.normalize
         return rows @ mel_filters(rows.shape[1], *given, rows.device).t()
 
-    return _each_row(data, layout.find("f") if layout else 0, applied)
+    return _each_row(data, a.layout.find("f") if a.layout else 0, applied)
 
 
 def _pieces_along(data: Sequence[Tensor], axis: int) -> Pieces | None:
@@ -350,28 +343,28 @@ def mfcc(
     return apply_filters(data, matrix, axis)
 
 
-@together(mfcc)
-def _mfccs(data: Sequence[Tensor], *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool) -> Any:
-    pieces = _pieces_along(data, axis)
-    if pieces is None or dct_type not in (2, 3, 4) or n_mfcc <= 0:
+@chunk(mfcc, "ragged")
+def _mfccs(data: Sequence[Tensor], a: Arguments) -> Any:
+    pieces = _pieces_along(data, a.axis)
+    if pieces is None or a.dct_type not in (2, 3, 4) or a.n_mfcc <= 0:
         return NotImplemented
     rows = pieces.rows
     size = rows.shape[1]
-    matrix = cosine_matrix(size, min(n_mfcc, size), dct_type, normalize, lifter, rows.device)
+    matrix = cosine_matrix(size, min(a.n_mfcc, size), a.dct_type, a.normalize, a.lifter, rows.device)
     return Pieces(apply_filters(rows, matrix, 1), pieces.counts, pieces.turned)
 
 
-@on_device(mfcc)
-def _mfcc_on_device(data: TensorList, *, axis: int, dct_type: int, lifter: float, n_mfcc: int, normalize: bool) -> Any:
-    if dct_type not in (2, 3, 4) or n_mfcc <= 0:
+@chunk(mfcc, "device")
+def _mfcc_on_device(data: TensorList, a: Arguments) -> Any:
+    if a.dct_type not in (2, 3, 4) or a.n_mfcc <= 0:
         return NotImplemented
 
     def applied(rows: Tensor) -> Tensor:
         size = rows.shape[1]
-        given = min(n_mfcc, size), dct_type, normalize, lifter
+        given = min(a.n_mfcc, size), a.dct_type, a.normalize, a.lifter
         return rows @ cosine_matrix(size, *given, rows.device).t()
 
-    return _each_row(data, axis, applied)
+    return _each_row(data, a.axis, applied)
 
 
 def _axis_size(data: Tensor, axis: int, kind: int) -> int:

@@ -15,11 +15,11 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from torch import Tensor
 
 from torchdali import types
-from torchdali.declaration import batched, operator
+from torchdali.declaration import chunk, operator
 from torchdali.errors import batch_level
 from torchdali.graph import DataNode, NewAxis
 from torchdali.registry import define_expression, lookup
-from torchdali.schema import Data, Layout, PerSample, shares
+from torchdali.schema import Arguments, Data, Layout, PerSample, shares
 from torchdali.tensors import TensorList
 
 __all__: list[str] = []
@@ -213,9 +213,9 @@ def subscript(
     return _subscript(data, index, positions, layout, first=0)
 
 
-@batched(subscript)
-def _subscript_batch(data: Tensor, *, index: str, layout: str) -> Tensor:
-    return _subscript(data, index, {}, layout, first=1)
+@chunk(subscript)
+def _subscript_batch(data: Tensor, a: Arguments) -> Tensor:
+    return _subscript(data, a.index, {}, a.layout, first=1)
 
 
 def _subscript(data: Tensor, index: str, positions: dict[str, Any], layout: str, first: int) -> Tensor:

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import Array, place
 from torchdali.kernels.opencv import opencv_for
 from torchdali.ops._on_device import each_element
-from torchdali.schema import BatchOutput, Data, DType, Out, Takes
+from torchdali.schema import Arguments, BatchOutput, Data, DType, Out, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["lookup_table", "one_hot"]
@@ -150,7 +150,7 @@ _KEYS = 1 << 16
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
-@operator(deprecated={"output_dtype": "dtype"}, batched=True)
+@operator(deprecated={"output_dtype": "dtype"})
 def lookup_table(
     data: Integers,
     /,
@@ -181,9 +181,14 @@ def lookup_table(
     return table.index_select(0, _places(data).reshape(-1)).view(data.shape).view(dtype)
 
 
-@on_device(lookup_table)
-def _look_up_on_device(data: TensorList, **arguments: Any) -> Any:
-    return each_element(data, functools.partial(lookup_table.body, **arguments))
+@chunk(lookup_table)
+def _look_up_batch(data: Tensor, a: Arguments) -> Tensor:
+    return lookup_table.body(data, **a.of(lookup_table.body), out=a.out)
+
+
+@chunk(lookup_table, "device")
+def _look_up_on_device(data: TensorList, a: Arguments) -> Any:
+    return each_element(data, functools.partial(lookup_table.body, **a.of(lookup_table.body)))
 
 
 def _look_up_bytes(data: Tensor, table: Tensor, out: Tensor | None) -> Tensor | None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.declaration import on_device, operator
+from torchdali.declaration import chunk, operator
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device.warp import displace_batch, warp_batch
 from torchdali.kernels.device_cache import device_cache
@@ -19,18 +19,8 @@ from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.warp import affine, effects, sample
 from torchdali.kernels.window import round_half_away_number
 from torchdali.ops._on_device import Images, batch_of, images_of
-from torchdali.rng import BatchRng, Rng
-from torchdali.schema import (
-    AllFrames,
-    Column,
-    Data,
-    DType,
-    Layout,
-    Out,
-    PerSample,
-    Takes,
-    per_sample,
-)
+from torchdali.rng import Rng
+from torchdali.schema import AllFrames, Arguments, Column, Data, DType, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
@@ -239,39 +229,33 @@ def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
 # ---------------------------------------------------------------- whole batches on an accelerator
 
 
-@on_device(warp_affine)
-def _warp_on_device(
-    data: TensorList, mtx: TensorList | None = None, /, *, dtype: torch.dtype | None, fill_value: float | None,
-    interp_type: DALIInterpType, inverse_map: bool, matrix: Any | Column, size: Any | Column, layout: str,
-) -> Any:  # fmt: skip
-    images = images_of(data, layout, floats=True)
+@chunk(warp_affine, "device")
+def _warp_on_device(data: TensorList, mtx: TensorList | None = None, *, a: Arguments) -> Any:
+    images = images_of(data, a.layout, floats=True)
     if images is None or mtx is not None:
         return NotImplemented
-    each = [matrices(given, 2, 3) for given in per_sample(matrix, len(data))]
+    each = [matrices(given, 2, 3) for given in per_sample(a["matrix"], len(data))]
     if any(len(given) != 1 for given in each):
         return NotImplemented
-    maps = [given[0] if inverse_map else affine.invert(given[0]) for given in each]
-    sizes = canvases(size, images)
-    return _warped(images, maps, sizes, interp_type, fill_value, dtype)
+    maps = [given[0] if a.inverse_map else affine.invert(given[0]) for given in each]
+    sizes = canvases(a["size"], images)
+    return _warped(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
-@on_device(rotate)
-def _rotate_on_device(
-    data: TensorList, *, angle: float | Column, axis: Any | Column, dtype: torch.dtype | None,
-    fill_value: float | None, interp_type: DALIInterpType, keep_size: bool, size: Any | Column, layout: str,
-) -> Any:  # fmt: skip
-    images = images_of(data, layout, floats=True)
+@chunk(rotate, "device")
+def _rotate_on_device(data: TensorList, a: Arguments) -> Any:
+    images = images_of(data, a.layout, floats=True)
     if images is None:
         return NotImplemented
-    each = [_rotations(given, None, 2) for given in per_sample(angle, len(data))]
+    each = [_rotations(given, None, 2) for given in per_sample(a["angle"], len(data))]
     if any(len(given) != 1 for given in each):
         return NotImplemented
     turns, lengths = [given[0] for given in each], images.sides.T.tolist()
     pairs = zip(turns, lengths, strict=True)
-    fixed = isinstance(size, Column) or size or keep_size
-    sizes = canvases(size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
+    fixed = isinstance(a["size"], Column) or a["size"] or a.keep_size
+    sizes = canvases(a["size"], images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
     maps = [affine.turn(*given) for given in zip(turns, lengths, sizes, strict=True)]
-    return _warped(images, maps, sizes, interp_type, fill_value, dtype)
+    return _warped(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
 def canvases(size: Any | Column, images: Images) -> list[list[int]]:
@@ -367,18 +351,15 @@ def _waves(length: int, device: torch.device, *given: tuple[float, float]) -> Te
     return torch.stack(effects.waves(length, length, device, *given))
 
 
-@on_device(water)
-def _water_on_device(
-    image: TensorList, *, ampl_x: float, ampl_y: float, fill_value: float, freq_x: float, freq_y: float,
-    interp_type: DALIInterpType, mask: int | Column, phase_x: float, phase_y: float,
-) -> Any:  # fmt: skip
+@chunk(water, "device")
+def _water_on_device(image: TensorList, a: Arguments) -> Any:
     images = images_of(image, "HWC", floats=True)
     if images is None:
         return NotImplemented
-    given = (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y)
+    given = (a.ampl_x, a.ampl_y), (a.freq_x, a.freq_y), (a.phase_x, a.phase_y)
     length = -(-int(images.sides.max()) // _STEP) * _STEP
     waves = _waves(length, images.flat.device, *given)
-    return _displaced(images, "waves", mask, waves, interp_type, fill_value)
+    return _displaced(images, "waves", a["mask"], waves, a.interp_type, a.fill_value)
 
 
 _STEP = 256  # lengths of waves that are kept
@@ -417,12 +398,12 @@ def sphere(
     return _displace(image, _sphere(*image.shape[:2], image.device, linear), linear, fill_value)
 
 
-@on_device(sphere)
-def _sphere_on_device(image: TensorList, *, fill_value: float, interp_type: DALIInterpType, mask: int | Column) -> Any:
+@chunk(sphere, "device")
+def _sphere_on_device(image: TensorList, a: Arguments) -> Any:
     images = images_of(image, "HWC", floats=True)
     if images is None:
         return NotImplemented
-    return _displaced(images, "sphere", mask, None, interp_type, fill_value)
+    return _displaced(images, "sphere", a["mask"], None, a.interp_type, a.fill_value)
 
 
 @operator
@@ -461,21 +442,18 @@ def _moves(height: int, width: int, degree: int, rng: Rng) -> npt.NDArray[np.int
     return rng.generator().integers(-(degree // 2), degree // 2 + 1, shape, dtype=np.int32)
 
 
-@on_device(jitter)
-def _jitter_on_device(
-    image: TensorList, *, fill_value: float, interp_type: DALIInterpType, mask: int | Column, nDegree: int,
-    rng: BatchRng,
-) -> Any:  # fmt: skip
+@chunk(jitter, "device")
+def _jitter_on_device(image: TensorList, a: Arguments) -> Any:
     images = images_of(image, "HWC", floats=True)
     if images is None:
         return NotImplemented
     ends = images.sides.prod(0).cumsum()
-    found = np.zeros((2, int(ends[-1])), np.int32 if nDegree > 255 else np.int8)
-    masks = per_sample(mask, len(image))
+    found = np.zeros((2, int(ends[-1])), np.int32 if a.nDegree > 255 else np.int8)
+    masks = per_sample(a["mask"], len(image))
     sizes = images.sides.T.tolist()
-    for (height, width), wanted, end, each in zip(sizes, masks, ends, rng.samples(), strict=True):
+    for (height, width), wanted, end, each in zip(sizes, masks, ends, a.rng.samples(), strict=True):
         if wanted:
-            moves = _moves(height, width, nDegree, each).reshape(2, -1)
+            moves = _moves(height, width, a.nDegree, each).reshape(2, -1)
             found[:, end - height * width : end] = moves
     extra = upload(found, images.flat.device)
-    return _displaced(images, "moves", mask, extra, interp_type, fill_value)
+    return _displaced(images, "moves", a["mask"], extra, a.interp_type, a.fill_value)

@@ -30,14 +30,11 @@ from torchdali.tensors._single import (
 )
 from torchdali.tensors._storage import (
     CPU,
-    Blocks,
     Dense,
     Packed,
-    Rows,
     Samples,
     Storage,
 )
-from torchdali.tensors.arrays import Arrays
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -150,28 +147,7 @@ class TensorList:
         rows = rows.contiguous()
         if counts.count(counts[0]) == len(counts):
             return cls.from_dense(rows.view(len(counts), counts[0], *rows.shape[1:]), layout)
-        return cls._of(Rows(rows, counts), rows.is_cpu, layout)
-
-    @classmethod
-    def from_blocks(
-        cls: type[_Batch],
-        blocks: Sequence[torch.Tensor],
-        counts: Sequence[Sequence[int]],
-        layout: str = "",
-    ) -> _Batch:
-        """Make a batch of the rows of all samples, a few samples in each of some tensors.
-
-        Args:
-            blocks: ``(n, ...)``; one at least.
-            counts: Rows of each sample; of one sample at least in each block.
-            layout: Of one sample.
-        """
-        first, known = blocks[0], counts[0][0]
-        alike = all(block.shape[1:] == first.shape[1:] for block in blocks)
-        if len(blocks) == 1 or (alike and all(each.count(known) == len(each) for each in counts)):
-            whole = first if len(blocks) == 1 else torch.cat(list(blocks))
-            return cls.from_rows(whole, [count for each in counts for count in each], layout)
-        return cls._of(Blocks([block.contiguous() for block in blocks], counts), first.is_cpu, layout)
+        return cls._of(Packed.of_rows(rows, counts), rows.is_cpu, layout)
 
     @classmethod
     def from_packed(
@@ -195,8 +171,8 @@ class TensorList:
 
     @classmethod
     def from_arrays(cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> _Batch:
-        """Make a batch on the memory of arrays, without a copy or a check; see `Arrays`."""
-        return cls._of(Arrays(arrays, dtype), True)
+        """Make a batch on the memory of arrays, without a copy or a check; see `Samples`."""
+        return cls._of(Samples.of_arrays(arrays, dtype), True)
 
     @classmethod
     def _of(

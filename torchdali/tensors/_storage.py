@@ -1,4 +1,4 @@
-"""Storage of the samples of a batch: as `Dense`, `Samples`, `Rows`, `Blocks`, `Packed` or `arrays.Arrays`.
+"""Storage of the samples of a batch: one tensor (`Dense`), one piece of memory (`Packed`), or a list (`Samples`).
 
 All answer the same questions. A storage object is immutable, so several batches may hold the same one; a
 batch that needs its samples in another form, or in one piece of memory, swaps its storage. Only views of samples are
@@ -7,10 +7,12 @@ made on demand and kept.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy.typing as npt
 import torch
 
 from torchdali.dtypes import DALIDataType, to_torch_dtype
@@ -81,9 +83,14 @@ class Storage:
         """Return a form that lies in one piece of memory, and its elements, in order, as a 1D tensor."""
         if self.is_uniform():
             return self.stacked().packed()
-        samples = self.samples()
-        flat = torch.cat([sample.reshape(-1) for sample in samples])
-        return Samples(_split_as(flat, samples), self.device, flat=flat), flat
+        packed = self._in_order(torch.cat([sample.reshape(-1) for sample in self.samples()]))
+        return packed, packed.flat
+
+    def _in_order(self, flat: torch.Tensor) -> Packed:
+        """Return samples of these shapes that follow one another in some memory."""
+        shapes = self.shape()
+        sizes = map(math.prod, shapes[:-1])
+        return Packed(flat, list(itertools.accumulate(sizes, initial=0)), shapes)
 
     def reinterpreted(self, new_type: DALIDataType) -> Storage:
         """Return the bytes as elements of another type; RuntimeError where the sizes differ."""
@@ -95,8 +102,7 @@ class Storage:
         samples = self.samples()
         if not samples:
             return Samples([], CPU, self.dtype, self.ndim())
-        flat = torch.cat([sample.reshape(-1) for sample in samples])
-        return Samples(_split_as(flat.cpu(), samples), CPU)
+        return self._in_order(torch.cat([sample.reshape(-1) for sample in samples]).cpu())
 
 
 class Dense(Storage):
@@ -154,34 +160,60 @@ class Dense(Storage):
 
 
 class Samples(Storage):
-    """One tensor a sample, of any shapes; the only form that may be empty without a type.
+    """A tensor, or a NumPy array, for each sample, of any shapes; the only form that may be empty without a type.
 
     Args:
         samples: The list itself is kept; None stands for a sample that a branch did not compute.
         device: Of the samples.
-        dtype: Of the elements; looked at only where there is no sample.
-        ndim: Number of axes of a sample; looked at only where there is no sample.
-        flat: The memory that the samples are views of, in order, if they are.
+        dtype: Of the elements; looked at only if there is no sample.
+        ndim: Number of axes of a sample; looked at only if there is no sample.
+        arrays: In place of ``samples``: one at least, of one type and number of axes, contiguous and writable. Tensors
+            on their memory are made when somebody asks for one: a tensor costs as much as ten looks at its array, and
+            releases the GIL when it is made and when it ends.
     """
 
-    __slots__ = ("_dtype", "_flat", "_ndim", "device")
+    __slots__ = ("_dtype", "_ndim", "arrays", "device")
 
-    _samples: list[torch.Tensor]
     device: torch.device
 
     def __init__(
         self,
-        samples: list[torch.Tensor],
+        samples: list[torch.Tensor] | None,
         device: torch.device,
         dtype: torch.dtype | None = None,
         ndim: int | None = None,
-        flat: torch.Tensor | None = None,
+        arrays: list[npt.NDArray[Any]] | None = None,
     ) -> None:
-        self._samples, self.device, self._flat = samples, device, flat
+        self._samples, self.device, self.arrays = samples, device, arrays
         self._dtype, self._ndim = dtype, ndim
 
+    @classmethod
+    def of_arrays(cls, arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> Samples:
+        """Return arrays as samples.
+
+        Args:
+            dtype: Their type.
+        """
+        return cls(None, CPU, dtype, arrays[0].ndim, arrays)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return Samples, (self._samples, self.device, self._dtype, self._ndim)
+        return Samples, (self.samples(), self.device, self._dtype, self._ndim)
+
+    def __getitem__(self, part: slice) -> Samples:
+        """Return some of the samples."""
+        if self.arrays is not None:
+            return Samples(None, self.device, self._dtype, self._ndim, self.arrays[part])
+        return Samples(self.samples()[part], self.device, self._dtype, self._ndim)
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter(self.samples())
+
+    def _divided(self) -> list[torch.Tensor]:
+        assert self.arrays is not None
+        return list(map(torch.from_numpy, self.arrays))
+
+    def __len__(self) -> int:
+        return len(self.samples() if self.arrays is None else self.arrays)
 
     @property
     def dtype(self) -> torch.dtype | None:
@@ -190,106 +222,15 @@ class Samples(Storage):
     def ndim(self) -> int:
         return self._samples[0].dim() if self._samples else self._ndim or 0
 
+    def shape(self) -> list[tuple[int, ...]]:
+        return super().shape() if self.arrays is None else [array.shape for array in self.arrays]
+
     def stacked(self) -> Dense:
-        if self._samples:
+        if self.samples():
             return super().stacked()
         if self._dtype is None:
             raise RuntimeError("an empty batch without a type is not one tensor")
         return Dense(torch.empty([0] * (1 + self.ndim()), dtype=self._dtype, device=self.device))
-
-    def packed(self) -> tuple[Storage, torch.Tensor]:
-        return super().packed() if self._flat is None else (self, self._flat)
-
-
-class Rows(Storage):
-    """The rows of all samples in one tensor, more of them in one sample than in another.
-
-    Args:
-        rows: ``(n, ...)``, dense.
-        counts: Rows of each sample.
-    """
-
-    __slots__ = ("_flat", "rows")
-
-    rows: tuple[torch.Tensor, Sequence[int]]
-    _flat: torch.Tensor | None
-
-    def __init__(self, rows: torch.Tensor, counts: Sequence[int]) -> None:
-        self.rows, self._samples, self._flat = (rows, counts), None, None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Rows, self.rows
-
-    def _divided(self) -> list[torch.Tensor]:
-        return list(self.rows[0].split_with_sizes(self.rows[1]))
-
-    def __len__(self) -> int:
-        return len(self.rows[1])
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.rows[0].dtype
-
-    @property
-    def device(self) -> torch.device:
-        return self.rows[0].device
-
-    def ndim(self) -> int:
-        return self.rows[0].dim()
-
-    def shape(self) -> list[tuple[int, ...]]:
-        rows, counts = self.rows
-        return [(count, *rows.shape[1:]) for count in counts]
-
-    def is_uniform(self) -> bool:
-        return False  # with as many rows in each sample the batch is made dense
-
-    def packed(self) -> tuple[Rows, torch.Tensor]:
-        if self._flat is None:
-            self._flat = self.rows[0].view(-1)
-        return self, self._flat
-
-
-class Blocks(Storage):
-    """Rows in several tensors, each with those of a few samples.
-
-    Args:
-        blocks: ``(n, ...)``, dense.
-        counts: Of each block, the rows of each sample.
-    """
-
-    __slots__ = ("_blocks", "_counts")
-
-    def __init__(self, blocks: Sequence[torch.Tensor], counts: Sequence[Sequence[int]]) -> None:
-        self._blocks, self._counts, self._samples = blocks, counts, None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Blocks, (self._blocks, self._counts)
-
-    def _divided(self) -> list[torch.Tensor]:
-        pairs = zip(self._blocks, self._counts, strict=True)
-        return [sample for block, counts in pairs for sample in block.split_with_sizes(counts)]
-
-    def __len__(self) -> int:
-        return sum(map(len, self._counts))
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self._blocks[0].dtype
-
-    @property
-    def device(self) -> torch.device:
-        return self._blocks[0].device
-
-    def ndim(self) -> int:
-        return self._blocks[0].dim()
-
-    def shape(self) -> list[tuple[int, ...]]:
-        pairs = zip(self._blocks, self._counts, strict=True)
-        return [(count, *block.shape[1:]) for block, counts in pairs for count in counts]
-
-    def is_uniform(self) -> bool:
-        return False  # with as many rows in each sample the batch is made dense
 
 
 class Packed(Storage):
@@ -299,20 +240,40 @@ class Packed(Storage):
         flat: The memory, one-dimensional.
         offsets: Where each sample starts, in elements.
         shapes: Of the samples, which are dense and have as many axes each.
+        rows: The memory as rows ``(n, ...)``, and how many each sample has, if they follow one another.
     """
 
-    __slots__ = ("_shapes", "device", "flat", "offsets")
+    __slots__ = ("_shapes", "device", "flat", "offsets", "rows")
 
     device: torch.device
+    rows: tuple[torch.Tensor, Sequence[int]] | None
 
-    def __init__(self, flat: torch.Tensor, offsets: Sequence[int], shapes: list[tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        flat: torch.Tensor,
+        offsets: Sequence[int],
+        shapes: list[tuple[int, ...]],
+        rows: tuple[torch.Tensor, Sequence[int]] | None = None,
+    ) -> None:
         self.flat, self.offsets, self._shapes, self._samples = flat, offsets, shapes, None
-        self.device = flat.device
+        self.rows, self.device = rows, flat.device
+
+    @classmethod
+    def of_rows(cls, rows: torch.Tensor, counts: Sequence[int]) -> Packed:
+        """Return samples of which each has some rows of a dense tensor ``(n, ...)``, in order."""
+        size = math.prod(rows.shape[1:])
+        offsets = [size * first for first in itertools.accumulate(counts[:-1], initial=0)]
+        shapes = [(count, *rows.shape[1:]) for count in counts]
+        return cls(rows.view(-1), offsets, shapes, (rows, counts))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.rows is not None:
+            return Packed.of_rows, self.rows
         return Packed, (self.flat, self.offsets, self._shapes)
 
     def _divided(self) -> list[torch.Tensor]:
+        if self.rows is not None:
+            return list(self.rows[0].split_with_sizes(self.rows[1]))
         pairs = zip(self.offsets, self._shapes, strict=True)
         return [self.flat[i : i + math.prod(shape)].view(shape) for i, shape in pairs]
 
@@ -332,6 +293,9 @@ class Packed(Storage):
     def is_uniform(self) -> bool:
         return all(shape == self._shapes[0] for shape in self._shapes)
 
+    def packed(self) -> tuple[Storage, torch.Tensor]:
+        return super().packed() if self.rows is None else (self, self.flat)
+
     def moved(self, device: torch.device) -> Packed:
         """Return a copy on a device, made in one transfer; the host does not wait for it."""
         return Packed(self.flat.to(device, non_blocking=True), self.offsets, self._shapes)
@@ -340,6 +304,6 @@ class Packed(Storage):
         return Packed(self.flat.cpu(), self.offsets, self._shapes)
 
 
-def _split_as(flat: torch.Tensor, samples: list[torch.Tensor]) -> list[torch.Tensor]:
-    pieces = torch.split(flat, [sample.numel() for sample in samples])
-    return [piece.view(sample.shape) for piece, sample in zip(pieces, samples, strict=True)]
+def arrays_of(samples: Any) -> list[npt.NDArray[Any]] | None:
+    """Return the arrays of samples, if they are such."""
+    return samples.arrays if isinstance(samples, Samples) else None

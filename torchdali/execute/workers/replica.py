@@ -19,7 +19,6 @@ import torch
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings, metadata_outputs
 from torchdali.execute.chain_run import ChainRun, Runtime
-from torchdali.execute.compiled_chain import Loop
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.stages import StageRunner
@@ -128,10 +127,14 @@ class _Stages(StageRunner):
         batch.finished.set()
         self._hand_over(batch)
 
-    def _bound(
-        self, run: ChainRun, per_node: Mapping[str, Sequence[Any]], loop: Loop, group: int, done: Any
-    ) -> Callable[[int], None]:
-        function = super()._bound(run, per_node, loop, group, done)
+    def _bind(self, run: ChainRun) -> tuple[Callable[[int], None], int]:
+        function, count = super()._bind(run)
+        return self._seeded(run, function), count
+
+    def _bind_singles(self, run: ChainRun) -> Callable[[int], None]:
+        return self._seeded(run, super()._bind_singles(run))
+
+    def _seeded(self, run: ChainRun, function: Callable[[int], None]) -> Callable[[int], None]:
         if not has_user_code(run.compiled.chain):
             return function
         return SeededSamples(self._runtime.settings.seed, run.batch, function)

@@ -217,7 +217,7 @@ def _is_small(nodes: Sequence[Node], values: dict[DataNode, TensorList]) -> bool
 
 def _takes_batches(node: Node) -> bool:
     declared = node.operator
-    return node.device == "cpu" and (declared.kind == "batch" or declared.batched is not None)
+    return node.device == "cpu" and (declared.kind == "batch" or "tensor" in declared.chunks)
 
 
 def _run_one_by_one(nodes: Sequence[Node], values: dict[DataNode, TensorList], size: int) -> None:

@@ -24,7 +24,7 @@ from torchdali.formats.storage import file_identity, read_text
 from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.schema import FilePath, OutputCount, shares
-from torchdali.tensors.arrays import Arrays
+from torchdali.tensors._storage import Samples
 
 __all__ = ["FileDataset", "file"]
 
@@ -98,7 +98,7 @@ class FileDataset:
         """Return the files of some records; None if there may be URLs among them."""
         return None if self._remote is not None else [self._path(record) for record in records]
 
-    def read_several(self, records: Sequence[Key], lent: bool) -> Arrays | None:
+    def read_several(self, records: Sequence[Key], lent: bool) -> Samples | None:
         """Return the bytes of a few files, read in one call."""
         indices = [record for record in records if isinstance(record, int)]
         if self._remote is not None or len(indices) < len(records):
@@ -108,7 +108,7 @@ class FileDataset:
         if found is None:
             self._by_library = False  # they are larger: it would read them in vain. Any thread may write this.
             found = read_lent(paths) if lent else None
-        return None if found is None else Arrays(found, torch.uint8)
+        return None if found is None else Samples.of_arrays(found, torch.uint8)
 
     def metadata(self, records: npt.NDArray[np.int64]) -> tuple[torch.Tensor]:
         """Return the labels, ``(N, 1)``."""

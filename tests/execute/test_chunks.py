@@ -1,4 +1,4 @@
-"""Chains on groups of samples: the same results as sample by sample, and the same errors."""
+"""Chains on chunks of samples: the same results as sample by sample, and the same errors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def, types
+from torchdali.batching import GivenPerSample
 from torchdali.errors import PipelineError
-from torchdali.execute import stages
-from torchdali.execute.groups import GroupRun
-from torchdali.registry import registry
+from torchdali.execute.chunks import ChunkRun
+from torchdali.execute.compiled_chain import BoundChain
+from torchdali.schema import Arguments, Column
 from torchdali.tensors import TensorList
 
 SIZE = 12
@@ -75,8 +76,14 @@ CASES: dict[str, Define] = {
     "slice": lambda x: fn.slice(x, start=[3, 9], shape=[40, 50]),
     "slice, drawn": lambda x: fn.slice(x, rel_start=fn.random.uniform(range=(0, 0.5), shape=[2]), rel_shape=[0.4, 0.5]),
     "slice, anchors": lambda x: fn.slice(x, fn.random.uniform(range=(0, 0.5), shape=[2]), [0.5, 0.4], axis_names="HW"),
-    "slice, pixels": lambda x: fn.slice(x, fn.random.uniform(range=(0, 9), shape=[2]), [9, 60.0], axes=[1, 0],
-                                        normalized_anchor=False, normalized_shape=False),
+    "slice, pixels": lambda x: fn.slice(
+        x,
+        fn.random.uniform(range=(0, 9), shape=[2]),
+        [9, 60.0],
+        axes=[1, 0],
+        normalized_anchor=False,
+        normalized_shape=False,
+    ),
     "flip": lambda x: fn.flip(x),
     "flip, vertical": lambda x: fn.flip(x, vertical=1, horizontal=0),
     "flip, drawn": lambda x: fn.flip(x, horizontal=coin(), vertical=coin()),
@@ -85,8 +92,14 @@ CASES: dict[str, Define] = {
     "erase, to zero": lambda x: fn.erase(x, anchor=[3.0, 4.0], shape=[20.0, 5.0]),
     "erase, from zero": lambda x: fn.erase(x, shape=[20, 5], fill_value=[7]),
     "erase, nothing": lambda x: fn.erase(x),
-    "erase, drawn": lambda x: fn.erase(x, anchor=fn.random.uniform(range=(0, 0.6), shape=[2]), shape=[0.3, 0.3],
-                                       axis_names="HW", normalized=True, fill_value=drawn(0, 300)),
+    "erase, drawn": lambda x: fn.erase(
+        x,
+        anchor=fn.random.uniform(range=(0, 0.6), shape=[2]),
+        shape=[0.3, 0.3],
+        axis_names="HW",
+        normalized=True,
+        fill_value=drawn(0, 300),
+    ),
     "brightness": lambda x: fn.brightness(x, brightness=drawn(0.5, 1.5)),
     "brightness, to floats": lambda x: fn.brightness(x, brightness=drawn(0.5, 1.5), dtype=types.FLOAT),
     "brightness, shift drawn": lambda x: fn.brightness(x, brightness=0.9, brightness_shift=drawn(-0.5, 0.5)),
@@ -99,7 +112,9 @@ CASES: dict[str, Define] = {
     "YCbCr": lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.YCbCr),
     "RGB": lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.RGB),
     "normalize, given": lambda x: fn.normalize(x, mean=100.0, stddev=50.0),
-    "normalize, drawn": lambda x: fn.normalize(x, mean=drawn(50, 99), stddev=drawn(20, 50), dtype=types.UINT8, shift=9.0),
+    "normalize, drawn": lambda x: fn.normalize(
+        x, mean=drawn(50, 99), stddev=drawn(20, 50), dtype=types.UINT8, shift=9.0
+    ),
     "resize, nearest": lambda x: fn.resize(x, size=[40, 44], interp_type=types.INTERP_NN),
     "resize, nearest, mirrored": lambda x: fn.resize(x, resize_x=-100, interp_type=types.INTERP_NN),
     "lookup_table": lambda x: fn.lookup_table(x, keys=[3, 5], values=[1.5, 2.5], default_value=7.0),
@@ -112,8 +127,11 @@ CASES: dict[str, Define] = {
     "subscript": lambda x: x[3:70, :, 0],
     "arithmetic": lambda x: x * 0.5 + 3,
     "several": lambda x: fn.crop_mirror_normalize(
-        fn.flip(fn.brightness(fn.crop(x, crop=(70, 60), crop_pos_x=drawn(0, 1)), brightness=drawn(0.5, 1.5)), vertical=1),
-        mirror=coin(), mean=[1.0, 2.0, 3.0],
+        fn.flip(
+            fn.brightness(fn.crop(x, crop=(70, 60), crop_pos_x=drawn(0, 1)), brightness=drawn(0.5, 1.5)), vertical=1
+        ),
+        mirror=coin(),
+        mean=[1.0, 2.0, 3.0],
     ),
 }
 
@@ -125,29 +143,29 @@ GENERAL = dict.fromkeys(("crop", "slice", "flip", "erase", "copy", "cast", "tran
 
 
 @pytest.fixture
-def groups(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
-    """Count the batches by the size of their groups; under 0, the groups whose samples were done one by one."""
-    found: Counter[int] = Counter()
-    choose, one_by_one = stages.group_size, GroupRun._one_by_one
+def chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
+    """Count the batches by the size of their chunks; under 0, the chunks whose samples were done one by one."""
+    counts: Counter[int] = Counter()
+    choose, one_by_one = BoundChain.chunk, ChunkRun._one_by_one
 
-    def counted(*given: Any) -> int:
-        size = choose(*given)
-        found[size] += 1
-        return size
+    def counted(self: BoundChain, *arguments: Any) -> tuple[str, int]:
+        form, size = choose(self, *arguments)
+        counts[size] += 1
+        return form, size
 
-    def failed(self: GroupRun, number: int) -> None:
-        found[0] += 1
-        one_by_one(self, number)
+    def failed(self: ChunkRun, samples: Any) -> None:
+        counts[0] += 1
+        one_by_one(self, samples)
 
-    monkeypatch.setattr(stages, "group_size", counted)
-    monkeypatch.setattr(GroupRun, "_one_by_one", failed)
-    yield found
+    monkeypatch.setattr(BoundChain, "chunk", counted)
+    monkeypatch.setattr(ChunkRun, "_one_by_one", failed)
+    yield counts
 
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return a function after which all chains take single samples."""
-    return lambda: monkeypatch.setattr(stages, "group_size", lambda *given: 1)
+    return lambda: monkeypatch.setattr(BoundChain, "chunk", lambda *arguments: ("single", 1))
 
 
 def outputs(pipe: Pipeline, batches: int) -> list[torch.Tensor]:
@@ -158,25 +176,25 @@ def outputs(pipe: Pipeline, batches: int) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("threads", [1, 3])
-def test_groups_give_what_single_samples_give(
-    case: str, threads: int, groups: Counter[int], alone: Callable[[], None]
+def test_chunks_give_what_single_samples_give(
+    case: str, threads: int, chunks: Counter[int], alone: Callable[[], None]
 ) -> None:
     if case.startswith("resize"):
         pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
     together = outputs(pipeline(CASES[case], num_threads=threads), 6)
-    assert groups[SIZE // threads] >= 3 and not groups[0]
+    assert chunks[SIZE // (2 * threads if threads > 1 else 1)] >= 3 and not chunks[0]
     alone()
     for found, wanted in zip(together, outputs(pipeline(CASES[case], num_threads=threads), 6), strict=True):
         assert torch.equal(found, wanted)
 
 
 @pytest.mark.parametrize(("case", "dtype"), [(c, t) for c in CASES for t in GENERAL.get(c.partition(",")[0], ())])
-def test_groups_of_other_types(case: str, dtype: Any, groups: Counter[int], alone: Callable[[], None]) -> None:
+def test_chunks_of_other_types(case: str, dtype: Any, chunks: Counter[int], alone: Callable[[], None]) -> None:
     def source(batch: int) -> Any:
         return images(batch, dtype=dtype)
 
     together = outputs(pipeline(CASES[case], source), 5)
-    assert groups[6] >= 2 and not groups[0]
+    assert chunks[3] >= 2 and not chunks[0]
     alone()
     for found, wanted in zip(together, outputs(pipeline(CASES[case], source), 5), strict=True):
         assert torch.equal(found, wanted)
@@ -188,7 +206,7 @@ def chained(data: Any) -> Any:
     return fn.crop_mirror_normalize(turned, mirror=coin()), turned
 
 
-def test_a_chain_passes_groups_on_and_delivers_several_outputs(groups: Counter[int]) -> None:
+def test_a_chain_passes_chunks_on_and_delivers_several_outputs(chunks: Counter[int]) -> None:
     pipe = pipeline(chained)
     for k in range(6):
         whole, turned = pipe.run()
@@ -197,11 +215,11 @@ def test_a_chain_passes_groups_on_and_delivers_several_outputs(groups: Counter[i
         mirrored = [torch.equal(w, t.permute(2, 0, 1).float()) for w, t in zip(whole.stacked(), wanted, strict=True)]
         assert 0 < sum(mirrored) < SIZE
     pipe.close()
-    assert groups[6] >= 3 and not groups[0]
+    assert chunks[3] >= 3 and not chunks[0]
 
 
 @pytest.mark.parametrize("settings", [{}, {"exec_async": False, "exec_pipelined": False}], ids=str)
-def test_an_error_names_the_sample_and_the_pipeline_goes_on(settings: Any, groups: Counter[int]) -> None:
+def test_an_error_names_the_sample_and_the_pipeline_goes_on(settings: Any, chunks: Counter[int]) -> None:
     numbers = iter(range(1000))
 
     def corners() -> Any:
@@ -219,10 +237,10 @@ def test_an_error_names_the_sample_and_the_pipeline_goes_on(settings: Any, group
         else:
             assert pipe.run()[0].shape() == [(3, 50, 50)] * SIZE
     pipe.close()
-    assert groups[6] >= 3 and 1 <= groups[0] <= 2
+    assert chunks[3] >= 3 and 1 <= chunks[0] <= 2
 
 
-def test_a_bad_sample_is_left_out(groups: Counter[int]) -> None:
+def test_a_bad_sample_is_left_out(chunks: Counter[int]) -> None:
     places = np.full(SIZE, 0.5, np.float32)
     places[3] = -1
 
@@ -235,7 +253,7 @@ def test_a_bad_sample_is_left_out(groups: Counter[int]) -> None:
     pipe.close()
 
 
-def test_other_shapes_from_batch_to_batch(groups: Counter[int]) -> None:
+def test_other_shapes_from_batch_to_batch(chunks: Counter[int]) -> None:
     def source(batch: int) -> Any:
         return images(batch, (96, 80 + batch // 4, 3))
 
@@ -244,23 +262,23 @@ def test_other_shapes_from_batch_to_batch(groups: Counter[int]) -> None:
         (found,) = pipe.run()
         assert torch.equal(found.stacked(), torch.from_numpy(source(k)).permute(0, 3, 1, 2).float())
     pipe.close()
-    assert groups[6] >= 6 and groups[0] <= 6  # the batches that were in flight when the shape changed
+    assert chunks[3] >= 6 and chunks[0] <= 6  # the batches that were in flight when the shape changed
 
 
-def test_other_shapes_in_every_batch(groups: Counter[int]) -> None:
+def test_other_shapes_in_every_batch(chunks: Counter[int]) -> None:
     pipe = pipeline(lambda x: fn.crop_mirror_normalize(x), lambda k: images(k, (96, 80 + k, 3)))
     for k in range(12):
         assert pipe.run()[0].shape() == [(3, 96, 80 + k)] * SIZE
     pipe.close()
-    assert groups[6] >= 12 and not groups[0]
+    assert chunks[3] >= 12 and not chunks[0]
 
 
-def test_what_cannot_be_done_together_is_done_one_by_one_in_its_group(groups: Counter[int]) -> None:
+def test_what_cannot_be_done_together_is_done_one_by_one_in_its_chunk(chunks: Counter[int]) -> None:
     pipe = pipeline(lambda x: fn.crop_mirror_normalize(x, dtype=types.UINT8))
     for k in range(12):
         assert torch.equal(pipe.run()[0].stacked(), torch.from_numpy(images(k)).permute(0, 3, 1, 2))
     pipe.close()
-    assert groups[6] >= 12 and not groups[1]
+    assert chunks[3] >= 12 and not chunks[1]
 
 
 def test_a_result_is_not_its_input() -> None:
@@ -272,7 +290,7 @@ def test_a_result_is_not_its_input() -> None:
             assert not data.any()
 
 
-def test_windows_of_several_sizes(groups: Counter[int]) -> None:
+def test_windows_of_several_sizes(chunks: Counter[int]) -> None:
     heights = np.arange(40, 40 + SIZE).astype(np.float32)
 
     def define(data: Any) -> Any:
@@ -284,7 +302,7 @@ def test_windows_of_several_sizes(groups: Counter[int]) -> None:
     pipe.close()
 
 
-def test_figures_count_samples(groups: Counter[int], tmp_path: Path) -> None:
+def test_figures_count_samples(chunks: Counter[int], tmp_path: Path) -> None:
     pipe = pipeline(normalized())
     pipe.build()
     pipe.trace()
@@ -297,11 +315,11 @@ def test_figures_count_samples(groups: Counter[int], tmp_path: Path) -> None:
     assert counts["crop_mirror_normalize"] % SIZE == 0
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     found = {e["args"]["what"] for e in events if e["name"] == "crop_mirror_normalize"}
-    assert {"batch 4, samples 0 to 5", "batch 4, samples 6 to 11"} <= found
+    assert {"batch 4, samples 0 to 2", "batch 4, samples 9 to 11"} <= found
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_small_samples_are_one_group(case: str, groups: Counter[int], alone: Callable[[], None]) -> None:
+def test_small_samples_are_one_chunk(case: str, chunks: Counter[int], alone: Callable[[], None]) -> None:
     if case.startswith("resize"):
         pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
 
@@ -309,30 +327,62 @@ def test_small_samples_are_one_group(case: str, groups: Counter[int], alone: Cal
         return images(batch, (72, 70, 3))
 
     together = outputs(pipeline(CASES[case], small), 3)
-    assert groups[SIZE] >= 3 and not groups[0] and not groups[1]
+    assert chunks[SIZE] >= 3 and not chunks[0] and not chunks[1]
     alone()
     for found, wanted in zip(together, outputs(pipeline(CASES[case], small), 3), strict=True):
         assert torch.equal(found, wanted)
 
 
-def test_a_batched_body_names_what_it_takes_per_sample() -> None:
-    flip, subscript = registry["flip"].batched, registry["subscript"].batched
-    assert flip is not None and flip.takes({"horizontal": 1, "vertical": 1})
-    assert subscript is not None and subscript.takes({}) and not subscript.takes({"at_0": 1})
-    crop, resize = registry["crop"].batched, registry["resize"].batched
-    assert crop is not None and crop.takes({"crop_pos_x": 1}) and not crop.takes({"fill_values": 1})
-    assert resize is not None and not resize.takes({"size": 1})
+def test_arguments_of_a_body_for_several_samples() -> None:
+    angles = Column(np.array([1.0, 2.0]))
+    a = Arguments(
+        {"angle": 0.0, "size": [], "fill": 7}, {"size": [3]}, {"angle": angles}, {"layout": "HWC", "out": None}
+    )
+    assert (a.size, a.fill, a.layout, a.out) == ([3], 7, "HWC", None)
+    assert a["angle"] is angles and a["fill"] == 7
+    with pytest.raises(GivenPerSample):
+        print(a.angle)
+
+    def turned(*, angle: float, fill: int, keep: bool) -> None: ...
+
+    assert a.of(turned, columns=True) == {"angle": angles}
+    with pytest.raises(GivenPerSample):
+        a.of(turned)
 
 
-def test_a_batched_body_has_the_defaults_of_its_operator() -> None:
-    crop = registry["crop"].batched
-    assert crop is not None
-    assert crop.bound({"dtype": 3}) == {
-        "dtype": 3, "fill_values": [0.0], "out_of_bounds_policy": "error"
-    }
+def test_a_body_that_leaves_out_an_argument_per_sample_counts_for_nothing() -> None:
+    def ask() -> Arguments:
+        return Arguments({"size": 1}, {}, {"angle": Column([1.0, 2.0])}, {})
+
+    assert ask().run(lambda x, a: (x, a.size), [3]) is NotImplemented
+    assert ask().run(lambda x, a: a.angle, [3]) is NotImplemented
+    assert ask().run(lambda x, a: 1 / 0, [3]) is NotImplemented
+    assert ask().run(lambda x, a: a["angle"].values, [3]) == [1.0, 2.0]
+    with pytest.raises(ZeroDivisionError):
+        ask().run(lambda x, a: a["angle"].values[0] / 0, [3])
 
 
-def test_batches_done_in_groups_leave_no_reference_cycle() -> None:
+def test_arguments_per_sample_that_a_body_does_not_take(chunks: Counter[int], alone: Callable[[], None]) -> None:
+    """The samples of a chunk are done one by one, also where their results differ in shape."""
+    heights = np.arange(40, 40 + SIZE).astype(np.float32)
+
+    def define(data: Any) -> Any:
+        resized = fn.resize(data, resize_y=fn.external_source(lambda: heights), interp_type=types.INTERP_NN)
+        return fn.crop_mirror_normalize(fn.flip(resized, horizontal=1), mean=[1.0, 2.0, 3.0])
+
+    def batches() -> list[list[Any]]:
+        with pipeline(define) as pipe:
+            return [[torch.as_tensor(sample) for sample in pipe.run()[0]] for _ in range(4)]
+
+    together = batches()
+    assert chunks[3] >= 4 and not chunks[0]
+    alone()
+    for one, other in zip(together, batches(), strict=True):
+        assert [sample.shape[1] for sample in one] == heights.tolist()
+        assert all(map(torch.equal, one, other))
+
+
+def test_batches_done_in_chunks_leave_no_reference_cycle() -> None:
     """The memory of a batch is free for the next one with its last reference, without the garbage collector."""
     pipe = pipeline(lambda x: fn.cast(x, dtype=types.FLOAT), lambda i: images(i, (320, 320, 3)), prefetch_queue_depth=1)
     pipe.run()
