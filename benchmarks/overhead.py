@@ -20,8 +20,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from torchdali import Pipeline, fn, operator, pipeline_def
+from torchdali.declaration.schema import PerSample
 from torchdali.plugin.pytorch import DALIClassificationIterator, DALIGenericIterator
-from torchdali.schema import PerSample
 
 from .pipelines import build
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 import torch
 
 from tests.helpers import parity_table
-from torchdali.dispatch import VIEWS
-from torchdali.registry import registry
+from torchdali.calls.dispatch import VIEWS
+from torchdali.declaration.registry import registry
 from torchdali.tensors import TensorCPU, TensorList
 
 Array = npt.NDArray[Any]

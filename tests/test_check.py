@@ -12,10 +12,10 @@ import torch
 
 from tests.check import PerSample, Result, check
 from torchdali import fn
-from torchdali.declaration import operator
-from torchdali.registry import registry
-from torchdali.schema import Image
-from torchdali.schema import PerSample as Per
+from torchdali.calls.decorators import operator
+from torchdali.declaration.registry import registry
+from torchdali.declaration.schema import Image
+from torchdali.declaration.schema import PerSample as Per
 
 IMAGES = [np.arange(h * 12, dtype=np.uint8).reshape(h, 4, 3) for h in (2, 3, 3)]
 
@@ -98,7 +98,7 @@ def test_finds_wrong_operators(
 def test_finds_results_that_are_inputs(
     declare: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("torchdali.dispatch.unshared", lambda declared, outputs, inputs: outputs)
+    monkeypatch.setattr("torchdali.calls.dispatch.unshared", lambda declared, outputs, inputs: outputs)
     with pytest.raises(AssertionError, match="shares memory with an input"):
         check(declare(shares_memory), [IMAGES], {}, "HWC", expected=[Result(IMAGES, "HWC")])
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def, types
-from torchdali.plan import Kind, kinds, plan
+from torchdali.graph.plan import Kind, kinds, plan
 
 SETTINGS = [
     {},

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import constants, types
+from torchdali import types
+from torchdali.graph import constants
 
 DTYPES = [
     (types.UINT8, torch.uint8, np.uint8),

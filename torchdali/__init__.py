@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchdali.declaration import operator, reader, source
-    from torchdali.graph import DataNode, newaxis
+    from torchdali.calls.decorators import operator, reader, source
+    from torchdali.graph.nodes import DataNode, newaxis
     from torchdali.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
     from torchdali.plugin.pytorch.from_torchvision import from_torchvision
     from torchdali.plugin.pytorch.loader import Loader
@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "DataNode": "graph",
+    "DataNode": "graph.nodes",
     "Loader": "plugin.pytorch.loader",
     "OperatorConcurrency": "types",
     "Pipeline": "pipeline",
     "StreamPolicy": "types",
     "from_torchvision": "plugin.pytorch.from_torchvision",
-    "newaxis": "graph",
-    "operator": "declaration",
+    "newaxis": "graph.nodes",
+    "operator": "calls.decorators",
     "pipeline_def": "pipeline",
-    "reader": "declaration",
+    "reader": "calls.decorators",
     "reshard": "plugin.resharding",
-    "source": "declaration",
+    "source": "calls.decorators",
 }
 
 # Modules that `torchdali.pipeline` does not take from the package, so that it can be imported before them.

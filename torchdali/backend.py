@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from torchdali import types
-from torchdali.registry import Operator, lookup, registry
-from torchdali.schema import COMMON, STATE
+from torchdali.declaration.registry import Operator, lookup, registry
+from torchdali.declaration.schema import COMMON, STATE
 from torchdali.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from torchdali.tensors.buffer_pool import release_unused
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from torchdali.graph import DataNode, newaxis
+from torchdali.graph.nodes import DataNode, newaxis
 
 __all__ = ["DataNode", "newaxis"]

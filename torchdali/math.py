@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchdali import graph as _graph
+from torchdali.graph import nodes as _nodes
 
 __all__ = [
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "clamp",
@@ -23,144 +23,144 @@ __all__ = [
 
 def abs(input: Any) -> Any:
     """Return ``|x|``, in the type of ``x``; the smallest integer of a type stays what it is."""
-    return _graph.apply("abs", input)
+    return _nodes.apply("abs", input)
 
 
 def fabs(input: Any) -> Any:
     """Return ``|x|`` as a float."""
-    return _graph.apply("fabs", input)
+    return _nodes.apply("fabs", input)
 
 
 def floor(input: Any) -> Any:
     """Return the largest whole number that is not above ``x``, as a float."""
-    return _graph.apply("floor", input)
+    return _nodes.apply("floor", input)
 
 
 def ceil(input: Any) -> Any:
     """Return the smallest whole number that is not below ``x``, as a float."""
-    return _graph.apply("ceil", input)
+    return _nodes.apply("ceil", input)
 
 
 def sqrt(input: Any) -> Any:
     """Return the square root."""
-    return _graph.apply("sqrt", input)
+    return _nodes.apply("sqrt", input)
 
 
 def rsqrt(input: Any) -> Any:
     """Return ``1 / sqrt(x)``; infinite at 0."""
-    return _graph.apply("rsqrt", input)
+    return _nodes.apply("rsqrt", input)
 
 
 def cbrt(input: Any) -> Any:
     """Return the cube root, also of negative numbers."""
-    return _graph.apply("cbrt", input)
+    return _nodes.apply("cbrt", input)
 
 
 def exp(input: Any) -> Any:
     """Return ``e ** x``."""
-    return _graph.apply("exp", input)
+    return _nodes.apply("exp", input)
 
 
 def log(input: Any) -> Any:
     """Return the natural logarithm; minus infinity at 0."""
-    return _graph.apply("log", input)
+    return _nodes.apply("log", input)
 
 
 def log2(input: Any) -> Any:
     """Return the logarithm to base 2; minus infinity at 0."""
-    return _graph.apply("log2", input)
+    return _nodes.apply("log2", input)
 
 
 def log10(input: Any) -> Any:
     """Return the logarithm to base 10; minus infinity at 0."""
-    return _graph.apply("log10", input)
+    return _nodes.apply("log10", input)
 
 
 def sin(input: Any) -> Any:
     """Return the sine of an angle in radians."""
-    return _graph.apply("sin", input)
+    return _nodes.apply("sin", input)
 
 
 def cos(input: Any) -> Any:
     """Return the cosine of an angle in radians."""
-    return _graph.apply("cos", input)
+    return _nodes.apply("cos", input)
 
 
 def tan(input: Any) -> Any:
     """Return the tangent of an angle in radians."""
-    return _graph.apply("tan", input)
+    return _nodes.apply("tan", input)
 
 
 def asin(input: Any) -> Any:
     """Return the angle in ``[-pi/2, pi/2]`` radians whose sine is ``x``."""
-    return _graph.apply("asin", input)
+    return _nodes.apply("asin", input)
 
 
 def acos(input: Any) -> Any:
     """Return the angle in ``[0, pi]`` radians whose cosine is ``x``."""
-    return _graph.apply("acos", input)
+    return _nodes.apply("acos", input)
 
 
 def atan(input: Any) -> Any:
     """Return the angle in ``(-pi/2, pi/2)`` radians whose tangent is ``x``."""
-    return _graph.apply("atan", input)
+    return _nodes.apply("atan", input)
 
 
 def sinh(input: Any) -> Any:
     """Return the hyperbolic sine."""
-    return _graph.apply("sinh", input)
+    return _nodes.apply("sinh", input)
 
 
 def cosh(input: Any) -> Any:
     """Return the hyperbolic cosine."""
-    return _graph.apply("cosh", input)
+    return _nodes.apply("cosh", input)
 
 
 def tanh(input: Any) -> Any:
     """Return the hyperbolic tangent."""
-    return _graph.apply("tanh", input)
+    return _nodes.apply("tanh", input)
 
 
 def asinh(input: Any) -> Any:
     """Return the inverse of the hyperbolic sine."""
-    return _graph.apply("asinh", input)
+    return _nodes.apply("asinh", input)
 
 
 def acosh(input: Any) -> Any:
     """Return the inverse of the hyperbolic cosine."""
-    return _graph.apply("acosh", input)
+    return _nodes.apply("acosh", input)
 
 
 def atanh(input: Any) -> Any:
     """Return the inverse of the hyperbolic tangent."""
-    return _graph.apply("atanh", input)
+    return _nodes.apply("atanh", input)
 
 
 def atan2(x: Any, y: Any) -> Any:
     """Return the angle in ``[-pi, pi]`` radians whose sine is ``x / r`` and cosine ``y / r``, ``r = hypot(x, y)``."""
-    return _graph.apply("atan2", x, y)
+    return _nodes.apply("atan2", x, y)
 
 
 def pow(base: Any, exponent: Any) -> Any:
     """Return ``base ** exponent``; an integer to a negative power is 0."""
-    return _graph.apply("pow", base, exponent)
+    return _nodes.apply("pow", base, exponent)
 
 
 def fpow(base: Any, exponent: Any) -> Any:
     """Return ``base ** exponent`` as a float, also for integers."""
-    return _graph.apply("fpow", base, exponent)
+    return _nodes.apply("fpow", base, exponent)
 
 
 def min(left: Any, right: Any) -> Any:
     """Return the smaller of two numbers; ``right`` where one is NaN."""
-    return _graph.apply("min", left, right)
+    return _nodes.apply("min", left, right)
 
 
 def max(left: Any, right: Any) -> Any:
     """Return the larger of two numbers; ``right`` where one is NaN."""
-    return _graph.apply("max", left, right)
+    return _nodes.apply("max", left, right)
 
 
 def clamp(value: Any, lo: Any, hi: Any) -> Any:
     """Return ``value`` if it is between ``lo`` and ``hi``, else the nearer of them; ``hi`` if ``lo > hi``."""
-    return _graph.apply("clamp", value, lo, hi)
+    return _nodes.apply("clamp", value, lo, hi)

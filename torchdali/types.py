@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdali.constants import Constant, ConstantNode, ScalarConstant
-from torchdali.dtypes import (
+from torchdali.errors import did_you_mean
+from torchdali.graph.constants import Constant, ConstantNode, ScalarConstant
+from torchdali.tensors.dtypes import (
     ANY_DATA,
     BGR,
     BOOL,
@@ -58,7 +59,6 @@ from torchdali.dtypes import (
     to_numpy_type,
     to_torch_dtype,
 )  # fmt: skip
-from torchdali.errors import did_you_mean
 
 __all__ = [
     "ANY_DATA", "BGR", "BOOL", "BatchInfo", "CPU_ONLY_DEVICE_ID", "CUDAStream", "Constant",

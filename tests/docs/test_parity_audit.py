@@ -12,7 +12,7 @@ from tests.check import Result, distance
 from tests.helpers import parity_table
 from tests.helpers.parity_audit import ELSEWHERE, NARROW, Coverage, covered, demanded, far, short
 from tests.helpers.parity_table import Case, Distance, Tolerance
-from torchdali.registry import registry
+from torchdali.declaration.registry import registry
 
 
 def cases(name: str, arguments: int, types: int, layouts: int) -> list[Case]:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.helpers import pages
-from torchdali.registry import OperatorOptions
+from torchdali.declaration.registry import OperatorOptions
 
 ROOT = pages.ROOT
 README = (ROOT / "README.md").read_text(encoding="utf-8")

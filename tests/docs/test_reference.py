@@ -12,11 +12,11 @@ import pytest
 
 import torchdali.ops  # noqa: F401  declares the operators
 from tests.helpers import pages
+from torchdali.declaration.registry import registry
 from torchdali.reference import descriptions, is_alias, is_public, reference
 from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
 from torchdali.reference._families import FAMILIES, TASKS
 from torchdali.reference._pictures import Result, files, run
-from torchdali.registry import registry
 
 OPERATORS = {o.name: o for o in registry.values() if is_public(o) and not is_alias(o)}
 FOLDER = pages.ROOT / "docs" / "pictures"

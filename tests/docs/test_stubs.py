@@ -8,10 +8,10 @@ from pathlib import Path
 import torchdali
 import torchdali.ops
 from torchdali import dynamic, fn
-from torchdali.experimental.dynamic import _stubs as of_dynamic
-from torchdali.registry import registry
-from torchdali.schema import Choices, split
-from torchdali.stubs import idle, stubs
+from torchdali.declaration.registry import registry
+from torchdali.declaration.schema import Choices, split
+from torchdali.stubs import dynamic as of_dynamic
+from torchdali.stubs.operators import idle, stubs
 
 ROOT = Path(torchdali.__file__).parent
 ALL = {**stubs(), **of_dynamic.stubs()}

@@ -18,7 +18,7 @@ import pytest
 
 from tests.helpers.pages import own_operators
 from torchdali import fn, ops
-from torchdali.registry import registry
+from torchdali.declaration.registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -32,13 +32,13 @@ from hypothesis import strategies as st
 from tests.helpers.encoded_images import encoded, picture
 from tests.helpers.native import needs_native
 from torchdali import fn, pipeline_def, types
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.registry import lookup
+from torchdali.declaration.schema import Image
 from torchdali.errors import PipelineError
 from torchdali.execute.workers import pool as pool_module
 from torchdali.execute.workers.blocks import SharedBuffers
 from torchdali.pipeline import Pipeline
-from torchdali.registry import lookup
-from torchdali.schema import Image
 
 COUNT, SIZE = 12, 24
 BOUND = 2.0  # seconds in which a death is noticed

@@ -14,11 +14,11 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def, types
-from torchdali.batching import GivenPerSample
+from torchdali.declaration.batching import GivenPerSample
+from torchdali.declaration.schema import Arguments, Column
 from torchdali.errors import PipelineError
 from torchdali.execute.chunks import ChunkRun
 from torchdali.execute.compiled_chain import BoundChain
-from torchdali.schema import Arguments, Column
 from torchdali.tensors import TensorList
 
 SIZE = 12

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def
-from torchdali.declaration import operator
-from torchdali.registry import lookup
-from torchdali.schema import Data
+from torchdali.calls.decorators import operator
+from torchdali.declaration.registry import lookup
+from torchdali.declaration.schema import Data
 
 PATIENCE = 30  # seconds after which a test gives up
 

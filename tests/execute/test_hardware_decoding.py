@@ -16,7 +16,7 @@ from tests.pretend import accelerator, inner
 from torchdali import fn, pipeline_def
 from torchdali.codecs._nvimgcodec import BatchDecoder, available, is_chosen
 from torchdali.execute import hardware_decoding
-from torchdali.rewrite import _on_device as rewriting
+from torchdali.graph.rewrite import _on_device as rewriting
 
 pytest.importorskip("nvidia.nvimgcodec", reason="needs the extra nvimgcodec")
 

@@ -20,9 +20,9 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def
-from torchdali.declaration import operator
-from torchdali.registry import registry
-from torchdali.schema import Data
+from torchdali.calls.decorators import operator
+from torchdali.declaration.registry import registry
+from torchdali.declaration.schema import Data
 
 SYNCHRONOUS = {"exec_async": False, "exec_pipelined": False}
 PATIENCE = 20.0  # seconds, for what takes milliseconds; never slept through
@@ -425,8 +425,8 @@ START = """
 import sys, threading
 import numpy as np, torch
 from torchdali import fn, pipeline_def
-from torchdali.declaration import operator
-from torchdali.schema import Data
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Data
 
 busy = threading.Event()
 

@@ -10,9 +10,9 @@ import torch
 
 from tests.helpers.per_sample_cases import LISTS, NUMBERS, Case, images
 from torchdali import fn, pipeline_def
-from torchdali.batching import Column
+from torchdali.declaration.batching import Column
+from torchdali.declaration.registry import registry
 from torchdali.errors import PipelineError
-from torchdali.registry import registry
 
 SHAPES = [(1,), (1, 1)]
 

@@ -64,7 +64,7 @@ class Grower:
 
     def branch(self):
         """A conditional, as the rewritten syntax records it."""
-        from torchdali.conditionals import if_return
+        from torchdali.graph.conditionals import if_return
 
         flag = fn.random.coin_flip(probability=self.random.random())
         a, b = self.pick(), self.pick()

@@ -12,7 +12,7 @@ from benchmarks.operator_cases import Api, Case
 from benchmarks.operator_inputs import FEEDS, batches
 from benchmarks.operator_side import CASES
 from torchdali import Pipeline, dynamic, fn, math, types
-from torchdali.registry import registry
+from torchdali.declaration.registry import registry
 from torchdali.tensors import TensorList
 
 SIZE = 4

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchdali import Pipeline, fn, operator
-from torchdali.schema import Data
+from torchdali.declaration.schema import Data
 from torchdali.tensors import TensorList
 
 seen: list[Any] = []

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from torchdali.cursor import Cursor, EpochOrder
-from torchdali.loader import LoaderOptions, reader_meta
+from torchdali.reading.cursor import Cursor, EpochOrder
+from torchdali.reading.datasets import LoaderOptions, reader_meta
 from torchdali.tensors import TensorListCPU
 
 Outputs = tuple[TensorListCPU, ...]

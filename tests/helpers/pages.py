@@ -18,7 +18,7 @@ import PIL.Image
 
 import torchdali.ops  # noqa: F401  declares the operators
 from torchdali.codecs._image_formats import FORMATS
-from torchdali.registry import registry
+from torchdali.declaration.registry import registry
 
 __all__ = ["ROOT", "Block", "blocks", "check", "own_operators", "pictures", "run"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torchdali.ops  # noqa: F401  declares the operators
 from tests.helpers.parity_table import Case, Distance
-from torchdali.registry import Operator, registry
+from torchdali.declaration.registry import Operator, registry
 
 __all__ = ["ELSEWHERE", "NARROW", "Coverage", "covered", "demanded", "far", "short"]
 

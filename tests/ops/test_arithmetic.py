@@ -17,10 +17,10 @@ import torch
 import torchdali
 from tests.helpers.expressions import Given, evaluate, failure, given
 from torchdali import fn, math, pipeline_def, types
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Data
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number, broadcast_batches, function, promote
-from torchdali.schema import Data
 from torchdali.tensors import TensorList
 
 TABLE = """
@@ -479,7 +479,7 @@ def test_threads_of_torch_stay_as_set() -> None:
 
 def test_shapes_that_do_not_match() -> None:
     with pytest.raises(RuntimeError, match="2 x 3 x 4 and 2 x 3 x 3, cannot be broadcast"):
-        torchdali.graph.apply("add", torch.ones(2, 3, 4), torch.ones(2, 3, 3))
+        torchdali.graph.nodes.apply("add", torch.ones(2, 3, 4), torch.ones(2, 3, 3))
 
 
 @pytest.mark.parametrize("name", ["sinh", "cosh"])
@@ -506,7 +506,7 @@ def test_wrong_operands() -> None:
     with pytest.raises(OverflowError, match="out of range"):
         x + 2**31
     with pytest.raises(TypeError, match="2 operands"):
-        torchdali.graph.apply("add", x)
+        torchdali.graph.nodes.apply("add", x)
 
 
 def test_numpy_scalars_first_count_as_python_numbers() -> None:

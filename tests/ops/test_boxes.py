@@ -14,8 +14,8 @@ import torch
 from tests.check import PerSample, Result, pipeline
 from tests.helpers.boxes import f32, i32, overlap, some_boxes
 from torchdali import fn
+from torchdali.declaration.registry import lookup
 from torchdali.kernels.boxes import crop as box_crop
-from torchdali.registry import lookup
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 

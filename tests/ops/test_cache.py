@@ -19,11 +19,11 @@ from PIL import Image
 from tests.helpers.encoded_images import encoded, picture
 from tests.helpers.own_process import in_own_process
 from torchdali import fn, pipeline_def, types
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Data
 from torchdali.formats import recordio, tar, tfrecord
 from torchdali.ops._caching import Size
 from torchdali.ops._readers.file import FileDataset
-from torchdali.schema import Data
 from torchdali.tfrecord import FixedLenFeature, string
 
 COUNT = 10

@@ -12,8 +12,8 @@ import torch
 
 from tests.helpers.pages import own_operators
 from torchdali import fn, types
-from torchdali.declaration import operator
-from torchdali.schema import Image
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Image
 
 if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13):
     pytest.skip("compiled graphs are tested with torch 2.13 and newer", allow_module_level=True)

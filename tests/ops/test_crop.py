@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.crop_cases import arrays
 from torchdali import fn
+from torchdali.declaration.registry import registry
 from torchdali.kernels.window import anchor, fill_number
-from torchdali.registry import registry
 from torchdali.tensors import TensorList
 
 Array = npt.NDArray[Any]

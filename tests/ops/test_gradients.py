@@ -19,8 +19,8 @@ from torch.autograd.gradcheck import GradcheckError
 
 import torchdali.ops
 from torchdali import fn, types
+from torchdali.declaration.registry import registry
 from torchdali.kernels import memory
-from torchdali.registry import registry
 from torchdali.tensors import TensorList
 
 DOUBLE, SINGLE = torch.float64, torch.float32

@@ -14,7 +14,7 @@ import torch
 from tests.helpers import encoded_images
 from torchdali import Pipeline, fn, ops, types
 from torchdali.backend import GetSchema
-from torchdali.registry import Operator, registry
+from torchdali.declaration.registry import Operator, registry
 from torchdali.tensors import TensorList
 
 IMAGE = torch.from_numpy(encoded_images.RGB)

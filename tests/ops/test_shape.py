@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from tests.helpers.expressions import evaluate, failure, given
-from torchdali import fn, graph, newaxis, pipeline_def, types
+from torchdali import fn, newaxis, pipeline_def, types
+from torchdali.declaration.registry import registry
+from torchdali.graph import nodes
 from torchdali.ops._subscript import At, New, Range, Rest, _read, _write
-from torchdali.registry import registry
 from torchdali.tensors import TensorList
 
 
@@ -24,7 +25,7 @@ def data(*shape: int, dtype: torch.dtype = torch.uint8) -> torch.Tensor:
 
 
 def at_once(x: torch.Tensor, index: Any) -> torch.Tensor:
-    found: torch.Tensor = graph.apply("subscript", x, index)
+    found: torch.Tensor = nodes.apply("subscript", x, index)
     return found
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.crop_cases import Array, arrays
 from torchdali import fn
+from torchdali.declaration.registry import registry
 from torchdali.kernels.random_window import random_window, random_windows
-from torchdali.registry import registry
 from torchdali.tensors import TensorList
 
 PAD: dict[str, Any] = {"out_of_bounds_policy": "pad"}

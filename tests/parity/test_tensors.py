@@ -243,7 +243,7 @@ def _constant_of_dali(**given: Any) -> Any:
 @pytest.mark.parametrize("arguments", RECORDED)
 def test_recorded_constants(monkeypatch: Any, arguments: str) -> None:
     """The arguments that we hand to `fn.constant` give in DALI what DALI's own `Constant` gives."""
-    monkeypatch.setattr("torchdali.constants._record", _constant_of_dali)
+    monkeypatch.setattr("torchdali.graph.constants._record", _constant_of_dali)
 
     @dali.pipeline_def(batch_size=1, num_threads=1, device_id=None)  # type: ignore[untyped-decorator]
     def both() -> Any:

@@ -233,7 +233,7 @@ def test_pinned_memory_may_be_restricted(monkeypatch, value) -> None:
 
 def test_plugins_are_python_files(tmp_path) -> None:
     text = (
-        "from torchdali import operator\nfrom torchdali.schema import Data\n"
+        "from torchdali import operator\nfrom torchdali.declaration.schema import Data\n"
         "@operator\ndef {name}(value: Data, /) -> Data:\n    '''Add.'''\n    return value + {n}\n"
     )
     for i, name in enumerate(["plugged_one", "plugged_two"]):
@@ -254,7 +254,7 @@ def test_plugins_are_python_files(tmp_path) -> None:
 
 def _undeclare(name: str) -> None:
     """Other tests look at the registry."""
-    declared = importlib.import_module("torchdali.declaration").registry._operators.pop(name, None)
+    declared = importlib.import_module("torchdali.calls.decorators").registry._operators.pop(name, None)
     if declared is not None:
         for module, leaf in ((fn, name), (torchdali.ops, declared.class_name), (dynamic, name)):
             delattr(module, leaf)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import batching, fn, pipeline_def
+from torchdali import fn, pipeline_def
+from torchdali.declaration import batching
 
 SET = 0
 

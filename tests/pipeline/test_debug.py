@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from torchdali import fn, pipeline_def
-from torchdali.graph import DataNode
+from torchdali.graph.nodes import DataNode
 from torchdali.tensors import TensorListCPU
 
 

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import Pipeline, fn, operator, pipeline_def, serialize, types
-from torchdali.plan import plan
+from torchdali import Pipeline, fn, operator, pipeline_def, types
+from torchdali.declaration.schema import Data, PerSample
+from torchdali.graph import serialization
+from torchdali.graph.plan import plan
 from torchdali.plugin import triton
-from torchdali.schema import Data, PerSample
 
 VALUES: list[Any] = [
     None,
@@ -42,8 +43,8 @@ VALUES: list[Any] = [
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_values_survive(value) -> None:
-    text = json.dumps(serialize.encode(value), allow_nan=False)
-    found = serialize.decode(json.loads(text))
+    text = json.dumps(serialization.encode(value), allow_nan=False)
+    found = serialization.decode(json.loads(text))
     assert found == value
     assert type(found) is type(value)
 
@@ -55,7 +56,7 @@ def test_values_survive(value) -> None:
 )
 def test_arrays_survive(array) -> None:
     for value in (array, torch.as_tensor(np.array(array))):
-        found = serialize.decode(json.loads(json.dumps(serialize.encode(value))))
+        found = serialization.decode(json.loads(json.dumps(serialization.encode(value))))
         assert isinstance(found, torch.Tensor if isinstance(value, torch.Tensor) else np.ndarray)
         assert np.asarray(found).dtype == np.asarray(array).dtype
         assert np.array_equal(np.asarray(found), np.asarray(array))
@@ -63,13 +64,13 @@ def test_arrays_survive(array) -> None:
 
 
 def test_nan_survives() -> None:
-    assert math.isnan(serialize.decode(serialize.encode(math.nan)))
+    assert math.isnan(serialization.decode(serialization.encode(math.nan)))
 
 
 @pytest.mark.parametrize("value", [object(), len, lambda: 1, {1, 2}, {1: 2}, [object()]], ids=str)
 def test_python_objects_are_refused(value) -> None:
     with pytest.raises(TypeError, match="Python object"):
-        serialize.encode(value)
+        serialization.encode(value)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_python_objects_are_refused(value) -> None:
 def test_what_encode_does_not_write_is_refused(data) -> None:
     """A file cannot make Python run something, or unpickle."""
     with pytest.raises((ValueError, KeyError, TypeError)):
-        serialize.decode(data)
+        serialization.decode(data)
 
 
 # ---------------------------------------------------------------- pipelines
@@ -260,12 +261,12 @@ def read_tampered(count: int) -> int:
         for _ in range(chance.randrange(2)):
             data = mutated(data, chance) if data else data
         try:
-            found = serialize.graph_from_json(data)
+            found = serialization.graph_from_json(data)
         except RuntimeError as error:
             assert "saved graph" in str(error)
             continue
         read += 1
-        assert serialize.graph_to_json(found) == data
+        assert serialization.graph_to_json(found) == data
         plan(found)
     return read
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.fake_pipeline import ReaderPipeline
-from torchdali import cursor
 from torchdali.plugin import _epochs
 from torchdali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
+from torchdali.reading import cursor
 
 Rank = tuple[ReaderPipeline, DALIGenericIterator]
 

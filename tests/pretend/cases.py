@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from torchdali import fn, math, types
+from torchdali.declaration.registry import registry
 from torchdali.execute import stages
 from torchdali.pipeline import Pipeline
 from torchdali.reference._examples import EXAMPLES
-from torchdali.registry import registry
 
 BATCH = 3
 MEAN = "mean=[124.0, 116.0, 104.0], std=[58.0, 57.0, 57.0]"

@@ -20,8 +20,8 @@ from tests.pretend.streams import Event, InStream, State, Stream, state
 from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
 from torchdali.execute import thread_pool
 from torchdali.execute.output_buffer import Arena
+from torchdali.graph.rewrite import _on_device as rewriting
 from torchdali.ops import _on_device
-from torchdali.rewrite import _on_device as rewriting
 from torchdali.tensors.buffer_pool import BufferPool
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.pretend import PretendTensor, accelerator, inner
 from tests.pretend.cases import NOT_HERE, calls, operators, run
-from torchdali.registry import registry
+from torchdali.declaration.registry import registry
 
 QUICK = ("crop_mirror_normalize", "resize", "flip", "cat", "subscript")
 

@@ -19,11 +19,11 @@ import torchdali.experimental.dynamic as ndd
 from tests.helpers.encoded_images import encoded, picture, tensor
 from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def
-from torchdali.cursor import Cursor, EpochOrder, reshard
-from torchdali.declaration import reader
-from torchdali.loader import Dataset, LoaderOptions, check_dataset, reader_meta, shard_start
-from torchdali.registry import registry
-from torchdali.schema import OutputCount, shares
+from torchdali.calls.decorators import reader
+from torchdali.declaration.registry import registry
+from torchdali.declaration.schema import OutputCount, shares
+from torchdali.reading.cursor import Cursor, EpochOrder, reshard
+from torchdali.reading.datasets import Dataset, LoaderOptions, check_dataset, reader_meta, shard_start
 
 
 def cursor(size: int, seed: int = 0, **options: object) -> Cursor:

@@ -14,7 +14,7 @@ import PIL.Image
 import pytest
 
 from torchdali import fn, pipeline_def, tfrecord
-from torchdali.signatures import described
+from torchdali.codecs.signatures import described
 
 
 def _archive() -> bytes:

@@ -14,8 +14,8 @@ import pytest
 from tests.helpers.containers import datum, proto, protos, write_lmdb, write_recordio, write_tar, write_tfrecord
 from tests.helpers.encoded_audio import speech, wav
 from torchdali import Pipeline, dynamic
-from torchdali.registry import Operator, registry
-from torchdali.schema import split
+from torchdali.declaration.registry import Operator, registry
+from torchdali.declaration.schema import split
 from torchdali.tfrecord import FixedLenFeature, int64
 
 Arguments = dict[str, Any]

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from tests.helpers.fake_pipeline import ReaderPipeline
 from torchdali import fn, pipeline_def
-from torchdali.cursor import Cursor, EpochOrder
-from torchdali.loader import LoaderOptions
 from torchdali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
+from torchdali.reading.cursor import Cursor, EpochOrder
+from torchdali.reading.datasets import LoaderOptions
 
 EPOCHS = 4
 SHUFFLES: dict[str, dict[str, Any]] = {

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from torchdali import fn, types
 from torchdali.auto_aug.core._augmentation import augmentation
-from torchdali.graph import DataNode
-from torchdali.registry import lookup
+from torchdali.declaration.registry import lookup
+from torchdali.graph.nodes import DataNode
 from torchdali.types import DALIInterpType
 
 __all__ = [

@@ -16,8 +16,8 @@ from torchdali.auto_aug._suites import given_arguments, translations
 from torchdali.auto_aug.core import Policy, select, signed_bin
 from torchdali.auto_aug.core._augmentation import Augmentation, check_arguments
 from torchdali.auto_aug.core._draws import drawn_fraction, drawn_number, step_seed
-from torchdali.graph import DataNode
-from torchdali.registry import lookup
+from torchdali.declaration.registry import lookup
+from torchdali.graph.nodes import DataNode
 from torchdali.types import DALIInterpType
 
 __all__ = [

@@ -13,7 +13,7 @@ from torchdali.auto_aug._suites import check_bins, given_arguments, translations
 from torchdali.auto_aug.core import select, signed_bin
 from torchdali.auto_aug.core._augmentation import Augmentation, check_arguments
 from torchdali.auto_aug.core._draws import drawn_number, step_seed
-from torchdali.graph import DataNode
+from torchdali.graph.nodes import DataNode
 from torchdali.types import DALIInterpType
 
 __all__ = ["apply_trivial_augment", "get_trivial_augment_wide_suite", "trivial_augment_wide"]

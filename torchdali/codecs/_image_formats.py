@@ -41,9 +41,9 @@ from torchdali.codecs._opencv import decode_bytes_by_opencv, decode_opencv, know
 from torchdali.codecs._pillow import pillow_pixels
 from torchdali.codecs._pillow_formats import decode_by_pillow, pillow_header
 from torchdali.codecs._torchvision_ops import image_operator
+from torchdali.codecs.signatures import described
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.memory import Array
-from torchdali.signatures import described
 
 __all__ = ["ENDINGS", "FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torchdali.codecs.signatures import described
 from torchdali.errors import DecodeError, MissingExtraError
-from torchdali.signatures import described
 
 __all__ = ["decode_soundfile"]
 

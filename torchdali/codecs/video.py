@@ -31,9 +31,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.codecs.signatures import described, described_file
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.opencv import opencv
-from torchdali.signatures import described, described_file
 
 __all__ = ["VideoDecoder", "VideoIndex", "index_video"]
 

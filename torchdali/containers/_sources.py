@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from torchdali.codecs.files import read_file
 from torchdali.containers._check import IMAGES
+from torchdali.declaration.registry import lookup
 from torchdali.formats import caffe, lmdb, recordio, tar, tfrecord
 from torchdali.formats.storage import Storage, open_storage
-from torchdali.registry import lookup
 
 __all__ = ["UNKNOWN", "Sample", "Source", "open_source"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from torchdali.errors import is_batch_level
-from torchdali.graph import DataNode, Graph, Node
-from torchdali.plan import edges
+from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.graph.plan import edges
 from torchdali.tensors import TensorList
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.batch_source import SourceBatch
-from torchdali.cursor import Cursor, Keys
 from torchdali.execute.sync import OneShotEvent
-from torchdali.graph import DataNode, Node
+from torchdali.graph.nodes import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
-from torchdali.loader import Dataset, Indices
+from torchdali.reading.cursor import Cursor, Keys
+from torchdali.reading.datasets import Dataset, Indices
+from torchdali.reading.sources import SourceBatch
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 
@@ -97,7 +97,7 @@ class InFlightBatch:
         uploaded: Values that have a copy on the device, while the batch is computed.
         asked: True once the scheduler thread was asked to start it.
         prepared: By source, the batches that were taken in the user's thread.
-        reads: By reader, what its `read` is called with for each sample; see `loader.begun`.
+        reads: By reader, what its `read` is called with for each sample; see `datasets.begun`.
         bad_samples: How many were bad at once, and the error of the first of them; see `BadSamples.check_budget`.
         random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
         skipped: Batches that are passed over before it is drawn.

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchdali.calls.running import Bodies
 from torchdali.errors import Part
 from torchdali.execute.compiled_chain import axes_after
 from torchdali.execute.sent_graph import SentGraph
 from torchdali.execute.steps import run_in_scope
 from torchdali.formats.sample_store import MemoryStore, SampleStore, disk_store
 from torchdali.formats.shared_counts import Shared, SharedCounts, shared
-from torchdali.graph import DataNode, Graph, Node
-from torchdali.loader import check_dataset, row
-from torchdali.plan import edges, is_metadata
-from torchdali.running import Bodies
+from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.graph.plan import edges, is_metadata
+from torchdali.reading.datasets import check_dataset, row
 from torchdali.tensors import TensorList
 
 __all__ = ["CachedDataset", "KeptSamples"]
@@ -179,7 +179,7 @@ class CachedDataset:
         return name
 
     def identity(self, index: int) -> bytes | None:
-        """Return the identity of the record's file; see `loader.Dataset`."""
+        """Return the identity of the record's file; see `datasets.Dataset`."""
         found: bytes | None = self.origin.identity(index)
         return found
 

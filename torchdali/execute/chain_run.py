@@ -16,7 +16,7 @@ from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.sync import CallerQueue
 from torchdali.execute.thread_pool import ThreadPool
 from torchdali.execute.timings import ChainTimings, Profile
-from torchdali.graph import DataNode, Node
+from torchdali.graph.nodes import DataNode, Node
 from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["ChainRun", "Runtime"]

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali import cursor
-from torchdali.graph import DataNode, Graph, Node
+from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.reading import cursor
 
 __all__ = [
     "State",

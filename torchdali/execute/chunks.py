@@ -20,12 +20,12 @@ from typing import Any
 
 import torch
 
-from torchdali.batching import MOST_BYTES, EncodedBody, Pieces
-from torchdali.graph import DataNode, Node
+from torchdali.calls.running import LARGE, put, stacked_if_small
+from torchdali.declaration.batching import MOST_BYTES, EncodedBody, Pieces
+from torchdali.graph.nodes import DataNode, Node
+from torchdali.graph.plan import Chain, column, is_metadata
 from torchdali.kernels.rearrange import dense
-from torchdali.loader import local_paths, read_several, row
-from torchdali.plan import Chain, column, is_metadata
-from torchdali.running import LARGE, put, stacked_if_small
+from torchdali.reading.datasets import local_paths, read_several, row
 from torchdali.tensors import TensorList
 
 __all__ = [

@@ -14,7 +14,17 @@ from typing import Any
 
 import torch
 
-from torchdali.batching import Column, shaped, truth
+from torchdali.calls.running import (
+    Prepared,
+    Several,
+    channel_mistake,
+    column_of,
+    number_of_axes,
+    prepare,
+    put,
+    taken_layout,
+)
+from torchdali.declaration.batching import Column, shaped, truth
 from torchdali.errors import located
 from torchdali.execute.chunks import (
     ChunkColumn,
@@ -28,20 +38,10 @@ from torchdali.execute.chunks import (
 )
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.steps import values
-from torchdali.graph import DataNode, Node
+from torchdali.graph.nodes import DataNode, Node
+from torchdali.graph.plan import Argument, Call, Chain, Value, column, edges
 from torchdali.kernels.memory import Empty
-from torchdali.loader import row
-from torchdali.plan import Argument, Call, Chain, Value, column, edges
-from torchdali.running import (
-    Prepared,
-    Several,
-    channel_mistake,
-    column_of,
-    number_of_axes,
-    prepare,
-    put,
-    taken_layout,
-)
+from torchdali.reading.datasets import row
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import arrays_of
 

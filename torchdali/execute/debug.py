@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.batch_source import Source
-from torchdali.cursor import Keys
-from torchdali.dispatch import Call, record
+from torchdali.calls.dispatch import Call, record
+from torchdali.calls.running import check_form
+from torchdali.declaration.registry import Operator
 from torchdali.errors import located, note
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import present, run_step
 from torchdali.execute.timings import Profile, Stats
-from torchdali.graph import DataNode, Node, Tracer
-from torchdali.loader import begun, lacking, owning_read, row, source_namer
-from torchdali.registry import Operator
+from torchdali.graph.nodes import DataNode, Node, Tracer
+from torchdali.reading.cursor import Keys
+from torchdali.reading.datasets import begun, lacking, owning_read, row, source_namer
+from torchdali.reading.sources import Source
 from torchdali.rng import BatchRng
-from torchdali.running import check_form
 from torchdali.tensors import Tensor, TensorList, TensorListCPU
 from torchdali.tensors.buffer_pool import BufferPool
 

@@ -34,7 +34,6 @@ from typing import Any
 
 import torch
 
-from torchdali.batch_source import Source, SourceBatch
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, ThreadStart, metadata_outputs
@@ -53,13 +52,14 @@ from torchdali.execute.workers.messages import Made, read_failure
 from torchdali.execute.workers.placing import Placing
 from torchdali.execute.workers.pool import Worker, WorkerPool
 from torchdali.execute.workers.starting import Starter
-from torchdali.graph import Node
+from torchdali.graph.nodes import Node
+from torchdali.graph.plan import Plan
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
-from torchdali.loader import RecordNames, begun
-from torchdali.plan import Plan
+from torchdali.reading.datasets import RecordNames, begun
+from torchdali.reading.sources import Source, SourceBatch
+from torchdali.reading.user_random import seed_of_name
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
-from torchdali.user_random import seed_of_name
 
 __all__ = ["Executor"]
 

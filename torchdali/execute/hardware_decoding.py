@@ -18,7 +18,7 @@ from torch import Tensor
 from torchdali.codecs._nvimgcodec import BatchDecoder
 from torchdali.codecs.images import decode, peek_header
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.graph import DataNode
+from torchdali.graph.nodes import DataNode
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 

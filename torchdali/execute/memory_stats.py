@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from torchdali.graph import DataNode, Graph, Node
+from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.tensors import TensorList
 
 __all__ = ["MemoryStats"]

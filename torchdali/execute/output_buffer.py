@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from torchdali.batching import Pieces
-from torchdali.running import check_form, fitting
+from torchdali.calls.running import check_form, fitting
+from torchdali.declaration.batching import Pieces
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 

@@ -21,14 +21,14 @@ import torch
 from torch.utils.data._utils import worker as torch_worker
 
 from torchdali import pickling
-from torchdali.batch_source import Made, Source, SourceSettings
 from torchdali.errors import self_explanatory
 from torchdali.execute.process_state import others_sleep
 from torchdali.execute.workers.blocks import Views
 from torchdali.execute.workers.channel import Channel, begin_worker
 from torchdali.execute.workers.messages import Failure, SentBatch, read_failure, received, sent, write_failure
 from torchdali.execute.workers.pool import Worker, WorkerPool
-from torchdali.user_random import seed_worker
+from torchdali.reading.sources import Made, Source, SourceSettings
+from torchdali.reading.user_random import seed_worker
 
 __all__ = ["ProcessPool", "StartMethod", "open_dataset", "open_sources"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchdali import pickling
-from torchdali.graph import Condition, DataNode, Graph, Node, SourceLine
-from torchdali.registry import registry
+from torchdali.declaration.registry import registry
+from torchdali.graph.nodes import Condition, DataNode, Graph, Node, SourceLine
 
 __all__ = ["SentGraph"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchdali.graph import DataNode, Node
-from torchdali.plan import edges
+from torchdali.graph.nodes import DataNode, Node
+from torchdali.graph.plan import edges
 
 __all__ = ["read_edges", "source_edges"]
 

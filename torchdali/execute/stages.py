@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
-from torchdali.batching import Pieces
+from torchdali.calls.running import Bodies as PreparedBodies
+from torchdali.declaration.batching import Pieces
 from torchdali.errors import DecodeError, is_batch_level, located
 from torchdali.execute.bad_samples import recomputed
 from torchdali.execute.batch import InFlightBatch
@@ -28,12 +29,11 @@ from torchdali.execute.thread_limit import ThreadLimit
 from torchdali.execute.thread_pool import Job
 from torchdali.execute.timings import ChainTimings
 from torchdali.execute.transfers import device_last, is_sent, uploads
-from torchdali.graph import DataNode, Node
+from torchdali.graph.nodes import DataNode, Node
+from torchdali.graph.plan import Plan, column, edges
 from torchdali.kernels.memory import Empty
-from torchdali.loader import RecordNames, lacking, owning_read, source_namer
-from torchdali.plan import Plan, column, edges
+from torchdali.reading.datasets import RecordNames, lacking, owning_read, source_namer
 from torchdali.rng import BatchRng
-from torchdali.running import Bodies as PreparedBodies
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from torchdali.batching import truth
+from torchdali.calls.running import Bodies, run_batch, taken_layouts
+from torchdali.declaration.batching import truth
 from torchdali.errors import is_batch_level, located
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.graph import Condition, DataNode, Node, scope_of
-from torchdali.plan import edges
+from torchdali.graph.nodes import Condition, DataNode, Node, scope_of
+from torchdali.graph.plan import edges
 from torchdali.rng import BatchRng
-from torchdali.running import Bodies, run_batch, taken_layouts
 from torchdali.tensors import TensorList
 
 __all__ = ["fail_alone", "present", "run_in_scope", "run_step", "values"]

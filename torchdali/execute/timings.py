@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchdali.graph import Node
+from torchdali.graph.nodes import Node
 
 __all__ = ["OperatorTime", "Profile", "Stats", "Times", "line_of"]
 

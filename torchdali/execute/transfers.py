@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchdali.graph import DataNode, Node
-from torchdali.plan import Plan, edges
+from torchdali.graph.nodes import DataNode, Node
+from torchdali.graph.plan import Plan, edges
 
 __all__ = ["device_last", "is_sent", "uploads"]
 

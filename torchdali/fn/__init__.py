@@ -5,9 +5,9 @@ Published from the registry: an operator that a user declares appears here too.
 
 from __future__ import annotations
 
-from torchdali.namespaces import publish, put
+from torchdali.calls.namespaces import publish, put
+from torchdali.declaration.registry import lookup
 from torchdali.ops._branching import merge, not_, split, validate_logical
-from torchdali.registry import lookup
 
 publish(__name__, lambda operator: operator.name, lambda operator: operator.function)
 

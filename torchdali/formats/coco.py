@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torchdali.codecs.signatures import described_file
 from torchdali.formats.coco_masks import Mask
-from torchdali.signatures import described_file
 
 __all__ = ["Annotations", "Form", "Outlines", "parse"]
 

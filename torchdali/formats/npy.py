@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from torchdali.codecs.signatures import described
 from torchdali.formats.storage import Bytes
-from torchdali.signatures import described
 
 __all__ = ["HEAD", "Header", "Slab", "array", "check_size", "header", "slab", "tensor"]
 

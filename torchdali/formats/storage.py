@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.codecs.signatures import HEAD, described
 from torchdali.formats.remote import Remote, RemoteFile, is_url, read_url, shown, write_url
-from torchdali.signatures import HEAD, described
 
 __all__ = [
     "Bytes",

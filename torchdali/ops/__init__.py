@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torchdali.calls.namespaces import publish
+from torchdali.declaration.registry import Operator
 from torchdali.errors import strip_internal_frames
-from torchdali.namespaces import publish
 from torchdali.ops import (  # noqa: F401  each declares its operators
     _arithmetic,
     _audio,
@@ -79,7 +80,6 @@ from torchdali.ops._readers import (  # noqa: F401
     video,
     webdataset,
 )
-from torchdali.registry import Operator
 
 
 class OperatorClass:

@@ -15,16 +15,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali import graph, types
-from torchdali.declaration import chunk, operator
-from torchdali.graph import DataNode
+from torchdali import types
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.registry import define_expression, lookup
+from torchdali.declaration.schema import Arguments, Data, Out
+from torchdali.graph import nodes
+from torchdali.graph.nodes import DataNode
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
 from torchdali.kernels.convert import integer_limits
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.memory import placed
-from torchdali.registry import define_expression, lookup
-from torchdali.schema import Arguments, Data, Out
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 
@@ -178,7 +179,7 @@ def _check_shapes(operands: tuple[Tensor, ...]) -> None:
 def _record(name: str, operands: tuple[Any, ...]) -> Any:
     if len(operands) != arithmetic.ARITY[name]:
         raise TypeError(f"{name!r} takes {arithmetic.ARITY[name]} operands, not {len(operands)}")
-    recorded = graph.current() is not None or any(isinstance(o, DataNode) for o in operands)
+    recorded = nodes.current() is not None or any(isinstance(o, DataNode) for o in operands)
     for i, operand in enumerate(operands):
         _check_nesting(name, i, operand)
     parts = tuple(_number(operand, recorded) for operand in operands)

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.batching import Pieces
+from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs.audio import decode, decode_several
-from torchdali.declaration import chunk, operator
+from torchdali.declaration.batching import Pieces
+from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Takes
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import on_scale_of
 from torchdali.kernels.convert import convert
-from torchdali.schema import Arguments, Data, DType, PerSample, Takes
 from torchdali.tensors._storage import arrays_of
 
 __all__ = ["audio", "audio_resample"]

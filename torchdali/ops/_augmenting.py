@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.batching import per_sample
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.batching import per_sample
+from torchdali.declaration.schema import Arguments, Data, PerSample, Takes
 from torchdali.kernels.color import tone
 from torchdali.kernels.device.counts import count_values, map_values
 from torchdali.kernels.device.tables import upload
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Arguments, Data, PerSample, Takes
 from torchdali.tensors import TensorList
 
 Bytes = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]

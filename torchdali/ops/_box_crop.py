@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import BatchOutput, Column, PerSample, Takes, one_of
 from torchdali.errors import batch_level
 from torchdali.kernels.boxes import crop as kernel
 from torchdali.kernels.memory import Array
@@ -20,7 +21,6 @@ from torchdali.kernels.window import round_half_away_number
 from torchdali.ops._arguments import UnsetFlag, listed
 from torchdali.ops._rows import remaining, rows_of
 from torchdali.rng import BatchRng
-from torchdali.schema import BatchOutput, Column, PerSample, Takes, one_of
 from torchdali.tensors import TensorList
 
 __all__ = ["random_bbox_crop", "ssd_random_crop"]

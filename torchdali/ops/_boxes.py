@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Data, Takes
 from torchdali.kernels.boxes.encode import Anchors, center_size, matches
 from torchdali.kernels.memory import Array
-from torchdali.schema import Data, Takes
 
 __all__ = ["box_encoder"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchdali import graph
-from torchdali.dispatch import as_node
-from torchdali.graph import Condition, DataNode
-from torchdali.registry import lookup
+from torchdali.declaration.registry import lookup
+from torchdali.graph import nodes
+from torchdali.graph.constants import as_node
+from torchdali.graph.nodes import Condition, DataNode
 
 __all__ = ["merge", "not_", "split", "validate_logical"]
 
@@ -27,12 +27,12 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
     Raises:
         RuntimeError: the predicate is no node, or no pipeline is being defined. ValueError: it is not on the CPU.
     """
-    tracer = graph.current()
+    tracer = nodes.current()
     if tracer is None:
         raise RuntimeError("`split` works while a pipeline is being defined")
     _check(predicate, "split")
     outer, value, parts = tracer.scope, as_node(input), []
-    inside = max(outer, graph.scope_of(value), graph.scope_of(predicate), key=len)
+    inside = max(outer, nodes.scope_of(value), nodes.scope_of(predicate), key=len)
     name = options.pop("name", None)
     try:
         for truth in (True, False):

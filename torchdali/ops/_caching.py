@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from torchdali.declaration import operator, reader
-from torchdali.loader import Dataset, LoaderOptions
-from torchdali.schema import Data, FilePath, OutputCount, shares
+from torchdali.calls.decorators import operator, reader
+from torchdali.declaration.schema import Data, FilePath, OutputCount, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["Size", "cache"]
 

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, Column, DType, Out, PerFrame, Takes, per_sample
 from torchdali.kernels.color import spaces
 from torchdali.kernels.color.affine import (
     affine_intensities,
@@ -22,7 +23,6 @@ from torchdali.kernels.convert import full_scale
 from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.memory import placed
 from torchdali.ops._on_device import batch_of, each_pixel, images_of
-from torchdali.schema import Arguments, Column, DType, Out, PerFrame, Takes, per_sample
 from torchdali.tensors import TensorList
 from torchdali.types import DALIImageType
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchdali.registry import registry
+from torchdali.declaration.registry import registry
 
 __all__ = ["Compose", "cpu_ops", "gpu_ops", "mixed_ops"]
 

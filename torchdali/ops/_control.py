@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchdali.batching import truth
-from torchdali.declaration import chunk, operator
-from torchdali.schema import Arguments, Data, PerSample
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.batching import truth
+from torchdali.declaration.schema import Arguments, Data, PerSample
 
 
 def _statement(constants: Mapping[str, Any]) -> str:

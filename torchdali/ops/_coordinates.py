@@ -10,7 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import (
+    Arguments,
+    BatchOutput,
+    Column,
+    DType,
+    PerFrame,
+    PerSample,
+    Takes,
+    one_of,
+    per_sample,
+)
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device_cache import device_cache
@@ -18,7 +29,6 @@ from torchdali.kernels.memory import Array, is_array
 from torchdali.kernels.warp import affine
 from torchdali.kernels.window import round_half_away_number
 from torchdali.ops._rows import Rows, column, remaining, rows_of, width_of
-from torchdali.schema import Arguments, BatchOutput, Column, DType, PerFrame, PerSample, Takes, one_of, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]

@@ -10,7 +10,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import (
+    Arguments,
+    Column,
+    DType,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    each_of,
+    one_of,
+    per_sample,
+    shares,
+)
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize_normalize import Finish
 from torchdali.kernels.device.tables import table, upload
@@ -33,19 +46,6 @@ from torchdali.kernels.window import (
 )
 from torchdali.ops._arguments import listed
 from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, span_of, spans_of
-from torchdali.schema import (
-    Arguments,
-    Column,
-    DType,
-    Layout,
-    Out,
-    PerSample,
-    Takes,
-    each_of,
-    one_of,
-    per_sample,
-    shares,
-)
 from torchdali.tensors import TensorList
 
 __all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of"]

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Layout, Out, PerFrame, Takes, one_of
 from torchdali.kernels.color import debayer as kernels
-from torchdali.schema import Layout, Out, PerFrame, Takes, one_of
 
 __all__ = ["debayer"]
 

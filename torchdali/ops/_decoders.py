@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.calls.decorators import operator
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import decode, peek_header, peek_shape
-from torchdali.declaration import operator
+from torchdali.declaration.schema import Data, DType, Takes, shares
 from torchdali.kernels.random_window import random_window
 from torchdali.ops._crop import crop_window
 from torchdali.ops._slice import slice_window
 from torchdali.rng import Rng
-from torchdali.schema import Data, DType, Takes, shares
 from torchdali.types import DALIImageType
 
 __all__ = ["image", "image_crop", "image_random_crop", "image_slice", "peek_image_shape"]

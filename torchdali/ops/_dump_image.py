@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from torchdali.declaration import operator
-from torchdali.schema import BatchOutput, Takes
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import BatchOutput, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["dump_image"]

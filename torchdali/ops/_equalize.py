@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, Layout, Out, Takes
 from torchdali.kernels.color import histogram
 from torchdali.kernels.color.lab import lab_to_rgb, rgb_to_lab
 from torchdali.kernels.device.counts import count_values, map_values
 from torchdali.kernels.device.tiles import equalize_tiles_batch
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Arguments, Layout, Out, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["clahe", "equalize"]

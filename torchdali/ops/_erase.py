@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, Data, Layout, Out, PerSample, per_sample
 from torchdali.kernels.device.erase import erase_batch
 from torchdali.kernels.memory import is_array, placed
 from torchdali.kernels.window import check_fill, fill_number, filled, single
 from torchdali.ops._arguments import Unset, indices, listed, named
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Arguments, Data, Layout, Out, PerSample, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["erase"]

@@ -10,20 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
-from torchdali.errors import batch_level
-from torchdali.kernels.convert import convert
-from torchdali.kernels.device.correlate import correlate_batch
-from torchdali.kernels.device.median import median_batch
-from torchdali.kernels.device.separable import filter_batch
-from torchdali.kernels.filters import linear, rank
-from torchdali.kernels.limits import check_window
-from torchdali.kernels.memory import scratch
-from torchdali.kernels.rounding import to_bytes
-from torchdali.kernels.warp.perspective import BORDERS
-from torchdali.ops._arguments import matched
-from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import (
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import (
     Arguments,
     Column,
     Data,
@@ -37,6 +25,18 @@ from torchdali.schema import (
     per_sample,
     shares,
 )
+from torchdali.errors import batch_level
+from torchdali.kernels.convert import convert
+from torchdali.kernels.device.correlate import correlate_batch
+from torchdali.kernels.device.median import median_batch
+from torchdali.kernels.device.separable import filter_batch
+from torchdali.kernels.filters import linear, rank
+from torchdali.kernels.limits import check_window
+from torchdali.kernels.memory import scratch
+from torchdali.kernels.rounding import to_bytes
+from torchdali.kernels.warp.perspective import BORDERS
+from torchdali.ops._arguments import matched
+from torchdali.ops._on_device import batch_of, images_of
 from torchdali.tensors import TensorList
 
 __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_blur"]

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import numpy as np
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, Column, Layout, Out, PerSample, Takes, per_sample
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.memory import placed
 from torchdali.kernels.mirror import mirror, mirror_each
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Arguments, Column, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["flip"]

@@ -1,4 +1,4 @@
-"""Operators that do the work of several, which `torchdali.rewrite` replaces by them."""
+"""Operators that do the work of several, which `torchdali.graph.rewrite` replaces by them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.batching import EncodedBody
+from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs._nvimgcodec import is_chosen
 from torchdali.codecs.image_crops import (
     decode_crop,
@@ -19,7 +19,18 @@ from torchdali.codecs.image_crops import (
     scale_for,
 )
 from torchdali.codecs.images import Header, peek_header
-from torchdali.declaration import chunk, operator
+from torchdali.declaration.batching import EncodedBody
+from torchdali.declaration.schema import (
+    IMAGE_LAYOUTS,
+    Data,
+    DType,
+    Image,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    shares,
+)
 from torchdali.errors import LAST_BUT_ONE, LAST_BUT_THREE, LAST_BUT_TWO, Part
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.native import Lines
@@ -50,17 +61,6 @@ from torchdali.ops._fused_parts import (
 from torchdali.ops._native_images import make
 from torchdali.ops._resize import FILTERS, axes_of, height_width, resampling, resized, sizing
 from torchdali.rng import Rng
-from torchdali.schema import (
-    IMAGE_LAYOUTS,
-    Data,
-    DType,
-    Image,
-    Layout,
-    Out,
-    PerSample,
-    Takes,
-    shares,
-)
 from torchdali.types import DALIImageType
 
 __all__ = []

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torchdali.declaration import chunk
+from torchdali.calls.decorators import chunk
+from torchdali.declaration.schema import Arguments
 from torchdali.errors import LAST_BUT_ONE
 from torchdali.kernels.device.resize import Regions
 from torchdali.kernels.device.resize_normalize import resize_normalize_batch
@@ -16,7 +17,6 @@ from torchdali.ops._crop import crop_window, finish_of
 from torchdali.ops._fused import _resize_crop_mirror_normalize
 from torchdali.ops._on_device import Images, images_of, span_of
 from torchdali.ops._resize import FILTER, all_of, resampling, sizing, sizing_of
-from torchdali.schema import Arguments
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 

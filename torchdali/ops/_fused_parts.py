@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.batching import EncodedBody, argument_names
 from torchdali.codecs._native import peek_size
 from torchdali.codecs.images import Header, peek_header
+from torchdali.declaration.batching import EncodedBody, argument_names
+from torchdali.declaration.schema import DType, PerSample
 from torchdali.errors import LAST_BUT_ONE
 from torchdali.kernels.native import Lines
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import image
 from torchdali.ops._native_images import Describe, bundle
 from torchdali.ops._resize import FILTERS, sizing
-from torchdali.schema import DType, PerSample
 from torchdali.types import DALIImageType
 
 __all__ = [

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 from torch import Tensor
 
-from torchdali.batching import EncodedBody, argument_names
+from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs.image_crops import decode_crop
-from torchdali.declaration import chunk, operator
+from torchdali.declaration.batching import EncodedBody, argument_names
+from torchdali.declaration.schema import Data, Image, Layout, Out, PerSample, shares
 from torchdali.errors import LAST, LAST_BUT_ONE, LAST_BUT_THREE, LAST_BUT_TWO
 from torchdali.kernels.memory import placed
 from torchdali.kernels.native import Lines
@@ -42,7 +43,6 @@ from torchdali.ops._native_images import make
 from torchdali.ops._resize import resampling, resized, sizing
 from torchdali.ops._slice import slice_window
 from torchdali.rng import Rng
-from torchdali.schema import Data, Image, Layout, Out, PerSample, shares
 from torchdali.types import DALIImageType
 
 __all__: list[str] = []

@@ -10,11 +10,8 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
-from torchdali.kernels.convert import convert, convert_number
-from torchdali.kernels.memory import place, placed
-from torchdali.ops._on_device import each_element
-from torchdali.schema import (
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import (
     Arguments,
     BatchOutput,
     BatchSize,
@@ -28,6 +25,9 @@ from torchdali.schema import (
     per_sample,
     shares,
 )
+from torchdali.kernels.convert import convert, convert_number
+from torchdali.kernels.memory import place, placed
+from torchdali.ops._on_device import each_element
 from torchdali.tensors import TensorList
 
 __all__ = [

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.codecs.signatures import described
+from torchdali.declaration.schema import Data, DType, PerSample, Takes, shares
 from torchdali.errors import MissingExtraError
-from torchdali.schema import Data, DType, PerSample, Takes, shares
-from torchdali.signatures import described
 
 __all__ = ["inflate"]
 

@@ -8,9 +8,9 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from torchdali.calls.decorators import operator
 from torchdali.codecs.files import read_file
-from torchdali.declaration import operator
-from torchdali.schema import Data, Takes
+from torchdali.declaration.schema import Data, Takes
 
 __all__ = ["read"]
 

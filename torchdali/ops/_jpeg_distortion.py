@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs.jpeg import recode
-from torchdali.declaration import chunk, operator
+from torchdali.declaration.schema import Arguments, PerSample, Takes, per_sample
 from torchdali.kernels.device.jpeg import distort_batch
 from torchdali.kernels.jpeg import distort
 from torchdali.ops._on_device import batch_of, images_of
-from torchdali.schema import Arguments, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["jpeg_compression_distortion"]

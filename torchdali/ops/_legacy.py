@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from torchdali.declaration import alias, operator
+from torchdali.calls.decorators import alias, operator
+from torchdali.declaration.schema import Image, Layout, PerSample, shares
 from torchdali.ops import (
     _audio,
     _debayer,
@@ -30,7 +31,6 @@ from torchdali.ops._readers import (
     video,
 )
 from torchdali.ops._resize import resampling, resize_crop_mirror, sizing
-from torchdali.schema import Image, Layout, PerSample, shares
 
 __all__ = ["fast_resize_crop_mirror"]
 

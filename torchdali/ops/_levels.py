@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.batching import Pieces
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.batching import Pieces
+from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Takes, one_of
 from torchdali.kernels.audio import levels
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.reduce import reduce_batch
 from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.ops._on_device import each_element, elements_of, in_turn
-from torchdali.schema import Arguments, Data, DType, PerSample, Takes, one_of
 from torchdali.tensors import TensorList
 
 __all__ = ["nonsilent_region", "preemphasis_filter", "to_decibels"]

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.calls.running import each_frame_value
+from torchdali.declaration.schema import BatchOutput, Column, DType, PerFrame, PerSample, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.compose import compose_batch
@@ -19,8 +21,6 @@ from torchdali.kernels.memory import Array
 from torchdali.kernels.pasting import regions
 from torchdali.ops._arrays import arrays_of
 from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.running import each_frame_value
-from torchdali.schema import BatchOutput, Column, DType, PerFrame, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["multi_paste"]

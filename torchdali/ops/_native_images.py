@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchdali.batching import EncodedBody
 from torchdali.codecs._native import Encoded, Task, encoded, run_together
+from torchdali.declaration.batching import EncodedBody
+from torchdali.declaration.schema import Layout
 from torchdali.kernels.native import FILTERS, Lines, Recipe, library, run
 from torchdali.kernels.normalize import affine
 from torchdali.ops._crop import crop_mirror_normalize
 from torchdali.ops._resize import FILTER
-from torchdali.schema import Layout
 from torchdali.types import DALIInterpType
 
 __all__ = ["Describe", "Finish", "bundle", "make"]

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, Column, Data, Layout, PerSample, Takes, per_sample
 from torchdali.kernels.convert import convert, full_scale
 from torchdali.kernels.device.noise import add_normal, replace_pixels
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.rng import Rng, normals
-from torchdali.schema import Arguments, Column, Data, Layout, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["gaussian", "salt_and_pepper", "shot"]

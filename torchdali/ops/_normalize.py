@@ -11,7 +11,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import (
+    Arguments,
+    BatchOutput,
+    Column,
+    Data,
+    DType,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    per_sample,
+)
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
@@ -22,7 +34,6 @@ from torchdali.kernels.moments_opencv import moments_of, pooled
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
 from torchdali.ops._on_device import each_element, elements_of, in_turn
-from torchdali.schema import Arguments, BatchOutput, Column, Data, DType, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["normalize"]

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration.schema import Column
 from torchdali.kernels.device.tables import has_kernels, upload
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import Array
 from torchdali.kernels.window import fill_number
-from torchdali.schema import Column
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 

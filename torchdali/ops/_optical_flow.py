@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchdali import types
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Data, Takes
 from torchdali.kernels.optical_flow import flow
-from torchdali.schema import Data, Takes
 
 __all__ = ["optical_flow"]
 

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import BatchOutput, Column, PerSample, Takes, per_sample
 from torchdali.errors import batch_level
 from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.limits import check_pixels
@@ -17,7 +18,6 @@ from torchdali.kernels.window import fill_number, filled
 from torchdali.ops._arguments import indices, listed, matched, named
 from torchdali.ops._arrays import arrays_of
 from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.schema import BatchOutput, Column, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["pad"]

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, BatchOutput, PerSample, Takes, per_sample
 from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.device.grid import mask_grid_batch
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.kernels.limits import check_pixels
 from torchdali.ops._on_device import batch_of, elements_of, images_of, in_turn
 from torchdali.ops._rows import Rows, column
-from torchdali.schema import Arguments, BatchOutput, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["bbox_paste", "grid_mask", "paste"]

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import AllFrames, Arguments, Data, Layout, Out, PerSample, Takes, one_of, per_sample
 from torchdali.kernels.convert import convert_number
 from torchdali.kernels.device.warp import warp_batch
 from torchdali.kernels.folding import folded
@@ -16,7 +17,6 @@ from torchdali.kernels.warp import perspective as kernel
 from torchdali.kernels.warp.perspective import BORDERS, sample_at
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.ops._warp import canvas, canvases, each_frame, matrices
-from torchdali.schema import AllFrames, Arguments, Data, Layout, Out, PerSample, Takes, one_of, per_sample
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 

@@ -15,9 +15,9 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import BatchOutput, BatchSize, Takes
 from torchdali.errors import batch_level, self_explanatory, warn
-from torchdali.schema import BatchOutput, BatchSize, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["PLACES", "dl_tensor_python_function", "python_function", "torch_python_function"]

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import BatchOutput, Column, Data, DType, PerSample, Takes, per_sample
 from torchdali.errors import batch_level
 from torchdali.kernels import beta as kernel
 from torchdali.kernels.convert import convert
 from torchdali.rng import BatchRng, normals
-from torchdali.schema import BatchOutput, Column, Data, DType, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 
 __all__ = ["batch_permutation", "beta", "choice", "coin_flip", "normal", "uniform"]

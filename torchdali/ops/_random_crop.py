@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Column, Data, PerSample, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.memory import Array
 from torchdali.kernels.random_window import random_windows
 from torchdali.rng import BatchRng
-from torchdali.schema import Column, Data, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["random_crop_generator", "roi_random_crop"]

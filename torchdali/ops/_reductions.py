@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, Data, DType, Layout, Takes, shares
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.counts import count_values
 from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
 from torchdali.kernels.reduce import extreme, moments, resolve_axes, spread, total
 from torchdali.ops._on_device import floats_of, images_of
-from torchdali.schema import Arguments, Data, DType, Layout, Takes, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["max", "mean", "mean_square", "min", "rms", "std_dev", "sum", "variance"]

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, Data, DType, PerSample
 from torchdali.errors import batch_level
 from torchdali.ops._arguments import listed
 from torchdali.ops._generic import extents_of
-from torchdali.schema import Arguments, Data, DType, PerSample
 
 __all__ = ["reinterpret", "reshape", "shapes"]
 

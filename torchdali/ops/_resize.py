@@ -12,8 +12,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.batching import argument_names
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.batching import argument_names
+from torchdali.declaration.schema import Arguments, DType, Image, Layout, Out, PerSample, Takes, each_of, one_of, shares
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.resize import Regions, resize_batch
 from torchdali.kernels.device.take import take_batch
@@ -30,7 +31,6 @@ from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import choose_window
 from torchdali.ops._on_device import Images, batch_of, images_of
 from torchdali.rng import Rng
-from torchdali.schema import Arguments, DType, Image, Layout, Out, PerSample, Takes, each_of, one_of, shares
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 

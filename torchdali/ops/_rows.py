@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.declaration.schema import Column
 from torchdali.kernels.memory import Array
-from torchdali.schema import Column
 from torchdali.tensors import TensorList
 
 __all__ = ["Rows", "column", "remaining", "rows_of", "width_of"]

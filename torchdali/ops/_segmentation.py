@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import BatchOutput, Data, PerSample, Takes, one_of
 from torchdali.errors import batch_level
 from torchdali.kernels.masks import foreground as kernel
 from torchdali.kernels.masks.blobs import blobs
 from torchdali.kernels.memory import Array
 from torchdali.ops._arguments import UnsetFloat, UnsetInt, listed, matched
 from torchdali.rng import BatchRng, Rng
-from torchdali.schema import BatchOutput, Data, PerSample, Takes, one_of
 from torchdali.tensors import TensorList
 
 __all__ = ["random_mask_pixel", "random_object_bbox", "select_masks"]

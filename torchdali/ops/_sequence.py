@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, BatchOutput, Data, Layout, Out, PerSample, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.device_cache import device_cache
 from torchdali.ops._arguments import listed
-from torchdali.schema import Arguments, BatchOutput, Data, Layout, Out, PerSample, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["element_extract", "per_frame", "sequence_rearrange"]

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, Data, Layout, Out, PerSample
 from torchdali.errors import batch_level
 from torchdali.kernels.device.compose import joined
 from torchdali.ops._arguments import listed
 from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.schema import Arguments, Data, Layout, Out, PerSample
 from torchdali.tensors import TensorList
 
 __all__ = ["cat", "expand_dims", "squeeze", "stack", "transpose"]

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, Data, DType, Layout, Out, PerSample, each_of, one_of, shares
 from torchdali.kernels.memory import copied, inside, is_array, placed
 from torchdali.kernels.window import BORDER_POLICIES, check_fill, cut, out_of_bounds, round_half_away_number, single
 from torchdali.ops._arguments import Unset, indices, listed, matched, named
 from torchdali.ops._on_device import cut_out, images_of, spans_of
-from torchdali.schema import Arguments, Data, DType, Layout, Out, PerSample, each_of, one_of, shares
 from torchdali.tensors import TensorList
 
 __all__ = ["slice_", "slice_window"]

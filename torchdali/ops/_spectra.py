@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.batching import Pieces
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.batching import Pieces
+from torchdali.declaration.schema import Arguments, Layout, Takes, one_of
 from torchdali.kernels.audio.cosine import cosine_matrix
 from torchdali.kernels.audio.mel import FORMULAS, apply_filters, mel_filters
 from torchdali.kernels.audio.spectrum import (
@@ -28,7 +29,6 @@ from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device.turn import turn_batch
 from torchdali.kernels.memory import Array
 from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.schema import Arguments, Layout, Takes, one_of
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import arrays_of
 

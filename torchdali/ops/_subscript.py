@@ -15,11 +15,11 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from torch import Tensor
 
 from torchdali import types
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.registry import define_expression, lookup
+from torchdali.declaration.schema import Arguments, Data, Layout, PerSample, shares
 from torchdali.errors import batch_level
-from torchdali.graph import DataNode, NewAxis
-from torchdali.registry import define_expression, lookup
-from torchdali.schema import Arguments, Data, Layout, PerSample, shares
+from torchdali.graph.nodes import DataNode, NewAxis
 from torchdali.tensors import TensorList
 
 __all__: list[str] = []

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import Arguments, BatchOutput, Data, DType, Out, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import Array, place
 from torchdali.kernels.opencv import opencv_for
 from torchdali.ops._on_device import each_element
-from torchdali.schema import Arguments, BatchOutput, Data, DType, Out, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["lookup_table", "one_hot"]

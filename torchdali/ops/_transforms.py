@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import BatchOutput, BatchSize, Column, PerFrame, Takes
 from torchdali.errors import batch_level
-from torchdali.schema import BatchOutput, BatchSize, Column, PerFrame, Takes
 from torchdali.tensors import TensorList
 
 __all__ = ["combine", "crop", "rotation", "scale", "shear", "translation"]

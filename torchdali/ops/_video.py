@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.calls.decorators import operator
 from torchdali.codecs.video import VideoDecoder
 from torchdali.codecs.video_clips import PAD_MODES, fill_frame, padded, read_clip
-from torchdali.declaration import operator
-from torchdali.schema import Data, PerSample, Takes, one_of
+from torchdali.declaration.schema import Data, PerSample, Takes, one_of
 
 __all__ = ["video"]
 

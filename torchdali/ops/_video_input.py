@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.batch_source import Source, SourceBatch
+from torchdali.calls.decorators import source
 from torchdali.codecs.video import VideoDecoder
-from torchdali.declaration import source
-from torchdali.schema import OutputCount, one_of
+from torchdali.declaration.schema import OutputCount, one_of
+from torchdali.reading.sources import Source, SourceBatch
 from torchdali.tensors import TensorList
 
 __all__ = ["VideoInput", "video_input"]

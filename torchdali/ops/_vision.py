@@ -12,14 +12,14 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from torchdali.declaration import operator
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Layout, PerSample, Takes
 from torchdali.kernels.color import spaces
 from torchdali.kernels.convert import convert
 from torchdali.ops._color import brightness_contrast, color_twist
 from torchdali.ops._resize import resized
 from torchdali.ops._slice import slice_
 from torchdali.rng import Rng
-from torchdali.schema import Layout, PerSample, Takes
 from torchdali.types import DALIInterpType
 
 __all__ = [

@@ -11,7 +11,19 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.declaration import chunk, operator
+from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.schema import (
+    AllFrames,
+    Arguments,
+    Column,
+    Data,
+    DType,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    per_sample,
+)
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device.warp import displace_batch, warp_batch
 from torchdali.kernels.device_cache import device_cache
@@ -20,7 +32,6 @@ from torchdali.kernels.warp import affine, effects, sample
 from torchdali.kernels.window import round_half_away_number
 from torchdali.ops._on_device import Images, batch_of, images_of
 from torchdali.rng import Rng
-from torchdali.schema import AllFrames, Arguments, Column, Data, DType, Layout, Out, PerSample, Takes, per_sample
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torchdali.ops  # noqa: F401  declares the operators
-from torchdali.conditionals import do_not_convert
 from torchdali.execute.checkpoint import reshard as reshard_pipelines
-from torchdali.graph import DataNode
+from torchdali.graph.conditionals import do_not_convert
+from torchdali.graph.nodes import DataNode
 from torchdali.kernels.native import status as native_status
 from torchdali.pipeline import experimental
 from torchdali.pipeline._factory import pipeline_def

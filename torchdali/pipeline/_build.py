@@ -12,8 +12,6 @@ from typing import Any, Protocol
 
 import torch
 
-from torchdali.batch_source import Source
-from torchdali.cursor import Cursor, EpochOrder
 from torchdali.errors import located, note, warnings_on
 from torchdali.execute.affinity import affinity
 from torchdali.execute.bad_samples import BadSamples
@@ -24,13 +22,9 @@ from torchdali.execute.executor import Executor
 from torchdali.execute.process_pool import open_dataset, open_sources
 from torchdali.execute.timings import Profile, Stats
 from torchdali.execute.workers.placing import place, place_elsewhere
-from torchdali.graph import Graph, Node
-from torchdali.kernels.native import library
-from torchdali.loader import LoaderOptions, check_dataset
-from torchdali.pipeline._options import PipelineOptions
-from torchdali.pipeline._warnings import warn_of_likely_mistakes
-from torchdali.plan import Plan, plan
-from torchdali.rewrite import (
+from torchdali.graph.nodes import Graph, Node
+from torchdali.graph.plan import Plan, plan
+from torchdali.graph.rewrite import (
     cut_at_caches,
     decode_windows,
     finish_together,
@@ -42,9 +36,15 @@ from torchdali.rewrite import (
     merge_identical,
     share_decoding,
 )
+from torchdali.kernels.native import library
+from torchdali.pipeline._options import PipelineOptions
+from torchdali.pipeline._warnings import warn_of_likely_mistakes
+from torchdali.reading.cursor import Cursor, EpochOrder
+from torchdali.reading.datasets import LoaderOptions, check_dataset
+from torchdali.reading.sources import Source
+from torchdali.reading.user_random import seed_of_name
 from torchdali.rng import mix
 from torchdali.types import StreamPolicy
-from torchdali.user_random import seed_of_name
 
 __all__ = [
     "Elsewhere",

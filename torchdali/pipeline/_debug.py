@@ -10,7 +10,7 @@ from typing import Any
 from torchdali.execute.batch import Settings
 from torchdali.execute.debug import DebugRun
 from torchdali.execute.device_stream import resolve_device
-from torchdali.graph import DataNode
+from torchdali.graph.nodes import DataNode
 from torchdali.pipeline._build import open_reader, open_source
 from torchdali.pipeline._graph_builder import as_output
 from torchdali.pipeline._pipeline import Pipeline

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, cast, overload
 
-from torchdali.conditionals import convert
 from torchdali.errors import strip_internal_frames
+from torchdali.graph.conditionals import convert
 from torchdali.pipeline._debug import DebugPipeline
 from torchdali.pipeline._options import NAMES, PipelineOptions
 from torchdali.pipeline._pipeline import Pipeline
-from torchdali.user_random import Draws
+from torchdali.reading.user_random import Draws
 
 __all__ = ["pipeline_def"]
 

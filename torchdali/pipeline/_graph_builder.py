@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.dispatch import as_node
-from torchdali.graph import DataNode, Graph, Tracer
+from torchdali.graph.constants import as_node
+from torchdali.graph.nodes import DataNode, Graph, Tracer
 from torchdali.types import ScalarConstant
 
 __all__ = ["GraphBuilder", "as_output"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchdali.batch_source import Source
-from torchdali.graph import DataNode
-from torchdali.loader import reader_meta
+from torchdali.graph.nodes import DataNode
 from torchdali.pipeline._build import Runner
+from torchdali.reading.datasets import reader_meta
+from torchdali.reading.sources import Source
 
 __all__ = ["class_names", "describe_readers", "feed", "find_source"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torchdali.graph import DataNode
+from torchdali.graph.nodes import DataNode
 from torchdali.types import PipelineAPIType
 
 __all__ = ["IteratorOldNames", "PipelineOldNames"]

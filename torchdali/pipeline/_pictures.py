@@ -12,7 +12,7 @@ from PIL import Image
 from torchdali.execute import checkpoint
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import OperatorTime, line_of
-from torchdali.graph import DataNode, Graph, Node
+from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.pictures import (
     COUNT,
     IN_A_ROW,

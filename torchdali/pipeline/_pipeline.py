@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from torchdali import graph, serialize
 from torchdali.errors import strip_internal_frames
 from torchdali.execute import checkpoint
 from torchdali.execute.bad_samples import BadSample, BadSamples
@@ -21,8 +20,9 @@ from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
 from torchdali.execute.workers.placing import Placing
-from torchdali.graph import DataNode, Graph, Node
-from torchdali.loader import shared_arguments
+from torchdali.graph import nodes, serialization
+from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.graph.rewrite import fast_path
 from torchdali.pipeline._api_check import ApiCheck
 from torchdali.pipeline._build import Elsewhere, Opened, Runner, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
@@ -37,7 +37,7 @@ from torchdali.pipeline._options import (
     takes_options,
 )
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
-from torchdali.rewrite import fast_path
+from torchdali.reading.datasets import shared_arguments
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, OperatorConcurrency, PipelineAPIType, StreamPolicy
 
@@ -128,7 +128,7 @@ class Pipeline(PipelineOldNames):
     @staticmethod
     def current() -> Any:
         """Return the pipeline that this thread is defining, or None."""
-        tracer = graph.current()
+        tracer = nodes.current()
         return None if tracer is None else tracer.owner
 
     @staticmethod
@@ -143,7 +143,7 @@ class Pipeline(PipelineOldNames):
         Raises:
             RuntimeError: no pipeline is being defined.
         """
-        tracer = graph.current()
+        tracer = nodes.current()
         if tracer is None:
             raise RuntimeError("no pipeline is being defined: push_current() comes before")
         tracer.__exit__()
@@ -575,7 +575,7 @@ class Pipeline(PipelineOldNames):
             show_ids: Accepted, without effect, as in DALI.
             use_colors: Colour operators by device.
         """
-        text = serialize.dot(self._traced(), show_tensors=show_tensors, use_colors=use_colors)
+        text = serialization.dot(self._traced(), show_tensors=show_tensors, use_colors=use_colors)
         Path(filename).write_text(text, encoding="utf-8")
 
     # ------------------------------------------------------------ pictures

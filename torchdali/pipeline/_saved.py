@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from torchdali import serialize
-from torchdali.graph import Graph
+from torchdali.graph import serialization
+from torchdali.graph.nodes import Graph
 from torchdali.pipeline._options import PipelineOptions
 
 __all__ = ["read_pipeline", "write_pipeline"]
@@ -17,8 +17,8 @@ def write_pipeline(options: PipelineOptions, graph: Graph, filename: str | None)
     """Return options and graph as JSON text, written to a file too; see `Pipeline.serialize`."""
     saved = {
         "version": 1,
-        "arguments": {k: serialize.encode(v) for k, v in options.saved().items()},
-        "graph": serialize.graph_to_json(graph),
+        "arguments": {k: serialization.encode(v) for k, v in options.saved().items()},
+        "graph": serialization.graph_to_json(graph),
     }
     data = json.dumps(saved).encode()
     if filename is not None:
@@ -43,13 +43,13 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
         raise RuntimeError(f"this is no serialized pipeline of torchdali (JSON text): {error}") from None
     if not isinstance(saved, dict) or saved.get("version") != 1 or "graph" not in saved:
         raise RuntimeError("this is JSON, but no serialized pipeline that this torchdali reads")
-    return _arguments(saved.get("arguments")), serialize.graph_from_json(saved["graph"])
+    return _arguments(saved.get("arguments")), serialization.graph_from_json(saved["graph"])
 
 
 def _arguments(saved: Any) -> dict[str, Any]:
     if not isinstance(saved, dict) or not saved.keys() <= PipelineOptions().saved().keys():
         raise RuntimeError("the saved pipeline cannot be read: its arguments are not those of Pipeline")
     try:
-        return {name: serialize.decode(value) for name, value in saved.items()}
+        return {name: serialization.decode(value) for name, value in saved.items()}
     except ValueError as error:
         raise RuntimeError(f"the saved pipeline cannot be read, its arguments: {error}") from None

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from torchdali.graph import DataNode, Graph, Node
-from torchdali.running import channel_mistake
+from torchdali.calls.running import channel_mistake
+from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = ["scale_mistake", "warn_of_likely_mistakes"]
 

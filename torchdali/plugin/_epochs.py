@@ -327,7 +327,7 @@ _MUST_MATCH = {
 def reshard(state: State, num_shards: int) -> State:
     """Turn the state of an `EpochCounter` into one for another number of ranks.
 
-    What the old ranks had left of the epoch is divided anew, as `torchdali.cursor.reshard` does
+    What the old ranks had left of the epoch is divided anew, as `torchdali.reading.cursor.reshard` does
     with the records. The state is the same on all ranks, so that one of them suffices.
     """
     epoch, following = str(state["epoch"]), str(state["epoch"] + 1)

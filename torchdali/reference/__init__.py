@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from torchdali.descriptions import descriptions, sections
+from torchdali.declaration.descriptions import descriptions, sections
+from torchdali.declaration.registry import Operator, registry
+from torchdali.declaration.schema import IMAGE_LAYOUTS, Argument, Input, plain_list, split
 from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
 from torchdali.reference._families import FAMILIES, TASKS, Family
-from torchdali.registry import Operator, registry
-from torchdali.schema import IMAGE_LAYOUTS, Argument, Input, plain_list, split
 
 __all__ = ["descriptions", "is_alias", "is_public", "reference"]
 

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.dtypes import DALIDataType, from_torch_dtype
 from torchdali.tensors._foreign import as_torch
 from torchdali.tensors._printing import attributes, batch_values, listing, name_of, shapes_of
 from torchdali.tensors._single import (
@@ -35,6 +34,7 @@ from torchdali.tensors._storage import (
     Samples,
     Storage,
 )
+from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype
 
 if TYPE_CHECKING:
     from PIL.Image import Image

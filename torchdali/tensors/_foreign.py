@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from torchdali.dtypes import from_torch_dtype, to_dali_type
+from torchdali.tensors.dtypes import from_torch_dtype, to_dali_type
 
 Array = np.ndarray[Any, Any]
 

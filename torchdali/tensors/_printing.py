@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from torchdali.dtypes import DALIDataType, from_torch_dtype
+from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype
 
 _EDGE = 2  # samples, or elements along an axis, shown at either end of what is long
 _MANY_ELEMENTS = 1000

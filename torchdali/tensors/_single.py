@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from torch import Tensor as TorchTensor  # because `Tensor.torch` hides the name of the module
 
-from torchdali.dtypes import DALIDataType, from_torch_dtype, to_torch_dtype
 from torchdali.tensors._foreign import (
     as_torch,
     copy_to_device,
@@ -17,6 +16,7 @@ from torchdali.tensors._foreign import (
     wait_for,
 )
 from torchdali.tensors._printing import attributes, listing, values_of
+from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype, to_torch_dtype
 
 
 def no_attribute(holder: object, name: str, way: str) -> AttributeError:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy.typing as npt
 import torch
 
-from torchdali.dtypes import DALIDataType, to_torch_dtype
 from torchdali.tensors._single import reinterpreted
+from torchdali.tensors.dtypes import DALIDataType, to_torch_dtype
 
 CPU = torch.device("cpu")
 

@@ -11,9 +11,9 @@ import pytest
 import torchdali
 import torchdali.fn
 import torchdali.types
-from torchdali.declaration import operator
-from torchdali.registry import registry
-from torchdali.schema import Data
+from torchdali.calls.decorators import operator
+from torchdali.declaration.registry import registry
+from torchdali.declaration.schema import Data
 
 pytestmark = pytest.mark.parity
 

@@ -14,7 +14,7 @@ import pytest
 from tests.check import PerSample, check, compare, dali, pipeline
 from tests.helpers.encoded_images import encoded, picture
 from torchdali import ops as ours
-from torchdali.registry import registry
+from torchdali.declaration.registry import registry
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 pytest.importorskip(

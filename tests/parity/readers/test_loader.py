@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torchdali.cursor import Cursor, EpochOrder
-from torchdali.loader import LoaderOptions, reader_meta
+from torchdali.reading.cursor import Cursor, EpochOrder
+from torchdali.reading.datasets import LoaderOptions, reader_meta
 
 pytestmark = pytest.mark.parity
 pytest.importorskip(

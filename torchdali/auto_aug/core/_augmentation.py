@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from torchdali import types
 from torchdali.auto_aug.core._signed_bin import SignedBin, signed_bin
-from torchdali.conditionals import convert
-from torchdali.graph import DataNode
-from torchdali.registry import lookup
+from torchdali.declaration.registry import lookup
+from torchdali.graph.conditionals import convert
+from torchdali.graph.nodes import DataNode
 
 __all__ = ["Augmentation", "augmentation", "check_arguments"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from torchdali import graph
-from torchdali.conditionals import convert
-from torchdali.dispatch import as_node
-from torchdali.graph import Condition, DataNode
-from torchdali.registry import lookup
+from torchdali.declaration.registry import lookup
+from torchdali.graph import nodes
+from torchdali.graph.conditionals import convert
+from torchdali.graph.constants import as_node
+from torchdali.graph.nodes import Condition, DataNode
 
 __all__ = ["select"]
 
@@ -42,7 +42,7 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_arg
         raise ValueError("`select` needs operations to choose from, and got none")
     if len(ops) == 1:
         return convert(ops[0])(*op_args, **op_kwargs)
-    tracer = graph.current()
+    tracer = nodes.current()
     if tracer is None:
         raise RuntimeError("`select` works while a pipeline is being defined")
     index = as_node(selected_op_idx)

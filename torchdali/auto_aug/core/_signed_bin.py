@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchdali.auto_aug.core._draws import drawn_number
-from torchdali.graph import DataNode
+from torchdali.graph.nodes import DataNode
 
 __all__ = ["SignedBin", "signed_bin"]
 

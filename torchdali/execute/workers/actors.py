@@ -27,8 +27,8 @@ from torchdali.execute.workers.replica import Task, make_batches
 from torchdali.execute.workers.sent_plan import SentPlan, begin_of
 from torchdali.execute.workers.server import Order
 from torchdali.execute.workers.starting import problem_of, sizes_of
-from torchdali.graph import Node
-from torchdali.plan import Plan
+from torchdali.graph.nodes import Node
+from torchdali.graph.plan import Plan
 
 __all__ = ["Actors"]
 

@@ -13,9 +13,9 @@ from torchdali.execute.source_info import source_edges
 from torchdali.execute.workers.blocks import SharedBuffers, Views
 from torchdali.execute.workers.messages import Draw, Made, SentBatch, read_failure, received, sent
 from torchdali.execute.workers.pool import WorkerPool
-from torchdali.graph import DataNode, Node
-from torchdali.loader import RecordNames, source_namer
-from torchdali.plan import Plan, edges, is_metadata
+from torchdali.graph.nodes import DataNode, Node
+from torchdali.graph.plan import Plan, edges, is_metadata
+from torchdali.reading.datasets import RecordNames, source_namer
 from torchdali.tensors import TensorList
 
 __all__ = ["BatchJob", "Replicas", "needed_after"]

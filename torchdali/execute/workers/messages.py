@@ -16,11 +16,11 @@ import numpy.typing as npt
 import torch
 
 from torchdali import pickling
-from torchdali.cursor import Keys
 from torchdali.errors import self_explanatory, stripped
 from torchdali.execute.bad_samples import BadSample
 from torchdali.execute.timings import Times
 from torchdali.execute.workers.blocks import Place, SharedBuffers
+from torchdali.reading.cursor import Keys
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import torch
 
 from torchdali import pickling
+from torchdali.declaration.registry import registry
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.caching import CachedDataset
 from torchdali.execute.process_state import others_sleep
-from torchdali.graph import Node
-from torchdali.plan import Chain, Plan, Stage, edges, is_metadata
-from torchdali.registry import registry
+from torchdali.graph.nodes import Node
+from torchdali.graph.plan import Chain, Plan, Stage, edges, is_metadata
 
 __all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "place", "place_elsewhere"]
 

@@ -36,12 +36,12 @@ from torchdali.execute.workers.messages import (
     write_failure,
 )
 from torchdali.execute.workers.placing import has_user_code
-from torchdali.graph import DataNode, Node
+from torchdali.graph.nodes import DataNode, Node
+from torchdali.graph.plan import Plan, is_metadata
 from torchdali.kernels.exactness import use_exactness
 from torchdali.kernels.limits import use_max_pixels
-from torchdali.loader import Dataset, RecordNames, begun
-from torchdali.plan import Plan, is_metadata
-from torchdali.user_random import seed_sample, seed_worker
+from torchdali.reading.datasets import Dataset, RecordNames, begun
+from torchdali.reading.user_random import seed_sample, seed_worker
 
 __all__ = ["SeededSamples", "Task", "make_batches", "serve"]
 

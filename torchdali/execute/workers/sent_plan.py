@@ -11,8 +11,8 @@ from torchdali.execute.batch import Settings
 from torchdali.execute.sent_graph import SentGraph
 from torchdali.execute.workers.replica import Task
 from torchdali.execute.workers.server import Order
-from torchdali.graph import Node
-from torchdali.plan import Plan, plan
+from torchdali.graph.nodes import Node
+from torchdali.graph.plan import Plan, plan
 
 __all__ = ["Begin", "SentPlan", "begin_of", "new_task", "readers_of"]
 

@@ -26,8 +26,8 @@ from torchdali.execute.workers.replica import Task, serve
 from torchdali.execute.workers.sent_plan import SentPlan, begin_of, new_task, readers_of
 from torchdali.execute.workers.server import Order, Server
 from torchdali.execute.workers.server import main as serve_orders
-from torchdali.graph import Node
-from torchdali.plan import Plan
+from torchdali.graph.nodes import Node
+from torchdali.graph.plan import Plan
 
 __all__ = ["Starter", "main", "problem_of", "sizes_of"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchdali.experimental.dynamic._value import HOOKS, Value
-from torchdali.graph import BINARY, COMPARISON, UNARY
+from torchdali.graph.nodes import BINARY, COMPARISON, UNARY
 
 __all__ = ["install"]
 

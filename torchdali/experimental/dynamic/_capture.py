@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from torchdali.declaration.registry import Operator
 from torchdali.experimental.dynamic._context import EvalContext
 from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._matching import CallForm, CallMatcher, copied_node
@@ -29,8 +30,7 @@ from torchdali.experimental.dynamic._operation import Operation, Result
 from torchdali.experimental.dynamic._rng import RNG, get_default_rng
 from torchdali.experimental.dynamic._structure import Runner
 from torchdali.experimental.dynamic._value import Value
-from torchdali.graph import DataNode, Node
-from torchdali.registry import Operator
+from torchdali.graph.nodes import DataNode, Node
 
 __all__ = ["Capture", "Template", "current_capture"]
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import torch
 
-from torchdali.cursor import Keys
+from torchdali.calls.running import LARGE, run_batch
 from torchdali.errors import located
 from torchdali.execute.device_stream import resolve_device
 from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
 from torchdali.experimental.dynamic._structure import Runner, Structure, structure_of
-from torchdali.graph import DataNode, Node
+from torchdali.graph.nodes import DataNode, Node
+from torchdali.reading.cursor import Keys
 from torchdali.rng import BatchRng
-from torchdali.running import LARGE, run_batch
 from torchdali.tensors import TensorList
 
 __all__ = ["Engine"]

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from torchdali.declaration.registry import Operator
 from torchdali.errors import did_you_mean
 from torchdali.experimental.dynamic._batch import Batch
 from torchdali.experimental.dynamic._capture import current_capture
@@ -13,7 +14,6 @@ from torchdali.experimental.dynamic._invoke import invoke
 from torchdali.experimental.dynamic._rng import RNG, get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor
 from torchdali.experimental.dynamic._value import Value
-from torchdali.registry import Operator
 
 __all__ = ["function_of"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from torchdali import graph
-from torchdali.batch_source import Source, SourceBatch
-from torchdali.declaration import source
+from torchdali.calls.decorators import source
+from torchdali.declaration.registry import registry
 from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._operation import Operation, Result
-from torchdali.registry import registry
+from torchdali.graph import nodes
+from torchdali.reading.sources import Source, SourceBatch
 from torchdali.tensors import TensorList
 
 __all__ = ["GIVEN", "GivenValue", "given"]
@@ -47,6 +47,6 @@ GIVEN = registry["_given_value"]
 def given(values: TensorList, where: Device) -> Result:
     """Return values as a result of an operation that is done."""
     kind = "cpu" if where.device_type == "cpu" else "gpu"
-    node = graph.add_node(GIVEN, [], {}, {}, device=kind, outputs=1)
+    node = nodes.add_node(GIVEN, [], {}, {}, device=kind, outputs=1)
     operation = Operation(node, len(values), None, where, results=(values,))
     return Result(operation, 0)

@@ -6,10 +6,10 @@ import inspect
 import os
 from typing import Any
 
+from torchdali.declaration.registry import registry
 from torchdali.experimental.dynamic._batch import as_batch
 from torchdali.experimental.dynamic._functions import function_of
 from torchdali.experimental.dynamic._value import Value
-from torchdali.registry import registry
 
 __all__ = ["imread"]
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import torch
 
-from torchdali.dispatch import Call, bind, record, unshared
+from torchdali.calls.dispatch import Call, bind, record, unshared
+from torchdali.calls.running import run_batch
+from torchdali.declaration.registry import Operator, expression
 from torchdali.errors import located
 from torchdali.experimental.dynamic._batch import Batch, _batch_of
 from torchdali.experimental.dynamic._capture import current_capture
@@ -21,10 +23,8 @@ from torchdali.experimental.dynamic._operation import Operation, Result, operati
 from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
 from torchdali.experimental.dynamic._value import HOOKS, Value
-from torchdali.graph import DataNode, Node
-from torchdali.registry import Operator, expression
+from torchdali.graph.nodes import DataNode, Node
 from torchdali.rng import BatchRng
-from torchdali.running import run_batch
 from torchdali.tensors import TensorList
 
 __all__ = ["invoke", "invoke_arithmetic", "invoke_subscript"]

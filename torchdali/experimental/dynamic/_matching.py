@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
+from torchdali.declaration.registry import Operator
 from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
 from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._structure import frozen
 from torchdali.experimental.dynamic._value import Value
-from torchdali.graph import DataNode, Node
-from torchdali.registry import Operator
+from torchdali.graph.nodes import DataNode, Node
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 

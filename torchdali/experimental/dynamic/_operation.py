@@ -6,10 +6,10 @@ import itertools
 import weakref
 from typing import Protocol
 
-from torchdali.cursor import Keys
 from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._rng import RNG
-from torchdali.graph import DataNode, Node
+from torchdali.graph.nodes import DataNode, Node
+from torchdali.reading.cursor import Keys
 from torchdali.tensors import TensorList
 
 __all__ = ["Operation", "Result", "operation_of"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import torchdali.ops  # noqa: F401  the registry holds the operators once they are imported
+from torchdali.calls.namespaces import publish
+from torchdali.declaration.registry import Operator
 from torchdali.experimental.dynamic._functions import function_of
 from torchdali.experimental.dynamic._readers import reader_of
-from torchdali.namespaces import publish
-from torchdali.registry import Operator
 
 __all__ = ["is_wanted", "publish_operators"]
 

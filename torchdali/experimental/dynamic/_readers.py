@@ -7,9 +7,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from torchdali import graph
-from torchdali.cursor import Cursor, EpochOrder, Keys
-from torchdali.dispatch import bind
+from torchdali.calls.dispatch import bind
+from torchdali.declaration.registry import Operator
 from torchdali.errors import did_you_mean
 from torchdali.execute.batch import metadata_outputs
 from torchdali.execute.process_pool import open_dataset
@@ -23,8 +22,9 @@ from torchdali.experimental.dynamic._operation import Operation, Result
 from torchdali.experimental.dynamic._rng import get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
 from torchdali.experimental.dynamic._value import Value
-from torchdali.loader import LoaderOptions, reader_meta
-from torchdali.registry import Operator
+from torchdali.graph import nodes
+from torchdali.reading.cursor import Cursor, EpochOrder, Keys
+from torchdali.reading.datasets import LoaderOptions, reader_meta
 from torchdali.tensors import TensorList
 
 __all__ = ["Reader", "reader_of"]
@@ -210,7 +210,7 @@ class Reader:
         count = declared.count_outputs(self._constants)
         held = {name: given(values, Device.CPU) for name, values in call.items()}
         edges = {name: result.edge for name, result in held.items()}
-        node = graph.add_node(declared, [], self._constants, edges, device="cpu", outputs=count)
+        node = nodes.add_node(declared, [], self._constants, edges, device="cpu", outputs=count)
         operation = Operation(node, len(keys.records), context, Device.CPU, records=keys)
         context.add(operation)
         known = metadata_outputs(node, self._dataset, keys.records)

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.cursor import Keys
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.executor import Executor
 from torchdali.experimental.dynamic._given import GIVEN, GivenValue
-from torchdali.graph import DataNode, Graph, Node
-from torchdali.plan import plan
-from torchdali.rewrite import finish_together, fuse_decoding, fuse_native, fuse_resizing
+from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.graph.plan import plan
+from torchdali.graph.rewrite import finish_together, fuse_decoding, fuse_native, fuse_resizing
+from torchdali.reading.cursor import Keys
 from torchdali.tensors import TensorList
 
 __all__ = ["Runner", "Structure", "frozen", "structure_of"]

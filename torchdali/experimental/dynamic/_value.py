@@ -11,7 +11,7 @@ from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._dtypes import DType, of_torch
 from torchdali.experimental.dynamic._given import given
 from torchdali.experimental.dynamic._operation import Result
-from torchdali.graph import DataNode
+from torchdali.graph.nodes import DataNode
 from torchdali.tensors import TensorCPU, TensorGPU, TensorList
 
 __all__ = ["HOOKS", "Value"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from torchdali.declaration.schema import to_dtype
 from torchdali.ops._external_source.convert import Expected
-from torchdali.schema import to_dtype
 
 __all__ = [
     "CYCLES",

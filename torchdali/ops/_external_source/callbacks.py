@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torchdali.batch_source import Made
 from torchdali.errors import note
 from torchdali.ops._external_source.convert import OF_DATA_SET, to_batch
+from torchdali.reading.sources import Made
+from torchdali.reading.user_random import seed_sample
 from torchdali.tensors import TensorList
 from torchdali.types import BatchInfo, SampleInfo
-from torchdali.user_random import seed_sample
 
 __all__ = [
     "CallableSource",

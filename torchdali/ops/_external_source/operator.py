@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
-from torchdali.batch_source import Source
-from torchdali.declaration import source as declare_source
-from torchdali.graph import DataNode
+from torchdali.calls.decorators import source as declare_source
+from torchdali.declaration.registry import OperatorFunction, registry
+from torchdali.declaration.schema import OutputCount, Schema, one_of
+from torchdali.graph.nodes import DataNode
 from torchdali.ops._external_source.arguments import (
     CYCLES,
     check_arguments,
@@ -26,8 +27,7 @@ from torchdali.ops._external_source.callbacks import (
     Outputs,
 )
 from torchdali.ops._external_source.sources import FedByUser, InProcess, InWorkers
-from torchdali.registry import OperatorFunction, registry
-from torchdali.schema import OutputCount, Schema, one_of
+from torchdali.reading.sources import Source
 
 __all__ = ["ExternalSource", "external_source"]
 

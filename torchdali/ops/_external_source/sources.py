@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 
-from torchdali.batch_source import Made, Source, SourceBatch, SourceSettings
 from torchdali.ops._external_source.callbacks import BatchLoader, Position, SampleRange
 from torchdali.ops._external_source.convert import Expected, to_batch
+from torchdali.reading.sources import Made, Source, SourceBatch, SourceSettings
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import wait_for
 

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import reader
+from torchdali.calls.decorators import reader
+from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import caffe as format
 from torchdali.formats import lmdb
 from torchdali.formats.storage import Bytes
-from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import Names, Records, open_all
-from torchdali.schema import FilePath, OutputCount, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["DatabaseDataset", "caffe", "caffe2"]
 

@@ -13,15 +13,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.calls.decorators import reader
 from torchdali.codecs.files import read_file
-from torchdali.declaration import reader
+from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import coco as format
 from torchdali.formats import coco_saved
 from torchdali.formats.coco_masks import draw
 from torchdali.formats.storage import file_identity
-from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import local_only
-from torchdali.schema import FilePath, OutputCount, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["COCODataset", "coco"]
 

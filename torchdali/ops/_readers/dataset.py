@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from torchdali import pickling
-from torchdali.batch_source import Made, SourceWorkers
+from torchdali.calls.decorators import reader
 from torchdali.codecs.files import read_file
-from torchdali.declaration import reader
+from torchdali.declaration.schema import OutputCount, shares
 from torchdali.formats.daemon_pool import DaemonPool
-from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._nested import (
     ENCODED,
     Leaf,
@@ -28,9 +27,10 @@ from torchdali.ops._readers._nested import (
     leaves_of_sample,
     nested,
 )
-from torchdali.schema import OutputCount, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
+from torchdali.reading.sources import Made, SourceWorkers
+from torchdali.reading.user_random import seed_sample
 from torchdali.tensors import TensorList
-from torchdali.user_random import seed_sample
 
 __all__ = ["MapStyle", "PythonDataset", "dataset"]
 

@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.calls.decorators import reader
 from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_file, read_lent
 from torchdali.codecs.images import ENDINGS
-from torchdali.declaration import reader
+from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.errors import hint_for_folder, warn
 from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import file_identity, read_text
-from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
-from torchdali.schema import FilePath, OutputCount, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.tensors._storage import Samples
 
 __all__ = ["FileDataset", "file"]

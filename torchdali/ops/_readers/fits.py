@@ -14,15 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.calls.decorators import reader
 from torchdali.codecs.files import read_file
-from torchdali.declaration import reader
+from torchdali.codecs.signatures import described
+from torchdali.declaration.schema import FilePath, OutputCount, shares, to_dtype
 from torchdali.errors import MissingExtraError
 from torchdali.formats.storage import file_identity
-from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import local_only
 from torchdali.ops._readers.numpy import listed_files
-from torchdali.schema import FilePath, OutputCount, shares, to_dtype
-from torchdali.signatures import described
+from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["FitsDataset", "fits"]
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.declaration import reader
+from torchdali.calls.decorators import reader
+from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import recordio
 from torchdali.formats.remote import RemoteOptions
-from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
-from torchdali.schema import FilePath, OutputCount, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["RecordIODataset", "mxnet"]
 

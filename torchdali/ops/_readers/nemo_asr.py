@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.calls.decorators import reader
 from torchdali.codecs.audio import decode_part
 from torchdali.codecs.files import read_file
-from torchdali.declaration import reader
+from torchdali.declaration.schema import DType, FilePath, OutputCount, shares
 from torchdali.errors import DecodeError
 from torchdali.formats.nemo import Entry, read_manifest
 from torchdali.formats.storage import file_identity
-from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import local_only
-from torchdali.schema import DType, FilePath, OutputCount, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["NemoDataset", "nemo_asr"]
 

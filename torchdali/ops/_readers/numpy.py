@@ -11,18 +11,18 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.calls.decorators import operator, reader
 from torchdali.codecs.files import read_after, read_file
-from torchdali.declaration import operator, reader
+from torchdali.declaration.schema import Data, DType, FilePath, PerSample, Takes, one_of, shares
 from torchdali.formats import npy
 from torchdali.formats.remote import FAR, Pending, Remote, RemoteOptions, is_url, shown
 from torchdali.formats.storage import Bytes, PlainFile, file_identity, read_text
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import POLICIES, cut, out_of_bounds
-from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
 from torchdali.ops._readers.file import begin_files, read_begun
 from torchdali.ops._slice import slice_window
-from torchdali.schema import Data, DType, FilePath, PerSample, Takes, one_of, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["NumpyDataset", "decode_numpy", "listed_files", "numpy"]
 

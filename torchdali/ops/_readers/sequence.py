@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from torchdali.calls.decorators import reader
 from torchdali.codecs.files import read_file
 from torchdali.codecs.images import ENDINGS, decode
-from torchdali.declaration import reader
+from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats.storage import file_identity
-from torchdali.loader import Dataset, LoaderOptions
-from torchdali.schema import FilePath, OutputCount, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.types import DALIImageType
 
 __all__ = ["SequenceDataset", "sequence"]

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.declaration import reader
+from torchdali.calls.decorators import reader
+from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import tfrecord as format
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes
-from torchdali.graph import DataNode
-from torchdali.loader import Dataset, LoaderOptions
+from torchdali.graph.nodes import DataNode
 from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
-from torchdali.schema import FilePath, OutputCount, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.tfrecord import Feature, Features
 
 __all__ = ["TFRecordDataset", "tfrecord"]

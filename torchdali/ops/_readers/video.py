@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.batching import argument_names
+from torchdali.calls.decorators import reader
 from torchdali.codecs.video_clips import PAD_MODES, fill_frame, read_clip
 from torchdali.codecs.video_files import VideoFiles, index_file
-from torchdali.declaration import reader
-from torchdali.loader import Dataset, LoaderOptions
+from torchdali.declaration.batching import argument_names
+from torchdali.declaration.schema import DType, FilePath, OutputCount, one_of, shares
 from torchdali.ops._readers._clips import ROUNDINGS, Clip, clips, find_videos
 from torchdali.ops._resize import resampling, resize, sizing
-from torchdali.schema import DType, FilePath, OutputCount, one_of, shares
+from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.types import DALIImageType
 
 __all__ = ["VideoDataset", "experimental_video", "video", "video_resize"]

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.declaration import reader
+from torchdali.calls.decorators import reader
+from torchdali.declaration.schema import FilePath, OutputCount, one_of, shares, to_dtype
 from torchdali.errors import warn
 from torchdali.formats import tar
 from torchdali.formats.remote import RemoteOptions, is_url, shown, start_ranges
 from torchdali.formats.storage import Storage
-from torchdali.loader import Dataset, LoaderOptions
 from torchdali.ops._readers._records import (
     Begun,
     Key,
@@ -27,7 +27,7 @@ from torchdali.ops._readers._records import (
     open_all,
     over_files,
 )
-from torchdali.schema import FilePath, OutputCount, one_of, shares, to_dtype
+from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["WebDataset", "webdataset"]
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar, overload
 import numpy as np
 import torch
 
-from torchdali.graph import DataNode
+from torchdali.graph.nodes import DataNode
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from torchdali import fn
-from torchdali.conditionals import if_return
 from torchdali.experimental.torchvision.v2._checks import checked_probability
+from torchdali.graph.conditionals import if_return
 
 __all__ = ["PILToTensor", "Place", "RandomApply", "ToPILImage", "ToPureTensor", "Transform"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -10,7 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.dtypes import (
+from torchdali.declaration.registry import lookup
+from torchdali.graph.nodes import DataNode
+from torchdali.tensors import TensorList
+from torchdali.tensors.dtypes import (
     BOOL,
     FLOAT,
     FLOAT16,
@@ -28,9 +32,8 @@ from torchdali.dtypes import (
     to_dali_type,
     to_numpy_type,
 )  # fmt: skip
-from torchdali.registry import lookup
 
-__all__ = ["Constant", "ConstantNode", "ScalarConstant"]
+__all__ = ["Constant", "ConstantNode", "ScalarConstant", "as_node", "text_as_input"]
 
 _INT_TYPES = frozenset({BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64})
 _FLOAT_TYPES = frozenset({FLOAT16, FLOAT, FLOAT64})
@@ -252,3 +255,35 @@ def _dtype_of_array(array: Any) -> DALIDataType:
 def _record(**arguments: Any) -> Any:
     given = {name: value for name, value in arguments.items() if value is not None}
     return lookup("constant")(**given)
+
+
+def as_node(value: Any) -> DataNode:
+    """Return a node for an input: itself, or a constant of the graph."""
+    if isinstance(value, DataNode):
+        return value
+    if hasattr(value, "as_node"):
+        node: DataNode = value.as_node()
+        return node
+    if isinstance(value, TensorList):
+        raise TypeError("a TensorList cannot be an input while a pipeline is defined; use external_source")
+    if isinstance(value, (str, os.PathLike)):
+        raise TypeError(text_as_input(os.fspath(value)))
+    dtype = None
+    if isinstance(value, ScalarConstant):
+        value, dtype = value.value, value.dtype
+    try:
+        constant: DataNode = Constant(value, dtype, device="cpu")
+    except TypeError as error:
+        raise TypeError(
+            "expected inputs of type 'DataNode', list of 'DataNode' or convertible to constant nodes. "
+            f"Received a {type(value).__name__}: {error}"
+        ) from None
+    return constant
+
+
+def text_as_input(text: str) -> str:
+    """Say what to write instead of text as an input."""
+    return (
+        f"{text[:60]!r} is text, and an operator takes data: files are read by fn.readers.file(files=[...]) in a "
+        "pipeline, or one by np.fromfile(path, np.uint8)"
+    )

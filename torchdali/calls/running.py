@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 
 import torch
 
-from torchdali.batching import MOST_BYTES, Arguments, Column, Pieces
+from torchdali.declaration.batching import MOST_BYTES, Arguments, Column, Pieces
+from torchdali.declaration.registry import Operator
+from torchdali.declaration.schema import Schema, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.memory import Empty, fresh, is_array
 from torchdali.kernels.rearrange import copy_to, dense
-from torchdali.registry import Operator
 from torchdali.rng import BatchRng
-from torchdali.schema import Schema, Takes
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Samples, arrays_of
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from torchdali.graph import Condition, DataNode, Graph, Node
-from torchdali.plan import edges
-from torchdali.registry import registry
-from torchdali.types import DALIImageType
+from torchdali.declaration.registry import registry
+from torchdali.graph.nodes import Condition, DataNode, Graph, Node
+from torchdali.graph.plan import edges
+from torchdali.tensors.dtypes import DALIImageType
 
 __all__ = [
     "DECODERS", "NATIVE_DECODERS", "OF_THE_CROP", "OWN", "arguments_of", "constants_of", "copy_node", "fuse",

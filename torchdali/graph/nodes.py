@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 import torch.utils._pytree as pytree
 
+from torchdali.declaration.registry import Operator, expression, lookup
 from torchdali.errors import part_of
-from torchdali.registry import Operator, expression, lookup
-from torchdali.user_random import Draws
+from torchdali.reading.user_random import Draws
 
 if TYPE_CHECKING:
     from torchdali.tensors import TensorList
@@ -32,7 +32,7 @@ __all__ = [
     "DataNode", "Graph", "Node", "SourceLine", "Tracer", "current", "newaxis", "scope_of", "user_line",
 ]  # fmt: skip
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from torchdali.registry import Operator
+from torchdali.declaration.registry import Operator
 
 __all__ = ["descriptions", "help_text", "sections"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from torchdali import graph
-from torchdali.dispatch import as_node
-from torchdali.graph import Condition, DataNode
-from torchdali.registry import lookup
+from torchdali.declaration.registry import lookup
+from torchdali.graph import nodes
+from torchdali.graph.constants import as_node
+from torchdali.graph.nodes import Condition, DataNode
 
 __all__ = [
     "and_", "if_else", "if_return", "load", "not_", "or_", "python_only", "store_attribute", "store_item", "undefined",
@@ -191,7 +191,7 @@ def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
             "Invalid device \"gpu\" for argument 'predicate' of operator 'nvidia.dali.fn._conditional.split'. "
             f"The condition {test} must be on the CPU; use .cpu()"
         )
-    tracer = graph.current()
+    tracer = nodes.current()
     if tracer is None:
         raise RuntimeError("`if` on a node works while a pipeline is being defined")
     outer = tracer.scope
@@ -199,7 +199,7 @@ def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
         negated = test.source.inputs[0]
         assert negated is not None
         test, value = negated, not value
-    tracer.scope = (*max(outer, graph.scope_of(test), key=len), Condition(test, value))
+    tracer.scope = (*max(outer, nodes.scope_of(test), key=len), Condition(test, value))
     try:
         return branch()
     finally:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchdali.graph import Graph, Node
+from torchdali.graph.nodes import Graph, Node
+from torchdali.graph.plan import Kind, edges, kinds
+from torchdali.graph.rewrite._nodes import DECODERS, NATIVE_DECODERS, makes_rgb, parts_of
 from torchdali.kernels import native
-from torchdali.plan import Kind, edges, kinds
-from torchdali.rewrite._nodes import DECODERS, NATIVE_DECODERS, makes_rgb, parts_of
 
 __all__ = ["fast_path", "is_fast"]
 

@@ -5,7 +5,7 @@ parameters, permutations, everything on an accelerator); then its chain, one fun
 through all its per-sample operators while it is in cache: a list of calls, one an operator.
 
 The same calls take one sample, or a *chunk* of several. Here it is decided which operators form a chain that takes
-samples in one tensor, since each has a body for such (`declaration.chunk`); how many samples a chunk has, for each
+samples in one tensor, since each has a body for such (`decorators.chunk`); how many samples a chunk has, for each
 batch anew (`execute.chunks`). Planning is pure, and a plan prints.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from torchdali.graph import DataNode, Graph, Node
+from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = ["Argument", "Call", "Chain", "Kind", "Plan", "Stage", "Value", "column", "is_metadata", "kinds", "plan"]
 

@@ -22,10 +22,10 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from torchdali import types
+from torchdali.declaration.registry import Operator, registry
 from torchdali.formats.remote import has_secret
-from torchdali.graph import Condition, DataNode, Graph, Node, SourceLine
-from torchdali.registry import Operator, registry
+from torchdali.graph.nodes import Condition, DataNode, Graph, Node, SourceLine
+from torchdali.tensors import dtypes
 
 __all__ = ["decode", "dot", "encode", "graph_from_json", "graph_to_json"]
 
@@ -121,7 +121,7 @@ def _decode_dtype(content: Json) -> torch.dtype:
     dtype = getattr(torch, _is(content, str), None)
     if not isinstance(dtype, torch.dtype):
         raise ValueError(f"no type of torch: {_shown(content)}")
-    return types.to_torch_dtype(dtype)
+    return dtypes.to_torch_dtype(dtype)
 
 
 def _is(value: Any, kind: type[T]) -> T:
@@ -140,8 +140,8 @@ def _count(value: Any) -> int:
 _ENUMS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        types.DALIDataType, types.DALIImageType, types.DALIInterpType, types.StreamPolicy,
-        types.OperatorConcurrency, types.PipelineAPIType,
+        dtypes.DALIDataType, dtypes.DALIImageType, dtypes.DALIInterpType, dtypes.StreamPolicy,
+        dtypes.OperatorConcurrency, dtypes.PipelineAPIType,
     )
 }  # fmt: skip
 

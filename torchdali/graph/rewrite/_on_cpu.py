@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.graph import DataNode, Graph, Node
-from torchdali.kernels.native import library
-from torchdali.plan import edges
-from torchdali.registry import registry
-from torchdali.rewrite._nodes import (
+from torchdali.declaration.registry import registry
+from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.graph.plan import edges
+from torchdali.graph.rewrite._nodes import (
     NATIVE_DECODERS,
     OF_THE_CROP,
     OWN,
@@ -27,6 +26,7 @@ from torchdali.rewrite._nodes import (
     rebuild,
     scope_of,
 )
+from torchdali.kernels.native import library
 
 __all__ = ["finish_together", "fuse_decoding", "fuse_native", "fuse_resizing"]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from torchdali.declaration.registry import Operator, registry
 from torchdali.errors import did_you_mean
-from torchdali.registry import Operator, registry
 
 __all__ = ["publish", "put"]
 

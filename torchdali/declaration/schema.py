@@ -40,10 +40,9 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import numpy as np
 import torch
 
-from torchdali import dtypes
 from torchdali import rng as _rng
-from torchdali.batching import Arguments, Column, each_of, per_sample
-from torchdali.tensors import TensorList
+from torchdali.declaration.batching import Arguments, Column, each_of, per_sample
+from torchdali.tensors import TensorList, dtypes
 
 __all__ = [
     "AllFrames", "Argument", "Arguments", "BatchOutput", "BatchSize", "Choices", "Column", "Data", "DType", "FilePath",

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.loader import Indices, LoaderOptions, shard_start
+from torchdali.reading.datasets import Indices, LoaderOptions, shard_start
 
 __all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "Shard", "reshard"]
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
-from torchdali import schema
-from torchdali.descriptions import help_text
-from torchdali.dispatch import call
+from torchdali.calls.dispatch import call
+from torchdali.declaration import schema
+from torchdali.declaration.descriptions import help_text
+from torchdali.declaration.registry import Operator, OperatorFunction, OperatorOptions, registry
 from torchdali.errors import strip_internal_frames
-from torchdali.registry import Operator, OperatorFunction, OperatorOptions, registry
 
 __all__ = [
     "OperatorFunction",
@@ -85,7 +85,7 @@ def operator(body: Any = None, /, **options: Any) -> Any:
 
 @_takes(OperatorOptions)
 def reader(body: Any = None, /, **options: Any) -> Any:
-    """Declare a reader: the body returns a `loader.Dataset`; see `OperatorOptions`, but it runs on the CPU alone."""
+    """Declare a reader: the body returns a `datasets.Dataset`; see `OperatorOptions`, but it runs on the CPU alone."""
     return _declare(body, "reader", OperatorOptions(**{"devices": ("cpu",), **options}))
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, Protocol
 
+from torchdali.declaration.registry import registry
 from torchdali.errors import self_explanatory
-from torchdali.graph import DataNode, Graph, Node
-from torchdali.loader import LoaderOptions
-from torchdali.plan import edges, is_metadata
-from torchdali.registry import registry
-from torchdali.rewrite._identical import comparable
-from torchdali.rewrite._nodes import constants_of, copy_node
+from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.graph.plan import edges, is_metadata
+from torchdali.graph.rewrite._identical import comparable
+from torchdali.graph.rewrite._nodes import constants_of, copy_node
+from torchdali.reading.datasets import LoaderOptions
 
 __all__ = ["Kept", "cut_at_caches"]
 

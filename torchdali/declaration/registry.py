@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from torchdali.schema import Schema
+from torchdali.declaration.schema import Schema
 
 __all__ = [
     "LayoutRule", "Operator", "OperatorFunction", "OperatorOptions", "define_expression", "expression",
@@ -45,10 +45,10 @@ class OperatorOptions:
         separable: Over the batch, it works on each sample alone, too: an error names the sample, and ``bad_samples``
             can leave it out. Or ``rule(arguments) -> bool``, where ``arguments`` are all of them.
         index_arguments: Names of arguments that are indices of samples in the batch, as of `permute_batch`.
-        metadata: Of a reader: number of outputs, the last ones, that come from `loader.Dataset.metadata`, not from
+        metadata: Of a reader: number of outputs, the last ones, that come from `datasets.Dataset.metadata`, not from
             its `read`.
         writes: Of a reader: `read` of its data set takes ``out``, where its first output is delivered from; see
-            `loader.Dataset`.
+            `datasets.Dataset`.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         preserve: Keep it even if no output needs it: it is there for its side effect.
         check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
@@ -108,12 +108,12 @@ class Operator:
         name: Dotted name in `fn`.
         class_name: Name in `ops`.
         kind: ``sample`` (body sees one sample), ``batch`` (the whole batch), ``reader`` (body returns a
-            `loader.Dataset`) or ``source`` (body returns a `Source`).
+            `datasets.Dataset`) or ``source`` (body returns a `Source`).
         body: The user's function.
         schema: What the signature says.
         options: What the decorator says; ``name`` and ``class_name`` may be empty there.
-        chunks: Bodies for several samples in one call, by the form that they take; see `declaration.chunk`.
-        allocates: See `declaration.chunk`.
+        chunks: Bodies for several samples in one call, by the form that they take; see `decorators.chunk`.
+        allocates: See `decorators.chunk`.
         function: The function that users call.
     """
 

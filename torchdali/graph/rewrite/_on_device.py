@@ -7,10 +7,9 @@ from typing import Any
 import torch
 
 from torchdali.codecs._nvimgcodec import available
-from torchdali.graph import DataNode, Graph, Node
-from torchdali.kernels.device.tables import has_kernels
-from torchdali.registry import registry
-from torchdali.rewrite._nodes import (
+from torchdali.declaration.registry import registry
+from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.graph.rewrite._nodes import (
     DECODERS,
     constants_of,
     copy_node,
@@ -19,7 +18,8 @@ from torchdali.rewrite._nodes import (
     parts_of,
     rebuild,
 )
-from torchdali.types import DALIInterpType
+from torchdali.kernels.device.tables import has_kernels
+from torchdali.tensors.dtypes import DALIInterpType
 
 __all__ = ["decode_windows", "fuse_on_device", "share_decoding"]
 

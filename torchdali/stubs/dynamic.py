@@ -14,10 +14,10 @@ from typing import Any
 
 import torchdali.experimental.dynamic as dynamic
 from torchdali import math
+from torchdali.declaration.registry import Operator, registry
+from torchdali.declaration.schema import Argument
 from torchdali.experimental.dynamic._publish import is_wanted
-from torchdali.registry import Operator, registry
-from torchdali.schema import Argument
-from torchdali.stubs import argument_text, doc_text, idle, path_of
+from torchdali.stubs.operators import argument_text, doc_text, idle, path_of
 
 __all__ = ["stubs"]
 

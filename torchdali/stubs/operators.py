@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torchdali.descriptions import descriptions
+from torchdali.declaration.descriptions import descriptions
+from torchdali.declaration.registry import Operator, registry
+from torchdali.declaration.schema import COMMON, Argument, Choices, Input, plain_list, split
 from torchdali.ops import _compose as compose
 from torchdali.ops._python import PLACES
-from torchdali.registry import Operator, registry
-from torchdali.schema import COMMON, Argument, Choices, Input, plain_list, split
 
 __all__ = ["argument_text", "doc_text", "idle", "path_of", "stubs", "write"]
 
@@ -33,7 +33,7 @@ from typing import Any, Literal, TypeVar, overload
 import numpy as np
 import torch
 
-from torchdali.graph import DataNode
+from torchdali.graph.nodes import DataNode
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
@@ -271,7 +271,7 @@ def write(folder: Path, files: Mapping[str, str], packages: Sequence[str]) -> li
 
 
 def _main() -> None:
-    folder = Path(__file__).parent
+    folder = Path(__file__).parents[1]
     for module, packages in ((stubs, ("fn", "ops")), (_of_dynamic(), (_DYNAMIC,))):
         for file in write(folder, module(), packages):
             print(file)
@@ -282,7 +282,7 @@ _DYNAMIC = "experimental/dynamic"
 
 def _of_dynamic() -> Callable[[], dict[str, str]]:
     """Return the function that writes the stubs of the dynamic mode, which a lower layer than this module has."""
-    found: Any = importlib.import_module("torchdali.experimental.dynamic._stubs")
+    found: Any = importlib.import_module("torchdali.stubs.dynamic")
     made: Callable[[], dict[str, str]] = found.stubs
     return made
 

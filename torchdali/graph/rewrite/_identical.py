@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.graph import DataNode, Graph, Node
-from torchdali.rewrite._nodes import copy_node
+from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.graph.rewrite._nodes import copy_node
 
 __all__ = ["comparable", "merge_identical"]
 

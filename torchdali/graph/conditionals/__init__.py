@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from torchdali.conditionals._branches import (
+from torchdali.graph.conditionals._branches import (
     and_,
     if_else,
     if_return,
@@ -35,7 +35,7 @@ from torchdali.conditionals._branches import (
     store_item,
     undefined,
 )
-from torchdali.conditionals._rewriting import RUNTIME, rewrite
+from torchdali.graph.conditionals._rewriting import RUNTIME, rewrite
 
 __all__ = [
     "and_", "convert", "converted", "do_not_convert", "if_else", "if_return", "load", "not_", "or_",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,18 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali import graph
-from torchdali.constants import Constant, ScalarConstant
+from torchdali.calls.running import run_batch
+from torchdali.declaration.registry import Operator
+from torchdali.declaration.schema import STATE, Schema
 from torchdali.errors import warn
-from torchdali.graph import DataNode
+from torchdali.graph import nodes
+from torchdali.graph.constants import ScalarConstant, as_node, text_as_input
+from torchdali.graph.nodes import DataNode
 from torchdali.kernels.memory import is_traced
-from torchdali.registry import Operator
 from torchdali.rng import BatchRng, mix
-from torchdali.running import run_batch
-from torchdali.schema import STATE, Schema
 from torchdali.tensors import TensorList
 
-__all__ = ["VIEWS", "Call", "as_node", "bind", "call", "record", "run_now", "unshared"]
+__all__ = ["VIEWS", "Call", "bind", "call", "record", "run_now", "unshared"]
 
 
 @dataclass
@@ -42,7 +41,7 @@ class Call:
 
 def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
     """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
-    tracer: Any = graph.current()
+    tracer: Any = nodes.current()
     if tracer is None or tracer.draws is None:
         return _called(declared, inputs, arguments)
     tracer.draws.warn()
@@ -53,7 +52,7 @@ def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
 
 
 def _called(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-    tracer: Any = graph.current()
+    tracer: Any = nodes.current()
     if tracer is not None and tracer.live:
         inputs, arguments = tracer.adopt(declared, inputs, arguments)
     checked = bind(declared, inputs, arguments)
@@ -68,7 +67,7 @@ def _called(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, A
 def _made(declared: Operator, checked: Call) -> Any:
     declared = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
     flat = [*checked.inputs, *checked.per_sample.values()]
-    tracer: Any = graph.current()
+    tracer: Any = nodes.current()
     if tracer is not None and tracer.live:
         return tracer.run(declared, checked)
     if any(map(_has_node, flat)) or tracer is not None or not flat:
@@ -216,7 +215,7 @@ def record(declared: Operator, checked: Call) -> Any:
             f"{', '.join(map(repr, declared.options.devices))}"
         )
     _check_devices(declared, inputs, device)
-    node = graph.add_node(
+    node = nodes.add_node(
         declared, inputs, checked.constants, checked.per_sample, device=device,
         outputs=declared.count_outputs(checked.constants, len(inputs)),
         name=checked.name, preserve=checked.preserve,
@@ -264,30 +263,6 @@ def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device
                 f'input {i} of operator {declared.name!r} is stored on incompatible device "gpu": the '
                 f"operator runs on {device!r}. Use .cpu(), or run it with device='gpu'"
             )
-
-
-def as_node(value: Any) -> DataNode:
-    """Return a node for an input: itself, or a constant of the graph."""
-    if isinstance(value, DataNode):
-        return value
-    if hasattr(value, "as_node"):
-        node: DataNode = value.as_node()
-        return node
-    if isinstance(value, TensorList):
-        raise TypeError("a TensorList cannot be an input while a pipeline is defined; use external_source")
-    if isinstance(value, (str, os.PathLike)):
-        raise TypeError(_text_as_input(os.fspath(value)))
-    dtype = None
-    if isinstance(value, ScalarConstant):
-        value, dtype = value.value, value.dtype
-    try:
-        constant: DataNode = Constant(value, dtype, device="cpu")
-    except TypeError as error:
-        raise TypeError(
-            "expected inputs of type 'DataNode', list of 'DataNode' or convertible to constant nodes. "
-            f"Received a {type(value).__name__}: {error}"
-        ) from None
-    return constant
 
 
 # ---------------------------------------------------------------- at once
@@ -351,16 +326,9 @@ def _as_batch(value: Any) -> TensorList:
     if hasattr(value, "torch"):
         value = value.torch()
     if isinstance(value, str):
-        raise TypeError(_text_as_input(value))
+        raise TypeError(text_as_input(value))
     tensor = value if isinstance(value, torch.Tensor) else _from_array(np.asarray(value))
     return TensorList.from_samples([tensor], layout=layout)
-
-
-def _text_as_input(text: str) -> str:
-    return (
-        f"{text[:60]!r} is text, and an operator takes data: files are read by fn.readers.file(files=[...]) in a "
-        "pipeline, or one by np.fromfile(path, np.uint8)"
-    )
 
 
 def _from_array(array: npt.NDArray[Any]) -> torch.Tensor:

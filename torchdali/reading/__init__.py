@@ -1,0 +1,11 @@
+"""Data that a pipeline reads, and the order in which it does.
+
+================  =================================================================
+`datasets`        data sets of readers, and the arguments that all readers take
+`cursor`          the order of an epoch, shards, and the place in them
+`sources`         sources of batches that are no readers
+`user_random`     random numbers of the user's own code while it is read
+================  =================================================================
+
+How bytes become records is in `torchdali.formats`.
+"""

@@ -1,0 +1,5 @@
+"""Type stubs of operators, derived from the declarations: ``python -m torchdali.stubs`` writes them.
+
+Editors complete operators and arguments from these files, and type checkers check calls. `operators` makes those of
+`fn` and `ops`, `dynamic` those of the dynamic mode.
+"""
