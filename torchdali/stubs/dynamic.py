@@ -1,4 +1,4 @@
-"""Type stubs of the dynamic mode's operators, readers and mathematical functions; see `torchdali.stubs`.
+"""Stubs of the dynamic mode's operators, readers and mathematical functions.
 
 A function of a batch returns a `Batch`; what one of other operands returns depends on all of them, and is ``Any``.
 """

@@ -1,19 +1,14 @@
-"""Type stubs of `fn` and `ops`, derived from the declarations: ``python -m torchdali.stubs`` writes them.
-
-Editors complete operators and arguments from these files, and type checkers check calls.
-"""
+"""Stubs of `fn` and `ops`, and what the text of an operator's stub is made of."""
 
 from __future__ import annotations
 
 import enum
-import importlib
 import inspect
 import re
 import textwrap
 import typing
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torchdali.declaration.descriptions import descriptions
@@ -22,7 +17,7 @@ from torchdali.declaration.schema import COMMON, Argument, Choices, Input, plain
 from torchdali.ops import _compose as compose
 from torchdali.ops._python import PLACES
 
-__all__ = ["argument_text", "doc_text", "idle", "path_of", "stubs", "write"]
+__all__ = ["argument_text", "doc_text", "idle", "path_of", "stubs"]
 
 _HEAD = '''"""Generated from the operators' declarations by `python -m torchdali.stubs`; do not edit."""
 
@@ -254,40 +249,3 @@ def _type(base: Any, marks: Sequence[Any]) -> str:
     if inspect.isclass(base) and issubclass(base, enum.Enum):
         return base.__name__
     return "Any"
-
-
-def write(folder: Path, files: Mapping[str, str], packages: Sequence[str]) -> list[Path]:
-    """Write stub files below a folder, and remove old ones of the packages; return their paths."""
-    for package in packages:
-        for old in (folder / package).rglob("*.pyi"):
-            old.unlink()
-    written = []
-    for path, text in files.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-        written.append(target)
-    return written
-
-
-def _main() -> None:
-    folder = Path(__file__).parents[1]
-    for module, packages in ((stubs, ("fn", "ops")), (_of_dynamic(), (_DYNAMIC,))):
-        for file in write(folder, module(), packages):
-            print(file)
-
-
-_DYNAMIC = "experimental/dynamic"
-
-
-def _of_dynamic() -> Callable[[], dict[str, str]]:
-    """Return the function that writes the stubs of the dynamic mode, which a lower layer than this module has."""
-    found: Any = importlib.import_module("torchdali.stubs.dynamic")
-    made: Callable[[], dict[str, str]] = found.stubs
-    return made
-
-
-if __name__ == "__main__":
-    import torchdali.ops  # noqa: F401  declares the operators
-
-    _main()

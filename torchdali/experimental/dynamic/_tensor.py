@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +16,6 @@ from torchdali.experimental.dynamic._operation import Result
 from torchdali.experimental.dynamic._printing import text_of_tensor
 from torchdali.experimental.dynamic._value import HOOKS, Value
 from torchdali.tensors import TensorCPU, TensorGPU, TensorList
-
-if TYPE_CHECKING:
-    from torchdali.experimental.dynamic._batch import Batch
 
 __all__ = ["Tensor", "as_tensor", "tensor"]
 
@@ -52,7 +49,7 @@ class Tensor(Value):
         dtype: Any = None,
         device: DeviceLike = None,
         layout: str | None = None,
-        batch: Batch | None = None,
+        batch: Value | None = None,
         index_in_batch: int | None = None,
         invocation_result: Result | None = None,
         copy: bool = False,
