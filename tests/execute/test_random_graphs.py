@@ -141,7 +141,7 @@ def test_chunks_of_any_size(chunk, monkeypatch):
     for seed, batches in zip(range(50, 80), expected, strict=True):
         for one, two in zip(batches, results(seed), strict=True):
             assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, two, strict=True)), f"graph {seed}"
-    assert forms == {"tensor"}
+    assert "tensor" in forms
 
 
 @pytest.mark.slow

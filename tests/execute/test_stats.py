@@ -12,9 +12,9 @@ from torchdali.execute.timings import Profile
 
 
 @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=1)
-def pipe():
-    x = fn.random.uniform(shape=[6, 6, 3])
-    blurred = fn.gaussian_blur(fn.crop(x, crop=[4, 4]), window_size=3)
+def pipe(size=6):
+    x = fn.random.uniform(shape=[size, size, 3])
+    blurred = fn.gaussian_blur(fn.crop(x, crop=[size - 2, size - 2]), window_size=3)
     return fn.flip(blurred, horizontal=fn.random.coin_flip())
 
 
@@ -50,8 +50,9 @@ def test_the_verdict_follows_from_waiting(monkeypatch):
         assert word in profile.stats(0).verdict
 
 
-def test_a_trace_has_every_sample_of_every_operator(tmp_path):
-    running = pipe()
+@pytest.mark.parametrize(("size", "events_of_a_batch"), [(64, 4), (6, 1)])  # small samples are one chunk
+def test_a_trace_has_every_sample_of_every_operator(size, events_of_a_batch, tmp_path):
+    running = pipe(size)
     running.build()
     running.trace()
     for _ in range(2):
@@ -61,7 +62,7 @@ def test_a_trace_has_every_sample_of_every_operator(tmp_path):
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     for name in ("crop", "gaussian_blur", "flip"):
         found = [e for e in events if e["name"] == name and e["args"]["what"].startswith("batch 0,")]
-        assert len(found) == 4 and all(e["ph"] == "X" and e["dur"] >= 0 for e in found)
+        assert len(found) == events_of_a_batch and all(e["ph"] == "X" and e["dur"] >= 0 for e in found)
     with pytest.raises(RuntimeError, match=r"call trace\(\) before"):
         other = pipe()
         other.build()

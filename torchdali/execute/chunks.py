@@ -3,7 +3,7 @@
 A thread holds the GIL once for a chunk, and Python's code and data stay in cache from one sample to the next.
 There are three forms of chunks:
 
-- ``tensor``: samples that lie in one tensor, if each operator of the chain has a body for such;
+- ``tensor``: samples that lie in one tensor, if each operator of the chain has a body for such, or they are small;
 - ``ragged``: small samples of any shapes, if an operator has a body for such (short sounds);
 - ``encoded``: encoded samples, or records of a reader, with an operator of the fast path, which is one call of C.
 
@@ -13,6 +13,7 @@ the others are done. How many samples a chunk has follows from their bytes, for 
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Any
 
 import torch
 
-from torchdali.calls.running import LARGE, put, stacked_if_small
+from torchdali.calls.running import LARGE, number_of_axes, put, stacked_if_small
 from torchdali.declaration.batching import MOST_BYTES, EncodedBody, Pieces
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Chain, column, is_metadata
@@ -29,8 +30,8 @@ from torchdali.reading.datasets import local_paths, read_several, row
 from torchdali.tensors import TensorList
 
 __all__ = [
-    "ChunkColumn", "ChunkRun", "Fused", "ReadTogether", "bytes_in_tensors", "can_be_ragged", "chunk_size", "fused",
-    "put_chunk", "whole_pieces",
+    "ChunkColumn", "ChunkRun", "Fused", "ReadTogether", "bytes_in_tensors", "can_be_chunk", "chunk_size", "fused",
+    "is_encoded", "is_foreign", "put_chunk", "whole_pieces",
 ]  # fmt: skip
 
 _MOST_ENCODED, _MOST_SMALL = 8, 64  # samples of a chunk
@@ -45,11 +46,14 @@ def chunk_size(form: str, count: int, threads: int, sample: int) -> int:
         count: Samples of the batch.
         sample: Bytes of a sample; 0 if they are not known.
     """
-    if form == "tensor" and sample <= LARGE:
-        return count
+    if form in ("tensor", "single") and sample <= LARGE and _has_gil():
+        return count  # several threads would wait for each other
     most = {"encoded": _MOST_ENCODED, "ragged": _MOST_SMALL}.get(form, count)
     share = -(-count // (_EACH * threads if threads > 1 else 1))
     return max(1, min(most, MOST_BYTES // max(1, sample), share))
+
+
+_has_gil: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
 
 
 def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, TensorList], count: int) -> int | None:
@@ -60,25 +64,26 @@ def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, Tens
     return sum(whole.nbytes // count for whole in wholes if whole is not None)
 
 
-def can_be_ragged(chain: Chain) -> bool:
-    """Return True if the operators of a chain can take lists of samples, and one of them gains by it.
+def can_be_chunk(node: Node) -> bool:
+    """Return True if an operator can take several samples in one call.
 
-    What fails in a chunk runs again, so that none may have an effect or a memory.
+    What fails in a chunk runs again, so that it may not have an effect or a memory. It has to take something that
+    differs from sample to sample.
     """
-    gains = False
-    for node in chain.nodes:
-        options, declared = node.operator.options, node.operator
-        gains = gains or ("ragged" in declared.chunks and not node.per_sample)
-        own = declared.body.__module__.partition(".")[0] != "torchdali"
-        if node.scope or node.preserve or options.preserve or options.make is not None or own or not _takes(node):
-            return False
-    return gains
+    options, declared = node.operator.options, node.operator
+    takes = node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader"
+    lasting = node.preserve or options.preserve or options.make is not None
+    return bool(takes) and not (node.scope or lasting or is_foreign(node))
 
 
-def _takes(node: Node) -> bool:
-    """Return True if an operator takes something that differs from sample to sample."""
-    declared = node.operator
-    return bool(node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader")
+def is_foreign(node: Node) -> bool:
+    """Return True if an operator is declared outside of this package."""
+    return node.operator.body.__module__.partition(".")[0] != "torchdali"
+
+
+def is_encoded(batch: TensorList) -> bool:
+    """Return True if samples may be encoded: they are few bytes, and much work."""
+    return batch.torch_dtype == torch.uint8 and number_of_axes(batch) == 1
 
 
 class ReadTogether:
@@ -299,7 +304,7 @@ class ChunkRun:
                 return
             try:
                 self._single(i)
-            except BaseException as error:
+            except Exception as error:
                 self.failures[i] = error  # other threads write here too, under keys of their own
 
     def merged(self, failures: Mapping[int, BaseException]) -> dict[int, BaseException]:

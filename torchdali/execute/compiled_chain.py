@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from torchdali.calls.running import (
+    LARGE,
     Prepared,
     Several,
     channel_mistake,
@@ -31,9 +32,11 @@ from torchdali.execute.chunks import (
     Fused,
     ReadTogether,
     bytes_in_tensors,
-    can_be_ragged,
+    can_be_chunk,
     chunk_size,
     fused,
+    is_encoded,
+    is_foreign,
     put_chunk,
 )
 from torchdali.execute.output_buffer import OpenBuffer
@@ -202,6 +205,7 @@ class BoundChain:
         chunks: For columns with an item a chunk.
         layouts: Of the chain's inputs and of all that it computes.
         tensors: Each operator has a body for samples in one tensor.
+        chunkable: Each operator can take several samples in one call.
         ragged: Operators with a body for samples of any shapes.
         fused: How an operator of the fast path does several samples in one call.
     """
@@ -211,20 +215,36 @@ class BoundChain:
     chunks: Loop
     layouts: Mapping[DataNode, str]
     tensors: bool
+    chunkable: bool
     ragged: Sequence[Several]
     fused: Fused | None
 
-    def chunk(self, batches: Mapping[DataNode, TensorList], count: int, threads: int) -> tuple[str, int]:
-        """Choose the form of chunks, and how many samples one has; ``single`` and 1 for sample by sample."""
-        form, sample = "single", 0
-        if count > 1 and self.fused is not None:
-            form = "encoded"
-        elif count > 1 and self.tensors and (known := bytes_in_tensors(self.chain.inputs, batches, count)) is not None:
-            form, sample = "tensor", known
-        elif count > 1 and self.ragged:
-            form, sample = "ragged", max(each.bytes for each in self.ragged)
-        size = 1 if form == "single" else chunk_size(form, count, threads, sample)
-        return ("single", 1) if form == "tensor" and size == 1 else (form, size)
+    def chunk(self, batches: Mapping[DataNode, TensorList], count: int, threads: int, result: int) -> tuple[str, int]:
+        """Choose the form of chunks, and how many samples one has.
+
+        Args:
+            count: Samples of the batch.
+            result: Bytes of a sample of the largest result, as far as known.
+
+        Returns:
+            ``single`` for operators that take one sample at a time. If the samples are small, one thread takes them
+            all: several threads would wait for the GIL.
+        """
+        if count < 2:
+            return "single", 1
+        if self.fused is not None:
+            return "encoded", chunk_size("encoded", count, threads, 0)
+        sample = bytes_in_tensors(self.chain.inputs, batches, count) if self.chain.inputs else None
+        small = sample is not None and max(sample, result) <= LARGE
+        small = small and not any(is_encoded(batches[edge]) for edge in self.chain.inputs)
+        if sample is not None and (self.tensors or (small and self.chunkable)):
+            size = chunk_size("tensor", count, threads, sample)
+            return ("single", 1) if size == 1 else ("tensor", size)
+        if self.ragged:
+            return "ragged", chunk_size("ragged", count, threads, max(each.bytes for each in self.ragged))
+        if small and not any(map(is_foreign, self.chain.nodes)):
+            return "single", chunk_size("single", count, threads, sample or 0)
+        return "single", 1
 
 
 class CompiledChain:
@@ -286,13 +306,15 @@ class CompiledChain:
                 frames.append(_per_frame(node, found))
             found.update(_axes_of_outputs(node, layouts, found))
         several = [each for each in chunks if isinstance(each, Several)]
+        chunkable = all(map(can_be_chunk, self.chain.nodes))
         return BoundChain(
             self.chain,
             Loop(self.chain, singles, frames, _VALUES, put),
             Loop(self.chain, chunks, frames, _CHUNK_VALUES, put_chunk),
             {e: layout for e, (layout, _) in found.items()},
             self.chain.in_chunks and all(each.tensor is not None for each in several),
-            [each for each in several if each.ragged is not None] if can_be_ragged(self.chain) else [],
+            chunkable,
+            [each for each in several if each.ragged is not None] if chunkable else [],
             fused(self.chain, self._index, self._readers),
         )
 

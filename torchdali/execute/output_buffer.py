@@ -175,6 +175,12 @@ class OutputBuffer:
         self._ragged: tuple[int, torch.dtype] | None = None
         self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
 
+    @property
+    def sample(self) -> int:
+        """Bytes of a sample of the batch before; 0 if they had several shapes."""
+        guess = self._guess
+        return 0 if guess is None else math.prod(guess[0]) * guess[1].itemsize
+
     def open(self, size: int, chunk: int = 0) -> OpenBuffer:
         """Return the buffer for a batch.
 

@@ -25,7 +25,6 @@ from torchdali.execute.source_info import read_edges, source_edges
 from torchdali.execute.spans import span, spanned, wants_spans
 from torchdali.execute.steps import fail_alone, present, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
-from torchdali.execute.thread_limit import ThreadLimit
 from torchdali.execute.thread_pool import Job
 from torchdali.execute.timings import ChainTimings
 from torchdali.execute.transfers import device_last, is_sent, uploads
@@ -60,7 +59,6 @@ class StageRunner:
             node: owning_read(reader.dataset, {o.index for o in node.outputs if o in delivered})
             for node, reader in runtime.readers.items()
         }
-        self._limits = [ThreadLimit(runtime.threads.count) for _ in plan.stages]
         self._chains = [
             CompiledChain(s.chain, plan.index, reads, self._empty()) if s.chain else None for s in plan.stages
         ]
@@ -249,13 +247,14 @@ class StageRunner:
         # From here on several batches may be in this method at once, each in its own thread: only what `bound` and the
         # output buffers remember is shared.
         bound = compiled.bound(batch.values)
-        form, chunk = bound.chunk(batch.values, batch.size, runtime.threads.count)
+        result = max((self._buffers[e].sample for e in compiled.chain.delivers), default=0)
+        form, chunk = bound.chunk(batch.values, batch.size, runtime.threads.count, result)
         profiled = runtime.profile.wants(batch.index)
         if profiled and form == "encoded":  # one call of C tells nothing of its operators
             form, chunk = "single", 1
         run = ChainRun(batch, compiled, bound, form, chunk)
         if profiled:
-            run.timings = ChainTimings(batch.size, chunk)
+            run.timings = ChainTimings(batch.size, 1 if form == "single" else chunk)
         in_tensors = chunk if form == "tensor" else 0
         run.opened = {e: self._buffers[e].open(batch.size, in_tensors) for e in compiled.chain.delivers}
         run.done = {e: opened.column() for e, opened in run.opened.items()}
@@ -282,31 +281,30 @@ class StageRunner:
                 finish,
                 order=batch.index,
                 keep_going=keep_going,
-                limit=self._limits[batch.stage],
-                samples=batch.size,
             )
         )
 
     def _bind(self, run: ChainRun) -> tuple[Callable[[int], None], int]:
         """Return what runs one item of the chain, a sample or a chunk of them, and the number of items."""
         bound, size = run.bound, run.batch.size
-        columns = self._columns(run, run.form)
         if run.form == "single":
-            return bound.single.bind(columns, run.blamed, run.timings), size
-        if run.form == "encoded":
+            if run.chunk == 1:
+                return self._bind_singles(run, run.timings), size
+            do: Callable[[range], Collection[int]] = _leave_all
+        elif run.form == "encoded":
             assert bound.fused is not None
-            do = bound.fused.bind(columns)
+            do = bound.fused.bind(self._columns(run, run.form))
         else:
-            do = partial(_do_chunk, bound.chunks.bind(columns, {}, run.timings), run.chunk)
+            loop = bound.chunks.bind(self._columns(run, run.form), {}, run.timings)
+            do = partial(_do_chunk, loop, run.chunk)
+        single = partial(self._bind_singles, run, run.timings if run.form == "single" else None)
         keep_going = self._runtime.bad_samples.keeps_going
-        run.chunks = ChunkRun(
-            do, partial(self._bind_singles, run), [*run.done.values()], size, run.chunk, keep_going
-        )  # fmt: skip
+        run.chunks = ChunkRun(do, single, [*run.done.values()], size, run.chunk, keep_going)
         return run.chunks, run.chunks.count
 
-    def _bind_singles(self, run: ChainRun) -> Callable[[int], None]:
-        """Return what runs the chain on a sample that a chunk left; random numbers begin anew."""
-        return run.bound.single.bind(self._columns(run, "single"), run.blamed)
+    def _bind_singles(self, run: ChainRun, timings: ChainTimings | None = None) -> Callable[[int], None]:
+        """Return what runs the chain on a sample, also one that a chunk left: its random numbers begin anew."""
+        return run.bound.single.bind(self._columns(run, "single"), run.blamed, timings)
 
     def _columns(self, run: ChainRun, form: str) -> dict[str, Any]:
         values, per_node = run.batch.values, self._per_node(run.batch, run.compiled)
@@ -488,6 +486,11 @@ def _do_chunk(function: Callable[[int], None], chunk: int, samples: range) -> tu
     """Run the calls of a chain on some samples, which are a chunk; it leaves none."""
     function(samples.start // chunk)
     return ()
+
+
+def _leave_all(samples: range) -> range:
+    """Leave all samples, to be done one by one in this thread."""
+    return samples
 
 
 def _in_calling_thread(caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]) -> None:

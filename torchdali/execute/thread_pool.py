@@ -13,14 +13,12 @@ import itertools
 import os
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from torchdali.execute.thread_limit import ThreadLimit
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 
 __all__ = ["Job", "ThreadPool"]
@@ -33,8 +31,6 @@ class Job:
         order: Jobs with a smaller one go first.
         done: Called by the worker that finishes last, with the failures ``{index: exception}``.
         keep_going: Go on after a failure; otherwise the indices not yet claimed are left out.
-        limit: Decides how many threads work on it, and learns how long they took; all of the pool's if None.
-        samples: That it works on; ``count`` if None.
     """
 
     def __init__(
@@ -45,14 +41,8 @@ class Job:
         *,
         order: int = 0,
         keep_going: bool = False,
-        limit: ThreadLimit | None = None,
-        samples: int | None = None,
     ) -> None:
         self.run, self.count, self.order = run, count, order
-        self.threads = sys.maxsize if limit is None else limit.now
-        self._limit = limit
-        self._samples = count if samples is None else samples
-        self._seconds = self._cpu_seconds = 0.0
         self._done, self._keep_going = done, keep_going
         self._claim = _counter()
         self._lock = threading.Lock()
@@ -62,7 +52,6 @@ class Job:
     def work(self) -> None:
         """Claim and run indices until none is left."""
         run, claim, count, finished = self.run, self._claim, self.count, 0
-        began, cpu_began = time.perf_counter(), time.thread_time()
         while (i := claim()) < count:
             if not self._failures or self._keep_going:
                 try:
@@ -75,13 +64,9 @@ class Job:
             finished += 1
         if finished:
             with self._lock:
-                self._seconds += time.perf_counter() - began
-                self._cpu_seconds += time.thread_time() - cpu_began
                 self._left -= finished
                 last = self._left == 0
             if last:
-                if self._limit is not None:
-                    self._limit.note(self.threads, self._samples, self._seconds, self._cpu_seconds)
                 # All other workers are through their items, and the lock orders what they wrote before this call.
                 self._done(self._failures)
 
@@ -204,7 +189,7 @@ class _Workers:
                 # Called by the scheduler thread, or by a worker that finished the stage before. What it wrote to the
                 # batch is visible to the workers: they take the job under the same condition.
                 heapq.heappush(queue.jobs, (job.order, next(self._serial), job))
-                self._condition.notify(min(job.count, job.threads))
+                self._condition.notify(job.count)
 
     def take(self) -> tuple[_JobQueue, Job] | None:
         """Wait for a job and return it, leaving it in the queue for other threads; None to end this thread."""
@@ -229,7 +214,7 @@ class _Workers:
         found, least = None, (0, 0)
         for queue in self._queues:
             active = len(queue.active)
-            if not queue.jobs or active >= min(queue.count, queue.jobs[0][2].threads):
+            if not queue.jobs or active >= queue.count:
                 continue
             if active and self._busy >= self._most:
                 continue
@@ -253,9 +238,7 @@ class _Workers:
             if queue not in self._queues:
                 self._condition.notify_all()  # somebody waits in `leave`
             elif queue.jobs:
-                following = queue.jobs[0][2]
-                # The job before may have allowed fewer threads.
-                self._condition.notify(min(following.count, following.threads) - 1)
+                self._condition.notify(queue.jobs[0][2].count - 1)
 
     def begin(self, number: int) -> None:
         """Prepare the thread that calls this for its jobs."""

@@ -23,7 +23,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.thread_pool import ThreadPool
-from torchdali.execute.timings import Profile
+from torchdali.execute.timings import ChainTimings, Profile
 from torchdali.execute.workers.batches import needed_after
 from torchdali.execute.workers.channel import Channel, begin_worker
 from torchdali.execute.workers.messages import (
@@ -74,7 +74,7 @@ class SeededSamples:
     other, each with its own seed: its numbers are then the same in any thread, and in any number of processes.
     """
 
-    _alone = threading.Lock()
+    _alone = threading.RLock()  # samples of a chunk that failed run in its call
 
     def __init__(self, seed: int, batch: InFlightBatch, function: Callable[[int], None]) -> None:
         self._seed, self._function = seed, function
@@ -129,10 +129,10 @@ class _Stages(StageRunner):
 
     def _bind(self, run: ChainRun) -> tuple[Callable[[int], None], int]:
         function, count = super()._bind(run)
-        return self._seeded(run, function), count
+        return (function if run.chunks is None else self._seeded(run, function)), count
 
-    def _bind_singles(self, run: ChainRun) -> Callable[[int], None]:
-        return self._seeded(run, super()._bind_singles(run))
+    def _bind_singles(self, run: ChainRun, timings: ChainTimings | None = None) -> Callable[[int], None]:
+        return self._seeded(run, super()._bind_singles(run, timings))
 
     def _seeded(self, run: ChainRun, function: Callable[[int], None]) -> Callable[[int], None]:
         if not has_user_code(run.compiled.chain):
