@@ -1,7 +1,7 @@
 """Bind an operator to its constants and layouts, and evaluate it over a batch.
 
-`Prepared` does one sample, `Several` several in one call, with the same results. `run_batch` does a batch: eager calls,
-debug mode and steps of a pipeline use it. A chain takes one sample, or several, through its operators.
+`Prepared` does one sample, `ChunkFunction` several in one call, with the same results. `run_batch` does a batch: eager
+calls, debug mode and steps of a pipeline use it. A chain takes one sample, or several, through its operators.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Samples, arrays_of
 
 __all__ = [
-    "LARGE", "Bodies", "Items", "Prepared", "Several", "channel_mistake", "check_form", "collect", "column_of",
+    "LARGE", "Bodies", "Items", "Prepared", "ChunkFunction", "channel_mistake", "check_form", "collect", "column_of",
     "each_frame_value", "fitting", "number_of_axes", "prepare", "put", "run_batch", "stacked_if_small", "taken_layout",
     "taken_layouts",
 ]  # fmt: skip
@@ -39,7 +39,7 @@ _Body = Callable[..., Any]
 
 
 @dataclass
-class Several:
+class ChunkFunction:
     """An operator that does several samples in one call: by its body for them, if it has one, or one by one.
 
     Attributes:
@@ -74,23 +74,23 @@ class Several:
         Returns:
             The samples of the output; for several outputs, a tuple.
         """
-        found = NotImplemented
+        result = NotImplemented
         is_tensor = bool(inputs) and all(each is None or isinstance(each, torch.Tensor) for each in inputs)
         if self.tensor is not None and is_tensor and "rng" not in arguments:
-            found = self._of_tensors(self.tensor, inputs, out, arguments)
+            result = self._of_tensors(self.tensor, inputs, out, arguments)
         elif self.ragged is not None and not arguments and inputs[0] is not None and self._fit(inputs[0]):
             with contextlib.suppress(Exception):  # a single sample raises it again, and says whose it is
-                found = self.ragged(inputs[0], empty=self.empty or fresh)
-        return self._one_by_one(inputs, out, arguments, is_tensor) if found is NotImplemented else found
+                result = self.ragged(inputs[0], empty=self.empty or fresh)
+        return self._one_by_one(inputs, out, arguments, is_tensor) if result is NotImplemented else result
 
     def _of_tensors(self, body: _Body, inputs: Sequence[Any], out: Any, arguments: Mapping[str, Any]) -> Any:
         out = out if isinstance(out, torch.Tensor) else None
-        found = body(*inputs, out=out, empty=fresh, **arguments)
-        if found is out or not isinstance(found, torch.Tensor):
-            return NotImplemented if found is None else found
-        if any(found is each for each in inputs):
-            found = found.clone()  # writing into the result must not change the input
-        return found if out is None else put(out, found)
+        result = body(*inputs, out=out, empty=fresh, **arguments)
+        if (result is out and out is not None) or not isinstance(result, torch.Tensor):
+            return result
+        if any(result is each for each in inputs):
+            result = result.clone()  # writing into the result must not change the input
+        return result if out is None else put(out, result)
 
     def _fit(self, data: Any) -> bool:
         """Return whether the ragged body takes samples: by their types, and their size."""
@@ -159,13 +159,13 @@ class Prepared:
     Attributes:
         function: Takes one sample of each input, per-sample arguments, rng, out.
         layouts: Of the outputs.
-        several: Does several samples of each input.
+        chunk: Does several samples of each input.
         on_device: Takes the whole batch on an accelerator; None if the operator cannot.
     """
 
     function: _Body
     layouts: tuple[str, ...]
-    several: Several
+    chunk: ChunkFunction
     on_device: _Body | None = None
 
 
@@ -195,8 +195,8 @@ def prepare(
         ready = replace(ready, on_device=_chunk_body(declared, "device", constants, layout))
     if declared.kind == "sample" and declared.body.__module__.partition(".")[0] != "torchdali":
         checked = _checked(ready.function, len(ready.layouts))
-        several = replace(ready.several, single=checked, ragged=None)
-        ready = replace(ready, function=checked, several=several)
+        chunk = replace(ready.chunk, single=checked, ragged=None)
+        ready = replace(ready, function=checked, chunk=chunk)
     return ready
 
 
@@ -267,7 +267,7 @@ def _prepared(
         if stacked is not None and takes.dtypes:
             stacked = _typed(stacked, declared.name, takes.dtypes)
         ragged = _chunk_body(declared, "ragged", constants, first)
-        return Prepared(single, outputs, Several(single, len(outputs), stacked, ragged, frozenset(takes.dtypes)))
+        return Prepared(single, outputs, ChunkFunction(single, len(outputs), stacked, ragged, frozenset(takes.dtypes)))
     by_ndim: dict[int, Callable[..., Any]] = {}
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
@@ -282,7 +282,7 @@ def _prepared(
 
 def _one_way(function: _Body, layouts: tuple[str, ...]) -> Prepared:
     """Return a body that does several samples one by one."""
-    return Prepared(function, layouts, Several(function, len(layouts)))
+    return Prepared(function, layouts, ChunkFunction(function, len(layouts)))
 
 
 def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], layout: str) -> _Body | None:
@@ -526,15 +526,15 @@ def run_batch(
                 return collect(found, ready.layouts)
     if rng is not None:
         arguments["rng"] = rng.samples()
-    columns = [None if v is None else _items(v, ready.several) for v in inputs]
+    columns = [None if v is None else _items(v, ready.chunk) for v in inputs]
     if any(c is not None for c in columns) or arguments:
-        return collect(ready.several(*columns, **arguments), ready.layouts)
+        return collect(ready.chunk(*columns, **arguments), ready.layouts)
     return collect([ready.function() for _ in range(size)], ready.layouts)
 
 
-def _items(batch: TensorList, several: Several) -> Items:
+def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
     """Return a batch as one tensor if a body takes that, and it is one or small; otherwise its samples."""
-    whole = stacked_if_small(batch) if several.tensor is not None else None
+    whole = stacked_if_small(batch) if chunk.tensor is not None else None
     return batch.samples() if whole is None else whole
 
 

@@ -218,14 +218,14 @@ class Arguments:
     def run(self, body: Callable[..., Any], inputs: Sequence[Any]) -> Any:
         """Call a body with these arguments; NotImplemented if it does not take, or leaves out, one per sample."""
         try:
-            found = body(*inputs, a=self)
+            result = body(*inputs, a=self)
         except GivenPerSample:
             return NotImplemented
         except Exception:
             if self._left:
                 return NotImplemented
             raise
-        return NotImplemented if self._left else found
+        return NotImplemented if self._left else result
 
     def of(self, function: Callable[..., Any], columns: bool = False) -> dict[str, Any]:
         """Return the arguments that the call gives, of those that a function takes by name alone.

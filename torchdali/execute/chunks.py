@@ -30,7 +30,7 @@ from torchdali.reading.datasets import local_paths, read_several, row
 from torchdali.tensors import TensorList
 
 __all__ = [
-    "ChunkColumn", "ChunkRun", "Fused", "ReadTogether", "bytes_in_tensors", "can_be_chunk", "chunk_size", "fused",
+    "ChunkColumn", "ChunkRun", "Fused", "ChunkReader", "bytes_in_tensors", "can_be_chunk", "chunk_size", "fused",
     "is_encoded", "is_foreign", "put_chunk", "whole_pieces",
 ]  # fmt: skip
 
@@ -86,7 +86,7 @@ def is_encoded(batch: TensorList) -> bool:
     return batch.torch_dtype == torch.uint8 and number_of_axes(batch) == 1
 
 
-class ReadTogether:
+class ChunkReader:
     """A reader on lists of records: several in one call where it can, otherwise one by one.
 
     Args:

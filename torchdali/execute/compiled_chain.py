@@ -16,8 +16,8 @@ import torch
 
 from torchdali.calls.running import (
     LARGE,
+    ChunkFunction,
     Prepared,
-    Several,
     channel_mistake,
     column_of,
     number_of_axes,
@@ -29,8 +29,8 @@ from torchdali.declaration.batching import Column, shaped, truth
 from torchdali.errors import located
 from torchdali.execute.chunks import (
     ChunkColumn,
+    ChunkReader,
     Fused,
-    ReadTogether,
     bytes_in_tensors,
     can_be_chunk,
     chunk_size,
@@ -216,7 +216,7 @@ class BoundChain:
     layouts: Mapping[DataNode, str]
     tensors: bool
     chunkable: bool
-    ragged: Sequence[Several]
+    ragged: Sequence[ChunkFunction]
     fused: Fused | None
 
     def chunk(self, batches: Mapping[DataNode, TensorList], count: int, threads: int, result: int) -> tuple[str, int]:
@@ -296,35 +296,35 @@ class CompiledChain:
             if node.operator.kind == "reader":
                 read = self._readers[node]
                 singles.append(read)
-                chunks.append(ReadTogether(read, self._is_passing(node)))
+                chunks.append(ChunkReader(read, self._is_passing(node)))
                 frames.append(frozenset[str]())
                 layouts = node.operator.output_layouts((), node.constants)
             else:
                 ready, layouts = _located(node, found)
                 singles.append(ready.function)
-                chunks.append(self._several(node, ready.several))
+                chunks.append(self._chunk_function(node, ready.chunk))
                 frames.append(_per_frame(node, found))
             found.update(_axes_of_outputs(node, layouts, found))
-        several = [each for each in chunks if isinstance(each, Several)]
+        functions = [each for each in chunks if isinstance(each, ChunkFunction)]
         chunkable = all(map(can_be_chunk, self.chain.nodes))
         return BoundChain(
             self.chain,
             Loop(self.chain, singles, frames, _VALUES, put),
             Loop(self.chain, chunks, frames, _CHUNK_VALUES, put_chunk),
             {e: layout for e, (layout, _) in found.items()},
-            self.chain.in_chunks and all(each.tensor is not None for each in several),
+            self.chain.in_chunks and all(each.tensor is not None for each in functions),
             chunkable,
-            [each for each in several if each.ragged is not None] if chunkable else [],
+            [each for each in functions if each.ragged is not None] if chunkable else [],
             fused(self.chain, self._index, self._readers),
         )
 
-    def _several(self, node: Node, several: Several) -> Several:
-        """Return an operator on several samples; one whose results are delivered as they are gets memory for them."""
+    def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
+        """Return an operator on chunks; one whose results are delivered as they are gets memory for them."""
         if node.per_sample:
-            return replace(several, ragged=None)
+            return replace(chunk, ragged=None)
         if node.operator.allocates and self._empty is not None and not self._is_used(node):
-            return replace(several, empty=self._empty)
-        return replace(several)  # it counts bytes of its own
+            return replace(chunk, empty=self._empty)
+        return replace(chunk)  # it counts bytes of its own
 
     def _is_passing(self, reader: Node) -> bool:
         """Return True if what a reader returns goes to decoders alone, whose results are in memory of their own."""
