@@ -237,7 +237,7 @@ def _parser() -> argparse.ArgumentParser:
         'if __name__ == "__main__" in the script does not run.',
     )
     show.add_argument("target", metavar="SCRIPT[:NAME]", help="a function that makes a pipeline or a loader, or one")
-    show.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="of the function")
+    show.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="of the function")
     show.add_argument("--each", action="store_true", help="draw a row after each operator")
     show.add_argument("--count", type=_positive, metavar="N", help="samples to draw")
     show.add_argument("--output", type=Path, default=Path("torchdali_show.png"), metavar="PNG", help="the picture")
@@ -250,7 +250,7 @@ def _parser() -> argparse.ArgumentParser:
         'limits, and which line to write. What stands under if __name__ == "__main__" in the script does not run.',
     )
     tune.add_argument("target", metavar="SCRIPT[:NAME]", help="a function that makes a pipeline or a loader, or one")
-    tune.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="of the function")
+    tune.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="of the function")
     tune.add_argument("--seconds", type=_positive, default=60, help="for all measurements together")
     tune.add_argument("--step", type=float, default=0, metavar="MS", help="of a training step")
     tune.add_argument("--cores", type=_positive, metavar="N", help="the most threads, and processes")

@@ -82,6 +82,8 @@ def test_the_only_pipeline_of_a_script_for_dali(tmp_path: Path) -> None:
         ("", ["colour=1"], "", "unknown argument 'colour'"),
         ("", [], "second = training", "several: say which, such as"),
         (":text", [], "", "there is nothing to draw|torch|numpy"),
+        (":needy", [], "def needy(root, size, *, mode='a'): pass", "needy needs arguments: add root=... size=... to the command"),
+        (":needy", ["size=3"], "def needy(root, size): pass", "add root=... to the command"),
         (".gone", [], "", "there is no file"),
     ],
 )

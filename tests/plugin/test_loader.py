@@ -461,6 +461,9 @@ def test_from_folder_checks_its_arguments(folder):
     for size in (0, 22.5, (64, 32)):
         with pytest.raises(ValueError, match=r"size=.*height and width"):
             Loader.from_folder(folder, train=True, size=size)
+    for size in (0, -1, 2.5):
+        with pytest.raises(ValueError, match=f"batch_size={size}: it is the number of samples"):
+            Loader.from_folder(folder, train=True, batch_size=size)
 
 
 def test_from_folder_leaves_out_what_cannot_be_read(folder, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import runpy
 import sys
@@ -92,7 +93,26 @@ def _is_function(source: Any) -> bool:
     return callable(source) and not isinstance(source, (Pipeline, Loader))
 
 
+def _check_arguments(function: Any, given: Mapping[str, Any]) -> None:
+    """Check the arguments of a function.
+
+    Raises:
+        TypeError: one is missing, or there is none of this name.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # it has none that Python knows
+    parameters = signature.parameters.values()
+    able = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    missing = [p.name for p in able if p.default is p.empty and p.name not in given]
+    if missing:
+        values = " ".join(f"{name}=..." for name in missing)
+        raise TypeError(f"{getattr(function, '__name__', function)} needs arguments: add {values} to the command")
+
+
 def _called(function: Any, given: Mapping[str, Any], defaults: Mapping[str, int]) -> Any:
+    _check_arguments(function, given)
     made = function(**given)
     if not getattr(function, "_is_pipeline_def", False):
         return made

@@ -453,7 +453,7 @@ class Loader(IterableDataset[Any]):
 
         Raises:
             FileNotFoundError: there is no such folder. ValueError: there is no such `augment`, or it is given for a
-                test; a size below 1. TypeError: `train` is no bool.
+                test; a size or batch size below 1. TypeError: `train` is no bool.
         """
         shared: dict[str, Any] = {
             "batch_size": batch_size,
@@ -469,6 +469,8 @@ class Loader(IterableDataset[Any]):
             raise TypeError(f"train={train!r}: it is True or False, and the folder is given as root")
         if not isinstance(size, int) or size < 1:
             raise ValueError(f"size={size!r}: it is the height and width in pixels, a number of 1 or more")
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise ValueError(f"batch_size={batch_size!r}: it is the number of samples of a batch, 1 or more")
         if max(*mean, *std) > 1:
             warn(
                 f"mean={list(mean)} and std={list(std)} are of bytes from 0 to 255, and from_folder takes those of "
