@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.formats.shared_counts import anonymous_descriptor
+
 __all__ = ["anonymous_file", "mapped", "socket_of", "view_of"]
 
 _Bytes = npt.NDArray[np.uint8]
@@ -49,12 +51,7 @@ def anonymous_file(size: int) -> int:
     Raises:
         MemoryError: there is no room; says how much was needed.
     """
-    in_memory = hasattr(os, "memfd_create")
-    if in_memory:
-        descriptor = os.memfd_create("torchdali")
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
+    descriptor = anonymous_descriptor(0)
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, 0, size)  # or the first write beyond the room would kill the process
@@ -62,7 +59,9 @@ def anonymous_file(size: int) -> int:
             os.ftruncate(descriptor, size)
     except OSError as error:
         os.close(descriptor)
-        where = "memory" if in_memory else f"the folder {tempfile.gettempdir()} (TMPDIR chooses another)"
+        where = (
+            "memory" if hasattr(os, "memfd_create") else f"the folder {tempfile.gettempdir()} (TMPDIR chooses another)"
+        )
         raise MemoryError(
             f"{size / 2**20:.1f} MiB are needed for batches that processes share, and {where} has no room for them: "
             f"{error.strerror}. Use fewer or smaller batches, or num_processes=1"
