@@ -259,7 +259,7 @@ class Case:
     def is_dynamic(self) -> bool:
         """True if the dynamic mode has the operator."""
         operator = registry[self.name]
-        return not (operator.options.hidden or operator.options.instead or "seed" in self.arguments)
+        return not (operator.hidden or operator.instead or "seed" in self.arguments)
 
     def in_dynamic_mode(self) -> list[Result]:
         """Call the operator on batches of `torchdali.dynamic`."""

@@ -323,7 +323,7 @@ def _on(device: str, internal: bool) -> list[str]:
     return sorted(
         name
         for name, operator in _declared().items()
-        if device in operator.options.devices and (internal or not operator.options.hidden)
+        if device in operator.options.devices and (internal or not operator.hidden)
     )
 
 

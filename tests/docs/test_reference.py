@@ -81,7 +81,7 @@ def test_every_operator_and_all_it_takes_is_described(name: str) -> None:
 
 
 def test_every_operator_has_an_example() -> None:
-    replaced = {name for name, o in OPERATORS.items() if o.options.instead in registry} - EXAMPLES.keys()
+    replaced = {name for name, o in OPERATORS.items() if o.instead in registry} - EXAMPLES.keys()
     unlike = sorted((OPERATORS.keys() - replaced) ^ EXAMPLES.keys())
     assert not unlike, "without an example, or an example of no operator: torchdali/reference/_examples.py"
 

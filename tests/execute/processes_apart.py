@@ -55,7 +55,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@operator(name="_hazard", hidden=True)
+@operator(name="_hazard")
 def _hazard(
     image: Image, /, *, how: str = "", marks: str = "", parent: int = 0, height: int = 0
 ) -> Image:

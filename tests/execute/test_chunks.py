@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import gc
+import inspect
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +18,7 @@ import torch
 
 from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.declaration.batching import GivenPerSample
+from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Arguments, Column
 from torchdali.errors import PipelineError
 from torchdali.execute.chunks import ChunkRun
@@ -348,6 +352,20 @@ def test_arguments_of_a_body_for_several_samples() -> None:
     assert a.of(turned, columns=True) == {"angle": angles}
     with pytest.raises(GivenPerSample):
         a.of(turned)
+
+
+def test_bodies_for_several_samples_ask_for_arguments_that_there_are() -> None:
+    for name, declared in registry.items():
+        known = {*declared.schema.arguments, "out", "empty", "of"}
+        known |= {"layout"} if declared.schema.wants_layout else set()
+        known |= {"rng"} if declared.schema.random else set()
+        for form, body in declared.chunks.items():
+            tree = ast.parse(textwrap.dedent(inspect.getsource(body))) if form != "encoded" else ast.Module([], [])
+            for node in ast.walk(tree):
+                if not isinstance(node, (ast.Attribute, ast.Subscript)) or getattr(node.value, "id", "") != "a":
+                    continue
+                asked = node.attr if isinstance(node, ast.Attribute) else getattr(node.slice, "value", None)
+                assert asked in known or asked is None, f"{name}, {form}: {ast.unparse(node)}"
 
 
 def test_a_body_that_leaves_out_an_argument_per_sample_counts_for_nothing() -> None:

@@ -37,7 +37,7 @@ class Script:
 script = Script()
 
 
-@operator(name="_scripted", hidden=True)
+@operator(name="_scripted")
 def scripted(data: Data, /) -> Data:
     script.run(int(data.reshape(-1)[0]))
     return data.clone()

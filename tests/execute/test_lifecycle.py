@@ -44,7 +44,7 @@ class Gate:
 def gate() -> Iterator[Gate]:
     made = Gate()
 
-    @operator(name="_gate", hidden=True)
+    @operator(name="_gate")
     def through(data: Data, /) -> Data:
         return made.pass_through(data)
 
@@ -430,7 +430,7 @@ from torchdali.declaration.schema import Data
 
 busy = threading.Event()
 
-@operator(name="_busy", hidden=True)
+@operator(name="_busy")
 def work(data: Data, /) -> Data:
     busy.set()
     for _ in range(200):
@@ -498,7 +498,7 @@ def test_the_users_torch_threads_are_untouched(wanted: int) -> None:
 def test_workers_run_torch_alone_and_without_gradients() -> None:
     seen: list[tuple[int, bool]] = []
 
-    @operator(name="_look", hidden=True)
+    @operator(name="_look")
     def look(data: Data, /) -> Data:
         seen.append((torch.get_num_threads(), torch.is_grad_enabled()))
         return data

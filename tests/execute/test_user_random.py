@@ -64,7 +64,7 @@ def of_source(source, workers, **options):
     return tuple(fn.external_source(source=source, **pipe_options))
 
 
-@operator(name="_test_add_draws", hidden=True)
+@operator(name="_test_add_draws")
 def add_draws(x, /):
     return torch.cat([x, torch.from_numpy(draws())])
 

@@ -14,14 +14,14 @@ from torchdali.tensors import TensorList
 seen: list[Any] = []
 
 
-@operator(name="_test_note", over="batch", hidden=True)
+@operator(name="_test_note", over="batch")
 def note(value: Data, /, *, what: Callable[[], Any]) -> Data:
     """Note something on the thread that runs the step."""
     seen.append(what())
     return value
 
 
-@operator(name="_test_note_sample", hidden=True)
+@operator(name="_test_note_sample")
 def note_sample(value: Data, /, *, what: Callable[[], Any]) -> Data:
     """Note something on a worker thread."""
     seen.append(what())

@@ -147,7 +147,7 @@ def short(
     counts = covered(cases)
     found: dict[str, tuple[Coverage, Coverage]] = {}
     for name, operator in operators.items():
-        if operator.options.hidden or operator.options.instead or name in ELSEWHERE or operator.kind in _ALONE:
+        if operator.hidden or operator.instead or name in ELSEWHERE or operator.kind in _ALONE:
             continue
         got, must = counts.get(name, Coverage()), demanded(operator)
         if got.arguments < must.arguments or got.types < must.types or got.layouts < must.layouts:

@@ -315,7 +315,7 @@ def test_broadcast_batches() -> None:
 # ---------------------------------------------------------------- in pipelines
 
 
-@operator(hidden=True)
+@operator
 def _in_a_chain(data: Data, /) -> Data:
     """Return the data; what follows is fused with it."""
     return data
@@ -455,7 +455,7 @@ def test_branches_compute_their_samples_only() -> None:
 def test_threads_of_torch_stay_as_set() -> None:
     seen = []
 
-    @operator(hidden=True, over="batch")
+    @operator(over="batch")
     def _watch(data: Data, /) -> Data:
         seen.append(
             (threading.current_thread() is threading.main_thread(), torch.get_num_threads())

@@ -419,8 +419,8 @@ def test_a_checkpoint_continues(images: Path) -> None:
 # ---------------------------------------------------------------- what it refuses
 
 
-@operator(name="doubled_in_tests", hidden=True)
-def doubled_in_tests(x: Data, /) -> Data:
+@operator(name="_doubled_in_tests")
+def _doubled_in_tests(x: Data, /) -> Data:
     """Double."""
     return x * 2
 
@@ -465,8 +465,8 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         "'io.file.read' reads files that the cache does not know",
     ),
     "own, on disk": (
-        lambda root: fn.cache(doubled_in_tests.operator.function(images_of(root)), path=root / "kept"),
-        "'doubled_in_tests' is declared outside of torchdali",
+        lambda root: fn.cache(_doubled_in_tests.operator.function(images_of(root)), path=root / "kept"),
+        "'_doubled_in_tests' is declared outside of torchdali",
     ),
     "nowhere": (lambda root: fn.cache(images_of(root)), "say where samples are kept"),
     "size": (lambda root: fn.cache(images_of(root), bytes="much"), "'much' is no size"),
@@ -504,9 +504,9 @@ def test_the_device_is_refused(images: Path) -> None:
 
 def test_an_operator_of_ones_own_is_kept_in_memory(images: Path) -> None:
     def define() -> Any:
-        return fn.cache(doubled_in_tests.operator.function(images_of(images)), bytes="1MB")
+        return fn.cache(_doubled_in_tests.operator.function(images_of(images)), bytes="1MB")
 
-    expected = samples(build(lambda: doubled_in_tests.operator.function(images_of(images))), 5)
+    expected = samples(build(lambda: _doubled_in_tests.operator.function(images_of(images))), 5)
     assert same(samples(build(define), 5), expected)
 
 

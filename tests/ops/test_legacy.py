@@ -74,15 +74,15 @@ def test_an_old_name_warns_and_gives_what_the_new_one_gives(old: str) -> None:
 
 
 def test_every_alias_is_tested_and_has_the_arguments_of_its_operator() -> None:
-    aliases = {o.name: o for o in registry.values() if o.options.instead in registry and _same_body(o)}
-    read = {name for name, o in aliases.items() if o.options.instead.startswith(("readers.", "decoders.audio", "decoders.video", "decoders.inflate"))}
+    aliases = {o.name: o for o in registry.values() if o.instead in registry and _same_body(o)}
+    read = {name for name, o in aliases.items() if o.instead.startswith(("readers.", "decoders.audio", "decoders.video", "decoders.inflate"))}
     assert aliases.keys() - read == ALIASES.keys()  # files, streams, optional packages: see their own tests
     for name, operator in aliases.items():
-        assert operator.schema.arguments == registry[operator.options.instead].schema.arguments, name
+        assert operator.schema.arguments == registry[operator.instead].schema.arguments, name
 
 
 def _same_body(operator: Operator) -> bool:
-    return operator.body is registry[operator.options.instead].body
+    return operator.body is registry[operator.instead].body
 
 
 def test_file_reader() -> None:

@@ -92,7 +92,7 @@ def test_what_encode_does_not_write_is_refused(data) -> None:
 # ---------------------------------------------------------------- pipelines
 
 
-@operator(name="_test_scale", hidden=True)
+@operator(name="_test_scale")
 def _scale(value: Data, /, *, factor: PerSample[float] = 1.0, table: Any = None) -> Data:
     """Multiply."""
     return value * factor

@@ -36,7 +36,7 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         if name != "mod"
     },
     "math.invert": ("~ints",), "math.pos": ("+ints",), "math.neg": ("-numbers",),
-    "subscript": ("image[1:9, 2]", "image[-5:, :, 0]", "image[:, start : start + 4]"),
+    "_subscript": ("image[1:9, 2]", "image[-5:, :, 0]", "image[:, start : start + 4]"),
     "_row": ("fn.shapes(image)[0]",),
     "crop_mirror_normalize": (
         f"fn.crop_mirror_normalize(image, crop=[20, 24], mirror=flip, dtype=types.FLOAT16, {MEAN})",

@@ -268,7 +268,7 @@ READ = {
 def test_a_tensor_in_place_of_a_tuple_is_refused(name: str, more: dict[str, Any]) -> None:
     dataset, count, use = READ[name]
 
-    @reader(name="_bare", hidden=True, outputs=lambda arguments: count)
+    @reader(name="_bare", outputs=lambda arguments: count)
     def bare(**options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(1)]:
         """Read records."""
         return dataset

@@ -28,7 +28,7 @@ def is_path(operator: Operator, name: str) -> bool:
     return "path" in marks or any("path" in each for each in elements)
 
 
-READERS = {o.name: o for o in registry.values() if o.kind == "reader" and not o.options.hidden}
+READERS = {o.name: o for o in registry.values() if o.kind == "reader" and not o.hidden}
 PATHS = [(o.name, name) for o in READERS.values() for name in o.schema.arguments if is_path(o, name)]
 
 

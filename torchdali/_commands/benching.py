@@ -43,7 +43,7 @@ _samples: list[list[int]] = []
 _here = _Thread()
 
 
-@operator(name="_bench_clock", hidden=True)
+@operator(name="_bench_clock")
 def _clock(label: Any, seen: Any, /, *, step: int = 0) -> Any:
     """Note that a step has ended on this sample, and return the label."""
     now, here = time.thread_time_ns(), _here

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from torchdali.calls.dispatch import call
@@ -23,6 +23,7 @@ __all__ = [
     "OperatorOptions",
     "alias",
     "chunk",
+    "deprecate",
     "operator",
     "reader",
     "source",
@@ -83,10 +84,19 @@ def operator(body: Any = None, /, **options: Any) -> Any:
     return _declare(body, made.over, made)
 
 
-@_takes(OperatorOptions)
+@dataclass(frozen=True)
+class ReaderOptions(OperatorOptions):
+    """Options of `reader`: those of operators, which run on the CPU alone here, and two more; see `Operator`."""
+
+    devices: tuple[str, ...] = ("cpu",)
+    metadata: int = 0
+    writes: bool = False
+
+
+@_takes(ReaderOptions)
 def reader(body: Any = None, /, **options: Any) -> Any:
-    """Declare a reader: the body returns a `datasets.Dataset`; see `OperatorOptions`, but it runs on the CPU alone."""
-    return _declare(body, "reader", OperatorOptions(**{"devices": ("cpu",), **options}))
+    """Declare a reader: the body returns a `datasets.Dataset`; see `ReaderOptions`."""
+    return _declare(body, "reader", ReaderOptions(**options))
 
 
 @_takes(OperatorOptions)
@@ -100,7 +110,9 @@ def _declare(body: Any, kind: str, options: OperatorOptions) -> Any:
         return lambda function: _declare(function, kind, options)
     name = options.name or body.__name__
     read = schema.read(body, name, options.deprecated or {})
-    declared = Operator(name, options.class_name or _camel(name), kind, body, read, options)
+    declared = Operator(name, _camel(name), kind, body, read, options)
+    if isinstance(options, ReaderOptions):
+        declared.metadata, declared.writes = options.metadata, options.writes
     return _publish(declared)
 
 
@@ -138,22 +150,29 @@ def chunk(function: OperatorFunction[..., Any], form: str = "tensor", *, allocat
     return declare
 
 
-def alias(name: str, function: OperatorFunction[..., Any], class_name: str = "") -> None:
+def alias(name: str, function: OperatorFunction[..., Any]) -> None:
     """Declare a deprecated name of an operator; calls by it warn, and are calls of the operator."""
     target = function.operator
-    made = replace(
-        target, name=name, class_name=class_name or _camel(name),
-        schema=replace(target.schema, name=name),
-        options=replace(
-            target.options, instead=target.name, variant=lambda arguments: target.chosen(arguments).name
-        ),
-    )  # fmt: skip
-    _publish(made)
+    options = replace(target.options, variant=lambda arguments: target.chosen(arguments).name)
+    schema = replace(target.schema, name=name)
+    _publish(replace(target, name=name, class_name=_camel(name), schema=schema, options=options, instead=target.name))
+
+
+def deprecate(function: OperatorFunction[..., Any], instead: str) -> None:
+    """Declare an operator deprecated: calls of it warn, and name what to use instead."""
+    function.operator.instead = instead
+
+
+_SPELLED = {
+    "bbox": "BBox", "coco": "COCO", "dl": "DL", "mfcc": "MFCC", "mxnet": "MXNet", "rms": "RMS", "roi": "ROI",
+    "ssd": "SSD", "tfrecord": "TFRecord",
+}  # fmt: skip
 
 
 def _camel(name: str) -> str:
-    """Return the last part of a dotted name in camel case."""
-    return "".join(word[:1].upper() + word[1:] for word in name.rpartition(".")[2].split("_"))
+    """Return the last part of a dotted name as that of a class."""
+    words = name.rpartition(".")[2].split("_")
+    return "".join(_SPELLED.get(word, word[:1].upper() + word[1:]) for word in words)
 
 
 def _publish(declared: Operator) -> OperatorFunction[..., Any]:

@@ -104,8 +104,8 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     rest = dict(arguments)
     device, name = rest.pop("device", None), rest.pop("name", None)
     read = declared.schema
-    if declared.options.instead:
-        warn(f"operator {declared.name!r} is deprecated: use {declared.options.instead}", DeprecationWarning)
+    if declared.instead:
+        warn(f"operator {declared.name!r} is deprecated: use {declared.instead}", DeprecationWarning)
     rest = _renamed(read, rest)
     if read.random and STATE in rest:
         rest["seed"] = _seed_of(rest.pop(STATE))
@@ -279,7 +279,8 @@ def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> A
 
 
 VIEWS = frozenset((
-    "cat", "element_extract", "expand_dims", "per_frame", "reinterpret", "reshape", "squeeze", "subscript", "transpose",
+    "cat", "element_extract", "expand_dims", "per_frame", "reinterpret", "reshape", "squeeze", "_subscript",
+    "transpose",
 ))  # fmt: skip
 """Operators that look at their input in another way; as torch's, they may return a view of it."""
 

@@ -27,7 +27,7 @@ def publish(package: str, name: Callable[[Operator], str | None], value: Callabl
     """
 
     def add(operator: Operator) -> None:
-        full = None if operator.options.hidden else name(operator)
+        full = None if operator.hidden else name(operator)
         if full is not None:
             put(package, full, value(operator))
 

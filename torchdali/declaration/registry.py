@@ -29,9 +29,9 @@ class OperatorOptions:
     """Options of `operator`, `reader` and `source`: all that a signature does not say.
 
     Args:
-        name: Dotted name in `fn`; the function's own by default.
-        class_name: Name in `ops`; the last part of ``name`` in camel case by default.
-        title: Of a hidden operator, its name in messages: what the user wrote; or ``rule(constants) -> title``.
+        name: Dotted name in `fn`; the function's own by default. One that begins with an underscore is not there.
+        title: Of a hidden operator, whose name begins with an underscore, its name in messages: what the user wrote; or
+            ``rule(constants) -> title``.
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a `Column` for each argument that was given per sample.
         make: Makes a body with a memory of its own for each place where the operator is used.
@@ -44,23 +44,15 @@ class OperatorOptions:
             per sample are None.
         separable: Over the batch, it works on each sample alone, too: an error names the sample, and ``bad_samples``
             can leave it out. Or ``rule(arguments) -> bool``, where ``arguments`` are all of them.
-        index_arguments: Names of arguments that are indices of samples in the batch, as of `permute_batch`.
-        metadata: Of a reader: number of outputs, the last ones, that come from `datasets.Dataset.metadata`, not from
-            its `read`.
-        writes: Of a reader: `read` of its data set takes ``out``, where its first output is delivered from; see
-            `datasets.Dataset`.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         preserve: Keep it even if no output needs it: it is there for its side effect.
         check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
             given per sample are left out.
         merges: Its inputs are the values of branches, of which a per-sample argument selects one.
-        hidden: Leave it out of `fn` and `ops`.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
-        instead: What to use instead of a deprecated operator; calling it warns.
     """
 
     name: str = ""
-    class_name: str = ""
     title: Callable[[Mapping[str, Any]], str] | str = ""
     over: str = "sample"
     make: Callable[[], Callable[..., Any]] | None = None
@@ -69,16 +61,11 @@ class OperatorOptions:
     results: Callable[[Mapping[str, Any], Sequence[Any]], Any] | None = None
     variant: Callable[[Mapping[str, Any]], str | None] | None = None
     separable: bool | Callable[[Mapping[str, Any]], bool] = False
-    index_arguments: tuple[str, ...] = ()
-    metadata: int = 0
-    writes: bool = False
     devices: tuple[str, ...] = ("cpu", "gpu")
     preserve: bool = False
     check: Callable[[Mapping[str, Any]], None] | None = None
     merges: bool = False
-    hidden: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
-    instead: str = ""
 
 
 class OperatorFunction(Protocol[P, R]):
@@ -111,7 +98,12 @@ class Operator:
             `datasets.Dataset`) or ``source`` (body returns a `Source`).
         body: The user's function.
         schema: What the signature says.
-        options: What the decorator says; ``name`` and ``class_name`` may be empty there.
+        options: What the decorator says; ``name`` may be empty there.
+        metadata: Of a reader: number of outputs, the last ones, that come from `datasets.Dataset.metadata`, not from
+            its `read`.
+        writes: Of a reader: `read` of its data set takes ``out``, where its first output is delivered from; see
+            `datasets.Dataset`.
+        instead: What to use instead, if it is deprecated; calling it warns.
         chunks: Bodies for several samples in one call, by the form that they take; see `decorators.chunk`.
         allocates: See `decorators.chunk`.
         function: The function that users call.
@@ -123,9 +115,17 @@ class Operator:
     body: Callable[..., Any]
     schema: Schema
     options: OperatorOptions
+    metadata: int = 0
+    writes: bool = False
+    instead: str = ""
     chunks: dict[str, Callable[..., Any]] = field(default_factory=dict)
     allocates: bool = False
     function: OperatorFunction[..., Any] = field(init=False)
+
+    @property
+    def hidden(self) -> bool:
+        """True if it is not in `fn` and `ops`: its name begins with an underscore, or is that of an expression."""
+        return self.name.startswith(("_", "math."))
 
     @property
     def schema_name(self) -> str:
@@ -143,7 +143,8 @@ class Operator:
 
     def axes_of(self, name: str) -> int | None:
         """Return the number of axes of an argument's values; None where it may vary."""
-        return None if name in self.options.index_arguments else self.schema.arguments[name].axes
+        argument = self.schema.arguments[name]
+        return None if argument.of_samples else argument.axes
 
     def is_per_frame(self, name: str, layout: str) -> bool:
         """Return whether an argument takes one value a frame, and has them: samples of such a layout."""

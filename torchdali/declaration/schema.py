@@ -9,6 +9,7 @@ Inputs stand before ``/``, arguments after ``*``. Annotations say the rest:
 ``angle: PerSample[float]``            an argument that may differ per sample (an edge of the graph)
 ``hue: PerFrame[float] = 0.0``         the same, and `fn.per_frame` may give one value a frame
 ``angle: AllFrames[float]``            the same, and the body gets the values of all frames of a sample
+``indices: PerSample[SampleIndices]``   indices of samples in the batch, as of `permute_batch`
 ``root: FilePath``                     a path: text, or an object with one, which arrives as text
 ``mode: Annotated[str, one_of(MODES)]``  text of a table, which type checkers know; the body checks it
 ``dtype: DType | None = None``         converted from DALI's, torch's or NumPy's; a ``torch.dtype`` arrives
@@ -46,8 +47,8 @@ from torchdali.tensors import TensorList, dtypes
 
 __all__ = [
     "AllFrames", "Argument", "Arguments", "BatchOutput", "BatchSize", "Choices", "Column", "Data", "DType", "FilePath",
-    "Image", "Input", "Layout", "Out", "OutputCount", "PerFrame", "PerSample", "STATE", "Schema", "Takes", "each_of",
-    "one_of", "per_sample", "plain_list", "shares", "split", "to_dtype",
+    "Image", "Input", "Layout", "Out", "OutputCount", "PerFrame", "PerSample", "STATE", "SampleIndices", "Schema",
+    "Takes", "each_of", "one_of", "per_sample", "plain_list", "shares", "split", "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -136,6 +137,7 @@ class BatchSize(int):
 Out: TypeAlias = Annotated[torch.Tensor | None, "out"]
 DType: TypeAlias = Annotated[torch.dtype, "dtype"]
 FilePath: TypeAlias = Annotated[str, "path"]
+SampleIndices: TypeAlias = Annotated[list[int], "samples"]
 REQUIRED = inspect.Parameter.empty
 
 COMMON = {"bytes_per_sample_hint": [0], "preserve": False}
@@ -161,6 +163,7 @@ class Argument:
 
     Attributes:
         axes: Of a value: 0 for a number, 1 for a list of numbers; None where it may vary.
+        of_samples: Values are indices of samples in the batch.
     """
 
     name: str
@@ -170,6 +173,7 @@ class Argument:
     annotation: Any
     hidden: bool = False
     axes: int | None = None
+    of_samples: bool = False
 
     @property
     def required(self) -> bool:
@@ -379,6 +383,7 @@ def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
         hint,
         hidden,
         _axes_of(base),
+        "samples" in marks,
     )
 
 

@@ -200,7 +200,7 @@ def recomputed(
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
     """Yield the edges whose values are indices of samples."""
-    return (edge for name, edge in node.per_sample.items() if name in node.operator.options.index_arguments)
+    return (edge for name, edge in node.per_sample.items() if node.operator.schema.arguments[name].of_samples)
 
 
 def _mixes(node: Node) -> bool:

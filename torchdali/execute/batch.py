@@ -177,7 +177,7 @@ class InFlightBatch:
 
 def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNode, TensorList]:
     """Return the outputs of a reader that are known without reading."""
-    count = node.operator.options.metadata
+    count = node.operator.metadata
     if not count:
         return {}
     columns = map(TensorList.from_dense, dataset.metadata(records))

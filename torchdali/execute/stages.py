@@ -261,9 +261,10 @@ class StageRunner:
         function, count = self._bind(run)
         if wants_spans(runtime.settings.device):
             function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), runtime.settings.device)
-        if run.chunks is not None and count == 1:
-            # One call: it takes less time than waking a thread. This is the thread that ran the stage's steps; in a
-            # synchronous pipeline the user's, whose KeyboardInterrupt ends the batch as it does in a step.
+        if run.chunks is not None and count == 1 and form != "encoded":
+            # One call of small or few samples: it takes less time than waking a thread. This is the thread that ran the
+            # stage's steps; in a synchronous pipeline the user's, whose KeyboardInterrupt ends the batch as it does in
+            # a step.
             function(0)
             self._chain_done(run, {})
             return

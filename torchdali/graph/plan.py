@@ -403,7 +403,7 @@ class _Calls:
     def writes_in_place(self, node: Node) -> bool:
         declared = node.operator
         alone = declared.schema.wants_out and len(node.outputs) == 1
-        return (alone or declared.options.writes) and node.outputs[0] in self.delivers
+        return (alone or declared.writes) and node.outputs[0] in self.delivers
 
 
 def _source(edge: DataNode) -> Node:
@@ -414,7 +414,7 @@ def _source(edge: DataNode) -> Node:
 def is_metadata(edge: DataNode) -> bool:
     """Return True for an output of a reader that is known without reading."""
     source = _source(edge)
-    return edge.index >= len(source.outputs) - source.operator.options.metadata
+    return edge.index >= len(source.outputs) - source.operator.metadata
 
 
 def _chain(nodes: Sequence[Node], later: set[DataNode], index: dict[Node, int], in_chunks: bool) -> Chain:

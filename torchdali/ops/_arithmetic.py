@@ -120,7 +120,7 @@ def _declare(name: str) -> None:
         return _record(name, operands)
 
     body.__doc__ = f"Compute ``{name}`` with DALI's type promotion, element by element."
-    declared = operator(name=f"math.{name}", hidden=True, layout=common_layout)(body)
+    declared = operator(name=f"math.{name}", layout=common_layout)(body)
     chunk(declared)(together)
     chunk(declared, "device")(in_one_piece)
     define_expression(name)(expression)

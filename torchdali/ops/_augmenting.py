@@ -33,7 +33,7 @@ def _no_bin(place: int, count: int, signed: bool) -> str:
     return f"there is no magnitude bin {place}: they are from 0 to {count - 1}"
 
 
-@operator(hidden=True, layout="")
+@operator(layout="")
 def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
     """Return a row of a table.
 
@@ -63,13 +63,13 @@ def _each_image(function: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
     return function(images) if images.ndim == 3 else torch.stack([function(i) for i in images])
 
 
-@operator(hidden=True)
+@operator
 def _auto_contrast(image: Bytes, /) -> Bytes:
     """Stretch the intensities of each channel to the full range."""
     return _each_image(tone.stretch, image)
 
 
-@operator(hidden=True)
+@operator
 def _contrast_around_mean(image: Bytes, /, *, factor: PerSample[float]) -> Bytes:
     """Scale the distance of intensities from the mean luma of the image."""
     if image.shape[-1] != 3:
@@ -77,13 +77,13 @@ def _contrast_around_mean(image: Bytes, /, *, factor: PerSample[float]) -> Bytes
     return _each_image(lambda x: tone.contrast_around_mean(x, factor), image)
 
 
-@operator(hidden=True)
+@operator
 def _solarize(image: AnyBytes, threshold: Data, /) -> AnyBytes:
     """Invert intensities from a threshold on."""
     return tone.solarize(image, math.ceil(threshold))
 
 
-@operator(hidden=True)
+@operator
 def _solarize_add(image: AnyBytes, shift: Data, /) -> AnyBytes:
     """Add a shift to intensities below 128."""
     return tone.solarize_add(image, int(shift))

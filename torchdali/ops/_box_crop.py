@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.calls.decorators import operator
+from torchdali.calls.decorators import deprecate, operator
 from torchdali.declaration.schema import BatchOutput, Column, PerSample, Takes, one_of
 from torchdali.errors import batch_level
 from torchdali.kernels.boxes import crop as kernel
@@ -43,7 +43,7 @@ _ONE = [1.0, 1.0]  # the default, told from the same numbers given by identity
 
 
 @operator(
-    over="batch", separable=True, devices=("cpu",), class_name="RandomBBoxCrop", layout="",
+    over="batch", separable=True, devices=("cpu",), layout="",
     outputs=_crop_outputs,
 )  # fmt: skip
 def random_bbox_crop(
@@ -314,7 +314,7 @@ _SSD = (0.1, 0.3, 0.5, 0.7, 0.9, 0.0)
 
 
 @operator(
-    over="batch", separable=True, devices=("cpu",), class_name="SSDRandomCrop", instead="random_bbox_crop",
+    over="batch", separable=True, devices=("cpu",),
     layout=lambda layouts, arguments: layouts[:1],
 )  # fmt: skip
 def ssd_random_crop(
@@ -355,6 +355,9 @@ def ssd_random_crop(
     places = zip(images.samples(), windows.start.tolist(), windows.extent.tolist(), strict=True)
     cut = [_cut(image, *start, *extent) for image, start, extent in places]
     return cut, kept_boxes, kept_labels
+
+
+deprecate(ssd_random_crop, "random_bbox_crop")
 
 
 def _labels_left(labels: TensorList, boxes: kernel.Boxes, kept: Array, left: Sequence[int]) -> TensorList:

@@ -92,7 +92,7 @@ def _cached_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> t
     return found
 
 
-@reader(name="_cached", title="cache", hidden=True, outputs=_cached_count, layout=_cached_layouts)
+@reader(name="_cached", title="cache", outputs=_cached_count, layout=_cached_layouts)
 def _cached(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(1)]:
     """Read samples that are kept, or compute them.
 
@@ -106,7 +106,6 @@ def _cached(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -
 @reader(
     name="_cached_with_labels",
     title="cache",
-    hidden=True,
     metadata=1,
     outputs=_count_with_labels,
     layout=_cached_layouts,

@@ -77,7 +77,7 @@ def _described(dtype: torch.dtype, ndim: int) -> str:
     return f"{str(dtype).removeprefix('torch.')} of {ndim} dimensions"
 
 
-@operator(hidden=True, title=_statement, merges=True, layout=_merged_layout, make=_merger)
+@operator(title=_statement, merges=True, layout=_merged_layout, make=_merger)
 def _merge(
     on_true: Data | None = None,
     on_false: Data | None = None,
@@ -90,19 +90,19 @@ def _merge(
     return _merger()(on_true, on_false, condition=condition, what=what)
 
 
-@operator(hidden=True, title=_statement, merges=True, layout=_chosen_layout, make=_Chooser)
+@operator(title=_statement, merges=True, layout=_chosen_layout, make=_Chooser)
 def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
     """Return the value of a branch; see `_Chooser`, which does it."""
     return _Chooser()(*branches, case=case, what=what)
 
 
-@operator(hidden=True, title="split")
+@operator(title="split")
 def _part(value: Data, /) -> Data:
     """Return the value: what makes a part of the batch of it are the conditions of its node."""
     return value
 
 
-@operator(hidden=True, title="select")
+@operator(title="select")
 def _case(index: Data, /, *, count: int) -> Data:
     """Return which of several branches a number stands for: the first also below 0, the last also above."""
     return _cases(index[None], count)[0]
@@ -120,7 +120,7 @@ def _cases(index: Tensor, count: int) -> Tensor:
     return whole.to(torch.int32).clamp_(0, count - 1)
 
 
-@operator(hidden=True, title="not")
+@operator(title="not")
 def _not(value: Data, /) -> Data:
     """Return whether a scalar is 0."""
     if value.ndim:
@@ -128,7 +128,7 @@ def _not(value: Data, /) -> Data:
     return value == 0
 
 
-@operator(hidden=True, title=lambda constants: constants["expression"])
+@operator(title=lambda constants: constants["expression"])
 def _logical(value: Data, /, *, expression: str, side: str) -> Data:
     """Check an operand of ``and`` or ``or``."""
     if value.ndim or value.dtype != torch.bool:

@@ -308,7 +308,7 @@ def _keep_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tup
 
 
 @operator(
-    over="batch", separable=True, devices=("cpu",), class_name="BBoxRotate", layout=_keep_layouts,
+    over="batch", separable=True, devices=("cpu",), layout=_keep_layouts,
     outputs=lambda arguments: 2 if arguments["inputs"] == 2 else None,
 )  # fmt: skip
 def bbox_rotate(

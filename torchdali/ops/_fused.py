@@ -66,7 +66,7 @@ from torchdali.types import DALIImageType
 __all__ = []
 
 
-@operator(hidden=True, layout="HWC", devices=("mixed",))
+@operator(layout="HWC", devices=("mixed",))
 def _decode_share(
     data: Encoded,
     /,
@@ -79,7 +79,7 @@ def _decode_share(
     return image.body(data, **arguments)
 
 
-@operator(hidden=True, layout="HWC", devices=("mixed",))
+@operator(layout="HWC", devices=("mixed",))
 def _decode_seen(
     data: Encoded,
     /,
@@ -137,7 +137,7 @@ def _seen(
     return first, last - first, extent, low - first, high - first
 
 
-@operator(hidden=True, layout="HWC")
+@operator(layout="HWC")
 def _decode_random_resized_crop(
     data: Encoded,
     /,
@@ -294,7 +294,7 @@ def _upright_window_resized(
     return resampling(crop.pixels, target, roi, False, **filters)
 
 
-@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+@operator(layout=lambda layouts, arguments: arguments["output_layout"])
 def _resize_crop_mirror_normalize(
     data: Annotated[Tensor, Takes(IMAGE_LAYOUTS)],
     /,
@@ -321,7 +321,7 @@ def _resize_crop_mirror_normalize(
 _normalized = crop_mirror_normalize.body
 
 
-@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+@operator(layout=lambda layouts, arguments: arguments["output_layout"])
 def _decode_resize_crop_mirror_normalize(
     data: Encoded,
     /,
@@ -369,7 +369,7 @@ def _decode_resize_crop_mirror_normalize(
     return _normalized(cut, layout=Layout("HWC"), out=out, **last)
 
 
-@operator(hidden=True, layout=lambda layouts, arguments: arguments["output_layout"])
+@operator(layout=lambda layouts, arguments: arguments["output_layout"])
 def _decode_random_resized_crop_normalize(
     data: Encoded,
     /,

@@ -78,7 +78,7 @@ _CHOOSING = ("num_attempts", "random_area", "random_aspect_ratio")
 _CROP, _SLICE = argument_names(crop_window), argument_names(slice_window)
 
 
-@operator(hidden=True, layout=_layout)
+@operator(layout=_layout)
 def _decode_image(
     data: Encoded,
     /,
@@ -103,7 +103,7 @@ def _whole(height: int, width: int) -> Window:
     return 0, 0, height, width
 
 
-@operator(hidden=True, layout=_layout)
+@operator(layout=_layout)
 def _decode_random_crop(
     data: Encoded,
     /,
@@ -131,7 +131,7 @@ def _decode_random_crop(
     return _decode(data, choose, arguments, {}, out)
 
 
-@operator(hidden=True, layout=_layout)
+@operator(layout=_layout)
 def _decode_crop(
     data: Encoded,
     /,
@@ -152,7 +152,7 @@ def _decode_crop(
     return _decode(data, _crop_chooser(own, bool(rest.get("cropped"))), rest, own, out)
 
 
-@operator(hidden=True, layout=_layout)
+@operator(layout=_layout)
 def _decode_slice(
     data: Encoded,
     anchor: Data | None = None,

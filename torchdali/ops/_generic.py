@@ -20,6 +20,7 @@ from torchdali.declaration.schema import (
     DType,
     Out,
     PerSample,
+    SampleIndices,
     Takes,
     one_of,
     per_sample,
@@ -113,7 +114,7 @@ def _copy_batch(data: Tensor, a: Arguments) -> Tensor:
     return copy.body(data, out=a.out)
 
 
-@operator(hidden=True, over="batch")
+@operator(over="batch")
 def _to_device(data: Batch, /) -> BatchOutput:
     """Return the batch: the executor has brought it to the device of the node."""
     return data
@@ -317,8 +318,8 @@ def _check_layout(layout: str | None, ndim: int) -> None:
 # ---------------------------------------------------------------- about a batch
 
 
-@operator(over="batch", index_arguments=("indices",))
-def permute_batch(data: Batch, /, *, indices: PerSample[list[int]]) -> BatchOutput:
+@operator(over="batch")
+def permute_batch(data: Batch, /, *, indices: PerSample[SampleIndices]) -> BatchOutput:
     """Return the samples of the batch in another order.
 
     Args:
@@ -380,7 +381,7 @@ def _bytes(text: str) -> Tensor:
     return torch.tensor(list(text.encode("utf-8", "surrogateescape")), dtype=torch.uint8)
 
 
-@operator(hidden=True, layout="")
+@operator(layout="")
 def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
     """Return the shape of each sample, 1D.
 

@@ -102,7 +102,7 @@ def inflate(data: Compressed, /, **arguments: Annotated[Any, shares(inflating)])
     return inflating(data, **arguments)
 
 
-@operator(name=_CHUNKED, hidden=True, layout=_chunk_layout)
+@operator(name=_CHUNKED, layout=_chunk_layout)
 def _inflate_chunks(data: Compressed, /, **arguments: Annotated[Any, shares(inflating)]) -> Data:
     return inflating(data, **arguments)
 

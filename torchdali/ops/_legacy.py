@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from torchdali.calls.decorators import alias, operator
+from torchdali.calls.decorators import alias, deprecate, operator
 from torchdali.declaration.schema import Image, Layout, PerSample, shares
 from torchdali.ops import (
     _audio,
@@ -57,13 +57,13 @@ alias("video_reader_resize", video.video_resize)
 
 alias("caffe_reader", caffe.caffe)
 alias("caffe2_reader", caffe.caffe2)
-alias("coco_reader", coco.coco, "COCOReader")
+alias("coco_reader", coco.coco)
 alias("file_reader", file.file)
-alias("mxnet_reader", mxnet.mxnet, "MXNetReader")
+alias("mxnet_reader", mxnet.mxnet)
 alias("nemo_asr_reader", nemo_asr.nemo_asr)
 alias("numpy_reader", numpy.numpy)
 alias("sequence_reader", sequence.sequence)
-alias("tfrecord_reader", tfrecord.tfrecord, "TFRecordReader")
+alias("tfrecord_reader", tfrecord.tfrecord)
 
 alias("experimental.debayer", _debayer.debayer)
 alias("experimental.equalize", _equalize.equalize)
@@ -73,7 +73,7 @@ alias("experimental.tensor_resize", _resize.tensor_resize)
 alias("transform_translation", _transforms.translation)
 
 
-@operator(instead="resize_crop_mirror")
+@operator
 def fast_resize_crop_mirror(
     data: Image,
     /,
@@ -93,3 +93,6 @@ def fast_resize_crop_mirror(
     made: Any = resize_crop_mirror
     result: Image = made.body(data, antialias=antialias, mirror=mirror, layout=layout, **arguments)
     return result
+
+
+deprecate(fast_resize_crop_mirror, "resize_crop_mirror")

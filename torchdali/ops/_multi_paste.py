@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import operator
 from torchdali.calls.running import each_frame_value
-from torchdali.declaration.schema import BatchOutput, Column, DType, PerFrame, PerSample, Takes
+from torchdali.declaration.schema import BatchOutput, Column, DType, PerFrame, PerSample, SampleIndices, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.compose import compose_batch
@@ -39,7 +39,7 @@ def _single(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
 
 
 @operator(
-    over="batch", separable=lambda arguments: arguments["in_ids"] is None, index_arguments=("in_ids",), layout=_single
+    over="batch", separable=lambda arguments: arguments["in_ids"] is None, layout=_single
 )  # fmt: skip
 def multi_paste(
     images: Pictures,
@@ -48,7 +48,7 @@ def multi_paste(
     dtype: DType | None = None,
     in_anchors: PerFrame[Any] | None = None,
     in_anchors_rel: PerFrame[Any] | None = None,
-    in_ids: PerSample[list[int]] | None = None,
+    in_ids: PerSample[SampleIndices] | None = None,
     out_anchors: PerFrame[Any] | None = None,
     out_anchors_rel: PerFrame[Any] | None = None,
     output_size: PerSample[list[int]] | None = None,

@@ -175,7 +175,7 @@ def _tensor(value: float) -> Tensor:
     return torch.tensor(value, dtype=torch.float32)
 
 
-@operator(over="batch", separable=True, hidden=True)
+@operator(over="batch", separable=True)
 def _normalize_batch(
     data: Batch,
     /,

@@ -112,7 +112,7 @@ def _paste_on_device(image: TensorList, a: Arguments) -> Any:
     return batch_of(flat, spots[:, :2].T, channels)
 
 
-@operator(over="batch", separable=True, devices=("cpu",), class_name="BBoxPaste")
+@operator(over="batch", separable=True, devices=("cpu",))
 def bbox_paste(
     boxes: Boxes,
     /,

@@ -117,7 +117,6 @@ def torch_python_function(
     outputs=_count,
     layout=_layouts,
     preserve=True,
-    class_name="DLTensorPythonFunction",
 )
 def dl_tensor_python_function(
     *inputs: Any_,

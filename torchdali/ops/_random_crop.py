@@ -88,7 +88,7 @@ def _sides(shape: TensorList) -> Array:
     return np.array(rows, np.int64).reshape(-1, 2).T
 
 
-@operator(over="batch", separable=True, layout="", class_name="ROIRandomCrop")
+@operator(over="batch", separable=True, layout="")
 def roi_random_crop(
     data: Annotated[TensorList, Takes()] | None = None,
     /,

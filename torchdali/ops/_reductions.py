@@ -119,7 +119,7 @@ def mean_square(
     return _as(moments(data, *reduced(layout, data.ndim, **where), squared=True), dtype)
 
 
-@operator(name="reductions.rms", layout=_reduced_layout, class_name="RMS")
+@operator(name="reductions.rms", layout=_reduced_layout)
 def rms(
     data: Numbers,
     /,

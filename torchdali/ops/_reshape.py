@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchdali.calls.decorators import chunk, operator
+from torchdali.calls.decorators import chunk, deprecate, operator
 from torchdali.declaration.schema import Arguments, Data, DType, PerSample
 from torchdali.errors import batch_level
 from torchdali.ops._arguments import listed
@@ -218,11 +218,7 @@ def _as_type(data: Tensor, dtype: torch.dtype) -> Tensor:
     return flat.view(dtype)
 
 
-@operator(
-    layout="",
-    deprecated={"type": "dtype"},
-    instead="DataNode.shape()",
-)
+@operator(layout="", deprecated={"type": "dtype"})
 def shapes(data: Data, /, *, dtype: DType = torch.int64) -> Data:
     """Return the shape, 1D.
 
@@ -231,3 +227,6 @@ def shapes(data: Data, /, *, dtype: DType = torch.int64) -> Data:
         dtype: int32, uint32, int64, uint64, float32 or float64.
     """
     return extents_of(data.shape, dtype).to(data.device)
+
+
+deprecate(shapes, "DataNode.shape()")

@@ -394,7 +394,7 @@ def random_resized_crop(
 
 @chunk(random_resized_crop, "device")
 def _random_resized_crop_on_device(data: TensorList, a: Arguments) -> Any:
-    images = images_of(data, a.layout, floats=True)
+    images = images_of(data, "HWC", floats=True)
     target = height_width(a.size)
     if images is None or min(target) < 1:
         return NotImplemented

@@ -89,7 +89,7 @@ def random_mask_pixel(
     return torch.tensor(coordinates[::-1])
 
 
-@operator(hidden=True, over="batch", separable=True, devices=("cpu",), layout="")
+@operator(over="batch", separable=True, devices=("cpu",), layout="")
 def _any_pixel(
     mask: Annotated[TensorList, Takes(dtypes=_MASKS)],
     /,
@@ -140,7 +140,7 @@ class _Seen:
 
 @operator(
     name="segmentation.random_object_bbox", devices=("cpu",), layout="",
-    class_name="RandomObjectBBox", outputs=_box_outputs, make=_Seen,
+    outputs=_box_outputs, make=_Seen,
 )  # fmt: skip
 def random_object_bbox(
     mask: Annotated[Tensor, Takes(dtypes=_LABELS)],

@@ -305,7 +305,7 @@ def _check_bank(low: float, high: float, formula: str, filters: int, rate: float
         raise RuntimeError(f"freq_low={low}, freq_high={high}: 0 <= freq_low < freq_high <= sample_rate={rate}")
 
 
-@operator(class_name="MFCC")
+@operator
 def mfcc(
     data: Floats,
     /,

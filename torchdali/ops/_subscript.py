@@ -80,7 +80,7 @@ def _record(data: Any, index: Any) -> Any:
         raise IndexError("an index can have one `...` only")
     if not items:
         return data
-    return lookup("subscript")(data, index=_write(items), **given)
+    return lookup("_subscript")(data, index=_write(items), **given)
 
 
 def _item(part: Any, given: dict[str, Any]) -> Item:
@@ -190,7 +190,7 @@ def _layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return result + "".join(axes)
 
 
-@operator(hidden=True, layout=_layout)
+@operator(name="_subscript", title="subscript", layout=_layout)
 def subscript(
     data: Data,
     /,

@@ -108,7 +108,7 @@ class VideoInput(Source):
 
 
 @source(
-    name="experimental.inputs.video", layout="FHWC", class_name="Video",
+    name="experimental.inputs.video", layout="FHWC",
     devices=("cpu", "mixed"),
 )  # fmt: skip
 def video_input(

@@ -39,7 +39,7 @@ OUTSIDE = {
 """Continuations of images outside of their borders, by torchvision's names."""
 
 
-@operator(hidden=True)
+@operator(name="_vision_resize", title="resize")
 def vision_resize(
     data: _Pixels,
     /,
@@ -69,7 +69,7 @@ def _target(height: int, width: int, size: int | None, max_size: int | None) -> 
     return (new_long, new_short) if width <= height else (new_short, new_long)
 
 
-@operator(hidden=True)
+@operator(name="_vision_center_crop", title="center_crop")
 def vision_center_crop(data: _Planes, /, *, size: list[int], layout: Layout) -> _Planes:
     """Cut out the middle of an image; what lies outside of it is zero."""
     lengths = _height_and_width(data, layout)
@@ -82,7 +82,7 @@ def _middle(have: int, want: int) -> int:
     return -math.ceil((want - have) / 2) if want > have else round((have - want) / 2)
 
 
-@operator(hidden=True)
+@operator(name="_vision_random_crop", title="random_crop")
 def vision_random_crop(
     data: _Planes,
     /,
@@ -124,7 +124,7 @@ def vision_random_crop(
     return _cut(data, start, size, layout, OUTSIDE[padding_mode], fill)
 
 
-@operator(hidden=True)
+@operator(name="_vision_pad", title="pad")
 def vision_pad(
     data: _Planes,
     /,
@@ -158,7 +158,7 @@ def _cut(
     )  # fmt: skip
 
 
-@operator(hidden=True)
+@operator(name="_vision_gray", title="gray")
 def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] = 1) -> _Pixels:
     """Return the luma of an RGB image.
 
@@ -191,7 +191,7 @@ def _luma(rgb: Tensor) -> Tensor:
     return convert(luma[..., None], rgb.dtype)
 
 
-@operator(hidden=True)
+@operator(name="_vision_color", title="color")
 def vision_color(
     data: _Pixels,
     /,

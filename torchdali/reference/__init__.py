@@ -85,12 +85,12 @@ def _summary(operator: Operator) -> str:
 
 def is_public(operator: Operator) -> bool:
     """True if it is one of torchdali's, and stands in `fn`."""
-    return not operator.options.hidden and operator.body.__module__.startswith("torchdali.")
+    return not operator.hidden and operator.body.__module__.startswith("torchdali.")
 
 
 def is_alias(operator: Operator) -> bool:
     """True if it is only another name of an operator."""
-    return operator.options.instead in registry and registry[operator.options.instead].body is operator.body
+    return operator.instead in registry and registry[operator.instead].body is operator.body
 
 
 def _entry(operator: Operator) -> str:
@@ -98,8 +98,8 @@ def _entry(operator: Operator) -> str:
     sections.pop("Args", None)
     described = {name: _plain(text) for name, text in descriptions(operator).items()}
     text = [f"## {operator.name}\n", f"`fn.{operator.name}({_signature(operator)})`\n"]
-    if operator.options.instead:
-        text.append(f"Deprecated: use {_link(operator.options.instead)}.\n")
+    if operator.instead:
+        text.append(f"Deprecated: use {_link(operator.instead)}.\n")
     text += [sections.pop("") + "\n", *_example(operator.name), _devices(operator) + "\n"]
     text += [_input(each, described) for each in operator.schema.inputs]
     arguments = [a for a in operator.schema.arguments.values() if not a.hidden]
@@ -117,7 +117,7 @@ def _example(name: str) -> list[str]:
 
 
 def _alias(operator: Operator) -> str:
-    return f"- `fn.{operator.name}`, `ops.{_class(operator)}`: {_link(operator.options.instead)}"
+    return f"- `fn.{operator.name}`, `ops.{_class(operator)}`: {_link(operator.instead)}"
 
 
 def _link(name: str) -> str:

@@ -57,7 +57,7 @@ def stubs() -> dict[str, str]:
     spaces: dict[str, list[Operator]] = defaultdict(list)
     for operator in registry.values():
         own = operator.body.__module__.startswith("torchdali.")
-        if own and not operator.options.hidden and is_wanted(operator):
+        if own and not operator.hidden and is_wanted(operator):
             spaces[operator.name.rpartition(".")[0]].append(operator)
     for space in list(spaces):
         while space:

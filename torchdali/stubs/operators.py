@@ -40,7 +40,7 @@ def stubs() -> dict[str, str]:
     """Return the text of every stub file by its path below the package."""
     spaces: dict[str, list[Operator]] = defaultdict(list)
     for operator in registry.values():
-        if not operator.options.hidden and operator.body.__module__.startswith("torchdali."):
+        if not operator.hidden and operator.body.__module__.startswith("torchdali."):
             spaces[operator.name.rpartition(".")[0]].append(operator)
     for space in list(spaces):  # namespaces that hold only other namespaces
         while space:
@@ -173,8 +173,8 @@ def _class(operator: Operator) -> str:
 def doc_text(operator: Operator) -> str:
     """Write the docstring of an operator, which editors show beside a call."""
     text = (inspect.getdoc(operator.function) or "").strip()
-    if operator.options.instead:
-        text = f"Deprecated: use `{operator.options.instead}`.\n\n{text}"
+    if operator.instead:
+        text = f"Deprecated: use `{operator.instead}`.\n\n{text}"
     start, end = "r" if "\\" in text else "", "\n" if "\n" in text else ""
     return textwrap.indent(f'{start}"""{text}{end}"""', "    ")
 

@@ -105,7 +105,7 @@ def test_the_layout_of_the_output(dali: Any, name: str, ndim: int) -> None:
 def test_a_layout_never_names_more_or_fewer_axes_than_there_are() -> None:
     """An operator of the user that drops an axis keeps no layout, wherever it runs."""
 
-    @operator(name="_first_row", hidden=True)
+    @operator(name="_first_row")
     def first_row(data: Data, /) -> Data:
         return data[0]
 

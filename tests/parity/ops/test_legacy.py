@@ -238,7 +238,7 @@ def test_signatures_show_the_defaults_that_dali_shows() -> None:
         function = theirs
         for part in name.split("."):
             function = getattr(function, part, None)
-        if function is None or operator.options.hidden:
+        if function is None or operator.hidden:
             continue
         shown = inspect.signature(operator.function).parameters
         theirs_shown = inspect.signature(function).parameters

@@ -35,7 +35,7 @@ class GivenValue(Source):
         return {}
 
 
-@source(name="_given_value", hidden=True)
+@source(name="_given_value")
 def _given_value() -> Source:
     """Deliver a batch that is there already."""
     return GivenValue()

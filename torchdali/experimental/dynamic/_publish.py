@@ -31,9 +31,7 @@ def publish_operators(package: str) -> None:
 def is_wanted(declared: Operator) -> bool:
     """Return True for an operator that the dynamic mode has."""
     return (
-        (not declared.options.instead or declared.name in _OLD)
-        and declared.kind != "source"
-        and declared.name not in _LEFT_OUT
+        (not declared.instead or declared.name in _OLD) and declared.kind != "source" and declared.name not in _LEFT_OUT
     )
 
 

@@ -67,7 +67,7 @@ def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
 
 def _made(cache: Node, origin: Node, kept: Kept, before: Graph) -> Node:
     """Return the reader that takes the place of a cache."""
-    metadata = origin.operator.options.metadata
+    metadata = origin.operator.metadata
     name = "_cached_with_labels" if metadata else "_cached"
     constants = {k: v for k, v in origin.constants.items() if k in _OPTIONS}
     made = Node(registry[name], cache.name, "cpu", (), {**constants, "samples": kept}, {}, cache.lines)
@@ -95,7 +95,7 @@ def _without_readers(nodes: list[Node], outputs: list[DataNode], taken: Mapping[
         found.append(copy)
         if node in replacing:
             origin = taken[node]
-            count = origin.operator.options.metadata
+            count = origin.operator.metadata
             copy.name = origin.name
             for output in copy.outputs:
                 output.name = origin.name

@@ -108,7 +108,6 @@ def _count(arguments: Mapping[str, Any]) -> int:
 
 @reader(
     name="readers.coco",
-    class_name="COCO",
     outputs=_count,
     layout=lambda layouts, arguments: ("", "", "", "HWC" if arguments["pixelwise_masks"] else ""),
     deprecated={

@@ -340,7 +340,7 @@ def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
     return nested(leaves, outputs)
 
 
-@reader(name="readers.dataset", class_name="Dataset", outputs=_count, layout=_layouts, results=_results)
+@reader(name="readers.dataset", outputs=_count, layout=_layouts, results=_results)
 def dataset(
     *,
     dataset: MapStyle,

@@ -56,7 +56,7 @@ class RecordIODataset:
         return self._records.info(index)
 
 
-@reader(name="readers.mxnet", class_name="MXNet")
+@reader(name="readers.mxnet")
 def mxnet(
     *,
     path: list[FilePath],

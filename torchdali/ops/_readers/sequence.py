@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from torchdali.calls.decorators import reader
+from torchdali.calls.decorators import deprecate, reader
 from torchdali.codecs.files import read_file
 from torchdali.codecs.images import ENDINGS, decode
 from torchdali.declaration.schema import FilePath, OutputCount, shares
@@ -71,11 +71,7 @@ class SequenceDataset:
         return ""
 
 
-@reader(
-    name="readers.sequence",
-    instead="external_source, or a reader of videos",
-    layout="FHWC",
-)
+@reader(name="readers.sequence", layout="FHWC")
 def sequence(
     *,
     file_root: FilePath,
@@ -113,6 +109,9 @@ def sequence(
         for start in range(0, len(frames) - extent + 1, step)
     ]
     return SequenceDataset(found, image_type.name, not options.get("dont_use_mmap", False))
+
+
+deprecate(sequence, "external_source, or a reader of videos")
 
 
 def _folders(root: str) -> list[list[str]]:

@@ -90,7 +90,6 @@ def _by_name(arguments: Mapping[str, Any], outputs: Sequence[DataNode]) -> dict[
 
 @reader(
     name="readers.tfrecord",
-    class_name="TFRecord",
     outputs=lambda arguments: len(arguments["features"]),
     results=_by_name,
 )

@@ -138,7 +138,7 @@ def _nothing() -> Tensor:
     return torch.empty(0, dtype=torch.uint8)
 
 
-@reader(name="readers.webdataset", class_name="Webdataset", outputs=lambda a: _count(a["ext"]))
+@reader(name="readers.webdataset", outputs=lambda a: _count(a["ext"]))
 def webdataset(
     *,
     paths: list[FilePath],
