@@ -26,11 +26,12 @@ def test_several_processes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threads", "cores", "is_fast", "count"),
-    [(1, 64, False, 1), (4, 64, False, 4), (8, 2, False, 2), (16, 16, True, 1), (2, 2, True, 1)],
+    ("threads", "cores", "is_fast", "gil", "count"),
+    [(1, 64, False, True, 1), (4, 64, False, True, 4), (8, 2, False, True, 2), (16, 16, True, True, 1), (2, 2, True, True, 1), (4, 64, False, False, 1)],
 )
 def test_the_default(
-    threads: int, cores: int, is_fast: bool, count: int, monkeypatch: pytest.MonkeyPatch
+    threads: int, cores: int, is_fast: bool, gil: bool, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(placing, "has_gil", lambda: gil)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
     assert placing.default_processes(threads, is_fast) == count

@@ -12,6 +12,9 @@ import io
 import os
 import platform
 import re
+import subprocess
+import sys
+import sysconfig
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
@@ -203,6 +206,35 @@ def _resized(encoded: Array) -> Any:
     return fn.crop_mirror_normalize(images, dtype=torch.uint8, output_layout="HWC")
 
 
+def gil() -> Finding:
+    """Tell whether threads share one lock; where free-threaded Python has it all the same, tell why."""
+    name = "threads"
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return Finding(name, State.WORKS, "Python has one lock for all threads (the GIL)")
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return Finding(name, State.WORKS, "free-threaded Python: the GIL is off")
+    return Finding(name, State.MISSING, f"free-threaded Python, but the GIL is on: {_gil_owner()}")
+
+
+def _gil_owner() -> str:
+    """Say what switched the GIL on: Python warns of the module when it is imported, here a second time."""
+    if getattr(sys.flags, "gil", None):
+        return "by PYTHON_GIL=1 or -X gil=1"
+    names = [name for name in sys.modules if "." not in name and name not in sys.stdlib_module_names]
+    done = subprocess.run([sys.executable, "-c", _IMPORTS, *names], capture_output=True, text=True, check=False)
+    found = re.search(r"GIL\) has been enabled to load module '([\w.]+)'", done.stderr)
+    module = f"module {found[1]!r}" if found else "a module that was imported"
+    return f"{module} needs it. PYTHON_GIL=0 leaves it off, at your own risk"
+
+
+_IMPORTS = """\
+import contextlib, importlib, sys
+for name in sys.argv[1:]:
+    with contextlib.suppress(Exception):
+        importlib.import_module(name)
+"""
+
+
 def devices() -> Iterator[Finding]:
     """The processor, and every accelerator that torch sees."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -303,6 +335,7 @@ def run() -> int:
     sound &= _print("Optional packages", packages())
     sound &= _print("Fast path (it resized a small image)", native())
     sound &= _print("Image codecs (each decoded a small image)", map(try_codec, CODECS))
+    sound &= _print("Python (with all that was imported)", [gil()])
     if not sound:
         print("\nWhat is marked !! is there but does not work; please report it.")
     return int(not sound)

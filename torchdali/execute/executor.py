@@ -266,7 +266,7 @@ class Executor:
         with self._lock:
             self._check_open()
             # The user's thread alone adds to the flight, under the lock; `close`, which may run in any thread, only
-            # reads it.
+            # reads a copy, which a deque makes in one step.
             self._flight.append(batch)
             self._scheduled += 1
             if self._caller_queue is None:
@@ -280,7 +280,7 @@ class Executor:
 
         Safe to repeat: a KeyboardInterrupt may fall between any two lines.
         """
-        for batch in list(self._flight):
+        for batch in self._flight.copy():
             if batch.asked:
                 continue
             if self._caller_queue is None:
@@ -311,7 +311,7 @@ class Executor:
 
     def _give_up(self, caller_queue: CallerQueue) -> None:
         """Drop batches that a KeyboardInterrupt left half done in this thread."""
-        for batch in list(self._flight):
+        for batch in self._flight.copy():
             if batch.index >= 0 and not batch.finished.is_set():
                 batch.error = KeyboardInterrupt()
                 batch.finished.set()
@@ -330,7 +330,7 @@ class Executor:
             was closed. Otherwise what failed in the batch.
         """
         self._check_open()
-        self.profile.asked(sum([batch.finished.is_set() for batch in list(self._flight)]))
+        self.profile.asked(sum([batch.finished.is_set() for batch in self._flight.copy()]))
         with self._taking:
             if not self._flight:
                 raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
@@ -398,7 +398,7 @@ class Executor:
             self._scheduler.join(timeout=10)
         # All threads are gone, so nobody else touches these batches any more. One that is stuck in the user's code for
         # longer finds them finished when it comes back, and leaves them alone.
-        for batch in list(self._flight):
+        for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
 

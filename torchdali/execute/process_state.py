@@ -1,15 +1,21 @@
-"""Processes that a signal stopped, and threads that are about to end."""
+"""Processes that a signal stopped, threads that are about to end, and the lock that threads share."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from pathlib import Path
 
-__all__ = ["is_stopped", "others_sleep"]
+__all__ = ["has_gil", "is_stopped", "others_sleep"]
 
 _PATIENCE = 0.5  # seconds
+
+
+def has_gil() -> bool:
+    """Return True if one thread at a time runs Python; False in free-threaded Python, unless a module needs the GIL."""
+    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 def is_stopped(pid: int | None) -> bool:

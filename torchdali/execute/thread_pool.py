@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from torchdali.execute.process_state import has_gil
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 
 __all__ = ["Job", "ThreadPool"]
@@ -73,7 +74,7 @@ class Job:
 
 def _counter() -> Callable[[], int]:
     count = itertools.count().__next__
-    if getattr(sys, "_is_gil_enabled", lambda: True)():
+    if has_gil():
         return count  # one bytecode: atomic under the GIL
     lock = threading.Lock()
 

@@ -65,7 +65,7 @@ class BufferPool:
             self._lock = self._free.lock
             if self._shared:
                 _plain["free"] = self._free
-            _pools.add(self)
+            _pools[id(self)] = self
 
     @property
     def bytes_out(self) -> int:
@@ -155,13 +155,13 @@ class BufferPool:
 
 
 _plain: weakref.WeakValueDictionary[str, _FreeBlocks] = weakref.WeakValueDictionary()
-_pools: weakref.WeakSet[BufferPool] = weakref.WeakSet()
+_pools: weakref.WeakValueDictionary[int, BufferPool] = weakref.WeakValueDictionary()
 _adding = threading.Lock()
 
 
 def _all_pools() -> list[BufferPool]:
-    with _adding:
-        return list(_pools)
+    # Its references in one step: a pool may go in another thread meanwhile.
+    return [pool for each in _pools.valuerefs() if (pool := each()) is not None]
 
 
 def release_unused() -> None:

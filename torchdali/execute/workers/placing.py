@@ -15,7 +15,7 @@ from torchdali import pickling
 from torchdali.declaration.registry import registry
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.caching import CachedDataset
-from torchdali.execute.process_state import others_sleep
+from torchdali.execute.process_state import has_gil, others_sleep
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Chain, Plan, Stage, edges, is_metadata
 
@@ -24,7 +24,7 @@ __all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "place",
 
 def default_processes(threads: int, is_fast: bool) -> int:
     """Return how many processes a pipeline has by default."""
-    if is_fast:
+    if is_fast or not has_gil():
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, min(threads, cores or 1))
@@ -68,8 +68,8 @@ def place(
 ) -> Placing:
     """Decide how many processes a plan gets, and what runs there.
 
-    Threads, if there is one, or the fast path makes the samples from file to batch; else as many replicas as threads,
-    but not more than there are cores.
+    Threads, if there is one, or they need no lock: in free-threaded Python, and where the fast path makes the samples
+    from file to batch; else as many replicas as threads, but not more than there are cores.
 
     Args:
         asked: Number of processes; None for this choice.

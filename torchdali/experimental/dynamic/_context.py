@@ -50,7 +50,7 @@ class EvalContext(Scoped):
         self._device_id, self._stream = device_id, stream_on(cuda_stream, device_id)
         self._engine: Engine | None = None
         self._lock = threading.RLock()
-        self._pending: weakref.WeakSet[Operation] = weakref.WeakSet()
+        self._pending: weakref.WeakValueDictionary[int, Operation] = weakref.WeakValueDictionary()  # by `serial`
         self._cache: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._checkpoint = Checkpoint()
         self._process = os.getpid()
@@ -104,14 +104,15 @@ class EvalContext(Scoped):
     def evaluate_all(self) -> None:
         """Compute all operations whose results are still wanted."""
         with self._lock:
-            waiting = [o for o in self._pending if o.results is None and o.handles]
+            pending = [operation for each in self._pending.valuerefs() if (operation := each()) is not None]
+            waiting = [o for o in pending if o.results is None and o.held()]
             if waiting:
                 self.engine().run(sorted(waiting, key=lambda o: o.serial))
             self._pending.clear()
 
     def add(self, operation: Operation) -> None:
         """Remember an operation for `evaluate_all`."""
-        self._pending.add(operation)
+        self._pending[operation.serial] = operation
 
     def engine(self) -> Engine:
         """Return what computes operations."""

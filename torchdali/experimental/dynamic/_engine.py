@@ -202,7 +202,7 @@ def _wanted(nodes: Sequence[Node], operations: Sequence[Operation]) -> list[Data
     for node in nodes:
         operation = operation_of(node)
         if operation is not None:
-            held = {result.index for result in operation.handles}
+            held = operation.held()
             edges += [e for e in node.outputs if e.index in held or operation in asked]
     return edges
 

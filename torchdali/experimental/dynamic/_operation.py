@@ -93,13 +93,18 @@ class Operation:
         self.captured = False
         self.future: Started | None = None
         self.needs = () if results is not None else _before(node)
-        # Results that somebody holds; an evaluation delivers these, and drops the others.
-        self.handles: weakref.WeakSet[Result] = weakref.WeakSet()
+        # Results that somebody holds, by identity; an evaluation delivers these, and drops the others.
+        self.handles: weakref.WeakValueDictionary[int, Result] = weakref.WeakValueDictionary()
         self.claim(node)
 
     def claim(self, node: Node) -> None:
         """Make a node known as this operation's."""
         _of_node[node] = weakref.ref(self)
+
+    def held(self) -> set[int]:
+        """Return the outputs that somebody holds."""
+        # The references in one step: a result may go in another thread meanwhile.
+        return {result.index for each in self.handles.valuerefs() if (result := each()) is not None}
 
     def finish(self, results: tuple[TensorList | None, ...]) -> None:
         """Set the results; an output that nobody held is None."""
@@ -132,7 +137,7 @@ class Result:
 
     def __init__(self, operation: Operation, index: int) -> None:
         self.operation, self.index = operation, index
-        operation.handles.add(self)
+        operation.handles[id(self)] = self
 
     @property
     def device(self) -> Device:

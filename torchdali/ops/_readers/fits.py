@@ -6,6 +6,7 @@ import importlib
 import io
 import math
 import os
+import threading
 import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -25,6 +26,8 @@ from torchdali.ops._readers.numpy import listed_files
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["FitsDataset", "fits"]
+
+_warning = threading.Lock()  # the filters of warnings are those of all threads
 
 
 class FitsDataset:
@@ -68,7 +71,7 @@ class FitsDataset:
         data = read_file(path).numpy()
         content = io.BytesIO(data.data)
         try:
-            with warnings.catch_warnings():
+            with _warning, warnings.catch_warnings():
                 warnings.simplefilter("error")  # a truncated file is only warned about
                 with self._fits.open(content, memmap=False, lazy_load_hdus=True) as units:
                     self._check_compressed(content, units)

@@ -8,6 +8,7 @@ comes back is only not used again.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from typing import Any
 
@@ -74,10 +75,11 @@ _returned: deque[Loan] = deque()
 
 def _arrive(block: torch.Tensor, size: int) -> torch.Tensor:
     """Return the bytes of a block that came from a worker, and give back those that nobody holds any more."""
-    while _returned:
-        loan = _returned.popleft()
-        loan.block[0] = 0  # the worker may use it again
-        del _lent[id(loan)]
+    with contextlib.suppress(IndexError):  # several threads may come here
+        while True:
+            loan = _returned.popleft()
+            loan.block[0] = 0  # the worker may use it again
+            del _lent[id(loan)]
     memory = block.numpy()
     lease = memory[_HEADER : _HEADER + size].view(Lease)
     # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
