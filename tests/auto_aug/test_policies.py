@@ -302,7 +302,7 @@ def test_public_functions_name_their_arguments() -> None:
         missing = [
             name
             for name in inspect.signature(function).parameters
-            if f"        {name}: " not in (function.__doc__ or "")
+            if f"    {name}: " not in inspect.cleandoc(function.__doc__ or "")  # Python 3.13 takes the indentation out
         ]
         assert missing == []
 

@@ -339,8 +339,16 @@ def test_damaged_data_raises_nothing_else(name: str) -> None:
                 assert "leaves the image" in str(error)
 
 
+def _can_decode(data: bytes) -> bool:
+    try:
+        images.decode(tensor(data))
+    except MissingExtraError:
+        return False
+    return True
+
+
 def test_many_threads() -> None:
-    work = [*(data for data, _ in LOSSLESS.values()), *JPEGS.values()] * 3
+    work = [*filter(_can_decode, (data for data, _ in LOSSLESS.values())), *JPEGS.values()] * 3
     expected = [images.decode(tensor(data)) for data in work]
     with ThreadPoolExecutor(4) as pool:
         got = list(pool.map(lambda data: images.decode(tensor(data)), work))

@@ -106,6 +106,7 @@ def test_not_upright_and_fast() -> None:
     found = run(Recipe(upright=False), data, *window(3, 5, 50, 60), False)
     assert found is not None and torch.equal(found, expected[3:53, 5:65])
     assert peek_size(data, False) == tuple(expected.shape[:2])
+    pytest.importorskip("simplejpeg", reason="needs simplejpeg: install the extra 'image'")
     plain = tensor(PLAIN)
     quick = run(Recipe(fast=True), plain, *window(0, 0, HEIGHT, WIDTH), False)
     assert quick is not None and torch.equal(quick, decode(plain, fast=True))

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import PIL.Image
@@ -154,6 +155,8 @@ def test_bad_arguments_are_named(
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_doctor_tries_a_codec(codec: str) -> None:
+    if needed := {"TIFF, 16 bit": "imagecodecs", "JPEG 2000, 16 bit": "cv2"}.get(codec):
+        pytest.importorskip(needed, reason=f"needs {needed}")
     finding = doctoring.try_codec(codec)
     assert finding.state is State.WORKS, finding
 
@@ -171,6 +174,21 @@ def test_doctor_tells_of_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctoring, "native_status", lambda: status._replace(library=None, text="too old", broken=True))
     (found,) = doctoring.native()
     assert found.state is State.BROKEN and found.text == "not used: too old"
+
+
+def test_doctor_tells_of_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctoring.sysconfig, "get_config_var", {}.get)
+    assert doctoring.gil().text == "Python has one lock for all threads (the GIL)"
+    monkeypatch.setattr(doctoring.sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    assert doctoring.gil().text == "free-threaded Python: the GIL is off"
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: True)
+    warned = "RuntimeWarning: The global interpreter lock (GIL) has been enabled to load module 'cv2', which has not declared ..."
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stderr=warned))
+    for gil, text in ((1, "by PYTHON_GIL=1 or -X gil=1"), (None, "module 'cv2' needs it. PYTHON_GIL=0 leaves it off, at your own risk")):
+        monkeypatch.setattr(doctoring.sys, "flags", SimpleNamespace(gil=gil))
+        found = doctoring.gil()
+        assert found.state is State.MISSING and found.text == f"free-threaded Python, but the GIL is on: {text}"
 
 
 def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:

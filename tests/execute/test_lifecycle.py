@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.garbage import let_go
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.calls.decorators import operator
 from torchdali.declaration.registry import registry
@@ -182,6 +183,7 @@ def test_a_dropped_pipeline_ends_its_threads() -> None:
     gc.disable()  # the last reference is enough
     try:
         del pipe
+        let_go()
         assert gone() is None and threads() == before
     finally:
         gc.enable()
@@ -201,6 +203,7 @@ def test_a_pipeline_dropped_at_the_end_of_its_data_ends_its_threads() -> None:
     gc.disable()
     try:
         gone = use()
+        let_go()
         assert gone() is None and threads() == before
     finally:
         gc.enable()
@@ -225,6 +228,7 @@ def test_a_pipeline_dropped_with_an_error_in_flight_ends_its_threads() -> None:
     gc.disable()
     try:
         gone = use()
+        let_go()
         assert gone() is None and threads() == before
     finally:
         gc.enable()

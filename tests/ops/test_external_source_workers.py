@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.garbage import let_go
 from tests.helpers.sources import batch, parallel, pipeline, processes, run
 from torchdali import fn, pipeline_def
 from torchdali.execute.workers import pool as worker_pool
@@ -222,6 +223,7 @@ def use_and_drop(use: Callable[[Any], Any], **options: Any) -> None:
 )
 def test_the_last_reference_ends_the_workers(use, no_collector) -> None:
     use_and_drop(use)
+    let_go()
     assert processes() == []
 
 
@@ -239,6 +241,7 @@ def test_the_last_reference_ends_the_workers_at_the_end_of_an_epoch(no_collector
         assert len(processes()) == 2
 
     use()
+    let_go()
     assert processes() == []
 
 
@@ -257,6 +260,7 @@ def test_the_last_reference_ends_the_workers_after_the_last_batch(what, no_colle
         assert processes()
 
     use()
+    let_go()
     assert processes() == []
 
 
@@ -271,6 +275,7 @@ def test_the_last_reference_ends_the_workers_of_debug_mode(no_collector) -> None
         assert len(processes()) == 2
 
     use()
+    let_go()
     assert processes() == []
 
 

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from tests.helpers import pages, proxy_data
+from tests.helpers.garbage import let_go
 from tests.helpers.native import switched_off
 from torchdali import Loader, fn, operator, ops, pipeline_def
 from torchdali.errors import PipelineError
@@ -288,6 +289,7 @@ def test_a_failed_batch_lives_no_longer_than_its_error(policy: str) -> None:
         pipe.close()
     assert any(sample() is not None for sample in seen)  # the frame of `picky` has it
     del error
+    let_go()
     assert all(sample() is None for sample in seen)
 
 
@@ -308,4 +310,5 @@ def test_what_a_function_saw_lives_no_longer_than_its_error(policy: str) -> None
     pipe.close()
     assert any(array() is not None for array in seen)
     del error
+    let_go()
     assert all(array() is None for array in seen)

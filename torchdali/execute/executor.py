@@ -26,7 +26,6 @@ import threading
 import time
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -112,7 +111,7 @@ class Executor:
             self._caller_queue,
         )  # fmt: skip
         self._stages = StageRunner(plan, self._runtime, self._apart)
-        self._flight: deque[InFlightBatch] = deque()
+        self._flight: list[InFlightBatch] = []  # no deque: a copy of one is several steps without the GIL
         self._count = self._position = 0
         self._stopped = self._ended = False
         self._scheduled = self._skipped = 0
@@ -190,7 +189,7 @@ class Executor:
     @property
     def in_flight(self) -> int:
         """Batches scheduled and not yet popped."""
-        # Without the lock: the user's thread alone adds and takes out, and the length of a deque is one read.
+        # Without the lock: the user's thread alone adds and takes out, and the length of a list is one read.
         return len(self._flight)
 
     @property
@@ -266,7 +265,7 @@ class Executor:
         with self._lock:
             self._check_open()
             # The user's thread alone adds to the flight, under the lock; `close`, which may run in any thread, only
-            # reads a copy, which a deque makes in one step.
+            # reads a copy, which is made in one step.
             self._flight.append(batch)
             self._scheduled += 1
             if self._caller_queue is None:
@@ -338,7 +337,7 @@ class Executor:
             with span("wait for a batch", self.settings.device):
                 self._wait(batch)
             # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
-            self._flight.popleft()
+            self._flight.pop(0)
             # Noted by the scheduler thread when it drew the batch, and not changed since: batches drawn meanwhile have
             # states of their own, so that a checkpoint counts only what was taken.
             self.taken_state = batch.state
@@ -373,7 +372,7 @@ class Executor:
         with self._taking:
             while self._flight:
                 self._wait(self._flight[0])
-                dropped.append(self._flight.popleft())
+                dropped.append(self._flight.pop(0))
         return dropped
 
     def close(self) -> None:
