@@ -13,6 +13,7 @@ from torchdali.experimental.dynamic._operation import Operation
 from torchdali.experimental.dynamic._scoped import Scoped, innermost
 from torchdali.experimental.dynamic._stream import Stream, get_current_stream, stream_on
 from torchdali.experimental.dynamic._threads import ThreadPool, get_num_threads
+from torchdali.tensors import TensorList
 
 __all__ = ["EvalContext"]
 
@@ -95,11 +96,14 @@ class EvalContext(Scoped):
         """The checkpoint that readers and random generators of this context can be registered with."""
         return self._checkpoint
 
-    def evaluate(self, operation: Operation) -> None:
-        """Compute an operation, and what it needs."""
-        with self._lock:
-            if operation.results is None:
+    def evaluate(self, operation: Operation, index: int) -> tuple[TensorList | None, ...]:
+        """Compute an operation and what it needs, unless the result at an index is there; return its results."""
+        with self._lock:  # another thread may have been here for the same operation
+            if operation.results is None or operation.results[index] is None:
+                operation.results = None
                 self.engine().run([operation])
+            assert operation.results is not None
+            return operation.results
 
     def evaluate_all(self) -> None:
         """Compute all operations whose results are still wanted."""

@@ -28,8 +28,9 @@ def operation_of(node: Node) -> Operation | None:
 class Evaluator(Protocol):
     """The interface of contexts that compute operations."""
 
-    def evaluate(self, operation: Operation) -> None:
-        """Set the results of an operation."""
+    def evaluate(self, operation: Operation, index: int) -> tuple[TensorList | None, ...]:
+        """Set the results of an operation, one of them at least, and return them."""
+        ...
 
 
 class Started(Protocol):
@@ -153,18 +154,18 @@ class Result:
         """Compute the operation if that is not done yet, and return the batch."""
         operation = self.operation
         operation.asked.add(self.index)
-        if operation.future is not None:
+        future = operation.future  # read once: several threads may ask
+        if future is not None:
             try:
-                operation.future.result()
+                future.result()
             except Exception:
                 operation.future = None  # asked again, it is computed again
                 raise
             operation.future = None
-        if operation.results is None or operation.results[self.index] is None:
+        results = operation.results
+        if results is None or results[self.index] is None:
             assert operation.context is not None
-            operation.results = None
-            operation.context.evaluate(operation)
-        assert operation.results is not None
-        found = operation.results[self.index]
+            results = operation.context.evaluate(operation, self.index)
+        found = results[self.index]
         assert found is not None
         return found
