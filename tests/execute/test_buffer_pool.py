@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import threading
 
 import torch
 
-from torchdali.tensors.buffer_pool import BufferPool
+from torchdali.tensors.buffer_pool import BufferPool, release_unused
 
 SHAPE = (64, 3, 80, 80)
 SIZE = 64 * 3 * 80 * 80 * 4
@@ -72,3 +73,18 @@ def test_pools_share_what_is_free_and_count_their_own():
     del one
     gc.collect()
     assert again.fill_(2.0).sum() == 2.0 * again.numel()
+
+
+def test_pools_may_go_while_another_looks_for_memory():
+    def come_and_go() -> None:
+        for _ in range(300):
+            BufferPool()
+
+    buffers = BufferPool()
+    threads = [threading.Thread(target=come_and_go) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        buffers.empty(SHAPE, torch.float32)
+        release_unused()
+    assert buffers.bytes_out <= SIZE

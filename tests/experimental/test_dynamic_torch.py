@@ -205,6 +205,26 @@ def test_an_error_names_the_users_line_also_when_it_comes_later() -> None:
         wrong.evaluate()
 
 
+def test_several_threads_may_ask_for_one_value() -> None:
+    errors = []
+    for _ in range(50):
+        asked, barrier = ndd.flip(ndd.as_batch(IMAGE[None].repeat(3, 1, 1, 1), layout="HWC")), threading.Barrier(4)
+
+        def ask(asked: Any = asked, barrier: threading.Barrier = barrier) -> None:
+            barrier.wait(60)
+            try:
+                assert asked.device == ndd.Device("cpu") and asked.evaluate().batch_size == 3
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(60)
+    assert not errors
+
+
 def test_other_threads_are_not_touched_by_an_error() -> None:
     expected, found, errors = IMAGE.flip(1), [], []
 

@@ -84,7 +84,8 @@ class Batch(Value):
     @property
     def batch_size(self) -> int:
         """Number of samples."""
-        return len(self._values()) if self._result is None else self._result.operation.size
+        result = self._result
+        return len(self._values()) if result is None else result.operation.size
 
     @property
     def shape(self) -> list[tuple[int, ...]]:

@@ -86,24 +86,29 @@ class Value:
 
     def _values(self) -> TensorList:
         """Return the samples; compute them first if needed."""
-        if self._list is None:
-            assert self._result is not None
-            self._list = self._result.values()
-            if not self._result.operation.captured:
+        # Each field is read once: several threads may come here, and the list is there before the result goes.
+        result, found = self._result, self._list
+        if found is None and result is not None:
+            found = self._list = result.values()
+            if not result.operation.captured:
                 self._result = None  # and with it the graph that led to it
-        return self._list
+        found = self._list if found is None else found
+        assert found is not None
+        return found
 
     def _edge(self) -> DataNode:
         """Return the value as an edge of a graph."""
-        if self._result is None:
-            self._result = given(self._values(), self.device)
-        return self._result.edge
+        result = self._result
+        if result is None:
+            result = self._result = given(self._values(), self.device)
+        return result.edge
 
     @property
     def device(self) -> Device:
         """Device of the data."""
-        if self._list is None and self._result is not None:
-            return self._result.device
+        result = self._result
+        if self._list is None and result is not None:
+            return result.device
         place = self._values().device
         return Device.CPU if place.type == "cpu" else Device("gpu", place.index)
 
