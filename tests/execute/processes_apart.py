@@ -36,6 +36,8 @@ from torchdali.calls.decorators import operator
 from torchdali.declaration.registry import lookup
 from torchdali.declaration.schema import Image
 from torchdali.errors import PipelineError
+from torchdali.execute.process_state import has_gil
+from torchdali.execute.workers import placing
 from torchdali.execute.workers import pool as pool_module
 from torchdali.execute.workers.blocks import SharedBuffers
 from torchdali.pipeline import Pipeline
@@ -434,15 +436,16 @@ def test_memory_is_reused() -> None:
     views = [worker.views for worker in replicas.pool.workers]
     before = replicas.buffers._made_blocks, descriptors()
     taken(pipe, 60)
+    most = 8 if has_gil() else 16  # without it, what another thread drops comes back later
     assert replicas.buffers._made_blocks <= 6
-    assert all(len(view._blocks) <= 8 for view in views)
+    assert all(len(view._blocks) <= most for view in views)
     assert descriptors() <= before[1] + 2  # the thread that looks after the workers opens files, too
     held = [pipe.run()[0].as_tensor() for _ in range(20)]
     assert sum(len(view._lent) for view in views) >= 20
     assert descriptors() <= before[1] + 2  # blocks that are held have none
     del held
     taken(pipe, 20)
-    assert all(len(view._blocks) <= 8 for view in views)
+    assert all(len(view._blocks) <= most for view in views)
     pipe.close()
 
 
@@ -601,6 +604,7 @@ def test_random_graphs_are_equal_in_any_number_of_processes(photos: Path, seed: 
 
 
 def test_the_default_follows_from_the_graph(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "has_gil", lambda: True)
     monkeypatch.delenv("TORCHDALI_PROCESSES")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     pipe = fed()
@@ -622,6 +626,7 @@ def test_the_default_follows_from_the_graph(photos: Path, monkeypatch: pytest.Mo
 
 @needs_native
 def test_the_fast_path_has_threads_by_default(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "has_gil", lambda: True)
     monkeypatch.delenv("TORCHDALI_PROCESSES")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
 
@@ -645,6 +650,7 @@ def pipe_text(pipe: Pipeline) -> str:
 
 
 def test_threads_make_batches_until_a_new_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "has_gil", lambda: True)
     monkeypatch.delenv("TORCHDALI_PROCESSES")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     wanted = taken(fed(num_processes=1), 60)
