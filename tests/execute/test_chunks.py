@@ -323,7 +323,10 @@ def test_figures_count_samples(chunks: Counter[int], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_small_samples_are_one_chunk(case: str, chunks: Counter[int], alone: Callable[[], None]) -> None:
+def test_small_samples_are_one_chunk(
+    case: str, chunks: Counter[int], alone: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchdali.execute.chunks.has_gil", lambda: True)
     if case.startswith("resize"):
         pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
 

@@ -51,7 +51,8 @@ def test_the_verdict_follows_from_waiting(monkeypatch):
 
 
 @pytest.mark.parametrize(("size", "events_of_a_batch"), [(64, 4), (6, 1)])  # small samples are one chunk
-def test_a_trace_has_every_sample_of_every_operator(size, events_of_a_batch, tmp_path):
+def test_a_trace_has_every_sample_of_every_operator(size, events_of_a_batch, tmp_path, monkeypatch):
+    monkeypatch.setattr("torchdali.execute.chunks.has_gil", lambda: True)
     running = pipe(size)
     running.build()
     running.trace()

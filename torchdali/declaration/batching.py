@@ -60,9 +60,10 @@ class Column(Sequence[Any]):
 
     @property
     def _array(self) -> npt.NDArray[Any] | None:
-        if isinstance(self._given, torch.Tensor):  # which a body on a device may have there already
-            self._given = self._given.detach().numpy()
-        return self._given
+        given = self._given  # read once: chunks of several threads share a column
+        if isinstance(given, torch.Tensor):  # which a body on a device may have there already
+            given = self._given = given.detach().numpy()
+        return given
 
     @property
     def values(self) -> list[Any]:

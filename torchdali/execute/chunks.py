@@ -13,7 +13,6 @@ the others are done. How many samples a chunk has follows from their bytes, for 
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import torch
 
 from torchdali.calls.running import LARGE, number_of_axes, put, stacked_if_small
 from torchdali.declaration.batching import MOST_BYTES, EncodedBody, Pieces
+from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Chain, column, is_metadata
 from torchdali.kernels.rearrange import dense
@@ -46,14 +46,11 @@ def chunk_size(form: str, count: int, threads: int, sample: int) -> int:
         count: Samples of the batch.
         sample: Bytes of a sample; 0 if they are not known.
     """
-    if form in ("tensor", "single") and sample <= LARGE and _has_gil():
+    if form in ("tensor", "single") and sample <= LARGE and has_gil():
         return count  # several threads would wait for each other
     most = {"encoded": _MOST_ENCODED, "ragged": _MOST_SMALL}.get(form, count)
     share = -(-count // (_EACH * threads if threads > 1 else 1))
     return max(1, min(most, MOST_BYTES // max(1, sample), share))
-
-
-_has_gil: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
 
 
 def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, TensorList], count: int) -> int | None:

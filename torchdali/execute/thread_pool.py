@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Callable
