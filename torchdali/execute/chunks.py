@@ -36,6 +36,7 @@ __all__ = [
 
 _MOST_ENCODED, _MOST_SMALL = 8, 64  # samples of a chunk
 _EACH = 2  # chunks for each thread, if a batch has as many
+_TINY = 1 << 10  # bytes of a sample; a batch of such is done sooner than another thread wakes
 
 
 def chunk_size(form: str, count: int, threads: int, sample: int) -> int:
@@ -46,8 +47,8 @@ def chunk_size(form: str, count: int, threads: int, sample: int) -> int:
         count: Samples of the batch.
         sample: Bytes of a sample; 0 if they are not known.
     """
-    if form in ("tensor", "single") and sample <= LARGE and has_gil():
-        return count  # several threads would wait for each other
+    if form in ("tensor", "single") and sample <= (LARGE if has_gil() else _TINY):
+        return count  # several threads would wait for each other, or take longer to wake
     most = {"encoded": _MOST_ENCODED, "ragged": _MOST_SMALL}.get(form, count)
     share = -(-count // (_EACH * threads if threads > 1 else 1))
     return max(1, min(most, MOST_BYTES // max(1, sample), share))
