@@ -70,5 +70,6 @@ def as_operator(function: Callable[..., Any], *, output_layout: str | None = Non
     name = getattr(function, "__name__", type(function).__name__).strip("<>")
     body.__doc__ = f"Apply {name}."
     layout = None if output_layout is None else lambda layouts, arguments: output_layout
-    made: Callable[..., Any] = torchdali.operator(name=f"{name}_{next(_serial)}", layout=layout)(body)
+    declare: Any = torchdali.operator(name=f"_{name}_{next(_serial)}", title=name, layout=layout)
+    made: Callable[..., Any] = declare(body)
     return made
