@@ -137,12 +137,12 @@ def _traced(pipeline: str, root: str, count: int, batch: int) -> tuple[list[list
 
     def traced(job: Any) -> None:
         run = job.run
-        bundle = getattr(run, "bundle", 1)
+        chunk = getattr(run, "chunk", 1)
 
         def one(i: int) -> None:
             first = clock.gil_clock_begin()
             run(i)
-            spans.append((first, clock.gil_clock_end(), bundle))
+            spans.append((first, clock.gil_clock_end(), chunk))
 
         job.run = one
         work(job)
@@ -156,12 +156,12 @@ def _traced(pipeline: str, root: str, count: int, batch: int) -> tuple[list[list
         pipe.run()
     events = clock.gil_clock_events()
     # A batch in eight, whose operators are timed, does samples one by one where others do several in one call.
-    bundle = statistics.mode(n for _, _, n in spans[warm:])
-    found = [[_segment(events[i]) for i in range(a, b)] for a, b, n in spans[warm:] if n == bundle]
+    chunk = statistics.mode(n for _, _, n in spans[warm:])
+    found = [[_segment(events[i]) for i in range(a, b)] for a, b, n in spans[warm:] if n == chunk]
     pipe.close()
     if not any(len(sample) > 1 for sample in found):
         raise SystemExit("no release of the GIL was seen: this interpreter cannot be watched by LD_PRELOAD")
-    return found, bundle
+    return found, chunk
 
 
 def _segment(event: Any) -> Segment:
@@ -195,25 +195,23 @@ def main(given: Sequence[str] | None = None) -> None:
             arguments = list(sys.argv[1:] if given is None else given)
             command = [sys.executable, "-m", "benchmarks.gil", *arguments]
             raise SystemExit(subprocess.run(command, env=environment, check=False).returncode)
-    calls, bundle = _traced(options.pipeline, options.root, options.samples, options.batch)
+    calls, chunk = _traced(options.pipeline, options.root, options.samples, options.batch)
     for percentile in (10, 50):
         found = summary(calls, percentile)
         print(
-            f"{options.pipeline}, percentile {percentile}: held {found.held / bundle:.0f} us, "
-            f"free {found.free / bundle:.0f} us a sample, {found.releases / bundle:.1f} releases; "
-            f"{bundle} samples a call"
+            f"{options.pipeline}, percentile {percentile}: held {found.held / chunk:.0f} us, "
+            f"free {found.free / chunk:.0f} us a sample, {found.releases / chunk:.1f} releases; "
+            f"{chunk} samples a call"
         )
     found = summary(calls, options.percentile)
     usual = summary(calls)
     for place, held, free in found.lines[: options.lines]:
-        held, free = held / bundle, free / bundle
+        held, free = held / chunk, free / chunk
         print(f"{held:9.1f} held {free:9.1f} free  {place}")
     if options.out:
         # What runs without the GIL depends on the image: its median, whatever the percentile.
         segments = [(h, f) for (h, _), (_, f) in zip(found.segments, usual.segments, strict=True)]
-        Path(options.out).write_text(
-            json.dumps({"pipeline": options.pipeline, "segments": segments, "samples": bundle})
-        )
+        Path(options.out).write_text(json.dumps({"pipeline": options.pipeline, "segments": segments, "samples": chunk}))
 
 
 if __name__ == "__main__":

@@ -48,10 +48,10 @@ from torchdali.ops._decoders import (
 from torchdali.ops._fused_parts import (
     KNOWN,
     Kept,
-    bundle_of,
     decode_whole,
     divide_all,
     divided,
+    encoded_body_of,
     kept_of,
     lengths_of,
     lines_of,
@@ -442,7 +442,7 @@ def _encoded_random_resized_crop(constants: Mapping[str, Any]) -> EncodedBody | 
     def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines, int]:
         return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled, flipped)
 
-    return bundle_of(constants, describe, inside, filters)
+    return encoded_body_of(constants, describe, inside, filters)
 
 
 @chunk(_decode_random_resized_crop_normalize, "encoded")
@@ -458,7 +458,7 @@ def _encoded_random_resized_crop_normalize(constants: Mapping[str, Any]) -> Enco
     def describe(lengths: tuple[int, int], rng: Rng) -> tuple[Lines, Lines, int]:
         return _window_lines(lengths, choose(rng, *lengths), target, kept, inside, scaled, flipped)
 
-    return bundle_of(constants, describe, inside, filters, finish=last)
+    return encoded_body_of(constants, describe, inside, filters, finish=last)
 
 
 @chunk(_decode_resize_crop_mirror_normalize, "encoded")
@@ -470,4 +470,4 @@ def _encoded_resize_crop_mirror_normalize(constants: Mapping[str, Any]) -> Encod
         kept = kept_of(lengths, size, window)
         return None if kept is None else lines_of(kept, (0, 0), lengths)
 
-    return bundle_of(constants, lambda lengths, _: lines(lengths), False, filters, finish=last)
+    return encoded_body_of(constants, lambda lengths, _: lines(lengths), False, filters, finish=last)

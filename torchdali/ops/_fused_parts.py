@@ -18,12 +18,12 @@ from torchdali.errors import LAST_BUT_ONE
 from torchdali.kernels.native import Lines
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decoders import image
-from torchdali.ops._native_images import Describe, bundle
+from torchdali.ops._native_images import Describe, encoded_body
 from torchdali.ops._resize import FILTERS, sizing
 from torchdali.types import DALIImageType
 
 __all__ = [
-    "KNOWN", "Divided", "Kept", "bundle_of", "decode_whole", "divide_all", "divided", "flipped_lines", "kept_of",
+    "KNOWN", "Divided", "Kept", "encoded_body_of", "decode_whole", "divide_all", "divided", "flipped_lines", "kept_of",
     "lengths_of", "lines_of", "normalizing", "parts_kept", "whole_lines",
 ]  # fmt: skip
 
@@ -161,7 +161,7 @@ def parts_kept(target: tuple[int, int], window: dict[str, Any]) -> list[tuple[in
 KNOWN = 256  # sizes of images whose lines are remembered
 
 
-def bundle_of(
+def encoded_body_of(
     constants: Mapping[str, Any],
     describe: Describe,
     inside: bool,
@@ -171,7 +171,7 @@ def bundle_of(
     """Make a body from the constants of a decoder, and what says which lines of an image are wanted."""
     if constants.get("output_type", DALIImageType.RGB) != DALIImageType.RGB:
         return None
-    return bundle(
+    return encoded_body(
         describe,
         upright=constants.get("adjust_orientation", True),
         fast=constants.get("use_fast_idct", False),

@@ -28,9 +28,9 @@ from torchdali.ops._fused import _resize_crop_mirror_normalize
 from torchdali.ops._fused_parts import (
     KNOWN,
     Kept,
-    bundle_of,
     decode_whole,
     divided,
+    encoded_body_of,
     flipped_lines,
     kept_of,
     lengths_of,
@@ -286,7 +286,7 @@ def _lines(
 
 @chunk(_decode_image, "encoded")
 def _encoded_image(constants: Mapping[str, Any]) -> EncodedBody | None:
-    return _bundle(constants, lambda lengths, _: _whole(*lengths))
+    return _encoded_body(constants, lambda lengths, _: _whole(*lengths))
 
 
 @chunk(_decode_random_crop, "encoded")
@@ -296,17 +296,17 @@ def _encoded_random_crop(constants: Mapping[str, Any]) -> EncodedBody | None:
     def choose(lengths: tuple[int, int], rng: Rng) -> Window:
         return choose_window(rng, *lengths, **given)
 
-    return _bundle(constants, choose)
+    return _encoded_body(constants, choose)
 
 
 @chunk(_decode_crop, "encoded")
 def _encoded_crop(constants: Mapping[str, Any]) -> EncodedBody | None:
     rest, own = _apart(constants, _CROP)
     choose = _crop_chooser(own, bool(rest.get("cropped")))
-    return _bundle(rest, lambda lengths, _: choose(*lengths))
+    return _encoded_body(rest, lambda lengths, _: choose(*lengths))
 
 
-def _bundle(
+def _encoded_body(
     constants: Mapping[str, Any], choose: Callable[[tuple[int, int], Any], Window | None]
 ) -> EncodedBody | None:
     resizes, normalizes = bool(constants.get("resizes")), bool(constants.get("normalizes"))
@@ -321,4 +321,4 @@ def _bundle(
         place = choose(lengths, rng)
         return None if place is None else lines(place, lengths)
 
-    return bundle_of(constants, describe, False, filters, finish=last if normalizes else None)
+    return encoded_body_of(constants, describe, False, filters, finish=last if normalizes else None)

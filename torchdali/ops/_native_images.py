@@ -19,7 +19,7 @@ from torchdali.ops._crop import crop_mirror_normalize
 from torchdali.ops._resize import FILTER
 from torchdali.types import DALIInterpType
 
-__all__ = ["Describe", "Finish", "bundle", "make"]
+__all__ = ["Describe", "Finish", "encoded_body", "make"]
 
 Finish = dict[str, Any]
 """Arguments of `crop_mirror_normalize`, but for those of the window; they may say nothing."""
@@ -75,7 +75,7 @@ Describe = Callable[[tuple[int, int], Any], "Described | None"]
 """Takes height and width of an image, and the random numbers of a sample; None where Python's way has to do it."""
 
 
-def bundle(
+def encoded_body(
     describe: Describe,
     *,
     upright: bool,
@@ -106,7 +106,7 @@ def bundle(
             return None
         return Task(data, lines[0], lines[1], bool(mirror), out, lines[2] if len(lines) > 2 else 1)
 
-    def run_bundle(
+    def run(
         sources: Sequence[Tensor | str | None],
         outs: Sequence[Tensor | None],
         rngs: Sequence[Any] | None,
@@ -122,7 +122,7 @@ def bundle(
         )
         return run_together(recipe, [task(*one) for one in each])
 
-    return run_bundle
+    return run
 
 
 _FILTERS: dict[str, Any] = {
