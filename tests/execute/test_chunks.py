@@ -383,6 +383,22 @@ def test_a_body_that_leaves_out_an_argument_per_sample_counts_for_nothing() -> N
         ask().run(lambda x, a: a["angle"].values[0] / 0, [3])
 
 
+def test_what_a_reader_reads_beside_small_inputs_is_not_small(chunks: Counter[int], tmp_path: Path) -> None:
+    for k in range(SIZE):
+        np.save(tmp_path / f"{k}.npy", images(k, (90 + k, 80, 3))[0])
+
+    @pipeline_def(batch_size=SIZE, num_threads=2, num_processes=1, device_id=None)
+    def defined() -> Any:
+        data = fn.readers.numpy(file_root=str(tmp_path), file_filter="*.npy")
+        start = fn.random.uniform(range=(0, 0.5), shape=[2])
+        return fn.slice(data, start, [0.5, 0.5], axes=[0, 1])
+
+    with defined() as pipe:
+        for _ in range(4):
+            pipe.run()
+    assert chunks[1] >= 4 and not chunks[SIZE]
+
+
 def test_arguments_per_sample_that_a_body_does_not_take(chunks: Counter[int], alone: Callable[[], None]) -> None:
     """The samples of a chunk are done one by one, also where their results differ in shape."""
     heights = np.arange(40, 40 + SIZE).astype(np.float32)

@@ -234,7 +234,9 @@ class BoundChain:
             return "single", 1
         if self.fused is not None:
             return "encoded", chunk_size("encoded", count, threads, 0)
-        sample = bytes_in_tensors(self.chain.inputs, batches, count) if self.chain.inputs else None
+        reads = any(node.operator.kind == "reader" for node in self.chain.nodes)  # what nobody knows the size of
+        known = self.chain.inputs and not reads
+        sample = bytes_in_tensors(self.chain.inputs, batches, count) if known else None
         small = sample is not None and max(sample, result) <= LARGE
         small = small and not any(is_encoded(batches[edge]) for edge in self.chain.inputs)
         if sample is not None and (self.tensors or (small and self.chunkable)):
