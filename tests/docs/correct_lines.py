@@ -34,7 +34,7 @@ def invert(image: torch.Tensor, /) -> torch.Tensor:
     return 255 - image
 
 
-@operator(batched=True)
+@operator(devices=("cpu", "gpu"))
 def darken(image: torch.Tensor, /, *, factor: float = 0.5) -> torch.Tensor:
     """Multiply by a factor."""
     return (image * factor).to(image.dtype)
