@@ -17,6 +17,7 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def, types
+from torchdali.calls.chunk_function import ChunkFunction
 from torchdali.declaration.batching import GivenPerSample
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Arguments, Column
@@ -148,9 +149,12 @@ GENERAL = dict.fromkeys(("crop", "slice", "flip", "erase", "copy", "cast", "tran
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
-    """Count the batches by the size of their chunks; under 0, the chunks whose samples were done one by one."""
+    """Count the batches by the size of their chunks.
+
+    Under 0 are the chunks that failed, and were done one by one; under -1 the operators that did samples so.
+    """
     counts: Counter[int] = Counter()
-    choose, one_by_one = BoundChain.chunk, ChunkRun._one_by_one
+    choose, one_by_one, without_body = BoundChain.chunk, ChunkRun._one_by_one, ChunkFunction._one_by_one
 
     def counted(self: BoundChain, *arguments: Any) -> tuple[str, int]:
         form, size = choose(self, *arguments)
@@ -161,8 +165,13 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
         counts[0] += 1
         one_by_one(self, samples)
 
+    def bodiless(self: ChunkFunction, *arguments: Any) -> Any:
+        counts[-1] += 1
+        return without_body(self, *arguments)
+
     monkeypatch.setattr(BoundChain, "chunk", counted)
     monkeypatch.setattr(ChunkRun, "_one_by_one", failed)
+    monkeypatch.setattr(ChunkFunction, "_one_by_one", bodiless)
     yield counts
 
 
@@ -187,6 +196,7 @@ def test_chunks_give_what_single_samples_give(
         pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
     together = outputs(pipeline(CASES[case], num_threads=threads), 6)
     assert chunks[SIZE // (2 * threads if threads > 1 else 1)] >= 3 and not chunks[0]
+    assert not chunks[-1]  # or the body would not be seen here
     alone()
     for found, wanted in zip(together, outputs(pipeline(CASES[case], num_threads=threads), 6), strict=True):
         assert torch.equal(found, wanted)
@@ -334,7 +344,7 @@ def test_small_samples_are_one_chunk(
         return images(batch, (72, 70, 3))
 
     together = outputs(pipeline(CASES[case], small), 3)
-    assert chunks[SIZE] >= 3 and not chunks[0] and not chunks[1]
+    assert chunks[SIZE] >= 3 and not chunks[0] and not chunks[1] and not chunks[-1]
     alone()
     for found, wanted in zip(together, outputs(pipeline(CASES[case], small), 3), strict=True):
         assert torch.equal(found, wanted)
@@ -412,7 +422,7 @@ def test_arguments_per_sample_that_a_body_does_not_take(chunks: Counter[int], al
             return [[torch.as_tensor(sample) for sample in pipe.run()[0]] for _ in range(4)]
 
     together = batches()
-    assert chunks[3] >= 4 and not chunks[0]
+    assert chunks[3] >= 4 and not chunks[0] and chunks[-1]
     alone()
     for one, other in zip(together, batches(), strict=True):
         assert [sample.shape[1] for sample in one] == heights.tolist()

@@ -9,6 +9,7 @@ import torch
 from tests.helpers.encoded_audio import chunk, encoded, speech, wav
 from tests.helpers.native import both_ways
 from torchdali import fn, pipeline_def, types
+from torchdali.calls.chunk_function import ChunkFunction
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.spectrum import hann
 
@@ -277,7 +278,7 @@ def test_an_empty_sound_is_named(no_copy):
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_chunks_deliver_what_single_sounds_do(alike):
+def test_chunks_deliver_what_single_sounds_do(alike, monkeypatch):
     files = [wav(speech(300 if alike else 200 + i, seed=i), rate=8000 + i) for i in range(150)]
 
     def define(data):
@@ -285,9 +286,14 @@ def test_chunks_deliver_what_single_sounds_do(alike):
         return samples, rate, fn.spectrogram(samples, window_length=64, window_step=32)
 
     alone = _runs(files[:30], define, size=1)
+    calls, without_body = [], []
+    call, one_by_one = ChunkFunction.__call__, ChunkFunction._one_by_one
+    monkeypatch.setattr(ChunkFunction, "__call__", lambda self, *a, **k: (calls.append(1), call(self, *a, **k))[1])
+    monkeypatch.setattr(ChunkFunction, "_one_by_one", lambda *a: (without_body.append(1), one_by_one(*a))[1])
     for size, threads in ((150, 1), (150, 3), (75, 2)):
         for one, other in zip(alone, _runs(files, define, size=size, threads=threads), strict=False):
             assert all(map(torch.equal, one, other)) and other[2].is_contiguous()
+    assert calls and not without_body
 
 
 @pytest.mark.parametrize("bad", [0, 5, 64, 69])

@@ -221,9 +221,9 @@ def _gil_owner() -> str:
     if getattr(sys.flags, "gil", None):
         return "by PYTHON_GIL=1 or -X gil=1"
     names = [name for name in sys.modules if "." not in name and name not in sys.stdlib_module_names]
-    done = subprocess.run([sys.executable, "-c", _IMPORTS, *names], capture_output=True, text=True, check=False)
-    found = re.search(r"GIL\) has been enabled to load module '([\w.]+)'", done.stderr)
-    module = f"module {found[1]!r}" if found else "a module that was imported"
+    imports = subprocess.run([sys.executable, "-c", _IMPORTS, *names], capture_output=True, text=True, check=False)
+    warning = re.search(r"GIL\) has been enabled to load module '([\w.]+)'", imports.stderr)
+    module = f"module {warning[1]!r}" if warning else "a module that was imported"
     return f"{module} needs it. PYTHON_GIL=0 leaves it off, at your own risk"
 
 

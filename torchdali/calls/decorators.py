@@ -84,7 +84,7 @@ def operator(body: Any = None, /, **options: Any) -> Any:
     return _declare(body, made.over, made)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReaderOptions(OperatorOptions):
     """Options of `reader`: those of operators, which run on the CPU alone here, and two more; see `Operator`."""
 

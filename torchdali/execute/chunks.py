@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 
-from torchdali.calls.running import LARGE, number_of_axes, put, stacked_if_small
+from torchdali.calls.chunk_function import put
+from torchdali.calls.running import LARGE, number_of_axes, stacked_if_small
 from torchdali.declaration.batching import MOST_BYTES, EncodedBody, Pieces
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
@@ -97,9 +98,9 @@ class ChunkReader:
 
     def __call__(self, records: Sequence[Any]) -> Any:
         """Read several records."""
-        found = self._several(records, self._lent)
-        if found is not None:
-            return (found,)
+        samples = self._several(records, self._lent)
+        if samples is not None:
+            return (samples,)
         return tuple(map(list, zip(*[row(self._read(record)) for record in records], strict=True)))
 
 
@@ -199,8 +200,8 @@ class Fused:
             return data
         if not all(type(record) is int for record in data):
             return [None] * len(data)  # reading has begun elsewhere
-        found = paths(data)
-        return found if found is not None else [self._read_one(record) for record in data]
+        files = paths(data)
+        return files if files is not None else [self._read_one(record) for record in data]
 
     def _read_one(self, record: int) -> Any:
         assert self.read is not None
@@ -213,8 +214,8 @@ class Fused:
 def fused(chain: Chain, index: Mapping[Node, int], readers: Mapping[Node, Callable[[Any], Any]]) -> Fused | None:
     """Return how a chain of the fast path does several samples in one call; None if it cannot."""
     *before, node = chain.nodes
-    make, given = node.operator.chunks.get("encoded"), set(node.per_sample)
-    if make is None or len(before) > 1 or len(node.inputs) != 1 or node.scope or not given <= {"mirror"}:
+    make, per_sample = node.operator.chunks.get("encoded"), set(node.per_sample)
+    if make is None or len(before) > 1 or len(node.inputs) != 1 or node.scope or not per_sample <= {"mirror"}:
         return None
     edge = node.inputs[0]
     source = None if edge is None else edge.source
@@ -237,7 +238,7 @@ def fused(chain: Chain, index: Mapping[Node, int], readers: Mapping[Node, Callab
         return None
     values = {value.edge: value for value in chain.values}
     mirror = None
-    if given:
+    if per_sample:
         value = values.get(node.per_sample["mirror"])
         if value is None or value.edge.source is None or value.kind != "number":
             return None

@@ -14,17 +14,8 @@ from typing import Any
 
 import torch
 
-from torchdali.calls.running import (
-    LARGE,
-    ChunkFunction,
-    Prepared,
-    channel_mistake,
-    column_of,
-    number_of_axes,
-    prepare,
-    put,
-    taken_layout,
-)
+from torchdali.calls.chunk_function import ChunkFunction, put
+from torchdali.calls.running import LARGE, Prepared, channel_mistake, column_of, number_of_axes, prepare, taken_layout
 from torchdali.declaration.batching import Column, shaped, truth
 from torchdali.errors import located
 from torchdali.execute.chunks import (
@@ -206,6 +197,7 @@ class BoundChain:
         layouts: Of the chain's inputs and of all that it computes.
         tensors: Each operator has a body for samples in one tensor.
         chunkable: Each operator can take several samples in one call.
+        alone: One thread may take a batch of small samples: nothing is read, and no operator is the user's.
         ragged: Operators with a body for samples of any shapes.
         fused: How an operator of the fast path does several samples in one call.
     """
@@ -216,6 +208,7 @@ class BoundChain:
     layouts: Mapping[DataNode, str]
     tensors: bool
     chunkable: bool
+    alone: bool
     ragged: Sequence[ChunkFunction]
     fused: Fused | None
 
@@ -234,19 +227,16 @@ class BoundChain:
             return "single", 1
         if self.fused is not None:
             return "encoded", chunk_size("encoded", count, threads, 0)
-        reads = any(node.operator.kind == "reader" for node in self.chain.nodes)  # what nobody knows the size of
-        known = self.chain.inputs and not reads
-        sample = bytes_in_tensors(self.chain.inputs, batches, count) if known else None
-        small = sample is not None and max(sample, result) <= LARGE
+        asks = bool(self.chain.inputs) and (self.tensors or self.alone)
+        sample = bytes_in_tensors(self.chain.inputs, batches, count) if asks else None
+        small = sample is not None and self.alone and max(sample, result) <= LARGE
         small = small and not any(is_encoded(batches[edge]) for edge in self.chain.inputs)
         if sample is not None and (self.tensors or (small and self.chunkable)):
             size = chunk_size("tensor", count, threads, sample)
             return ("single", 1) if size == 1 else ("tensor", size)
         if self.ragged:
             return "ragged", chunk_size("ragged", count, threads, max(each.bytes for each in self.ragged))
-        if small and not any(map(is_foreign, self.chain.nodes)):
-            return "single", chunk_size("single", count, threads, sample or 0)
-        return "single", 1
+        return "single", chunk_size("single", count, threads, sample or 0) if small else 1
 
 
 class CompiledChain:
@@ -309,6 +299,8 @@ class CompiledChain:
             found.update(_axes_of_outputs(node, layouts, found))
         functions = [each for each in chunks if isinstance(each, ChunkFunction)]
         chunkable = all(map(can_be_chunk, self.chain.nodes))
+        reads = any(node.operator.kind == "reader" for node in self.chain.nodes)  # how much, nobody knows before
+        alone = not reads and not any(map(is_foreign, self.chain.nodes))
         return BoundChain(
             self.chain,
             Loop(self.chain, singles, frames, _VALUES, put),
@@ -316,6 +308,7 @@ class CompiledChain:
             {e: layout for e, (layout, _) in found.items()},
             self.chain.in_chunks and all(each.tensor is not None for each in functions),
             chunkable,
+            alone,
             [each for each in functions if each.ragged is not None] if chunkable else [],
             fused(self.chain, self._index, self._readers),
         )

@@ -275,15 +275,7 @@ class StageRunner:
         # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
         # submission, since the last worker may be in the next stage already.
         keep_going = runtime.bad_samples.keeps_going
-        runtime.threads.submit(
-            Job(
-                function,
-                count,
-                finish,
-                order=batch.index,
-                keep_going=keep_going,
-            )
-        )
+        runtime.threads.submit(Job(function, count, finish, order=batch.index, keep_going=keep_going))
 
     def _bind(self, run: ChainRun) -> tuple[Callable[[int], None], int]:
         """Return what runs one item of the chain, a sample or a chunk of them, and the number of items."""

@@ -113,8 +113,8 @@ def brightness_contrast(
 
 @chunk(brightness_contrast)
 def _adjust_batch(image: Tensor, a: Arguments) -> Tensor:
-    given = a["brightness"], a["brightness_shift"], a["contrast"], a["contrast_center"]
-    return _affine_batch(image, _adjusted, given, a.dtype, a.out)
+    numbers = a["brightness"], a["brightness_shift"], a["contrast"], a["contrast_center"]
+    return _affine_batch(image, _adjusted, numbers, a.dtype, a.out)
 
 
 @operator
@@ -333,14 +333,14 @@ def _twist_matrices(
 
 @chunk(brightness_contrast, "device")
 def _adjust_on_device(image: TensorList, a: Arguments) -> Any:
-    given = a["brightness"], a["brightness_shift"], a["contrast"], a["contrast_center"]
-    return _mapped(image, a.dtype, _gray_matrices(_adjusted, given))
+    numbers = a["brightness"], a["brightness_shift"], a["contrast"], a["contrast_center"]
+    return _mapped(image, a.dtype, _gray_matrices(_adjusted, numbers))
 
 
 @chunk(brightness, "device")
 def _brighten_on_device(image: TensorList, a: Arguments) -> Any:
-    given = a["brightness"], a["brightness_shift"]
-    return _mapped(image, a.dtype, _gray_matrices(_brightened, given))
+    numbers = a["brightness"], a["brightness_shift"]
+    return _mapped(image, a.dtype, _gray_matrices(_brightened, numbers))
 
 
 @chunk(contrast, "device")

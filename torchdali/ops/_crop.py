@@ -197,8 +197,8 @@ def _crop_on_device(data: TensorList, a: Arguments) -> Any:
     images, policy = images_of(data, a.layout, floats=True), out_of_bounds(a.out_of_bounds_policy)
     if images is None or a.dtype not in (None, images.flat.dtype):
         return NotImplemented
-    found = _windows(images, a.layout, a.of(crop_window, columns=True))
-    return NotImplemented if found is None else cut_out(images, found, policy, a.fill_values)
+    windows = _windows(images, a.layout, a.of(crop_window, columns=True))
+    return NotImplemented if windows is None else cut_out(images, windows, policy, a.fill_values)
 
 
 # ---------------------------------------------------------------- crop_mirror_normalize

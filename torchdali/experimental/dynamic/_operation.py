@@ -166,6 +166,6 @@ class Result:
         if results is None or results[self.index] is None:
             assert operation.context is not None
             results = operation.context.evaluate(operation, self.index)
-        found = results[self.index]
-        assert found is not None
-        return found
+        batch = results[self.index]
+        assert batch is not None
+        return batch

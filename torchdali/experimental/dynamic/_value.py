@@ -87,14 +87,14 @@ class Value:
     def _values(self) -> TensorList:
         """Return the samples; compute them first if needed."""
         # Each field is read once: several threads may come here, and the list is there before the result goes.
-        result, found = self._result, self._list
-        if found is None and result is not None:
-            found = self._list = result.values()
+        result, batch = self._result, self._list
+        if batch is None and result is not None:
+            batch = self._list = result.values()
             if not result.operation.captured:
                 self._result = None  # and with it the graph that led to it
-        found = self._list if found is None else found
-        assert found is not None
-        return found
+        batch = self._list if batch is None else batch
+        assert batch is not None
+        return batch
 
     def _edge(self) -> DataNode:
         """Return the value as an edge of a graph."""
