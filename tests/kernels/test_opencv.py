@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -331,3 +334,27 @@ def test_a_number_that_the_program_chose_stays(opencv_threads):
     opencv_threads(cv2.getNumberOfCPUs() + 3)
     assert opencv() is cv2
     assert cv2.getNumThreads() == cv2.getNumberOfCPUs() + 3
+
+
+FORKED = """
+import os, signal
+import cv2, numpy as np
+from torchdali.kernels.opencv import opencv
+
+image = np.zeros((1024, 1024), np.uint8)
+cv2.equalizeHist(image)  # OpenCV has threads now
+pid = os.fork()
+if not pid:
+    signal.alarm(20)  # seconds, and the process is killed
+    opencv().equalizeHist(image)
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+def test_a_forked_process_does_not_wait_for_threads_of_opencv_that_it_has_not() -> None:
+    """OpenCV 4 did so if its number of threads was set to 1 there; OpenCV 5 does not."""
+    pytest.importorskip("cv2")
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

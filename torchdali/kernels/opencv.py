@@ -28,7 +28,8 @@ def opencv() -> Any:
     except ImportError:
         return None
     if cv2.getNumThreads() == cv2.getNumberOfCPUs():  # nobody has chosen
-        cv2.setNumThreads(1)
+        # Not 1: OpenCV 4 then waits for its threads to end, which a forked process does not have.
+        cv2.setNumThreads(0)
     log = getattr(cv2.utils, "logging", cv2)  # before and since OpenCV 4.11
     if log.getLogLevel() == _WARNINGS:
         log.setLogLevel(0)
