@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 
 import torch
 
-from torchdali.declaration.batching import MOST_BYTES, Pieces
+from torchdali.declaration.batching import MOST_BYTES
 from torchdali.kernels.memory import Empty, fresh, is_array
 from torchdali.kernels.rearrange import copy_to, dense
-from torchdali.tensors._storage import arrays_of
+from torchdali.tensors._storage import Packed, arrays_of
 
 __all__ = ["Body", "ChunkFunction", "Items", "put"]
 
 Items: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
-"""Samples: a tensor ``(N, ...)``, `Pieces`, or a list; arrays are `Samples`."""
+"""Samples: a tensor ``(N, ...)``, `Packed`, or a list; arrays are `Samples`."""
 
 Body = Callable[..., Any]
 
@@ -79,11 +79,10 @@ class ChunkFunction:
 
     def _fit(self, data: Any) -> bool:
         """Return whether the ragged body takes samples: by their types, and their size."""
-        if isinstance(data, (Pieces, torch.Tensor)):
-            rows = data if isinstance(data, torch.Tensor) else data.rows
-            if not is_array(rows):
+        if isinstance(data, (Packed, torch.Tensor)):
+            if not is_array(data if isinstance(data, torch.Tensor) else data.flat):
                 return False
-            kinds = [rows.dtype]
+            kinds = [data.dtype]
         else:
             arrays = arrays_of(data)
             if arrays is None and not all(map(is_array, data)):

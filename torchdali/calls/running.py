@@ -14,14 +14,14 @@ from typing import Any
 import torch
 
 from torchdali.calls.chunk_function import Body, ChunkFunction, Items
-from torchdali.declaration.batching import Arguments, Column, Pieces
+from torchdali.declaration.batching import Arguments, Column
 from torchdali.declaration.registry import Operator
 from torchdali.declaration.schema import Schema, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.memory import Empty, fresh
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Samples
+from torchdali.tensors._storage import Packed, Samples
 
 __all__ = [
     "LARGE", "Bodies", "Prepared", "channel_mistake", "check_form", "collect", "column_of",
@@ -476,8 +476,8 @@ def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
 def _collect(column: Any, layout: str) -> TensorList:
     if isinstance(column, TensorList):
         return column
-    if isinstance(column, Pieces):
-        column = list(column.straight())
+    if isinstance(column, Packed):
+        column = column.straight().samples()
     if isinstance(column, torch.Tensor):
         if column.ndim == 0:
             raise TypeError(

@@ -17,7 +17,6 @@ __all__ = [
     "Column",
     "GivenPerSample",
     "MOST_BYTES",
-    "Pieces",
     "argument_names",
     "each_of",
     "per_sample",
@@ -243,53 +242,6 @@ def argument_names(function: Callable[..., Any]) -> frozenset[str]:
     """Return the names of a function's arguments that are given by name alone."""
     parameters = inspect.signature(function).parameters.values()
     return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-
-
-class Pieces(Sequence[torch.Tensor]):
-    """Samples that follow one another in the rows of one tensor; they are made when somebody asks for them.
-
-    Args:
-        rows: ``(n, ...)``.
-        counts: Rows of each sample; None: a sample is a row.
-        turned: A sample is the transpose of its rows, which have two axes.
-        shapes: Of each sample, of which the rows are the elements.
-    """
-
-    def __init__(
-        self,
-        rows: torch.Tensor,
-        counts: list[int] | None = None,
-        turned: bool = False,
-        shapes: list[tuple[int, ...]] | None = None,
-    ) -> None:
-        self.rows, self.counts, self.turned, self.shapes = rows, counts, turned, shapes
-
-    def straight(self) -> Pieces:
-        """Return transposes as elements in their own order."""
-        if not self.turned or self.counts is None:
-            return self
-        given, width = self.rows.numpy(), self.rows.shape[1]
-        made, at = np.empty(given.size, given.dtype), 0
-        for count in self.counts:
-            part = made[at * width : (at + count) * width]
-            part.reshape(width, count)[...] = given[at : at + count].T
-            at += count
-        sizes = [count * width for count in self.counts]
-        return Pieces(torch.from_numpy(made), sizes, shapes=[(width, count) for count in self.counts])
-
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        if self.counts is None:
-            return iter(self.rows.unbind())
-        parts = self.rows.split_with_sizes(self.counts)
-        if self.shapes is not None:
-            return map(torch.Tensor.view, parts, self.shapes)
-        return (part.t() for part in parts) if self.turned else iter(parts)
-
-    def __getitem__(self, i: Any) -> Any:
-        return list(self)[i]
-
-    def __len__(self) -> int:
-        return len(self.rows if self.counts is None else self.counts)
 
 
 MOST_BYTES = 1 << 22

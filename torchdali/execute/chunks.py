@@ -22,17 +22,18 @@ import torch
 
 from torchdali.calls.chunk_function import put
 from torchdali.calls.running import LARGE, number_of_axes, stacked_if_small
-from torchdali.declaration.batching import MOST_BYTES, EncodedBody, Pieces
+from torchdali.declaration.batching import MOST_BYTES, EncodedBody
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Chain, column, is_metadata
 from torchdali.kernels.rearrange import dense
 from torchdali.reading.datasets import local_paths, read_several, row
 from torchdali.tensors import TensorList
+from torchdali.tensors._storage import Dense, Packed, Storage
 
 __all__ = [
     "ChunkColumn", "ChunkRun", "Fused", "ChunkReader", "bytes_in_tensors", "can_be_chunk", "chunk_size", "fused",
-    "is_encoded", "is_foreign", "put_chunk", "whole_pieces",
+    "is_encoded", "is_foreign", "put_chunk", "stored_chunks",
 ]  # fmt: skip
 
 _MOST_ENCODED, _MOST_SMALL = 8, 64  # samples of a chunk
@@ -120,9 +121,9 @@ class ChunkColumn:
     def __setitem__(self, i: int, samples: Any) -> None:
         first = i * self._chunk
         if isinstance(samples, torch.Tensor):
-            samples = Pieces(samples)
-        if isinstance(samples, Pieces) and type(self._items) is list:
-            self._items[first] = samples  # one tensor stands for all of them until the batch is made
+            samples = Dense(samples)
+        if isinstance(samples, Storage) and type(self._items) is list:
+            self._items[first] = samples  # it stands for all of them until the batch is made
             return
         for k, sample in enumerate(samples, first):
             self._items[k] = sample
@@ -130,22 +131,20 @@ class ChunkColumn:
 
 def put_chunk(slots: torch.Tensor | None, samples: Any) -> Any:
     """Copy results of a chunk to their places in the batch; what is in one tensor and has none stays there."""
-    if isinstance(samples, Pieces):
-        if samples.counts is not None:
-            return samples.straight()
-        samples = samples.rows
+    if isinstance(samples, Packed):
+        return samples.straight()
     if isinstance(samples, torch.Tensor):
         return put(slots, samples)
     return list(map(dense, samples)) if slots is None else list(map(put, slots, samples))
 
 
-def whole_pieces(done: MutableSequence[Any], chunk: int) -> list[Pieces] | None:
+def stored_chunks(done: MutableSequence[Any], chunk: int) -> list[Storage] | None:
     """Return the results of chunks of so many samples, if each is in one tensor; otherwise divide them."""
-    pieces = done[::chunk]
-    if all(isinstance(each, Pieces) for each in pieces):
-        return list(pieces)
-    for i, each in zip(range(0, len(done), chunk), pieces, strict=True):
-        if isinstance(each, Pieces):
+    results = done[::chunk]
+    if all(isinstance(each, Storage) for each in results):
+        return list(results)
+    for i, each in zip(range(0, len(done), chunk), results, strict=True):
+        if isinstance(each, Storage):
             done[i : i + len(each)] = each
     return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import operator as op
 import threading
@@ -15,8 +14,8 @@ from typing import Any
 import torch
 
 from torchdali.calls.running import check_form, fitting
-from torchdali.declaration.batching import Pieces
 from torchdali.tensors import TensorList
+from torchdali.tensors._storage import Packed, Storage
 from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["Arena", "ArenaColumn", "OpenBuffer", "OutputBuffer", "filled"]
@@ -231,22 +230,17 @@ class OutputBuffer:
             room = elements + elements // 4
         self._guess, self._ragged = None, (room, dtype)
 
-    def close_pieces(
-        self, opened: OpenBuffer, pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None
+    def close_chunks(
+        self, opened: OpenBuffer, chunks: Sequence[Storage], layout: str, info: Sequence[str] | None
     ) -> TensorList:
         """Make the batch of the results of chunks, each in one tensor."""
-        first, rows = pieces[0], [piece.rows for piece in pieces]
-        if first.counts is None:
-            return self._close_tensors(opened, rows, layout, info)
-        self._guess = None
-        if first.shapes is not None:
-            return _of_shapes(pieces, layout, info)
-        layout = fitting(layout, rows[0].ndim)
-        if len(pieces) == 1:
-            batch = TensorList.from_rows(rows[0], first.counts, layout)
-            batch.set_source_infos(info)
-            return batch
-        return self.close(OpenBuffer(opened.size), [sample for piece in pieces for sample in piece], layout, info)
+        tensors = [chunk.dense for chunk in chunks if chunk.dense is not None]
+        if len(tensors) == len(chunks):
+            return self._close_tensors(opened, tensors, layout, info)
+        if len(chunks) == 1 and isinstance(chunks[0], Packed):
+            self._guess = None
+            return _of_packed(chunks[0], layout, info)
+        return self.close(OpenBuffer(opened.size), [sample for chunk in chunks for sample in chunk], layout, info)
 
     def _close_tensors(
         self, opened: OpenBuffer, tensors: list[torch.Tensor], layout: str, info: Sequence[str] | None
@@ -271,16 +265,16 @@ def filled(done: list[Any]) -> list[Any]:
     return done
 
 
-def _of_shapes(pieces: Sequence[Pieces], layout: str, info: Sequence[str] | None) -> TensorList:
-    """Make the batch of pieces whose samples have shapes of their own."""
-    flat = pieces[0].rows if len(pieces) == 1 else torch.cat([piece.rows for piece in pieces])
-    shapes = [shape for piece in pieces for shape in piece.shapes or ()]
-    sizes = [size for piece in pieces for size in piece.counts or ()]
-    layout = fitting(layout, len(shapes[0]))
-    if shapes.count(shapes[0]) == len(shapes):
-        return TensorList.from_dense(flat.view(-1, *shapes[0]), layout, info)
-    places = list(itertools.accumulate(sizes[:-1], initial=0))
-    return TensorList.from_packed(flat, places, shapes, layout, info)
+def _of_packed(packed: Packed, layout: str, info: Sequence[str] | None) -> TensorList:
+    """Make the batch of the results of a chunk that holds all samples, which lie one after the other."""
+    shapes, layout = packed.shape(), fitting(layout, packed.ndim())
+    if packed.is_uniform():
+        return TensorList.from_dense(packed.flat.view(len(packed), *shapes[0]), layout, info)
+    if packed.rows is None:
+        return TensorList.from_packed(packed.flat, packed.offsets, shapes, layout, info)
+    batch = TensorList.from_rows(*packed.rows, layout)
+    batch.set_source_infos(info)
+    return batch
 
 
 def _is_filled(opened: OpenBuffer, done: list[Any]) -> bool:

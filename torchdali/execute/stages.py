@@ -12,12 +12,11 @@ from functools import partial
 from typing import Any
 
 from torchdali.calls.running import Bodies as PreparedBodies
-from torchdali.declaration.batching import Pieces
 from torchdali.errors import DecodeError, is_batch_level, located
 from torchdali.execute.bad_samples import recomputed
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.chain_run import ChainRun, Runtime
-from torchdali.execute.chunks import ChunkRun, whole_pieces
+from torchdali.execute.chunks import ChunkRun, stored_chunks
 from torchdali.execute.compiled_chain import CompiledChain, named
 from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
 from torchdali.execute.output_buffer import OutputBuffer, filled
@@ -34,7 +33,7 @@ from torchdali.kernels.memory import Empty
 from torchdali.reading.datasets import RecordNames, lacking, owning_read, source_namer
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Packed
+from torchdali.tensors._storage import Packed, Storage
 
 __all__ = ["StageRunner"]
 
@@ -329,10 +328,10 @@ class StageRunner:
         try:
             if run.timings is not None:
                 self._runtime.profile.chain(run.timings, compiled.chain.nodes, batch.index)
-            pieces = {}
+            chunks = {}
             if run.chunks is not None:
                 failures = run.chunks.merged(failures)
-                pieces = {edge: whole_pieces(results, run.chunk) for edge, results in run.done.items()}
+                chunks = {edge: stored_chunks(results, run.chunk) for edge, results in run.done.items()}
             decoded = self._decoded(run, failures)
             if failures:
                 for results in run.done.values():
@@ -340,7 +339,7 @@ class StageRunner:
                 self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
             marked = {e: mark(run.done[e], found) for e, found in decoded.items()}
             for edge, results in run.done.items():
-                batch.values[edge] = self._closed(edge, run, results, pieces.get(edge))
+                batch.values[edge] = self._closed(edge, run, results, chunks.get(edge))
             # Now that all small values are known, which go up with others.
             for edge in run.done:
                 if edge.device != "cpu":
@@ -357,13 +356,13 @@ class StageRunner:
             run.chunks = None
         self._next_stage(batch)
 
-    def _closed(self, edge: DataNode, run: ChainRun, results: list[Any], pieces: list[Pieces] | None) -> TensorList:
+    def _closed(self, edge: DataNode, run: ChainRun, results: list[Any], chunks: list[Storage] | None) -> TensorList:
         """Make the batch of an edge; an error says which operator made it."""
         buffer, layout = self._buffers[edge], run.bound.layouts[edge]
         info = self._source_infos(run.batch, edge)
         try:
-            if pieces is not None:
-                made = buffer.close_pieces(run.opened[edge], pieces, layout, info)
+            if chunks is not None:
+                made = buffer.close_chunks(run.opened[edge], chunks, layout, info)
             else:
                 made = buffer.close(run.opened[edge], results, layout, info)
         except RuntimeError as error:

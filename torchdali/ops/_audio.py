@@ -11,12 +11,11 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs.audio import decode, decode_several
-from torchdali.declaration.batching import Pieces
 from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Takes
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import on_scale_of
 from torchdali.kernels.convert import convert
-from torchdali.tensors._storage import arrays_of
+from torchdali.tensors._storage import Packed, arrays_of
 
 __all__ = ["audio", "audio_resample"]
 
@@ -74,7 +73,7 @@ def _audio_together(data: Sequence[Tensor], a: Arguments) -> Any:
     if found is None:
         return NotImplemented
     samples, counts, rates = found
-    return Pieces(samples, counts), Pieces(torch.from_numpy(np.array(rates, np.float32)))
+    return Packed.of_rows(samples, counts), torch.from_numpy(np.array(rates, np.float32))
 
 
 @operator

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.batching import Pieces
 from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Takes, one_of
 from torchdali.kernels.audio import levels
 from torchdali.kernels.convert import convert
@@ -19,6 +18,7 @@ from torchdali.kernels.device.reduce import reduce_batch
 from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.ops._on_device import each_element, elements_of, in_turn
 from torchdali.tensors import TensorList
+from torchdali.tensors._storage import Packed
 
 __all__ = ["nonsilent_region", "preemphasis_filter", "to_decibels"]
 
@@ -64,12 +64,13 @@ def to_decibels(
 
 @chunk(to_decibels, "ragged")
 def _to_decibels_together(data: Sequence[Tensor], a: Arguments) -> Any:
-    if not isinstance(data, Pieces) or data.rows.ndim != 2 or not data.counts or not all(data.counts):
+    if not isinstance(data, Packed) or data.rows is None:
         return NotImplemented
-    if a.reference is None and not np.isfinite(data.rows.numpy()).all():
+    rows, counts = data.rows
+    if rows.ndim != 2 or not all(counts) or (a.reference is None and not np.isfinite(rows.numpy()).all()):
         return NotImplemented
-    made = levels.decibels_of_rows(data.rows, data.counts, a.multiplier, a.reference, a.cutoff_db)
-    return Pieces(made, data.counts, data.turned)
+    decibels = levels.decibels_of_rows(rows, counts, a.multiplier, a.reference, a.cutoff_db)
+    return Packed.of_rows(decibels, counts, data.turned)
 
 
 @chunk(to_decibels, "device")

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.batching import Pieces
 from torchdali.declaration.schema import Arguments, Layout, Takes, one_of
 from torchdali.kernels.audio.cosine import cosine_matrix
 from torchdali.kernels.audio.mel import FORMULAS, apply_filters, mel_filters
@@ -30,7 +29,7 @@ from torchdali.kernels.device.turn import turn_batch
 from torchdali.kernels.memory import Array
 from torchdali.ops._on_device import elements_of, in_turn
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import arrays_of
+from torchdali.tensors._storage import Packed, arrays_of
 
 __all__ = ["mel_filter_bank", "mfcc", "power_spectrum", "spectrogram"]
 
@@ -132,7 +131,7 @@ def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
         centered=a.center_windows,
         reflected=a.reflect_padding,
     )
-    return Pieces(made, counts, turned=a.layout == "ft")
+    return Packed.of_rows(made, counts, turned=a.layout == "ft")
 
 
 @chunk(spectrogram, "device")
@@ -194,10 +193,11 @@ def _arrays(data: Sequence[Tensor]) -> list[Array]:
     arrays = arrays_of(data)
     if arrays is not None:
         return arrays
-    if not isinstance(data, Pieces) or data.counts is None or data.turned:
+    if not isinstance(data, Packed) or data.rows is None or data.turned:
         return [sample.contiguous().numpy() for sample in data]
-    rows, ends = data.rows.numpy(), itertools.accumulate(data.counts, initial=0)
-    return [rows[a:b] for a, b in itertools.pairwise(ends)]
+    rows, counts = data.rows
+    elements, ends = rows.numpy(), itertools.accumulate(counts, initial=0)
+    return [elements[a:b] for a, b in itertools.pairwise(ends)]
 
 
 def _check_windows(length: int, step: int, size: int, power: int, layout: str) -> None:
@@ -267,14 +267,14 @@ def mel_filter_bank(
 def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
     high = a.freq_high or a.sample_rate / 2
     _check_bank(a.freq_low, high, a.mel_formula, a.nfilter, a.sample_rate)
-    pieces = _pieces_along(data, a.layout.find("f") if a.layout else 0)
-    if pieces is None:
+    packed = _packed_along(data, a.layout.find("f") if a.layout else 0)
+    if packed is None:
         return NotImplemented
-    rows = pieces.rows
+    rows, counts, turned = packed
     filters = mel_filters(
         rows.shape[1], a.nfilter, a.sample_rate, a.freq_low, high, a.mel_formula, a.normalize, rows.device
     )
-    return Pieces(apply_filters(rows, filters, 1), pieces.counts, pieces.turned)
+    return Packed.of_rows(apply_filters(rows, filters, 1), counts, turned)
 
 
 @chunk(mel_filter_bank, "device")
@@ -289,11 +289,12 @@ def _mel_filters_on_device(data: TensorList, a: Arguments) -> Any:
     return _each_row(data, a.layout.find("f") if a.layout else 0, applied)
 
 
-def _pieces_along(data: Sequence[Tensor], axis: int) -> Pieces | None:
-    """Return samples of which an axis is that of the values of rows."""
-    if not isinstance(data, Pieces) or data.rows.ndim != 2 or axis != (0 if data.turned else 1):
+def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
+    """Return rows, of whose values an axis of the samples is, how many each sample has, and whether they are turned."""
+    if not isinstance(data, Packed) or data.rows is None or data.ndim() != 2 or axis != (0 if data.turned else 1):
         return None
-    return data if data.counts and data.rows.shape[1] else None
+    rows, counts = data.rows
+    return (rows, counts, data.turned) if rows.shape[1] else None
 
 
 def _check_bank(low: float, high: float, formula: str, filters: int, rate: float) -> None:
@@ -345,13 +346,13 @@ def mfcc(
 
 @chunk(mfcc, "ragged")
 def _mfccs(data: Sequence[Tensor], a: Arguments) -> Any:
-    pieces = _pieces_along(data, a.axis)
-    if pieces is None or a.dct_type not in (2, 3, 4) or a.n_mfcc <= 0:
+    packed = _packed_along(data, a.axis)
+    if packed is None or a.dct_type not in (2, 3, 4) or a.n_mfcc <= 0:
         return NotImplemented
-    rows = pieces.rows
+    rows, counts, turned = packed
     size = rows.shape[1]
     matrix = cosine_matrix(size, min(a.n_mfcc, size), a.dct_type, a.normalize, a.lifter, rows.device)
-    return Pieces(apply_filters(rows, matrix, 1), pieces.counts, pieces.turned)
+    return Packed.of_rows(apply_filters(rows, matrix, 1), counts, turned)
 
 
 @chunk(mfcc, "device")

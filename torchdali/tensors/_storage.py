@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 
@@ -44,6 +45,9 @@ class Storage:
 
     def _divided(self) -> list[torch.Tensor]:
         raise NotImplementedError
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter(self.samples())
 
     def __len__(self) -> int:
         return len(self.samples())
@@ -205,9 +209,6 @@ class Samples(Storage):
             return Samples(None, self.device, self._dtype, self._ndim, self.arrays[part])
         return Samples(self.samples()[part], self.device, self._dtype, self._ndim)
 
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        return iter(self.samples())
-
     def _divided(self) -> list[torch.Tensor]:
         assert self.arrays is not None
         return list(map(torch.from_numpy, self.arrays))
@@ -241,9 +242,11 @@ class Packed(Storage):
         offsets: Where each sample starts, in elements.
         shapes: Of the samples, which are dense and have as many axes each.
         rows: The memory as rows ``(n, ...)``, and how many each sample has, if they follow one another.
+        turned: Each sample is the transpose of its rows, which have two axes. So it is inside a chain, where operators
+            work on all rows in one call; a batch has samples as they are, see `straight`.
     """
 
-    __slots__ = ("_shapes", "device", "flat", "offsets", "rows")
+    __slots__ = ("_shapes", "device", "flat", "offsets", "rows", "turned")
 
     device: torch.device
     rows: tuple[torch.Tensor, Sequence[int]] | None
@@ -254,17 +257,29 @@ class Packed(Storage):
         offsets: Sequence[int],
         shapes: list[tuple[int, ...]],
         rows: tuple[torch.Tensor, Sequence[int]] | None = None,
+        turned: bool = False,
     ) -> None:
         self.flat, self.offsets, self._shapes, self._samples = flat, offsets, shapes, None
-        self.rows, self.device = rows, flat.device
+        self.rows, self.turned, self.device = rows, turned, flat.device
 
     @classmethod
-    def of_rows(cls, rows: torch.Tensor, counts: Sequence[int]) -> Packed:
+    def of_rows(cls, rows: torch.Tensor, counts: Sequence[int], turned: bool = False) -> Packed:
         """Return samples of which each has some rows of a dense tensor ``(n, ...)``, in order."""
         size = math.prod(rows.shape[1:])
         offsets = [size * first for first in itertools.accumulate(counts[:-1], initial=0)]
-        shapes = [(count, *rows.shape[1:]) for count in counts]
-        return cls(rows.view(-1), offsets, shapes, (rows, counts))
+        shapes = [(count, *rows.shape[1:])[:: -1 if turned else 1] for count in counts]
+        return cls(rows.view(-1), offsets, shapes, (rows, counts), turned)
+
+    def straight(self) -> Packed:
+        """Return transposes as elements in their own order."""
+        if not self.turned:
+            return self
+        elements = self.flat.numpy()
+        memory = np.empty_like(elements)
+        for place, (height, width) in zip(self.offsets, self._shapes, strict=True):
+            part = slice(place, place + height * width)
+            memory[part].reshape(height, width)[...] = elements[part].reshape(width, height).T
+        return Packed(torch.from_numpy(memory), self.offsets, self._shapes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.rows is not None:
@@ -273,7 +288,8 @@ class Packed(Storage):
 
     def _divided(self) -> list[torch.Tensor]:
         if self.rows is not None:
-            return list(self.rows[0].split_with_sizes(self.rows[1]))
+            parts = self.rows[0].split_with_sizes(self.rows[1])
+            return [part.t() for part in parts] if self.turned else list(parts)
         pairs = zip(self.offsets, self._shapes, strict=True)
         return [self.flat[i : i + math.prod(shape)].view(shape) for i, shape in pairs]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -50,7 +51,9 @@ def _decibels_of_array(x: Tensor, multiplier: float, reference: float | None, le
     return torch.from_numpy(found).log10_().mul_(multiplier)
 
 
-def decibels_of_rows(x: Tensor, counts: list[int], multiplier: float, reference: float | None, cutoff: float) -> Tensor:
+def decibels_of_rows(
+    x: Tensor, counts: Sequence[int], multiplier: float, reference: float | None, cutoff: float
+) -> Tensor:
     """Do what `decibels` does for several samples that are rows of one array.
 
     Args:
