@@ -35,3 +35,25 @@ def test_the_default(
     monkeypatch.setattr(placing, "has_gil", lambda: gil)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
     assert placing.default_processes(threads, is_fast) == count
+
+
+def test_the_interpreter_ends_after_what_starts_processes() -> None:
+    """A thread that drops tensors while the interpreter ends aborts the process."""
+    script = """
+import threading, weakref
+from torchdali.execute.executor import _start_later
+
+class Owner:
+    pass
+
+class Starter:
+    def start_all(self):
+        threading.main_thread().join()  # the script is over
+        print("began", sum(range(5_000_000)) > 0)
+        return "not here"
+
+owner = Owner()
+_start_later(weakref.ref(owner), Starter(), None)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=LONGEST)
+    assert (done.returncode, done.stdout) == (0, "began True\n"), done.stderr

@@ -35,6 +35,7 @@ class ChunkFunction:
         dtypes: Of the first input, for which ``ragged`` was made; all, if there are none.
         empty: Gives ``ragged`` memory for its results, so that it takes samples of any size; otherwise it takes
             `MOST_BYTES` of them.
+        stacks: Bring what is done one by one into one tensor, if the shapes are equal, also if the inputs were none.
         bytes: Of the first input, of a sample of the last call of ``ragged``, on average.
     """
 
@@ -44,6 +45,7 @@ class ChunkFunction:
     ragged: Body | None = None
     dtypes: frozenset[torch.dtype] = frozenset()
     empty: Empty | None = None
+    stacks: bool = False
     bytes: int = 0
 
     def __call__(
@@ -66,7 +68,9 @@ class ChunkFunction:
         elif self.ragged is not None and not arguments and inputs[0] is not None and self._fit(inputs[0]):
             with contextlib.suppress(Exception):  # a single sample raises it again, and says whose it is
                 result = self.ragged(inputs[0], empty=self.empty or fresh)
-        return self._one_by_one(inputs, out, arguments, is_tensor) if result is NotImplemented else result
+        if result is NotImplemented:
+            return self._one_by_one(inputs, out, arguments, is_tensor or self.stacks)
+        return result
 
     def _of_tensors(self, body: Body, inputs: Sequence[Any], out: Any, arguments: Mapping[str, Any]) -> Any:
         out = out if isinstance(out, torch.Tensor) else None

@@ -122,6 +122,8 @@ class Column(Sequence[Any]):
         return self
 
     def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, list):
+            return Column([self.values[k] for k in i] if self._array is None else self._array[i])
         if isinstance(i, slice):
             return Column(self.values[i] if self._array is None else self._array[i])
         return self.values[i]

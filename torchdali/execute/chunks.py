@@ -7,14 +7,16 @@ There are three forms of chunks:
 - ``ragged``: small samples of any shapes, if an operator has a body for such (short sounds);
 - ``encoded``: encoded samples, or records of a reader, with an operator of the fast path, which is one call of C.
 
-What a chunk does not do is done sample by sample, with the same random numbers: so an error is that of one sample, and
-the others are done. How many samples a chunk has follows from their bytes, for each batch anew.
+Conditions select samples of a chunk (`Places`). What a chunk does not do is done sample by sample, with the same random
+numbers: so an error is that of one sample, and the others are done. How many samples a chunk has follows from their
+bytes, for each batch anew.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Callable, Collection, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,18 +24,17 @@ import torch
 
 from torchdali.calls.chunk_function import put
 from torchdali.calls.running import LARGE, number_of_axes, stacked_if_small
-from torchdali.declaration.batching import MOST_BYTES, EncodedBody
+from torchdali.declaration.batching import MOST_BYTES, Column, EncodedBody, truth
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Chain, column, is_metadata
-from torchdali.kernels.rearrange import dense
 from torchdali.reading.datasets import local_paths, read_several, row
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Dense, Packed, Storage
 
 __all__ = [
     "ChunkColumn", "ChunkRun", "Fused", "ChunkReader", "bytes_in_tensors", "can_be_chunk", "chunk_size", "fused",
-    "is_encoded", "is_foreign", "put_chunk", "stored_chunks",
+    "PartialResult", "Places", "holds", "is_encoded", "is_foreign", "places_of", "put_chunk", "stored_chunks",
 ]  # fmt: skip
 
 _MOST_ENCODED, _MOST_SMALL = 8, 64  # samples of a chunk
@@ -57,11 +58,18 @@ def chunk_size(form: str, count: int, threads: int, sample: int) -> int:
 
 
 def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, TensorList], count: int) -> int | None:
-    """Return the bytes of a sample of all inputs together; None unless each input is one tensor."""
-    wholes = [stacked_if_small(batches[edge]) for edge in inputs]
-    if any(whole is None for whole in wholes):
-        return None
-    return sum(whole.nbytes // count for whole in wholes if whole is not None)
+    """Return the bytes of a sample of all inputs together; None unless each is one tensor, or of a branch."""
+    total = 0
+    for edge in inputs:
+        batch = batches[edge]
+        whole = stacked_if_small(batch)
+        if whole is not None:
+            total += whole.nbytes // count
+        elif any(sample is None for sample in batch.samples()):
+            total += max((sample.nbytes for sample in batch.samples() if sample is not None), default=0)
+        else:
+            return None
+    return total
 
 
 def can_be_chunk(node: Node) -> bool:
@@ -72,8 +80,8 @@ def can_be_chunk(node: Node) -> bool:
     """
     options, declared = node.operator.options, node.operator
     takes = node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader"
-    lasting = node.preserve or options.preserve or options.make is not None
-    return bool(takes) and not (node.scope or lasting or is_foreign(node))
+    lasting = node.preserve or options.preserve or (options.make is not None and not options.merges)
+    return bool(takes) and not (lasting or is_foreign(node))
 
 
 def is_foreign(node: Node) -> bool:
@@ -129,13 +137,77 @@ class ChunkColumn:
             self._items[k] = sample
 
 
+@dataclass(frozen=True)
+class Places:
+    """The samples of a chunk for which conditions hold.
+
+    Attributes:
+        numbers: Of these samples, in the chunk.
+        size: Samples of the chunk.
+    """
+
+    numbers: list[int]
+    size: int
+
+    def part(self, items: Any) -> Any:
+        """Return the items of these samples, of a chunk's input, argument or result."""
+        if isinstance(items, PartialResult) and items.places == self:
+            return items.samples
+        if items is None or isinstance(items, (torch.Tensor, Column)):
+            return None if items is None else items[self.numbers]
+        items = list(items)
+        return [items[k] for k in self.numbers]
+
+
+@dataclass(frozen=True)
+class PartialResult:
+    """Results of an operator for some samples of a chunk; as a sequence, None for the others."""
+
+    samples: Any
+    places: Places
+
+    def __iter__(self) -> Iterator[Any]:
+        items: list[Any] = [None] * len(self)
+        for k, sample in zip(self.places.numbers, self.samples, strict=True):
+            items[k] = sample
+        return iter(items)
+
+    def __len__(self) -> int:
+        return self.places.size
+
+
+def places_of(conditions: Iterable[tuple[Sequence[Any] | None, bool | int]]) -> Places | None:
+    """Return for which samples of a chunk all conditions hold; None if for none.
+
+    Args:
+        conditions: For each its values, None if there are none, and what they must be. A value is looked at only if the
+            conditions before hold, since otherwise there may be none.
+    """
+    places: Places | None = None
+    for values, wanted in conditions:
+        if values is None:
+            return None
+        numbers = range(len(values)) if places is None else places.numbers
+        places = Places([k for k in numbers if holds(values[k], wanted)], len(values))
+        if not places.numbers:
+            return None
+    return places
+
+
+def holds(value: Any, wanted: bool | int) -> bool:
+    """Return whether the value of a condition is what it must be."""
+    return bool((truth(value) if isinstance(wanted, bool) else value) == wanted)
+
+
 def put_chunk(slots: torch.Tensor | None, samples: Any) -> Any:
     """Copy results of a chunk to their places in the batch; what is in one tensor and has none stays there."""
     if isinstance(samples, Packed):
         return samples.straight()
     if isinstance(samples, torch.Tensor):
         return put(slots, samples)
-    return list(map(dense, samples)) if slots is None else list(map(put, slots, samples))
+    places = itertools.repeat(None, len(samples)) if slots is None else slots
+    pairs = zip(places, samples, strict=True)
+    return [None if sample is None else put(slot, sample) for slot, sample in pairs]
 
 
 def stored_chunks(done: MutableSequence[Any], chunk: int) -> list[Storage] | None:

@@ -15,19 +15,32 @@ from typing import Any
 import torch
 
 from torchdali.calls.chunk_function import ChunkFunction, put
-from torchdali.calls.running import LARGE, Prepared, channel_mistake, column_of, number_of_axes, prepare, taken_layout
-from torchdali.declaration.batching import Column, shaped, truth
+from torchdali.calls.running import (
+    LARGE,
+    Prepared,
+    channel_mistake,
+    column_of,
+    number_of_axes,
+    prepare,
+    stacked_if_small,
+    taken_layout,
+)
+from torchdali.declaration.batching import Column, shaped
 from torchdali.errors import located
 from torchdali.execute.chunks import (
     ChunkColumn,
     ChunkReader,
     Fused,
+    PartialResult,
+    Places,
     bytes_in_tensors,
     can_be_chunk,
     chunk_size,
     fused,
+    holds,
     is_encoded,
     is_foreign,
+    places_of,
     put_chunk,
 )
 from torchdali.execute.output_buffer import OpenBuffer
@@ -45,7 +58,7 @@ _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as kno
 Mark = Callable[[int, int], None]
 """Called with the item, and the number of the call that is done with it; -1 before the first."""
 _Take = Callable[[int, list[Any]], Any]
-_Step = Callable[[int, list[Any]], None]
+_Step = Callable[[int, list[Any], "Places | None"], None]
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,7 @@ class Loop:
         functions: One a call.
         values: What makes values of results of the chain, by kind.
         put: Copies a result to its place, or returns it.
+        in_chunks: An item is a chunk: conditions select samples of it.
     """
 
     chain: Chain
@@ -63,6 +77,7 @@ class Loop:
     per_frame: Sequence[frozenset[str]]
     values: Mapping[str, Callable[..., Any]]
     put: Callable[..., Any]
+    in_chunks: bool = False
 
     def bind(
         self, columns: Mapping[str, Any], blamed: dict[int, Node], mark: Mark | None = None
@@ -83,7 +98,7 @@ class Loop:
             k = 0
             try:
                 for step in steps:
-                    step(i, results)
+                    step(i, results, None)
                     k += 1
             except BaseException as error:
                 blamed[id(error)] = nodes[k]
@@ -105,18 +120,18 @@ class Loop:
         is_reader = call.node.operator.kind == "reader"
         if is_reader:
             function = _row_of(function)
-        first, places = call.first, range(call.first, call.first + call.count)
+        numbers = range(call.first, call.first + call.count)
         is_one = call.count == 1 and not is_reader
 
-        def compute(i: int, results: list[Any]) -> None:
-            result = function(
-                *[take(i, results) for take in inputs], **{name: take(i, results) for name, take in named.items()}
-            )
-            if is_one:
-                results[first] = result
-            else:
-                for place, output in zip(places, result, strict=True):
-                    results[place] = output
+        def compute(i: int, results: list[Any], places: Places | None) -> None:
+            items = [take(i, results) for take in inputs]
+            arguments = {name: take(i, results) for name, take in named.items()}
+            if places is not None:
+                items = list(map(places.part, items))
+                arguments = {name: places.part(each) for name, each in arguments.items() if name != "out"}
+            result = function(*items, **arguments)
+            for number, output in zip(numbers, (result,) if is_one else result, strict=True):
+                results[number] = output if places is None else PartialResult(output, places)
 
         step: _Step = compute
         if call.deliveries:
@@ -132,8 +147,8 @@ class Loop:
             for each in call.deliveries
         ]
 
-        def step(i: int, results: list[Any]) -> None:
-            compute(i, results)
+        def step(i: int, results: list[Any], places: Places | None) -> None:
+            compute(i, results, places)
             for result, slots, done in ways:
                 done[i] = results[result] if slots is None else put(slots[i], results[result])
 
@@ -142,14 +157,16 @@ class Loop:
     def _conditional(self, k: int, step: _Step, columns: Mapping[str, Any]) -> _Step:
         conditions = [(self._taken(k, each, columns), value) for each, value in self.chain.calls[k].conditions]
 
-        def step_if(i: int, results: list[Any]) -> None:
-            for take, wanted in conditions:
-                value = take(i, results)
-                if (truth(value) if isinstance(wanted, bool) else value) != wanted:
-                    return
-            step(i, results)
+        def step_if(i: int, results: list[Any], _: Places | None) -> None:
+            if all(holds(take(i, results), wanted) for take, wanted in conditions):
+                step(i, results, None)
 
-        return step_if
+        def step_for_some(i: int, results: list[Any], _: Places | None) -> None:
+            places = places_of((take(i, results), wanted) for take, wanted in conditions)
+            if places is not None:
+                step(i, results, places if len(places.numbers) < places.size else None)
+
+        return step_for_some if self.in_chunks else step_if
 
     def _taken(self, k: int, argument: Argument | None, columns: Mapping[str, Any]) -> _Take:
         """Return what gives an argument, for an item and the results so far."""
@@ -168,8 +185,8 @@ class Loop:
 
 
 def _marked(step: _Step, k: int, mark: Mark) -> _Step:
-    def timed(i: int, results: list[Any]) -> None:
-        step(i, results)
+    def timed(i: int, results: list[Any], places: Places | None) -> None:
+        step(i, results, places)
         mark(i, k)
 
     return timed
@@ -304,7 +321,7 @@ class CompiledChain:
         return BoundChain(
             self.chain,
             Loop(self.chain, singles, frames, _VALUES, put),
-            Loop(self.chain, chunks, frames, _CHUNK_VALUES, put_chunk),
+            Loop(self.chain, chunks, frames, _CHUNK_VALUES, put_chunk, True),
             {e: layout for e, (layout, _) in found.items()},
             self.chain.in_chunks and all(each.tensor is not None for each in functions),
             chunkable,
@@ -315,6 +332,8 @@ class CompiledChain:
 
     def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
         """Return an operator on chunks; one whose results are delivered as they are gets memory for them."""
+        if node.operator.options.merges:
+            return replace(chunk, ragged=None, stacks=True)
         if node.per_sample:
             return replace(chunk, ragged=None)
         if node.operator.allocates and self._empty is not None and not self._is_used(node):
@@ -383,15 +402,16 @@ class CompiledChain:
 
 
 def _samples(batch: TensorList, form: str) -> Any:
-    if form == "tensor":
-        return batch.stacked()
+    whole = stacked_if_small(batch) if form == "tensor" else None
+    if whole is not None:
+        return whole
     stored = batch.stored()
     # Arrays stay what they are until somebody asks for a tensor.
     return stored if form == "ragged" and arrays_of(stored) is not None else stored.samples()
 
 
 def _values(batch: TensorList, value: Value, by_sample: bool) -> Sequence[Any]:
-    if not by_sample:
+    if not by_sample and value.name:
         return _shaped(batch, value)
     if value.axes is None:
         return values(batch)  # of a condition, or None where a branch did not compute one
@@ -417,9 +437,12 @@ def _single_value(axes: int, value: torch.Tensor, name: str, per_frame: frozense
 
 def _chunk_value(kind: str, samples: Any, name: str = "", per_frame: frozenset[str] = frozenset()) -> Any:
     """Return the values of a chunk: a `Column` of what is in one tensor, or a list."""
+    if samples is None:
+        return None  # no sample is in that branch
     if not isinstance(samples, torch.Tensor):
         value_of = _VALUES[kind]
-        return [value_of(sample) if kind == "value" else value_of(sample, name, per_frame) for sample in samples]
+        rest = () if kind == "value" else (name, per_frame)
+        return [None if sample is None else value_of(sample, *rest) for sample in samples]
     column_ = Column.of(samples)
     if kind == "value":
         return column_

@@ -575,7 +575,11 @@ class Executor:
 
 
 def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
-    """Start processes while threads make the first batches; holds no executor meanwhile."""
+    """Start processes while threads make the first batches; holds no executor meanwhile.
+
+    The thread is no daemon. It may hold the last reference to the executor, and with it tensors; one that is dropped by
+    a daemon while the interpreter ends aborts the process.
+    """
 
     def start() -> None:
         started = starter.start_all()
@@ -586,7 +590,7 @@ def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: Thr
         elif found is None or not found._join(starter, started, threads):
             WorkerPool(started, partial(_run_on, threads), starter).close()
 
-    threading.Thread(target=start, name="torchdali-start", daemon=True).start()
+    threading.Thread(target=start, name="torchdali-start", daemon=False).start()
 
 
 def _run_on(threads: ThreadPool, function: Callable[[], None]) -> None:

@@ -218,10 +218,15 @@ class Samples(Storage):
 
     @property
     def dtype(self) -> torch.dtype | None:
-        return self._samples[0].dtype if self._samples else self._dtype
+        first = self._first()
+        return self._dtype if first is None else first.dtype
 
     def ndim(self) -> int:
-        return self._samples[0].dim() if self._samples else self._ndim or 0
+        first = self._first()
+        return self._ndim or 0 if first is None else first.dim()
+
+    def _first(self) -> torch.Tensor | None:
+        return next((sample for sample in self._samples or () if sample is not None), None)
 
     def shape(self) -> list[tuple[int, ...]]:
         return super().shape() if self.arrays is None else [array.shape for array in self.arrays]
