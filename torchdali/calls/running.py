@@ -85,21 +85,21 @@ def _checked(function: Callable[..., Any], outputs: int) -> Callable[..., Any]:
         result = function(*inputs, **arguments)
         if outputs == 1 and isinstance(result, torch.Tensor):
             return result
-        found = result if isinstance(result, tuple) else (result,)
-        _check_count(len(found), outputs)
-        for each in found:
+        results = result if isinstance(result, tuple) else (result,)
+        _check_count(len(results), outputs)
+        for each in results:
             if not isinstance(each, torch.Tensor):
                 raise TypeError(f"the operator returned {_kind(each)}, not a tensor")
-        return result if outputs > 1 else found[0]
+        return result if outputs > 1 else results[0]
 
     return run
 
 
-def _check_count(found: int, declared: int) -> None:
+def _check_count(count: int, declared: int) -> None:
     """Check the number of outputs that an operator returned."""
-    if found != declared:
+    if count != declared:
         raise TypeError(
-            f"the operator returned {_counted(found)}, and is declared to return {_counted(declared)}: several are a "
+            f"the operator returned {_counted(count)}, and is declared to return {_counted(declared)}: several are a "
             "tuple, and annotated as one (-> tuple[torch.Tensor, torch.Tensor])"
         )
 
@@ -123,9 +123,9 @@ def _prepared(
 ) -> Prepared:
     read = declared.schema
     per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
-    made = declared.options.make() if declared.options.make is not None else declared.body
+    function = declared.options.make() if declared.options.make is not None else declared.body
     fixed = {k: v for k, v in constants.items() if k != "seed"}
-    body = functools.partial(made, **fixed)
+    body = functools.partial(function, **fixed)
     for i, layout in enumerate(layouts):
         _check_layout(declared.name, read.input(i).takes, layout, i)
     outputs = declared.output_layouts(layouts, constants)
@@ -293,9 +293,9 @@ def _typed(function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, .
     return run
 
 
-def _unsupported(name: str, given: torch.dtype, dtypes: tuple[torch.dtype, ...]) -> RuntimeError:
+def _unsupported(name: str, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...]) -> RuntimeError:
     supported = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
-    kind = str(given).removeprefix("torch.")
+    kind = str(dtype).removeprefix("torch.")
     return RuntimeError(
         f"operator {name!r}: unsupported input type: {kind}; requested type: {supported} current buffer type: {kind}"
     )
@@ -311,8 +311,10 @@ def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str], axi
         else:
             frames = x.unbind(axis)
         each = {k: each_frame_value(k, arguments[k], len(frames)) for k in per_frame}
-        made = [function(frame, *rest, **same, **{k: v[i] for k, v in each.items()}) for i, frame in enumerate(frames)]
-        return torch.stack(made, axis or 0)
+        results = [
+            function(frame, *rest, **same, **{k: v[i] for k, v in each.items()}) for i, frame in enumerate(frames)
+        ]
+        return torch.stack(results, axis or 0)
 
     return run
 
@@ -384,9 +386,9 @@ def run_batch(
         for name, value in per_sample.items()
     }
     if declared.kind == "batch":
-        for given in (*inputs, *arguments.values()):
-            if given is not None:
-                size = len(given)
+        for values in (*inputs, *arguments.values()):
+            if values is not None:
+                size = len(values)
                 break
         if not size:
             return tuple(TensorList.from_samples([], layout) for layout in ready.layouts)

@@ -38,15 +38,15 @@ class Column(Sequence[Any]):
         uploaded: The values as they were given, as a tensor on a device, where they are there already.
     """
 
-    __slots__ = ("_given", "_values", "per_frame", "uploaded")
+    __slots__ = ("_source", "_values", "per_frame", "uploaded")
 
     def __init__(self, values: npt.NDArray[Any] | torch.Tensor | Sequence[Any]) -> None:
-        self._given: npt.NDArray[Any] | torch.Tensor | None = None
+        self._source: npt.NDArray[Any] | torch.Tensor | None = None
         self._values: list[Any] | None = None
         self.per_frame = False
         self.uploaded: torch.Tensor | None = None
         if isinstance(values, (np.ndarray, torch.Tensor)):
-            self._given = values
+            self._source = values
         else:
             self._values = list(values)
 
@@ -59,10 +59,10 @@ class Column(Sequence[Any]):
 
     @property
     def _array(self) -> npt.NDArray[Any] | None:
-        given = self._given  # read once: chunks of several threads share a column
-        if isinstance(given, torch.Tensor):  # which a body on a device may have there already
-            given = self._given = given.detach().numpy()
-        return given
+        source = self._source  # read once: chunks of several threads share a column
+        if isinstance(source, torch.Tensor):  # which a body on a device may have there already
+            source = self._source = source.detach().numpy()
+        return source
 
     @property
     def values(self) -> list[Any]:
@@ -108,7 +108,7 @@ class Column(Sequence[Any]):
         Raises:
             RuntimeError: a sample of several elements, or none, where a number belongs.
         """
-        one_number = self._given is not None and self._given.ndim == 1
+        one_number = self._source is not None and self._source.ndim == 1
         if axes is None or self.per_frame or (axes == 0 and one_number):
             return self
         if self._array is None:
@@ -129,7 +129,7 @@ class Column(Sequence[Any]):
         return self.values[i]
 
     def __len__(self) -> int:
-        return len(self.values) if self._given is None else self._given.shape[0]
+        return len(self.values) if self._source is None else self._source.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.values)
@@ -193,7 +193,7 @@ class Arguments:
         others: Layout, random numbers and memory.
     """
 
-    __slots__ = ("_defaults", "_given", "_left", "_others")
+    __slots__ = ("_defaults", "_left", "_others", "_passed")
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class Arguments:
         columns: Mapping[str, Any],
         others: Mapping[str, Any],
     ) -> None:
-        self._defaults, self._given, self._others = defaults, {**constants, **columns}, others
+        self._defaults, self._passed, self._others = defaults, {**constants, **columns}, others
         self._left = set(columns)
 
     def __getattr__(self, name: str) -> Any:
@@ -215,7 +215,7 @@ class Arguments:
 
     def __getitem__(self, name: str) -> Any:
         self._left.discard(name)
-        return self._given[name] if name in self._given else self._defaults[name]
+        return self._passed[name] if name in self._passed else self._defaults[name]
 
     def run(self, body: Callable[..., Any], inputs: Sequence[Any]) -> Any:
         """Call a body with these arguments; NotImplemented if it does not take, or leaves out, one per sample."""
@@ -236,7 +236,7 @@ class Arguments:
             columns: The function takes `Column`s, too.
         """
         names = argument_names(function)
-        return {name: self[name] if columns else getattr(self, name) for name in self._given if name in names}
+        return {name: self[name] if columns else getattr(self, name) for name in self._passed if name in names}
 
 
 @functools.cache

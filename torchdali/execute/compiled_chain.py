@@ -297,7 +297,7 @@ class CompiledChain:
                 line = node.lines[0]
                 warnings.warn_explicit(f"{node.operator.name}: {text}", UserWarning, line.file, line.line)
 
-    def _bind(self, found: dict[DataNode, _Axes]) -> BoundChain:
+    def _bind(self, axes: dict[DataNode, _Axes]) -> BoundChain:
         singles: list[Callable[..., Any]] = []
         chunks: list[Callable[..., Any]] = []
         frames = []
@@ -309,11 +309,11 @@ class CompiledChain:
                 frames.append(frozenset[str]())
                 layouts = node.operator.output_layouts((), node.constants)
             else:
-                ready, layouts = _located(node, found)
+                ready, layouts = _located(node, axes)
                 singles.append(ready.function)
                 chunks.append(self._chunk_function(node, ready.chunk))
-                frames.append(_per_frame(node, found))
-            found.update(_axes_of_outputs(node, layouts, found))
+                frames.append(_per_frame(node, axes))
+            axes.update(_axes_of_outputs(node, layouts, axes))
         functions = [each for each in chunks if isinstance(each, ChunkFunction)]
         chunkable = all(map(can_be_chunk, self.chain.nodes))
         reads = any(node.operator.kind == "reader" for node in self.chain.nodes)  # how much, nobody knows before
@@ -322,7 +322,7 @@ class CompiledChain:
             self.chain,
             Loop(self.chain, singles, frames, _VALUES, put),
             Loop(self.chain, chunks, frames, _CHUNK_VALUES, put_chunk, True),
-            {e: layout for e, (layout, _) in found.items()},
+            {e: layout for e, (layout, _) in axes.items()},
             self.chain.in_chunks and all(each.tensor is not None for each in functions),
             chunkable,
             alone,
@@ -383,18 +383,18 @@ class CompiledChain:
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
         """Return the samples that have several elements where an argument is one number, and the operators."""
-        found: dict[int, tuple[Exception, Node]] = {}
+        failures: dict[int, tuple[Exception, Node]] = {}
         for value in self.chain.values:
-            given = inputs[value.edge]
-            per_frame = value.node.operator.is_per_frame(value.name, given.layout())
-            if value.axes != 0 or given.dense() is not None or per_frame:
+            batch = inputs[value.edge]
+            per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
+            if value.axes != 0 or batch.dense() is not None or per_frame:
                 continue
-            for i, numbers in enumerate(values(given)):
+            for i, numbers in enumerate(values(batch)):
                 try:
                     shaped(numbers, 0, value.name, i)
                 except RuntimeError as error:
-                    found.setdefault(i, (error, value.node))
-        return found
+                    failures.setdefault(i, (error, value.node))
+        return failures
 
     def _column(self, kind: str, edge: DataNode, detail: object) -> str:
         assert edge.source is not None
@@ -475,13 +475,13 @@ def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tupl
 
 def _ready(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[str, ...]]:
     """Prepare an operator, and return the layouts of its outputs too."""
-    given = [("", None) if e is None else axes[e] for e in node.inputs]
-    layouts = tuple(layout for layout, _ in given)
+    inputs = [("", None) if e is None else axes[e] for e in node.inputs]
+    layouts = tuple(layout for layout, _ in inputs)
     frames = _per_frame(node, axes)
     ready = prepare(node.operator, node.constants, layouts, frames)
-    if not given or layouts[0]:
+    if not inputs or layouts[0]:
         return ready, ready.layouts
-    taken = taken_layout(node.operator, *given[0])
+    taken = taken_layout(node.operator, *inputs[0])
     return ready, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
 
 
@@ -504,14 +504,14 @@ def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Ax
     return _axes_of_outputs(node, layouts, axes)
 
 
-def named(edge: DataNode, made: TensorList) -> TensorList:
+def named(edge: DataNode, batch: TensorList) -> TensorList:
     """Give a batch the layout that its operator assumed, if its axes were not known before it ran."""
     edge = _before_caches(edge)
     if edge.source is not None and edge.source.operator.options.layout is None:
-        layout = taken_layout(edge.source.operator, "", number_of_axes(made))
+        layout = taken_layout(edge.source.operator, "", number_of_axes(batch))
         if layout:
-            made.set_layout(layout)
-    return made
+            batch.set_layout(layout)
+    return batch
 
 
 def _before_caches(edge: DataNode) -> DataNode:

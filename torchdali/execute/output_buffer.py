@@ -66,7 +66,7 @@ class Arena:
                 self._open.add(place)
         return place
 
-    def found(self, sample: Any) -> tuple[int, tuple[int, ...]] | None:
+    def place_of(self, sample: Any) -> tuple[int, tuple[int, ...]] | None:
         """Return place and shape of a sample that lies here, which may be a tensor by now; None for others."""
         if not isinstance(sample, _Tensor):
             return sample  # type: ignore[no-any-return]
@@ -100,12 +100,12 @@ class ArenaColumn(list):  # type: ignore[type-arg]
 
     def __setitem__(self, i: Any, sample: Any) -> None:
         if isinstance(sample, _Tensor) and sample.dtype == self._dtype and sample.is_cpu:
-            arena, given = self._arena, sample.contiguous()
-            place = arena.take(given.numel())
+            arena, elements = self._arena, sample.contiguous()
+            place = arena.take(elements.numel())
             if place >= 0:
                 # Torch takes three times as long for a small image.
-                memmove(arena.address + place * arena.itemsize, given.data_ptr(), given.nbytes)
-                if arena.sends and given.nbytes:  # an empty sample has no place of its own
+                memmove(arena.address + place * arena.itemsize, elements.data_ptr(), elements.nbytes)
+                if arena.sends and elements.nbytes:  # an empty sample has no place of its own
                     arena.filled(place)
                 sample = place, tuple(sample.shape)
         list.__setitem__(self, i, sample)
@@ -124,7 +124,7 @@ class ArenaColumn(list):  # type: ignore[type-arg]
 
         None where some samples did not fit, and where the samples have one shape, or several numbers of axes.
         """
-        placed = self if set(map(type, self)) == {tuple} else list(map(self._arena.found, self))
+        placed = self if set(map(type, self)) == {tuple} else list(map(self._arena.place_of, self))
         if None in placed:
             return None
         places, shapes = map(list, zip(*placed, strict=True))

@@ -303,14 +303,14 @@ class StageRunner:
         return run.compiled.columns(form, run.chunk, values, per_node, run.opened, run.done)
 
     def _per_node(self, batch: InFlightBatch, compiled: CompiledChain) -> dict[str, Sequence[Any]]:
-        found: dict[str, Sequence[Any]] = {}
+        columns: dict[str, Sequence[Any]] = {}
         for node in compiled.chain.nodes:
             k = self.plan.index[node]
             if node in batch.keys:
-                found[column("key", k)] = batch.reads[node]
+                columns[column("key", k)] = batch.reads[node]
             if node.operator.schema.random:
-                found[column("rng", k)] = self._rng(batch, node).samples()
-        return found
+                columns[column("rng", k)] = self._rng(batch, node).samples()
+        return columns
 
     def _deliver_nothing(self, batch: InFlightBatch, compiled: CompiledChain | None) -> None:
         if compiled is not None:
@@ -337,7 +337,7 @@ class StageRunner:
                 for results in run.done.values():
                     filled(results)
                 self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
-            marked = {e: mark(run.done[e], found) for e, found in decoded.items()}
+            marked = {e: mark(run.done[e], images) for e, images in decoded.items()}
             for edge, results in run.done.items():
                 batch.values[edge] = self._closed(edge, run, results, chunks.get(edge))
             # Now that all small values are known, which go up with others.
@@ -362,27 +362,27 @@ class StageRunner:
         info = self._source_infos(run.batch, edge)
         try:
             if chunks is not None:
-                made = buffer.close_chunks(run.opened[edge], chunks, layout, info)
+                values = buffer.close_chunks(run.opened[edge], chunks, layout, info)
             else:
-                made = buffer.close(run.opened[edge], results, layout, info)
+                values = buffer.close(run.opened[edge], results, layout, info)
         except RuntimeError as error:
             raise self._differing(run.batch, edge, error) from error
-        return made if layout else named(edge, made)
+        return values if layout else named(edge, values)
 
     def _differing(self, batch: InFlightBatch, edge: DataNode, error: RuntimeError) -> Exception:
         """Say which operator made samples that cannot be a batch, and if a reader lacked one that they come from."""
         for origin in read_edges(edge):
             assert origin.source is not None
             dataset = self._runtime.readers[origin.source].dataset
-            found = lacking(dataset, batch.keys[origin.source].records.tolist(), origin.index)
-            if found is not None:
-                sample, reason = found
+            missing = lacking(dataset, batch.keys[origin.source].records.tolist(), origin.index)
+            if missing is not None:
+                sample, reason = missing
                 return located(RuntimeError(f"{reason}; {error}"), batch.location(edge.source, sample))
         return located(error, batch.location(edge.source))
 
     def _decoded(self, run: ChainRun, failures: dict[int, BaseException]) -> dict[DataNode, Decoded]:
         """Decode on the device what the chain left to it; see `HardwareDecoding.decode`."""
-        found = {}
+        by_edge = {}
         for edge, results in run.done.items():
             if not is_shared(edge):
                 continue
@@ -393,8 +393,8 @@ class StageRunner:
                 decoded = self._hardware.decode(filled(results), upright, failures)
             run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
             if decoded is not None:
-                found[edge] = decoded
-        return found
+                by_edge[edge] = decoded
+        return by_edge
 
     def _send(self, edge: DataNode, run: ChainRun) -> None:
         """Bring what a "mixed" operator made on the CPU to the device; with it small values that later stages need."""

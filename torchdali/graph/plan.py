@@ -200,10 +200,10 @@ def kinds(graph: Graph) -> dict[Node, Kind]:
     unless it works on what a chain of single samples computes, or computes data for one: then it joins that chain,
     while the sample is in cache. Everything else is a step.
     """
-    found = {node: _kind(node) for node in graph.nodes}
-    while joining := _joining(graph, found):
-        found.update(dict.fromkeys(joining, Kind.SINGLE))
-    return found
+    kind_of = {node: _kind(node) for node in graph.nodes}
+    while joining := _joining(graph, kind_of):
+        kind_of.update(dict.fromkeys(joining, Kind.SINGLE))
+    return kind_of
 
 
 def _kind(node: Node) -> Kind:
@@ -214,27 +214,27 @@ def _kind(node: Node) -> Kind:
     return Kind.CHUNK if "tensor" in declared.chunks and is_alike else Kind.SINGLE
 
 
-def _joining(graph: Graph, found: dict[Node, Kind]) -> set[Node]:
+def _joining(graph: Graph, kind_of: dict[Node, Kind]) -> set[Node]:
     """Return the nodes that would run in chunks before or after one that runs on single samples."""
     joining = set()
     of_source = _of_source(graph)
     for node in graph.nodes:
-        if found[node] is Kind.CHUNK and any(found[p] is Kind.SINGLE for p in _parents(node)):
+        if kind_of[node] is Kind.CHUNK and any(kind_of[p] is Kind.SINGLE for p in _parents(node)):
             joining.add(node)
-        elif found[node] is Kind.SINGLE:
+        elif kind_of[node] is Kind.SINGLE:
             before = {_source(e) for e in node.inputs if e is not None and not is_metadata(e)}
-            joining |= {n for n in before & of_source if found[n] is Kind.CHUNK}
+            joining |= {n for n in before & of_source if kind_of[n] is Kind.CHUNK}
     return joining
 
 
 def _of_source(graph: Graph) -> set[Node]:
     """Return the nodes whose inputs come from a reader or source: they see data, the others parameters."""
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     for node in graph.nodes:
         inputs = [_source(e) for e in node.inputs if e is not None]
-        if node.operator.kind in ("reader", "source") or not found.isdisjoint(inputs):
-            found.add(node)
-    return found
+        if node.operator.kind in ("reader", "source") or not nodes.isdisjoint(inputs):
+            nodes.add(node)
+    return nodes
 
 
 def _parents(node: Node) -> list[Node]:
@@ -288,8 +288,8 @@ def _last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:
 
 def edges(node: Node) -> Iterable[DataNode]:
     """Return all edges that a node reads, with those of its conditions."""
-    found = [e for e in node.inputs if e is not None]
-    return [*found, *node.per_sample.values(), *(c.edge for c in node.scope)]
+    inputs = [e for e in node.inputs if e is not None]
+    return [*inputs, *node.per_sample.values(), *(c.edge for c in node.scope)]
 
 
 # ---------------------------------------------------------------- the calls of a chain
@@ -420,10 +420,10 @@ def is_metadata(edge: DataNode) -> bool:
 def _chain(nodes: Sequence[Node], later: set[DataNode], index: dict[Node, int], in_chunks: bool) -> Chain:
     delivers = [o for n in nodes for o in n.outputs if o in later and not is_metadata(o)]
     calls = _Calls(index, nodes, delivers)
-    made = tuple(map(calls.call, nodes))
+    sequence = tuple(map(calls.call, nodes))
     return Chain(
         tuple(nodes), tuple(calls.inputs), tuple(calls.values.values()), tuple(delivers), tuple(calls.parameters),
-        made, in_chunks,
+        sequence, in_chunks,
     )  # fmt: skip
 
 
