@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from torchdali import fn
-from torchdali.kernels.torch_threads import on_one_thread
+from torchdali.kernels.torch_threads import keep_torch_threads, on_one_thread
 from torchdali.tensors import TensorListCPU
 
 RANDOM = np.random.default_rng(1)
@@ -66,3 +66,36 @@ def test_errors_come_back(threads):
     threads(2)
     with pytest.raises(ZeroDivisionError):
         on_one_thread(lambda x: 1 // 0, SIGNAL)
+
+
+def test_threads_that_start_others_at_once_keep_their_setting():
+    before, counts = torch.get_num_threads(), []
+    try:
+        torch.set_num_threads(3)
+        begun, is_one = threading.Event(), threading.Event()
+
+        def other():
+            begun.set()
+            with keep_torch_threads(0):
+                pass
+            counts.append(torch.get_num_threads())
+
+        thread = threading.Thread(target=other)
+        with keep_torch_threads(1) as ready:
+
+            def work():
+                torch.get_num_threads()
+                torch.set_num_threads(1)
+                is_one.set()
+                ready.wait()
+
+            worker = threading.Thread(target=work)
+            worker.start()
+            assert is_one.wait(20)  # 1 is the default of new threads now
+            thread.start()
+            assert begun.wait(20)
+        thread.join()
+        worker.join()
+        assert counts == [3] and torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

@@ -55,7 +55,7 @@ class SampleStore:
         self._lock = threading.RLock()  # for what follows; one thread of a process writes at a time
         self._places: dict[bytes, _Place] = {}
         self._read_to, self._end = len(_HEADER), 0
-        self.is_full = False
+        self.is_full = self._warned = False
         with self._writing():
             if os.fstat(index).st_size < len(_HEADER):
                 os.pwrite(index, _HEADER, 0)
@@ -91,6 +91,12 @@ class SampleStore:
         parts = encoded(tensors)
         size = sum(map(len, parts))
         if self.is_full or self._end + size > self.limit:
+            if size > self.limit and not self._warned:
+                self._warned = True
+                warn(
+                    f"cache: a sample takes {size:,} bytes, and all may take {self.limit:,} (`bytes`): they are "
+                    "computed each time"
+                )
             return False
         try:
             with self._writing():

@@ -36,22 +36,38 @@ class keep_torch_threads:
 
     ``set_num_threads`` in one thread becomes the default of every thread whose first parallel call comes
     later, the user's main thread included. Only this order keeps it apart: the caller's value is read;
-    each worker reads its own, then sets 1; when all have, the caller sets its value again.
+    each worker reads its own, then sets 1; when all have, the caller sets its value again. One caller does so
+    at a time: another would read 1.
     """
+
+    _turn = threading.RLock()
 
     def __init__(self, count: int) -> None:
         self._barrier = threading.Barrier(count + 1)
 
     def __enter__(self) -> threading.Barrier:
+        self._turn.acquire()
         self._count = torch.get_num_threads()
         return self._barrier
 
     def __exit__(self, *exc: object) -> None:
-        if exc[0] is None:
-            self._barrier.wait()
-        else:
-            self._barrier.abort()
-        torch.set_num_threads(self._count)
+        try:
+            if exc[0] is None:
+                self._barrier.wait()
+            else:
+                self._barrier.abort()
+            torch.set_num_threads(self._count)
+        finally:
+            self._turn.release()
+
+    @classmethod
+    def forget(cls) -> None:
+        """Begin anew in a forked process, whose parent's threads do not exist."""
+        cls._turn = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=keep_torch_threads.forget)
 
 
 def on_one_thread(
