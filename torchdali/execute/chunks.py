@@ -151,10 +151,12 @@ class Places:
 
     def part(self, items: Any) -> Any:
         """Return the items of these samples, of a chunk's input, argument or result."""
+        if items is None:
+            return None
         if isinstance(items, PartialResult) and items.places == self:
             return items.samples
-        if items is None or isinstance(items, (torch.Tensor, Column)):
-            return None if items is None else items[self.numbers]
+        if isinstance(items, (torch.Tensor, Column)):
+            return items[self.numbers]
         items = list(items)
         return [items[k] for k in self.numbers]
 
