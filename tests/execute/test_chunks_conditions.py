@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -95,7 +96,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _results(function: Callable[[Any], Any]) -> list[list[np.ndarray]]:
-    with _pipe(function) as pipe:
+    with contextlib.closing(_pipe(function)) as pipe:
         return [[np.asarray(each) for output in pipe.run() for each in output.samples()] for _ in range(3)]
 
 
@@ -133,7 +134,7 @@ def test_bodies_for_chunks_are_used_beside_an_if(monkeypatch: pytest.MonkeyPatch
         return of_tensors(self, body, inputs, *rest)
 
     monkeypatch.setattr(compiled_chain.ChunkFunction, "_of_tensors", counted)
-    with _pipe(_flipped) as pipe:
+    with contextlib.closing(_pipe(_flipped)) as pipe:
         pipe.run()
     assert SIZE in sizes, "what follows the branches"
     assert any(1 < size < SIZE for size in sizes), "the branch that flips"
@@ -145,12 +146,13 @@ def test_an_error_in_a_branch_names_the_sample_and_the_line() -> None:
             x = fn.crop(x, crop=(50, 50))  # here
         return x
 
-    with _pipe(far) as pipe, pytest.raises(RuntimeError, match=r"operator 'crop' failed on sample \d+") as raised:
+    match = r"operator 'crop' failed on sample \d+"
+    with contextlib.closing(_pipe(far)) as pipe, pytest.raises(RuntimeError, match=match) as raised:
         pipe.run()
     assert "x = fn.crop(x, crop=(50, 50))" in str(raised.value)
 
 
-def test_short_sounds_in_chunks() -> None:
+def test_short_sounds_in_chunks(left: list[int]) -> None:
     def sounds() -> list[np.ndarray]:
         random = np.random.RandomState(4)
         return [random.normal(size=random.randint(600, 900)).astype(np.float32) for _ in range(SIZE)]
@@ -165,9 +167,10 @@ def test_short_sounds_in_chunks() -> None:
         def pipe() -> Any:
             return features(fn.external_source(source=sounds))
 
-        with pipe() as made:
+        with contextlib.closing(pipe()) as made:
             return [np.asarray(each) for _ in range(3) for each in made.run()[0].samples()]
 
     in_chunks = results(num_threads=2)
     for one, other in zip(in_chunks, results(num_threads=1, debug=True), strict=True):
         assert np.array_equal(one, other)
+    assert not left

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -218,6 +220,33 @@ def test_a_pool_that_a_job_of_another_one_makes_and_closes() -> None:
     assert left.acquire(timeout=60)
     outer.close()
     assert found == [0, 1, 2] * 2
+
+
+def test_nothing_of_a_job_is_held_once_its_pool_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go, checked = threading.Event(), threading.Event(), threading.Event()
+    rest = thread_pool._Workers.rest
+
+    def rest_and_pause(self: thread_pool._Workers, queue: thread_pool._JobQueue) -> None:
+        rest(self, queue)
+        assert checked.wait(30)  # as if the machine did something else at this moment
+
+    def wait(i: int, held: set[int]) -> None:
+        begun.set()
+        assert go.wait(30)
+
+    monkeypatch.setattr(thread_pool._Workers, "rest", rest_and_pause)
+    pool, held = ThreadPool(1), {1}
+    alive = weakref.ref(held)
+    for _ in range(2):  # one runs, and one waits
+        pool.submit(Job(partial(wait, held=held), 1, lambda failures: None))
+    del held
+    assert begun.wait(30)
+    threading.Thread(target=go.set).start()
+    other = ThreadPool(1)  # keeps the thread, which would otherwise be waited for
+    pool.close()
+    assert alive() is None
+    checked.set()
+    other.close()
 
 
 def test_a_signal_wakes_all_who_wait_and_may_be_given_twice() -> None:

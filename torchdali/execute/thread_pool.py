@@ -166,11 +166,11 @@ class _Workers:
     def leave(self, queue: _JobQueue) -> None:
         """Drop a queue and its jobs; wait for those that run, and for threads that end."""
         # A worker may be the one that leaves: it dropped the last reference to the pipeline.
-        me = threading.get_ident()
+        me, dropped = threading.get_ident(), queue.jobs
         with self._condition:
             if queue in self._queues:
                 self._queues.remove(queue)
-                queue.jobs.clear()
+                queue.jobs = []
                 self._count_threads()
                 self._condition.notify_all()
             self._condition.wait_for(
@@ -181,6 +181,7 @@ class _Workers:
         for thread in ended:
             if thread is not threading.current_thread():
                 thread.join(timeout=10)
+        dropped.clear()  # outside of the lock: what the jobs hold may end other pipelines
 
     def put(self, queue: _JobQueue, job: Job) -> None:
         """Add a job to a queue."""
@@ -223,11 +224,9 @@ class _Workers:
                 found, least = (queue, queue.jobs[0][2]), (active, queue.turn)
         return found
 
-    def drop(self, queue: _JobQueue, job: Job) -> None:
-        """Remove a job whose indices have all been claimed; the thread is idle again."""
+    def remove(self, queue: _JobQueue, job: Job) -> None:
+        """Take a job whose indices have all been claimed out of its queue."""
         with self._condition:
-            queue.active.discard(threading.get_ident())
-            self._busy -= 1
             # Every worker of the job comes here; the first one finds it. A job that comes before it may have been put
             # in meanwhile, so it need not be at the head.
             for i, (_, _, other) in enumerate(queue.jobs):
@@ -235,6 +234,12 @@ class _Workers:
                     del queue.jobs[i]
                     heapq.heapify(queue.jobs)
                     break
+
+    def rest(self, queue: _JobQueue) -> None:
+        """Note that this thread is idle, and holds nothing of the queue's pipeline any more."""
+        with self._condition:
+            queue.active.discard(threading.get_ident())
+            self._busy -= 1
             if queue not in self._queues:
                 self._condition.notify_all()  # somebody waits in `leave`
             elif queue.jobs:
@@ -253,9 +258,12 @@ def _work(workers: _Workers, number: int, ready: threading.Barrier) -> None:
         while (taken := workers.take()) is not None:
             queue, job = taken
             job.work()
-            workers.drop(queue, job)
-            # The job holds the batch, and the batch its tensors.
-            del taken, queue, job  # a sleeping worker must not keep a pipeline alive
+            workers.remove(queue, job)
+            # The job holds the batch, its tensors and open files. Let go of it before the thread is idle: who closes a
+            # pipeline waits for that, and may then count on nothing being held.
+            del taken, job
+            workers.rest(queue)
+            del queue
 
 
 _joining = threading.Lock()
