@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import shutil
 import wave
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -298,7 +298,6 @@ def test_a_changed_file_is_read_anew(where: str, own_images: Path, tmp_path: Pat
 def test_the_next_run_finds_what_is_on_disk(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep = {"path": tmp_path / "kept"}
     expected = samples(build(cached(images, keep)), 5)
-    gc.collect()
     reads = Reads(monkeypatch)
     pipe = build(cached(images, keep))
     assert same(samples(pipe, 5), expected)
@@ -315,7 +314,6 @@ def test_the_next_run_finds_what_is_on_disk(images: Path, tmp_path: Path, monkey
 def test_what_is_damaged_on_disk_is_computed_anew(ending: str, how: str, images: Path, tmp_path: Path) -> None:
     keep = {"path": tmp_path / "kept"}
     expected = samples(build(cached(images, keep)), 5)
-    gc.collect()
     (path,) = (tmp_path / "kept").glob(f"*.{ending}")
     data = bytearray(path.read_bytes())
     if how == "damaged":
@@ -323,10 +321,22 @@ def test_what_is_damaged_on_disk_is_computed_anew(ending: str, how: str, images:
     path.write_bytes({"damaged": data, "cut off": data[: len(data) // 2], "empty": b""}[how])
     for _ in range(2):
         assert same(samples(build(cached(images, keep)), 5), expected)
-        gc.collect()
     pipe = build(cached(images, keep))
     assert same(samples(pipe, 5), expected)
     assert ", 0 misses" in pipe.stats().caches[0]  # what was bad has been replaced
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_a_pipeline_that_is_closed_holds_nothing_and_still_tells(where: str, images: Path, tmp_path: Path) -> None:
+    pipe = build(cached(images, places(tmp_path)[where]))
+    (kept,) = pipe._planned.caches
+    samples(pipe, 5)
+    alive, stats, explained = weakref.ref(kept.store), pipe.stats().caches, pipe.explain()
+    pipe.close()
+    assert alive() is None
+    assert pipe.stats().caches[0].rpartition(" samples,")[2] == stats[0].rpartition(" samples,")[2]
+    assert pipe.explain() == explained
+    pipe.close()
 
 
 def test_two_pipelines_share_a_folder(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +347,6 @@ def test_two_pipelines_share_a_folder(images: Path, tmp_path: Path, monkeypatch:
     assert same(samples(other, 1), found)
     assert reads.take() == 0
     del one
-    gc.collect()
     assert same(samples(other, 1)[:1], found[:1])
 
 
@@ -525,7 +534,6 @@ def test_a_folder_that_cannot_be_made(images: Path, tmp_path: Path) -> None:
 
 def test_files_that_are_no_cache_are_not_touched(images: Path, tmp_path: Path) -> None:
     samples(build(cached(images, {"path": tmp_path})), 1)
-    gc.collect()
     (path,) = tmp_path.glob("*.index")
     path.write_bytes(b"something else, of another program, which is long enough")
     with pytest.raises(RuntimeError, match="is not a cache of this version"):

@@ -376,7 +376,7 @@ class Executor:
         return dropped
 
     def close(self) -> None:
-        """End all threads and fail what is in flight."""
+        """End all threads, fail what is in flight, and let go of what caches keep."""
         with self._lock:
             if self._closed:
                 return
@@ -400,6 +400,8 @@ class Executor:
         for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
+        for kept in self.caches:
+            kept.close()
 
     def _check_open(self) -> None:
         if os.getpid() != self._process:
