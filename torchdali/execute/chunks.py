@@ -53,7 +53,8 @@ def chunk_size(form: str, count: int, threads: int, sample: int) -> int:
     if form in ("tensor", "single") and sample <= (LARGE if has_gil() else _TINY):
         return count  # several threads would wait for each other, or take longer to wake
     most = {"encoded": _MOST_ENCODED, "ragged": _MOST_SMALL}.get(form, count)
-    share = -(-count // (_EACH * threads if threads > 1 else 1))
+    # Of sounds, a chunk for each thread: their calls are short, and after each the threads wait for each other.
+    share = -(-count // (threads if form == "ragged" or threads == 1 else _EACH * threads))
     return max(1, min(most, MOST_BYTES // max(1, sample), share))
 
 

@@ -104,7 +104,7 @@ def window_on(values: tuple[float, ...], length: int, device: torch.device) -> T
     return made.to(device)
 
 
-_WINDOWS = 64  # that are transformed together, and stay in cache
+_BLOCK = 1 << 20  # bytes of windows that are transformed together: few calls, and what they use stays in cache
 
 
 def spectrograms(
@@ -124,7 +124,7 @@ def spectrograms(
     """
     length = len(window)
     counts = [number_of_windows(len(x), length, step, centered) for x in signals]
-    block = max(_WINDOWS, *counts)
+    block = max(_BLOCK // (4 * size), *counts)
     memory = scratch((block, size), "frames")
     frames = memory.numpy()
     frames[:, length:] = 0.0
