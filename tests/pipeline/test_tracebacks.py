@@ -21,6 +21,7 @@ from tests.helpers.native import switched_off
 from torchdali import Loader, fn, operator, ops, pipeline_def
 from torchdali.errors import PipelineError
 from torchdali.execute.executor import Executor
+from torchdali.graph.nodes import user_line
 from torchdali.plugin.pytorch import DALIGenericIterator
 from torchdali.plugin.pytorch.experimental import proxy
 
@@ -312,3 +313,11 @@ def test_what_a_function_saw_lives_no_longer_than_its_error(policy: str) -> None
     del error
     let_go()
     assert all(array() is None for array in seen)
+
+
+def test_python_s_own_lines_are_not_the_users() -> None:
+    # as if `python -m torchdali` called it, with nobody else in between
+    names: dict[str, Any] = {"user_line": user_line}
+    exec(compile("lines = user_line()", "<frozen runpy>", "exec"), names)
+    assert names["lines"] == ()
+    assert user_line()[0].function == "test_python_s_own_lines_are_not_the_users"

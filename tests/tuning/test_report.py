@@ -43,7 +43,7 @@ def _run(waited: float = 1.0, own: float = 19.0, all: float | None = 19.5, from_
         (_run(own=10, all=None), 0, 4.0, "Limited by other programs: they had 4.0 of 2 cores."),
         (_run(own=19, all=None), 0, 0.1, "Limited by decoding"),
         (_run(own=2, all=6, waited=0.01), 0.02, 0, "Limited by the training step"),  # others, but there is room
-        (_run(operators=()), 0, 0, "nothing () takes 0%"),
+        (_run(operators=()), 0, 0, "nothing takes 0%"),
     ],
 )  # fmt: skip
 def test_limits(run: Run, step: float, load: float, expected: str) -> None:

@@ -53,7 +53,7 @@ class SourceLine:
 
 
 def user_line() -> tuple[SourceLine, ...]:
-    """Return where the user's code called torchdali: outermost frame last, at most six frames."""
+    """Return where the user's code called torchdali: outermost frame last, at most six frames; none for a command."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -62,6 +62,8 @@ def user_line() -> tuple[SourceLine, ...]:
         code = frame.f_code
         if code.co_filename.startswith(_PACKAGE):
             break  # the frames below belong to pipeline_def, not to the user's function
+        if code.co_filename.startswith("<frozen "):
+            break  # Python's own, which runs a script or `python -m torchdali`
         # Branches of a conditional are functions that rewriting made; they carry the user's name first.
         function = code.co_name.partition("__branch_")[0]
         lines.append(SourceLine(code.co_filename, frame.f_lineno, function))

@@ -83,7 +83,8 @@ def limits(run: Run, cores: int, step: float, load: float) -> str:
         load: Threads of other programs that computed when the tuning began, where the system tells no more.
     """
     slowest, line, share = run.operators[0] if run.operators else ("nothing", "", 0.0)
-    work = f"{slowest} ({line}) takes {share:.0%} of the operators' time"
+    place = f" ({line})" if line else ""
+    work = f"{slowest}{place} takes {share:.0%} of the operators' time"
     others = run.usage.others
     others = load if others is None else others
     keeps_up = bool(step) and run.waited < _HIDDEN
