@@ -96,6 +96,7 @@ print(*sorted({name.partition(".")[0] for name in set(sys.modules) - known}))
     assert {name for name in third if not name.startswith("_")} == {"numpy", "torchdali"}
 
 
+@pytest.mark.slow
 def test_threads_may_use_different_names_first() -> None:
     code = """
 import threading, torchdali

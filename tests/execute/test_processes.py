@@ -37,6 +37,7 @@ def test_the_default(
     assert placing.default_processes(threads, is_fast) == count
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_after_what_starts_processes() -> None:
     """A thread that drops tensors while the interpreter ends aborts the process."""
     script = """

@@ -148,7 +148,7 @@ def test_a_saved_position_continues_with_the_same_numbers(make):
     assert taken(second, 4) == expected[56:]
 
 
-@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_operators_in_worker_processes(processes):
     rows = taken(of_operator(num_processes=2), 6)
     assert are_all_different(rows)

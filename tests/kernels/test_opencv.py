@@ -352,6 +352,7 @@ assert os.waitpid(pid, 0)[1] == 0
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 def test_a_forked_process_does_not_wait_for_threads_of_opencv_that_it_has_not() -> None:
     """OpenCV 4 did so if its number of threads was set to 1 there; OpenCV 5 does not."""

@@ -317,8 +317,8 @@ def used(loader):
     "call",
     [
         "around(Loader(functools.partial(squares, 97, seed=1)))",
-        "around(Loader(functools.partial(squares, 97, seed=1)), 2)",
-        "around(used(Loader(squares(97))), 2)",
+        pytest.param("around(Loader(functools.partial(squares, 97, seed=1)), 2)", marks=pytest.mark.slow),
+        pytest.param("around(used(Loader(squares(97))), 2)", marks=pytest.mark.slow),
     ],
 )
 def test_a_dataloader_takes_it(call):
