@@ -53,7 +53,7 @@ class KeptSamples:
         self._store: SampleStore | None = None
         self._counts = SharedCounts()
         self._shared: tuple[int, Shared, Shared] | None = None
-        self._last_words: tuple[list[str], str] | None = None
+        self._final_texts: tuple[list[str], str] | None = None
 
     def __repr__(self) -> str:
         return "kept in " + ("memory" if self._folder is None else repr(self._folder))
@@ -84,7 +84,7 @@ class KeptSamples:
     def close(self) -> None:
         """Let go of the store: its memory and files, unless other pipelines use them. What there is to tell stays."""
         if self._store is not None:
-            self._last_words = self.explained(), self.summary()
+            self._final_texts = self.explained(), self.summary()
             self._store = None
 
     @property
@@ -138,16 +138,16 @@ class KeptSamples:
 
     def explained(self) -> list[str]:
         """Return what is left out for samples that are kept, and where they lie."""
-        if self._last_words is not None:
-            return self._last_words[0]
+        if self._final_texts is not None:
+            return self._final_texts[0]
         store = self.store
         where = f"in {store.name}, {store.limit / 2**20:,.0f} MiB at most, {store.bytes / 2**20:,.0f} now"
         return [f"cache {where}; not computed for what is there:", *(f"  {node}" for node in self.graph.nodes)]
 
     def summary(self) -> str:
         """Return hits, misses and bytes as a line."""
-        if self._last_words is not None:
-            return self._last_words[1]
+        if self._final_texts is not None:
+            return self._final_texts[1]
         store = self.store
         asked = max(1, self.hits + self.misses)
         left_out = self._counts.total(_LEFT_OUT)

@@ -43,7 +43,7 @@ _TINY = 1 << 10  # bytes of a sample; a batch of such is done sooner than anothe
 
 
 def chunk_size(form: str, count: int, threads: int, sample: int) -> int:
-    """Choose how many samples a chunk has: as many as fit into cache, and some chunks for each thread.
+    """Choose how many samples a chunk has: as many as fit into cache, and one or two chunks for each thread.
 
     Args:
         form: Of the chunks.

@@ -33,6 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_COMMANDS = os.path.join(_PACKAGE, "_commands") + os.sep
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,17 @@ class SourceLine:
 
 
 def user_line() -> tuple[SourceLine, ...]:
-    """Return where the user's code called torchdali: outermost frame last, at most six frames; none for a command."""
+    """Return where the user's code called torchdali: outermost frame last, at most six; none if a command did."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_code.co_filename.startswith(_COMMANDS):
+            return ()  # below are Python's runner and the script that is installed with torchdali
         frame = frame.f_back
     lines: list[SourceLine] = []
     while frame is not None and len(lines) < 6:
         code = frame.f_code
         if code.co_filename.startswith(_PACKAGE):
             break  # the frames below belong to pipeline_def, not to the user's function
-        if code.co_filename.startswith("<frozen "):
-            break  # Python's own, which runs a script or `python -m torchdali`
         # Branches of a conditional are functions that rewriting made; they carry the user's name first.
         function = code.co_name.partition("__branch_")[0]
         lines.append(SourceLine(code.co_filename, frame.f_lineno, function))
