@@ -17,7 +17,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 
 LAYERS = (
-    ("installation", "errors", "pickling", "tfrecord"),
+    ("installation", "errors", "forks", "pickling", "tfrecord"),
     ("pictures", "tensors", "rng", "kernels", "codecs", "formats"),
     ("reading", "declaration", "graph", "data_node", "types", "calls"),
     ("ops", "execute"),

@@ -10,10 +10,13 @@ from typing import Any
 
 from tests.helpers.pages import ROOT
 
+PATIENCE = 240  # seconds; one that hangs says where its threads are
+
 
 def in_own_process(module: str, call: str, **environment: str) -> Any:
     """Evaluate ``call``, with the names of a module, under another environment; return its value, which JSON can hold."""
-    code = f"import json; from {module} import *; print(json.dumps({call}))"
+    watch = f"import faulthandler; faulthandler.dump_traceback_later({PATIENCE}, exit=True)"
+    code = f"{watch}; import json; from {module} import *; print(json.dumps({call}))"
     given = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=given, cwd=ROOT)
     assert done.returncode == 0, done.stderr

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from torchdali.forks import ForkSafeLock
+
 __all__ = ["image_operator"]
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _loaded: bool | None = None
 
 

@@ -377,12 +377,12 @@ class Executor:
 
     def close(self) -> None:
         """End all threads, fail what is in flight, and let go of what caches keep."""
+        if os.getpid() != self._process:
+            return  # the threads and processes are the parent's, and one of its threads may have held the lock
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-        if os.getpid() != self._process:
-            return  # the threads and processes are the parent's
         # First the sources: the scheduler thread may wait in one, for `feed_input` or for a worker process, and would
         # not come to see the end of its requests.
         for source in self.sources.values():

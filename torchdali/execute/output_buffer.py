@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import operator as op
 import threading
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 
 from torchdali.calls.running import check_form, fitting
+from torchdali.forks import cached_property
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed, Storage
 from torchdali.tensors.buffer_pool import BufferPool
@@ -148,7 +148,7 @@ class OpenBuffer:
     whole: torch.Tensor | None = None
     arena: Arena | None = None
 
-    @functools.cached_property
+    @cached_property
     def parts(self) -> Sequence[torch.Tensor | None]:
         """The place of each sample."""
         return [None] * self.size if self.whole is None else self.whole.unbind(0)

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from torchdali.execute.process_state import has_gil
+from torchdali.forks import ForkSafeLock, on_fork
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 
 __all__ = ["Job", "ThreadPool"]
@@ -266,7 +267,7 @@ def _work(workers: _Workers, number: int, ready: threading.Barrier) -> None:
             del queue
 
 
-_joining = threading.Lock()
+_joining = ForkSafeLock()
 _workers: weakref.WeakValueDictionary[Any, _Workers] = weakref.WeakValueDictionary()
 
 
@@ -282,10 +283,7 @@ def _joined(count: int, start: Callable[[int], None] | None) -> tuple[_Workers, 
 
 def _forget() -> None:
     """Begin anew in a forked process, which has none of its parent's threads."""
-    global _joining
-    _joining = threading.Lock()
     _workers.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+on_fork(_forget)

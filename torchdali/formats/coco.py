@@ -6,7 +6,6 @@ Form of the JSON: https://cocodataset.org/#format-data.
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import itertools
 import json
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.codecs.signatures import described_file
+from torchdali.forks import cached_property
 from torchdali.formats.coco_masks import Mask
 
 __all__ = ["Annotations", "Form", "Outlines", "parse"]
@@ -83,7 +83,7 @@ class Outlines:
             self.vertices[vertices[image] : vertices[image + 1]].copy(),
         )
 
-    @functools.cached_property
+    @cached_property
     def _starts(self) -> tuple[list[int], list[int]]:
         counts = self.polygon_counts, self.vertex_counts
         polygons, vertices = ([0, *np.cumsum(each, dtype=np.int64).tolist()] for each in counts)

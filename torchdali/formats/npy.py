@@ -6,7 +6,6 @@ import ast
 import functools
 import math
 import re
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.signatures import described
+from torchdali.forks import ForkSafeLock
 from torchdali.formats.storage import Bytes
 
 __all__ = ["HEAD", "Header", "Slab", "array", "check_size", "header", "slab", "tensor"]
@@ -30,7 +30,7 @@ HEAD = _LONGEST_HEADER + 12
 _USUAL = re.compile(
     rb"\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \((|\d+,|\d+(?:, ?\d+)+,?)\), ?\}\s*"
 )
-_parsing = threading.Lock()
+_parsing = ForkSafeLock()
 
 
 class Header(NamedTuple):

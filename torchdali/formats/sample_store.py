@@ -11,7 +11,6 @@ import contextlib
 import mmap
 import os
 import struct
-import threading
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 import torch
 
 from torchdali.errors import warn
+from torchdali.forks import ForkSafeLock
 from torchdali.formats.shared_counts import Shared, anonymous_descriptor, opened, shared
 
 __all__ = ["DiskStore", "MemoryStore", "SampleStore", "decoded", "disk_store", "encoded"]
@@ -52,7 +52,7 @@ class SampleStore:
 
     def __init__(self, data: int, index: int, limit: int) -> None:
         self._data, self._index, self.limit = data, index, limit
-        self._lock = threading.RLock()  # for what follows; one thread of a process writes at a time
+        self._lock = ForkSafeLock()  # for what follows; one thread of a process writes at a time
         self._places: dict[bytes, _Place] = {}
         self._read_to, self._end = len(_HEADER), 0
         self.is_full = self._warned = False
@@ -231,7 +231,7 @@ class DiskStore(SampleStore):
 
 
 _stores: weakref.WeakValueDictionary[tuple[str, str], DiskStore] = weakref.WeakValueDictionary()
-_opening = threading.Lock()
+_opening = ForkSafeLock()
 
 
 def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:

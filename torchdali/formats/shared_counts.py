@@ -6,7 +6,8 @@ import mmap
 import os
 import secrets
 import tempfile
-import threading
+
+from torchdali.forks import ForkSafeLock
 
 __all__ = ["Shared", "SharedCounts", "anonymous_descriptor", "opened", "shared"]
 
@@ -29,7 +30,7 @@ class SharedCounts:
     def __init__(self, descriptor: int | None = None) -> None:
         self.descriptor = anonymous_descriptor(_SIZE) if descriptor is None else descriptor
         self._numbers = memoryview(mmap.mmap(self.descriptor, _SIZE)).cast("q")
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._process = self._row = 0
 
     def __del__(self) -> None:

@@ -16,6 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 
+from torchdali.forks import ForkSafeLock
 from torchdali.kernels.memory import is_plain
 
 __all__ = ["keep_torch_threads", "on_one_thread", "use_one_torch_thread"]
@@ -40,7 +41,7 @@ class keep_torch_threads:
     at a time: another would read 1.
     """
 
-    _turn = threading.RLock()
+    _turn = ForkSafeLock()
 
     def __init__(self, count: int) -> None:
         self._barrier = threading.Barrier(count + 1)
@@ -59,15 +60,6 @@ class keep_torch_threads:
             torch.set_num_threads(self._count)
         finally:
             self._turn.release()
-
-    @classmethod
-    def forget(cls) -> None:
-        """Begin anew in a forked process, whose parent's threads do not exist."""
-        cls._turn = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=keep_torch_threads.forget)
 
 
 def on_one_thread(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 import os
@@ -20,6 +19,7 @@ from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
 from torchdali.execute.workers.placing import Placing
+from torchdali.forks import cached_property
 from torchdali.graph import nodes, serialization
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.rewrite import fast_path
@@ -462,7 +462,7 @@ class Pipeline(PipelineOldNames):
         """
         return checkpoint.encode(self._planned.taken_state, self._fingerprint)
 
-    @functools.cached_property
+    @cached_property
     def _fingerprint(self) -> list[str]:
         return checkpoint.fingerprint(self._traced())
 

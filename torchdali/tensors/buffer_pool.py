@@ -7,7 +7,6 @@ any hook into torch.
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections import deque
@@ -15,6 +14,8 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 import torch
+
+from torchdali.forks import ForkSafeLock, on_fork
 
 __all__ = ["BufferPool", "Bytes", "Lease", "Loan", "release_unused"]
 
@@ -156,7 +157,7 @@ class BufferPool:
 
 _plain: weakref.WeakValueDictionary[str, _FreeBlocks] = weakref.WeakValueDictionary()
 _pools: weakref.WeakValueDictionary[int, BufferPool] = weakref.WeakValueDictionary()
-_adding = threading.Lock()
+_adding = ForkSafeLock()
 
 
 def _all_pools() -> list[BufferPool]:
@@ -171,12 +172,9 @@ def release_unused() -> None:
 
 
 def _forget() -> None:
-    """Begin anew in a forked process: a thread of its parent may have held the locks."""
-    global _adding
-    _adding = threading.Lock()
+    """Begin anew in a forked process: a thread of its parent may have held the locks of the pools."""
     _pools.clear()
     _plain.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+on_fork(_forget)

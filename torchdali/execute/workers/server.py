@@ -25,6 +25,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from torchdali.forks import ForkSafeLock
+
 __all__ = ["Order", "Server", "ServedProcess", "main"]
 
 _POLL = 0.5  # seconds between looks at whether the process of the user is there
@@ -213,7 +215,7 @@ class Server:
 
 
 _shared: Server | None = None  # under _sharing
-_sharing = threading.RLock()  # a garbage collection inside may drop a pipeline, whose end comes here
+_sharing = ForkSafeLock()  # a garbage collection inside may drop a pipeline, whose end comes here
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:

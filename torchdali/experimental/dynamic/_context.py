@@ -13,6 +13,7 @@ from torchdali.experimental.dynamic._operation import Operation
 from torchdali.experimental.dynamic._scoped import Scoped, innermost
 from torchdali.experimental.dynamic._stream import Stream, get_current_stream, stream_on
 from torchdali.experimental.dynamic._threads import ThreadPool, get_num_threads
+from torchdali.forks import ForkSafeLock
 from torchdali.tensors import TensorList
 
 __all__ = ["EvalContext"]
@@ -50,7 +51,7 @@ class EvalContext(Scoped):
         self._pool = thread_pool or (None if num_threads is None else ThreadPool(num_threads))
         self._device_id, self._stream = device_id, stream_on(cuda_stream, device_id)
         self._engine: Engine | None = None
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self._pending: weakref.WeakValueDictionary[int, Operation] = weakref.WeakValueDictionary()  # by `serial`
         self._cache: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._checkpoint = Checkpoint()

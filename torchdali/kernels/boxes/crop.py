@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from torchdali.forks import cached_property
 from torchdali.kernels.memory import Array
 
 __all__ = ["FEW", "FIRST", "MOST", "Boxes", "Rules", "Windows", "kept", "moved", "search"]
@@ -53,17 +54,17 @@ class Rules:
     insist: bool = False
     prune: float | None = None
 
-    @functools.cached_property
+    @cached_property
     def table(self) -> Array:
         """Thresholds that a round may draw; NaN stands for the whole image."""
         return np.array([*self.thresholds, *([np.nan] if self.no_crop else [])], np.float32)
 
-    @functools.cached_property
+    @cached_property
     def trivial(self) -> bool:
         """True if any window reaches the thresholds, and none is better than another."""
         return not (self.overlap or self.total or any(self.thresholds))
 
-    @functools.cached_property
+    @cached_property
     def ratios_fixed(self) -> bool:
         """True if some axes follow others, so that their extents may leave the range."""
         return any(low == high for *_, low, high in self.ratios)

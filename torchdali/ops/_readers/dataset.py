@@ -6,7 +6,6 @@ import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from torchdali import pickling
 from torchdali.calls.decorators import reader
 from torchdali.codecs.files import read_file
 from torchdali.declaration.schema import OutputCount, shares
+from torchdali.forks import cached_property
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.ops._readers._nested import (
     ENCODED,

@@ -6,7 +6,6 @@ import importlib
 import io
 import math
 import os
-import threading
 import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -20,6 +19,7 @@ from torchdali.codecs.files import read_file
 from torchdali.codecs.signatures import described
 from torchdali.declaration.schema import FilePath, OutputCount, shares, to_dtype
 from torchdali.errors import MissingExtraError
+from torchdali.forks import ForkSafeLock
 from torchdali.formats.storage import file_identity
 from torchdali.ops._readers._records import local_only
 from torchdali.ops._readers.numpy import listed_files
@@ -27,7 +27,7 @@ from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["FitsDataset", "fits"]
 
-_warning = threading.Lock()  # the filters of warnings are those of all threads
+_warning = ForkSafeLock()  # the filters of warnings are those of all threads
 
 
 class FitsDataset:

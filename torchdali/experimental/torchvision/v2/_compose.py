@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +21,7 @@ from torchdali.experimental.torchvision.v2._transform import (
     Transform,
     checked_transforms,
 )
+from torchdali.forks import ForkSafeLock
 from torchdali.pipeline import Pipeline
 from torchdali.pipeline._options import NAMES
 from torchdali.pipeline._warnings import scale_mistake
@@ -82,7 +82,7 @@ class Compose:
         self._pipeline: Pipeline | None = None
         self._process = 0
         self._dtype: torch.dtype | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("op_list", "batch_size", "num_threads", "pipeline_kwargs", "_layout")

@@ -1,0 +1,181 @@
+"""Locks, values and loaders in a process that is forked while other threads of its parent hold or compute them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import torchdali.experimental.dynamic as ndd
+from tests.helpers.own_process import in_own_process
+from torchdali import Loader, fn, pipeline_def
+from torchdali.codecs import _torchvision_ops
+from torchdali.execute import thread_pool
+from torchdali.execute.workers import server
+from torchdali.forks import ForkSafeLock, cached_property
+from torchdali.formats import npy, sample_store
+from torchdali.kernels.torch_threads import keep_torch_threads
+from torchdali.tensors import buffer_pool
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+
+PATIENCE = 60  # seconds for what takes less than one
+
+
+class Held:
+    """A thread that does something with a `with` block while it lasts: it begins, and ends when the block does."""
+
+    def __init__(self, work: Callable[[threading.Event, threading.Event], None]) -> None:
+        self._inside, self._leave = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=work, args=(self._inside, self._leave))
+
+    def __enter__(self) -> None:
+        self._thread.start()
+        assert self._inside.wait(PATIENCE)
+
+    def __exit__(self, *exc: object) -> None:
+        self._leave.set()
+        self._thread.join()
+
+
+def held(lock):
+    def work(inside, leave):
+        with lock:
+            inside.set()
+            leave.wait(PATIENCE)
+
+    return Held(work)
+
+
+def ends_in_child(function):
+    """Fork this process, let the child call a function, and return whether it returned in time."""
+    child = multiprocessing.get_context("fork").Process(target=function)
+    child.start()
+    child.join(PATIENCE)
+    code = child.exitcode
+    child.kill()
+    return code == 0
+
+
+# ------------------------------------------------------------ locks
+
+
+def locks_of_modules():
+    return [
+        *(keep_torch_threads._turn, buffer_pool._adding, thread_pool._joining, server._sharing),
+        *(sample_store._opening, npy._parsing, _torchvision_ops._lock, ndd.EvalContext()._lock),
+    ]
+
+
+def a_lock_that_a_thread_holds():
+    def take_all():
+        for lock in locks:
+            with lock:
+                pass
+
+    locks = locks_of_modules()
+    results = []
+    for lock in locks:
+        with held(lock):
+            results.append(ends_in_child(take_all))
+    return results
+
+
+def test_a_lock_that_another_thread_holds_is_free_in_a_forked_process():
+    assert in_own_process("tests.test_forks", "a_lock_that_a_thread_holds()") == [True] * 8
+
+
+def a_lock_of_the_thread_that_forks():
+    lock = ForkSafeLock()
+
+    def leave():
+        lock.release()  # raises if it is not held
+        with lock:
+            pass
+
+    with lock:
+        return ends_in_child(leave)
+
+
+def test_a_lock_of_the_thread_that_forks_stays_its_own():
+    assert in_own_process("tests.test_forks", "a_lock_of_the_thread_that_forks()")
+
+
+# ------------------------------------------------------------ computed values
+
+
+class Circle:
+    """Counts how often its area is computed."""
+
+    count = 0
+
+    @cached_property
+    def area(self):
+        """Area."""
+        self.count += 1
+        return 3.0
+
+
+def test_a_cached_property_is_computed_once():
+    first, second = Circle(), Circle()
+    assert (first.area, first.area, first.count, second.count) == (3.0, 3.0, 1, 0)
+    first.area = 4.0
+    assert (first.area, second.area) == (4.0, 3.0)
+    assert Circle.area.__doc__ == "Area."
+
+
+class Numbers:
+    """A data set whose first sample waits, if it is told so."""
+
+    def __init__(self, inside=None, leave=None):
+        self.inside, self.leave = inside, leave
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, i):
+        if self.inside is not None:
+            self.inside.set()
+            self.leave.wait(PATIENCE)
+        return np.int32([i])
+
+
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def numbers(dataset):
+    return fn.readers.dataset(dataset=dataset, name="Reader")
+
+
+def a_pipeline_beside_one_that_begins():
+    def work(inside, leave):
+        list(Loader(numbers(Numbers(inside, leave))))
+
+    def load():
+        assert sum(map(len, Loader(numbers(Numbers())))) == 20
+
+    with Held(work):
+        return ends_in_child(load)
+
+
+def test_a_forked_process_loads_while_its_parent_looks_at_a_data_set():
+    # The parent's thread is inside `MapStyle.first`, which is computed once for each data set.
+    assert in_own_process("tests.test_forks", "a_pipeline_beside_one_that_begins()")
+
+
+def loaders_that_have_just_begun(count):
+    results = []
+    for _ in range(count):
+        loader = Loader(numbers(Numbers()))
+        batches = iter(loader)
+        next(batches)
+        results.append(ends_in_child(lambda: list(loader)))  # noqa: B023  called at once
+        loader.close()
+    return results
+
+
+@pytest.mark.slow
+def test_a_loader_that_has_just_begun_goes_on_in_a_forked_process():
+    assert all(in_own_process("tests.test_forks", "loaders_that_have_just_begun(50)"))
