@@ -176,6 +176,33 @@ def loaders_that_have_just_begun(count):
     return results
 
 
+def what_the_parent_used():
+    def flip():
+        batch = ndd.flip(images, horizontal=1)
+        for angle in range(5):
+            batch = ndd.rotate(batch, angle=angle + angles, keep_size=True)
+        batch.evaluate()
+
+    def read():
+        return [batch.cpu().torch(pad=True).flatten().tolist() for batch in reader.next_epoch(batch_size=10)]
+
+    def numbers():
+        assert read() == [list(range(10)), list(range(10, 20))]
+
+    images = ndd.as_batch([np.zeros((64, 64, 3), np.uint8)] * 3, layout="HWC")
+    angles = ndd.as_batch([1.0, 2.0, 3.0])
+    reader = ndd.readers.Dataset(dataset=Numbers())
+    flip()
+    read()
+    with ndd.EvalContext():
+        flip()
+        return [*map(ends_in_child, (flip, numbers))]
+
+
+def test_dynamic_mode_goes_on_in_a_forked_process():
+    assert in_own_process("tests.test_forks", "what_the_parent_used()") == [True, True]
+
+
 @pytest.mark.slow
 def test_a_loader_that_has_just_begun_goes_on_in_a_forked_process():
     assert all(in_own_process("tests.test_forks", "loaders_that_have_just_begun(50)"))

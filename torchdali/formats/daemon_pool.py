@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import threading
 import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
+
+from torchdali.forks import ForkSafeLock
 
 __all__ = ["DaemonPool"]
 
@@ -18,7 +21,9 @@ _Queue = queue.SimpleQueue["_Task | None"]
 
 
 class DaemonPool:
-    """A fixed number of threads; they end with the pool, and what waits for them is cancelled.
+    """A fixed number of threads, which end with the pool; then what waits for them is cancelled.
+
+    A forked process has threads of its own.
 
     Args:
         count: Number of threads, which are started as they are needed.
@@ -26,15 +31,21 @@ class DaemonPool:
     """
 
     def __init__(self, count: int, name: str) -> None:
-        self._count, self._name, self._started = count, name, 0
+        self._count, self._name = count, name
+        self._lock = ForkSafeLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._started, self._process = 0, os.getpid()
         self._queue: _Queue = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        weakref.finalize(self, _end, self._queue).atexit = False
+        weakref.finalize(self, _end, self._queue, self._process).atexit = False
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Let a thread call a function."""
         future: Future[T] = Future()
         with self._lock:
+            if self._process != os.getpid():
+                self._begin()  # a forked process has none of the threads
             # Hand-over: from here on the task is the thread's that takes it.
             self._queue.put((future, function, arguments))
             if self._started < self._count:
@@ -61,7 +72,9 @@ def _work(tasks: _Queue) -> None:
     tasks.put(None)  # for the next thread
 
 
-def _end(tasks: _Queue) -> None:
+def _end(tasks: _Queue, process: int) -> None:
+    if os.getpid() != process:
+        return  # tasks and threads are the parent's
     with contextlib.suppress(queue.Empty):
         while (task := tasks.get_nowait()) is not None:
             task[0].cancel()

@@ -8,9 +8,9 @@ kept in a folder that several processes share. Credentials come from where fsspe
 from __future__ import annotations
 
 import importlib
+import os
 import random
 import re
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.errors import MissingExtraError
+from torchdali.forks import ForkSafeLock
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
 
@@ -133,8 +134,8 @@ class Remote:
     def __init__(self, options: RemoteOptions | None = None) -> None:
         self.options = options or RemoteOptions()
         self._pool = DaemonPool(self.options.io_concurrency, "torchdali-remote")
-        self._systems: dict[str, Any] = {}
-        self._lock = threading.Lock()
+        self._systems: dict[tuple[int, str], Any] = {}
+        self._lock = ForkSafeLock()
         _check_fsspec()
         self._cache: DiskCache | None = None
         if self.options.cache_dir is not None:
@@ -242,7 +243,7 @@ class Remote:
     def _system(self, url: str) -> tuple[Any, str]:
         """Return the file system of an URL, one a server or bucket for all threads, and the path in it."""
         place = _PLACE(url)
-        place_name = url if place is None else place[0]
+        place_name = os.getpid(), url if place is None else place[0]  # no file system can be used in a forked process
         with self._lock:
             if place_name not in self._systems:
                 core = importlib.import_module("fsspec.core")
@@ -413,7 +414,7 @@ class RemoteFile:
         remote.open(self.size)
         self._kind = "\n".join(str(info[mark]) for mark in _MARKS if info.get(mark)) + f"\n{size}"
         self._blocks: OrderedDict[int, Pending] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a range; of a small one the blocks around it are kept, and those that follow are read ahead."""

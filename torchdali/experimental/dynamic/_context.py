@@ -120,9 +120,9 @@ class EvalContext(Scoped):
         self._pending[operation.serial] = operation
 
     def engine(self) -> Engine:
-        """Return what computes operations."""
-        if self._engine is None or self._engine.num_threads != self.num_threads:
-            self._engine = Engine(self.num_threads, self._device_id)
+        """Return what computes operations in this process, which may have been forked from the one that began."""
+        if self._engine is None or self._engine.num_threads != self.num_threads or self._process != os.getpid():
+            self._engine, self._process = Engine(self.num_threads, self._device_id), os.getpid()
         return self._engine
 
     def cache_results(self, invocation: Any, results: Any) -> None:
