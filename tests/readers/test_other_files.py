@@ -39,7 +39,9 @@ def _array() -> bytes:
 FILES = {
     "Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n", "git lfs pull"),
     "git-annex": (b"/annex/objects/SHA256E-s123--4d7a21.jpg\n", "git annex get"),
-    "gzip": (gzip.compress(bytes(range(256)) * 20), "gunzip"),
+    "gzip": (gzip.compress(bytes(range(256)) * 20, mtime=1), "gunzip"),
+    # FFmpeg takes its header for that of a stream of H.263.
+    "gzip of a certain second": (gzip.compress(bytes(range(256)) * 20, mtime=0x6B0A8200), "gunzip"),
     "ZIP": (_archive(), "unpack it first"),
     "HTML": (b"\n<!DOCTYPE html>\n<html><head><title>404</title></head></html>", "download the file again"),
     "HTML without a type": (b"\xef\xbb\xbf<HTML><body>Please sign in</body></HTML>", "download the file again"),

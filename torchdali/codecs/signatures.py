@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["HEAD", "described", "described_file"]
+__all__ = ["HEAD", "described", "described_file", "is_compressed"]
 
 HEAD = 512  # bytes that `described` looks at
 
@@ -83,9 +83,8 @@ def described(data: Any, but: str = "") -> str:
 
 
 def _kind(head: bytes) -> str:
-    known = _PATTERN.match(head.lstrip(b"\xef\xbb\xbf \t\r\n") or head)
-    if known is not None:
-        return f"is {_SIGNATURES[(known.lastindex or 1) - 1][1]}"
+    if signed := _signed(head):
+        return f"is {signed}"
     if not head:
         return "is empty"
     if not head.strip(b"\0"):
@@ -97,10 +96,26 @@ def _kind(head: bytes) -> str:
     return f"is {'JSON' if text.startswith(('{', '[')) else 'text'}: {text[:_SHOWN]!r}"
 
 
+def _signed(head: bytes) -> str:
+    known = _PATTERN.match(head.lstrip(b"\xef\xbb\xbf \t\r\n") or head)
+    return "" if known is None else _SIGNATURES[(known.lastindex or 1) - 1][1]
+
+
 def described_file(path: str, but: str = "") -> str:
     """Say what a file on disk is, as `described` does; empty if it cannot be read."""
+    head = _head_of(path)
+    return "" if head is None else described(head, but)
+
+
+def is_compressed(source: Any) -> bool:
+    """Return True if a file, or the one at a path, begins like one that is compressed, or like an archive."""
+    head = _head_of(source) if isinstance(source, str) else bytes(memoryview(source)[:HEAD])
+    return head is not None and bool(re.match("compressed|an? .*archive", _signed(head)))
+
+
+def _head_of(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
-            return described(file.read(HEAD), but)
+            return file.read(HEAD)
     except (OSError, ValueError):
-        return ""
+        return None

@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs.signatures import described, described_file
+from torchdali.codecs.signatures import described, described_file, is_compressed
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.opencv import opencv
 
@@ -215,9 +215,11 @@ def _quarter_turns(stream: Any, frame: Any) -> int:
 
 
 def _open(av: Any, source: str | Tensor) -> Any:
-    if isinstance(source, str):
-        return av.open(source)
-    return av.open(io.BytesIO(source.numpy().data))
+    data = source if isinstance(source, str) else source.numpy().data
+    # FFmpeg takes one of some thousand files of gzip for a raw stream of H.263, by the time in its header.
+    if is_compressed(data):
+        raise ValueError("it is no video")
+    return av.open(data if isinstance(data, str) else io.BytesIO(data))
 
 
 def _stream(container: Any) -> Any:
