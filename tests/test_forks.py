@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import torchdali.experimental.dynamic as ndd
+from tests.helpers.object_server import object_server
 from tests.helpers.own_process import in_own_process
 from torchdali import Loader, fn, pipeline_def
 from torchdali.codecs import _torchvision_ops
@@ -18,6 +19,7 @@ from torchdali.execute import thread_pool
 from torchdali.execute.workers import server
 from torchdali.forks import ForkSafeLock, cached_property
 from torchdali.formats import npy, sample_store
+from torchdali.formats.remote import Remote, RemoteFile
 from torchdali.kernels.torch_threads import keep_torch_threads
 from torchdali.tensors import buffer_pool
 
@@ -201,6 +203,24 @@ def what_the_parent_used():
 
 def test_dynamic_mode_goes_on_in_a_forked_process():
     assert in_own_process("tests.test_forks", "what_the_parent_used()") == [True, True]
+
+
+def a_remote_file_of_the_parent():
+    def read():
+        assert bytes(file.read(5, 10)) == data[5:15] and bytes(file.read(size - 10, 10)) == data[-10:]
+
+    data = bytes(range(251)) * 20_000
+    size = len(data)
+    with object_server() as server:
+        server.objects = {"a": data}
+        file = RemoteFile(Remote(), f"{server.url}/a")
+        file.read(0, 1)
+        return [ends_in_child(read), ends_in_child(read)]
+
+
+def test_a_remote_file_is_read_on_in_a_forked_process():
+    pytest.importorskip("aiohttp", reason="fsspec reads web servers by aiohttp")
+    assert in_own_process("tests.test_forks", "a_remote_file_of_the_parent()") == [True, True]
 
 
 @pytest.mark.slow

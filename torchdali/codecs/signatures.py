@@ -10,12 +10,7 @@ __all__ = ["HEAD", "described", "described_file", "is_compressed"]
 HEAD = 512  # bytes that `described` looks at
 
 # What it is, and what to do. The first that matches counts.
-_SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (
-        rb"version https://git-lfs\.github\.com/",
-        "a pointer of Git LFS: fetch the file itself by `git lfs pull`",
-    ),
-    (rb"[^\n]{0,400}/annex/objects/", "a pointer of git-annex: fetch the file itself by `git annex get`"),
+_COMPRESSED: tuple[tuple[bytes, str], ...] = (
     (rb"\x1f\x8b\x08", "compressed by gzip: decompress it by `gunzip`"),
     (rb"\x28\xb5\x2f\xfd", "compressed by Zstandard: decompress it by `unzstd`"),
     (rb"BZh[1-9]1AY&SY", "compressed by bzip2: decompress it by `bunzip2`"),
@@ -26,6 +21,14 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (rb"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
     (rb"Rar!\x1a\x07", "a RAR archive: unpack it first"),
     (rb".{257}ustar", "a tar archive: `fn.readers.webdataset` reads such"),
+)
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (
+        rb"version https://git-lfs\.github\.com/",
+        "a pointer of Git LFS: fetch the file itself by `git lfs pull`",
+    ),
+    (rb"[^\n]{0,400}/annex/objects/", "a pointer of git-annex: fetch the file itself by `git annex get`"),
+    *_COMPRESSED,
     (
         rb"(?i:<!doctype html|<(?:html|head|body)\b)",
         "a page of HTML, such as the error or the login of a web server: download the file again",
@@ -63,7 +66,13 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (rb"FLV\x01", "a video, FLV"),
     (rb"(?:\xff\xfe|\xfe\xff)(?!\0\0)", "UTF-16: save it as UTF-8"),
 )
-_PATTERN = re.compile(b"|".join(b"(%s)" % pattern for pattern, _ in _SIGNATURES), re.DOTALL)
+
+
+def _pattern(signatures: tuple[tuple[bytes, str], ...]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(b"(%s)" % pattern for pattern, _ in signatures), re.DOTALL)
+
+
+_PATTERN, _COMPRESSED_PATTERN = _pattern(_SIGNATURES), _pattern(_COMPRESSED)
 _SHOWN = 40  # characters of a text
 
 
@@ -83,8 +92,9 @@ def described(data: Any, but: str = "") -> str:
 
 
 def _kind(head: bytes) -> str:
-    if signed := _signed(head):
-        return f"is {signed}"
+    known = _PATTERN.match(head.lstrip(b"\xef\xbb\xbf \t\r\n") or head)
+    if known is not None:
+        return f"is {_SIGNATURES[(known.lastindex or 1) - 1][1]}"
     if not head:
         return "is empty"
     if not head.strip(b"\0"):
@@ -96,11 +106,6 @@ def _kind(head: bytes) -> str:
     return f"is {'JSON' if text.startswith(('{', '[')) else 'text'}: {text[:_SHOWN]!r}"
 
 
-def _signed(head: bytes) -> str:
-    known = _PATTERN.match(head.lstrip(b"\xef\xbb\xbf \t\r\n") or head)
-    return "" if known is None else _SIGNATURES[(known.lastindex or 1) - 1][1]
-
-
 def described_file(path: str, but: str = "") -> str:
     """Say what a file on disk is, as `described` does; empty if it cannot be read."""
     head = _head_of(path)
@@ -110,7 +115,7 @@ def described_file(path: str, but: str = "") -> str:
 def is_compressed(source: Any) -> bool:
     """Return True if a file, or the one at a path, begins like one that is compressed, or like an archive."""
     head = _head_of(source) if isinstance(source, str) else bytes(memoryview(source)[:HEAD])
-    return head is not None and bool(re.match("compressed|an? .*archive", _signed(head)))
+    return head is not None and _COMPRESSED_PATTERN.match(head) is not None
 
 
 def _head_of(path: str) -> bytes | None:

@@ -141,7 +141,7 @@ class Remote:
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._by_ranges = 0  # bytes of all objects that are read by ranges
-        self._coming: dict[str, Future[bytes]] = {}
+        self._coming: dict[tuple[int, str], Future[bytes]] = {}  # of each process
 
     def open(self, size: int) -> None:
         """Count an object that will be read by ranges."""
@@ -207,7 +207,7 @@ class Remote:
             return data
         # Hand-over: who puts the future here reads; the others wait for that, which a thread has begun already.
         mine: Future[bytes] = Future()
-        future = self._coming.setdefault(key, mine)
+        future = self._coming.setdefault((os.getpid(), key), mine)
         if future is mine:
             try:
                 whole = cache.get(key)  # somebody may have read it since
@@ -218,7 +218,7 @@ class Remote:
             except BaseException as error:
                 mine.set_exception(error)
             finally:
-                del self._coming[key]
+                del self._coming[os.getpid(), key]
         return future.result()[first : None if part is None else first + part]
 
     def _get(self, url: str, start: int, count: int | None) -> Any:
@@ -414,6 +414,7 @@ class RemoteFile:
         remote.open(self.size)
         self._kind = "\n".join(str(info[mark]) for mark in _MARKS if info.get(mark)) + f"\n{size}"
         self._blocks: OrderedDict[int, Pending] = OrderedDict()
+        self._process = os.getpid()
         self._lock = ForkSafeLock()
 
     def read(self, offset: int, count: int) -> Bytes:
@@ -432,6 +433,9 @@ class RemoteFile:
 
     def _block(self, number: int) -> Pending:
         with self._lock:
+            if self._process != os.getpid():  # in a forked process nobody reads what its parent began
+                self._blocks.clear()
+                self._process = os.getpid()
             in_order = number == 0 or number - 1 in self._blocks
             last = (self.size - 1) // _BLOCK if in_order else number
             for each in range(number, min(last, number + _AHEAD) + 1):

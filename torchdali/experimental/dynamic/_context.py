@@ -66,7 +66,7 @@ class EvalContext(Scoped):
     def default() -> EvalContext:
         """Return the context of this thread outside of all ``with`` blocks."""
         found: EvalContext | None = getattr(_current, "default", None)
-        if found is None or found._process != os.getpid():
+        if found is None:
             found = _current.default = EvalContext()
         return found
 
