@@ -3,6 +3,8 @@
 The library has no Python in it, so one wheel serves every Python of a platform. If there is no C compiler, or no
 libjpeg-turbo with headers, torchdali is installed without it, and the wheel serves all platforms.
 
+The type stubs are made here, too, from the declarations of the operators: they are not in git. It needs no PyTorch.
+
 =============================== ====================================================================================
 ``TORCHDALI_NO_EXTENSIONS=1``    leaves it out
 ``TORCHDALI_NEED_EXTENSIONS=1``  makes it an error if it cannot be built
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -21,9 +24,11 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 HOST = "https://github.com/torchdali/torchdali"
 WINDOWS = sys.platform == "win32"
+NAMED = os.environ.get("TORCHDALI_LIBJPEG")
 CONDA = os.environ.get("CONDA_PREFIX", "no-conda")
 # Not searched by compilers themselves: the active conda environment, Homebrew on both processors, MacPorts.
 PREFIXES = (CONDA, f"{CONDA}/Library", "/opt/homebrew/opt/jpeg-turbo", "/usr/local/opt/jpeg-turbo", "/opt/local")
@@ -53,6 +58,20 @@ class BuildLibrary(build_ext):
         if not Path(self.build_lib, library).exists():
             print("torchdali is built without its fast path, which needs a C compiler and libjpeg-turbo with headers.")
             self.distribution.ext_modules = []  # so the wheel serves all platforms
+        elif NAMED:
+            for name in ("LICENSE.md", "README.ijg"):  # which go with what is linked in
+                if (path := Path(NAMED, "share/doc/libjpeg-turbo", name)).exists():
+                    self.copy_file(str(path), str(Path(self.build_lib, "torchdali", f"libjpeg-turbo-{name}")))
+
+
+class BuildPackage(build_py):
+    """Writes the type stubs beside the sources first, for wheels and for editable installs alike."""
+
+    def run(self) -> None:
+        command = [sys.executable, "-B", "-m", "torchdali.stubs"]
+        if subprocess.run(command, check=False).returncode:
+            print("torchdali is built without type stubs; `python -m torchdali.stubs` makes them in a clone.")
+        super().run()
 
 
 class TagWheel(bdist_wheel):
@@ -69,20 +88,19 @@ class TagWheel(bdist_wheel):
 
 
 def library() -> Extension:
-    named = os.environ.get("TORCHDALI_LIBJPEG")
-    prefix = named or next((each for each in PREFIXES if Path(each, "include/jpeglib.h").exists()), None)
-    static = next(Path(named, "lib").glob("*jpeg*.a"), None) if named and not WINDOWS else None
+    prefix = NAMED or next((each for each in PREFIXES if Path(each, "include/jpeglib.h").exists()), None)
+    static = next(Path(NAMED, "lib").glob("*jpeg*.a"), None) if NAMED and not WINDOWS else None
     flags = ["/O2", "/fp:precise"] if WINDOWS else ["-O3", "-std=gnu11", "-ffp-contract=off", "-fvisibility=hidden"]
     own = bool(prefix) and Path(prefix or "", "lib/jpeg-static.lib").exists()  # as libjpeg-turbo's own build names it
     return Extension(
         "torchdali.libtorchdali",
-        ["native/src/native.c", "native/src/resample.c"],
-        depends=["native/src/entropy.h", "native/src/kernels.h", "native/src/native.h"],
+        ["native/src/native.c", "native/src/pillow.c", "native/src/resample.c", "native/src/engine.c"],
+        depends=[f"native/src/{name}.h" for name in ("entropy", "kernels", "loops", "native", "pillow")],
         include_dirs=[str(Path(prefix, "include"))] if prefix else [],
         library_dirs=[str(Path(prefix, "lib"))] if prefix else [],
         runtime_library_dirs=[str(Path(prefix, "lib"))] if prefix and not static and not WINDOWS else [],
         extra_objects=[str(static)] if static else [],
-        libraries=[*([] if static else ["jpeg-static" if own else "jpeg"]), *([] if WINDOWS else ["m"])],
+        libraries=[*([] if static else ["jpeg-static" if own else "jpeg"]), *([] if WINDOWS else ["m", "dl"])],
         extra_compile_args=flags,
         # Nothing else in the process is to take these functions for its libjpeg, or to give us its own.
         extra_link_args=["-Wl,--exclude-libs,ALL"] if static and sys.platform == "linux" else [],
@@ -103,5 +121,5 @@ setup(
     long_description=description(),
     long_description_content_type="text/markdown",
     ext_modules=[LIBRARY],
-    cmdclass={"build_ext": BuildLibrary, "bdist_wheel": TagWheel},
+    cmdclass={"build_ext": BuildLibrary, "build_py": BuildPackage, "bdist_wheel": TagWheel},
 )

@@ -101,7 +101,7 @@ def measured(
     """Run a pipeline in this process; return images a second and CPU microseconds an image."""
     from .pipelines import build
 
-    more = {"num_processes": processes} if package == "torchdali" else {}
+    more: dict[str, Any] = {"num_processes": processes} if package == "torchdali" else {}
     pipe = build(package, pipeline, root, batch_size=batch, num_threads=threads, seed=1, **more)
     for _ in range(6):
         pipe.run()

@@ -117,7 +117,7 @@ class _Event(ctypes.Structure):
     )
 
 
-def _traced(pipeline: str, root: str, count: int, batch: int) -> tuple[list[list[Segment]], int]:
+def _traced(pipeline: str, root: str, count: int, batch: int, mixed: bool) -> tuple[list[list[Segment]], int]:
     """Run a pipeline on one thread in this process, which has the clock loaded.
 
     Returns:
@@ -148,7 +148,7 @@ def _traced(pipeline: str, root: str, count: int, batch: int) -> tuple[list[list
         work(job)
 
     setattr(thread_pool.Job, "work", traced)  # noqa: B010  mypy does not take an assignment
-    pipe = build("torchdali", pipeline, root, batch_size=batch, num_threads=1, num_processes=1, seed=1)
+    pipe = build("torchdali", pipeline, root, batch_size=batch, num_threads=1, num_processes=1, seed=1, mixed=mixed)
     for _ in range(4):
         pipe.run()
     warm = len(spans)
@@ -156,7 +156,10 @@ def _traced(pipeline: str, root: str, count: int, batch: int) -> tuple[list[list
         pipe.run()
     events = clock.gil_clock_events()
     # A batch in eight, whose operators are timed, does samples one by one where others do several in one call.
-    chunk = statistics.mode(n for _, _, n in spans[warm:])
+    samples: collections.Counter[int] = collections.Counter()
+    for _, _, n in spans[warm:]:
+        samples[n] += n
+    chunk = samples.most_common(1)[0][0]
     found = [[_segment(events[i]) for i in range(a, b)] for a, b, n in spans[warm:] if n == chunk]
     pipe.close()
     if not any(len(sample) > 1 for sample in found):
@@ -177,6 +180,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gil", description=__doc__)
     parser.add_argument("pipeline", help="function of benchmarks.pipelines: train, val, roi, decode ...")
     parser.add_argument("root", help="folder of images, one folder a class")
+    parser.add_argument("--mixed", action="store_true", help="decode for a device, in whose place the CPU is")
     parser.add_argument("--samples", type=int, default=640)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--percentile", type=float, default=50, help="of the table and the file")
@@ -195,7 +199,7 @@ def main(given: Sequence[str] | None = None) -> None:
             arguments = list(sys.argv[1:] if given is None else given)
             command = [sys.executable, "-m", "benchmarks.gil", *arguments]
             raise SystemExit(subprocess.run(command, env=environment, check=False).returncode)
-    calls, chunk = _traced(options.pipeline, options.root, options.samples, options.batch)
+    calls, chunk = _traced(options.pipeline, options.root, options.samples, options.batch, options.mixed)
     for percentile in (10, 50):
         found = summary(calls, percentile)
         print(

@@ -1,7 +1,7 @@
 """Ten minutes on a GPU: what runs, whether it is right, how fast it is. ``python -m benchmarks.gpu DIR [--parts ...]``.
 
 The parts of ``torchdali bench DIR --gpu``, and those for developers: every operator, and the kernels for batches, on
-CUDA and on the CPU. What an H100 gave is in docs/measurements.md.
+CUDA and on the CPU. What an H100 gave is in docs/measurements_machines.md.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali._commands.gpu import PARTS, Found, Part, Sizes, inside, measure, seconds
+from torchdali._commands.gpu import PARTS, Found, Measurement, Sizes, inside, measure, seconds
 
 __all__ = ["ALL", "main"]
 
 
 def operators(folder: Path, sizes: Sizes) -> Found:
     """Compare every operator on CUDA with the CPU: levels or shares of the greatest value, or how it fails."""
-    from tests.pretend.cases import NOT_HERE, calls, run
+    from tests.calls import calls
+    from tests.pretend.cases import NOT_HERE, run
     from tests.pretend.cases import operators as names
 
     chosen = [call for name in names() if name not in NOT_HERE for call in calls(name)]
@@ -89,7 +90,7 @@ def kernels(folder: Path, sizes: Sizes) -> Found:
 
 
 ALL = {
-    **PARTS, "kernels": Part(kernels, 120), "operators": Part(operators, 240),
+    **PARTS, "kernels": Measurement(kernels, 120), "operators": Measurement(operators, 240),
 }  # fmt: skip
 
 

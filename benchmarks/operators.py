@@ -1,7 +1,7 @@
 """Compare the operators with the real DALI: ``python -m benchmarks.operators``.
 
 Each side is a process; case by case they run in turn. All cases are
-measured in about eight minutes, and the table is then written to ``docs/speed.md``; `--only` takes some and prints.
+measured in about eight minutes, and the tables are then written to ``docs/speed*.md``; `--only` takes some and prints.
 """
 
 from __future__ import annotations
@@ -152,35 +152,48 @@ def _slowest(results: Sequence[Result]) -> str:
     return markdown(_HEAD, [_row(result) for result in behind[:15]])
 
 
-def report(results: Sequence[Result], source: Sequence[Result], options: argparse.Namespace) -> str:
-    """Return the page of a run."""
+def reports(results: Sequence[Result], source: Sequence[Result], options: argparse.Namespace) -> dict[str, str]:
+    """Return the pages of a run by what is appended to the first one's name."""
     good = [r for r in results if not r.error]
-    lines = [
-        "# Speed of the operators, beside DALI's",
+    written = (
         f"Written by `python -m benchmarks.operators` on: {machine()}; {options.threads} threads a side, "
-        f"batches of {BATCH}, {options.rounds} rounds; {_opencv()}.",
+        f"batches of {BATCH}, {options.rounds} rounds; {_opencv()}."
+    )
+    lines = [
+        _TITLE,
+        written,
         "Each case is a pipeline of one operator and its source, if it has one, on DALI 2.4 (CPU) and on torchdali; "
         "numbers like angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: above "
         "1, it is faster. Each is of the best round of a side, since disturbances only add. CPU time counts all "
         "threads; the wall clock is what one waits for, and counts what else the machine did too. Where a sample "
         "costs less than some 50 us, the GIL keeps torchdali's threads from helping each other, and one does "
         "the work, unless several samples are done in one call. An operator's ratio is the geometric mean of its "
-        "cases'.",
+        "cases'. All cases: [images](speed_images.md), [boxes, points, numbers](speed_numbers.md).",
         "The source hands over a batch in memory without a copy and nothing is subtracted for it. "
         + " ".join(_bare(result) for result in source),
         "## Summary",
         _summary(good),
         "## Where torchdali is slowest",
         _slowest(good),
-        "## All cases",
-        markdown(_HEAD, [_row(result) for result in good]),
     ]
     if failed := [r for r in results if r.error]:
         lines += [
             "## Not measured",
             "\n".join(f"- `{r.name}`, {r.size}: {r.error}" for r in failed),
         ]
-    return "\n\n".join(lines) + "\n"
+    parts = {
+        "_images": ("images", [r for r in good if r.size in SIZES]),
+        "_numbers": ("boxes, points, numbers", [r for r in good if r.size not in SIZES]),
+    }
+    pages = {
+        suffix: [f"{_TITLE}: {what}", written, _METHOD, markdown(_HEAD, [_row(result) for result in part])]
+        for suffix, (what, part) in parts.items()
+    }
+    return {suffix: "\n\n".join(page) + "\n" for suffix, page in {"": lines, **pages}.items()}
+
+
+_TITLE = "# Speed of the operators, beside DALI's"
+_METHOD = "What the columns mean: [the first page](speed.md)."
 
 
 def _opencv() -> str:
@@ -226,7 +239,7 @@ def _arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0.1, help="of a measurement, at least one batch")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--output", type=Path, help="where to write; docs/speed.md without --only")
+    parser.add_argument("--output", type=Path, help="the first page to write; docs/speed.md without --only")
     return parser.parse_args(given)
 
 
@@ -244,7 +257,7 @@ def _run(options: argparse.Namespace, take: Callable[..., Result]) -> list[Resul
 
 
 def main(given: list[str] | None = None) -> None:
-    """Run the benchmark and write or print its page."""
+    """Run the benchmark and write or print its pages."""
     options = _arguments(given)
     sides = [Side(package, options.threads) for package in SIDES.values()]
     take = functools.partial(measure, sides, rounds=options.rounds, seconds=options.seconds)
@@ -256,12 +269,12 @@ def main(given: list[str] | None = None) -> None:
             side.close()
     if not results:
         raise SystemExit("no case takes input of that size")
-    page = report(results, source, options)
     target = options.output or (None if options.only else ROOT / "docs" / "speed.md")
-    if target is None:
-        print(page)
-    else:
-        target.write_text(page)
+    for suffix, page in reports(results, source, options).items():
+        if target is None:
+            print(page)
+        else:
+            target.with_stem(target.stem + suffix).write_text(page)
 
 
 if __name__ == "__main__":

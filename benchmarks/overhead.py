@@ -132,7 +132,7 @@ def _drive(source: Iterator[Any], batches: int) -> Driven:
 
 def drive(root: str, threads: int, batches: int, rounds: int) -> dict[str, list[Driven]]:
     """Measure the drivers in turn, each with a pipeline of its own."""
-    settings = {"batch_size": BATCH, "num_threads": threads, "seed": 1}
+    settings: dict[str, Any] = {"batch_size": BATCH, "num_threads": threads, "seed": 1}
     sources = {name: make(build("torchdali", "train", root, **settings)) for name, make in DRIVERS.items()}
     for source in sources.values():
         _drive(source, 3)

@@ -133,13 +133,39 @@ def trivial_augment(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     return _augmented(fn, types, root, "trivial_augment")
 
 
-def build(package: str, name: str, root: str, **settings: Any) -> Any:
+class OnDevice:
+    """`fn` whose decoders are "mixed" and whose labels go to the device, for pipelines written for the CPU.
+
+    Args:
+        fn: The module of operators.
+    """
+
+    def __init__(self, fn: Any) -> None:
+        self._fn, self.__name__ = fn, fn.__name__
+        self.decoders = self.readers = self
+
+    def file(self, **options: Any) -> Any:
+        files, labels = self._fn.readers.file(**options)
+        return files, labels.gpu()
+
+    def image(self, files: Any, **options: Any) -> Any:
+        return self._fn.decoders.image(files, device="mixed", **options)
+
+    def image_random_crop(self, files: Any, **options: Any) -> Any:
+        return self._fn.decoders.image_random_crop(files, device="mixed", **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._fn, name)
+
+
+def build(package: str, name: str, root: str, mixed: bool = False, **settings: Any) -> Any:
     """Build a pipeline of this module with ``torchdali`` or ``nvidia.dali``.
 
     Args:
         package: Name of the package that defines ``pipeline_def``, ``fn`` and ``types``.
         name: Name of a function of this module.
         root: Folder with one folder a class.
+        mixed: Decode for the device and go on there; the CPU is in its place.
         settings: Of the pipeline: ``batch_size``, ``num_threads``, ``seed`` ...
     """
     fn = importlib.import_module(f"{package}.fn")
@@ -147,6 +173,7 @@ def build(package: str, name: str, root: str, **settings: Any) -> Any:
     define = importlib.import_module(package).pipeline_def
     definition = define(globals()[name], enable_conditionals=name in AUGMENT)
     extra = LARGE_PHOTOS if (name, package) == ("photo", "torchdali") else {}
-    pipeline = definition(fn, types, root, device_id=None, **extra, **settings)
+    where = "cpu" if mixed else None
+    pipeline = definition(OnDevice(fn) if mixed else fn, types, root, device_id=where, **extra, **settings)
     pipeline.build()
     return pipeline

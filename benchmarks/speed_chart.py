@@ -15,7 +15,7 @@ from pathlib import Path
 
 __all__ = ["chart"]
 
-_BAR, _GAP, _LEFT, _WIDTH, _HEAD = 18, 5, 250, 420, 26
+_BAR, _GAP, _LEFT, _WIDTH, _HEAD = 18, 5, 170, 330, 26
 _OURS, _OTHERS = "#1f77b4", "#b8bec6"
 
 
@@ -36,7 +36,7 @@ def chart(figures: Mapping[str, Mapping[str, float]]) -> str:
             ]
             y += _BAR + _GAP
         y += 8
-    size = f'width="{_LEFT + _WIDTH + 70}" height="{y}"'
+    size = f'width="{_LEFT + _WIDTH + 60}" height="{y}"'
     style = 'font-family="sans-serif" font-size="13" fill="#222"'
     paper = '<rect width="100%" height="100%" fill="white"/>'
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>', paper, *drawn, "</svg>", ""])

@@ -1,4 +1,4 @@
-"""Bring pages outside of ``docs/`` to the site, and make links between files of the repository work there."""
+"""Write the operators' pages, bring those outside of ``docs/`` to the site, and make links of the repository work."""
 
 from __future__ import annotations
 
@@ -9,28 +9,41 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
+import torchdali.ops  # noqa: F401  declares the operators
+from torchdali.reference import write
+
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {
-    "README.md": "index.md",
+    "docs/landing.md": "index.md",
     "docs/README.md": "pages.md",
     "examples/migrate_from_dataloader.md": "from_dataloader.md",
     "examples/migrate_from_dali.md": "from_dali.md",
     "CONTRIBUTING.md": "contributing.md",
+    "CODE_OF_CONDUCT.md": "code_of_conduct.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
     "benchmarks/NOTES.md": "notes.md",
     "torchdali/execute/README.md": "execute.md",
 }
-"""Pages by their paths in the repository, and their names on the site."""
+"""Pages by their paths in the repository, and their names on the site; README.md is for GitHub alone."""
 
 _CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 
+_OPERATORS = re.compile(r"https://torchdali\.github\.io/torchdali/latest/operators/(?:(\w+)/)?")
+"""A page that is not in the repository: there, its address on the site stands for it."""
+
+
+def on_startup(command: str, dirty: bool) -> None:
+    """Write the reference of the operators."""
+    write(ROOT / "docs" / "operators")
+
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages of `OUTSIDE`."""
-    files.remove(files.get_file_from_path("README.md"))
     for source, page in OUTSIDE.items():
+        if own := files.get_file_from_path(source.removeprefix("docs/")):
+            files.remove(own)
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     return files
 
@@ -51,5 +64,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             return f"{config['repo_url']}/{kind}/main/{path}{link['anchor'] or ''}"
         return link[0]  # which mkdocs reports
 
-    parts = _CODE.split(markdown)
+    def operators(link: re.Match[str]) -> str:
+        return posixpath.relpath(f"docs/operators/{link[1] or 'README'}.md", folder or ".")
+
+    parts = _CODE.split(_OPERATORS.sub(operators, markdown))
     return "".join(part if part.startswith("```") else _LINK.sub(target, part) for part in parts)

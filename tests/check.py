@@ -1,36 +1,29 @@
 """Check an operator in every way it can be called, against the real DALI or a slow reference.
 
-`check` runs one case in a pipeline, through the class API, and at once on the batch as given, on each sample alone, on
-a uniform batch (one tensor) and on an empty batch. All must agree. No way copies the inputs before the operator sees
-them, so that one which writes to its input, or gives memory of it to the user, fails. `dali` runs the same case on the real DALI.
+`check` runs a case in a pipeline. The first one of its kind it runs through the class API too, in the dynamic mode, and at
+once on the batch as given, on each sample alone, on a uniform batch (one tensor) and on an empty batch; with
+TORCHDALI_ALL_WAYS in the environment, each case. All must agree. No way copies the inputs before the operator sees
+them, so that one which writes to its input, or gives memory of it to the user, fails. `dali` returns what the real
+DALI gives for the same case (see `tests.golden`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from tests import golden
 from tests.helpers import parity_table
-from torchdali.calls.dispatch import VIEWS
+from tests.helpers.answers import Array, Result
 from torchdali.declaration.registry import registry
 from torchdali.tensors import TensorCPU, TensorList
-
-Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Result:
-    """One output: an array a sample, and the layout."""
-
-    samples: list[Array]
-    layout: str
 
 
 class PerSample(list):  # type: ignore[type-arg]
@@ -48,7 +41,7 @@ def pipeline(
     stacked: bool = False,
     **pipeline_arguments: Any,
 ) -> list[Result]:
-    """Run one operator on one batch in a pipeline of ``torchdali`` or ``nvidia.dali``.
+    """Return what one operator gives for one batch in a pipeline of ``torchdali`` or ``nvidia.dali`` (see `golden`).
 
     Args:
         library: ``"torchdali"`` or ``"nvidia.dali"``.
@@ -59,6 +52,22 @@ def pipeline(
         classes: Use the class API (torchdali only).
         stacked: Give each input as one array; its samples have one shape.
     """
+    if library == "torchdali":
+        return _run(library, name, inputs, arguments, layouts, classes, stacked, pipeline_arguments)
+    question = ("pipeline", name, inputs, arguments, layouts, pipeline_arguments)
+    return golden.answer(question, lambda: _run(library, name, inputs, arguments, layouts, False, False, pipeline_arguments))
+
+
+def _run(
+    library: str,
+    name: str,
+    inputs: Sequence[Sequence[Array]],
+    arguments: Mapping[str, Any],
+    layouts: str | Sequence[str | None] | None,
+    classes: bool,
+    stacked: bool,
+    pipeline_arguments: Mapping[str, Any],
+) -> list[Result]:
     package = importlib.import_module(library)
     fn = importlib.import_module(f"{library}.fn")
     types = importlib.import_module(f"{library}.types")
@@ -95,12 +104,12 @@ def pipeline(
         return tuple(results) if isinstance(results, list) else results
 
     pipe = define()
-    pipe.build()
-    outputs = pipe.run()
-    found = _results(outputs)
-    if library == "torchdali":
-        pipe.close()
-    return found
+    try:
+        pipe.build()
+        return _results(pipe.run())
+    finally:
+        if library == "torchdali":
+            pipe.close()
 
 
 def _results(outputs: Sequence[TensorList]) -> list[Result]:
@@ -154,7 +163,7 @@ def _class_of(function: Any) -> Any:
 def dali(
     name: str, inputs: Sequence[Sequence[Array]], arguments: Mapping[str, Any], layouts: Any = None
 ) -> list[Result]:
-    """Run a case on the real DALI (see `pipeline`)."""
+    """Return what the real DALI gives for a case (see `pipeline`)."""
     return pipeline("nvidia.dali", name, inputs, arguments, layouts)
 
 
@@ -196,16 +205,26 @@ def check(
     if expected is dali:
         tolerance = parity_table.Tolerance(level, relative)
         _note(name, inputs, arguments, layouts, found, tolerance, close, distance(found, wanted))
+    if case.kind not in _kinds or "TORCHDALI_ALL_WAYS" in os.environ:
+        _check_ways(case, found, over_batch)
+        _kinds.add(case.kind)
+    return close
+
+
+_kinds: set[Any] = set()  # of the cases that were run in every way
+
+
+def _check_ways(case: Case, found: list[Result], over_batch: bool) -> None:
+    """Assert that an operator gives the same however it is called."""
     same(found, case.in_pipeline(classes=True), "class API")
     same(found, case.at_once(), "eager TensorList")
     if case.is_dynamic:
         same(found, case.in_dynamic_mode(), "dynamic mode")
-    operator = registry[name]
-    if inputs and not over_batch and operator.chosen(arguments).is_separable(arguments):
+    is_separable = not over_batch and registry[case.name].chosen(case.arguments).is_separable(case.arguments)
+    if case.inputs and is_separable:
         _check_parts(case, found)
-    elif inputs and all(case.shapes(i) == case.shapes(0) for i in range(case.size)):
+    elif case.inputs and all(case.shapes(i) == case.shapes(0) for i in range(case.size)):
         _check_uniform(case, found)
-    return close
 
 
 def _check_parts(case: Case, found: list[Result]) -> None:
@@ -245,6 +264,13 @@ class Case:
         """Return the shapes of sample ``i`` of each input and of each per-sample argument."""
         given = (v for v in self.arguments.values() if isinstance(v, PerSample))
         return [np.shape(samples[i]) for samples in (*self.inputs, *given)]
+
+    @property
+    def kind(self) -> Any:
+        """Operator, types and axes of inputs, layouts, arguments: what calls that differ only in numbers have in common."""
+        inputs = [sorted({(np.asarray(x).dtype.str, np.ndim(x)) for x in samples}) for samples in self.inputs]
+        arguments = [(k, v if isinstance(v, (str, bool)) else type(v).__name__) for k, v in sorted(self.arguments.items())]
+        return self.name, repr(inputs), repr(self.layouts), repr(arguments)
 
     def take(self, indices: list[int]) -> Case:
         """Return the call with some of the samples, which keep their memory."""
@@ -310,7 +336,7 @@ class Case:
         outputs = made if isinstance(made, tuple) else (made,)
         bare = not isinstance(outputs[0], TensorList)
         batches = [TensorList.from_samples([o]) for o in outputs] if bare else outputs
-        if self.name not in VIEWS:
+        if not registry[self.name].has("view"):
             _check_memory(self.name, batches, memory)
         return _results(batches)
 

@@ -1,7 +1,8 @@
 """Choice of the tests that `pytest` alone runs, and the page on parity.
 
-Without a file or ``-m``, slow tests and those that need the real DALI are left out; CI runs them all.
-``pytest -m parity --write-parity=docs/parity.md`` writes the page from the tests' own comparisons.
+Without a file or ``-m``, slow tests and those that need the real DALI are left out, and of those that compare with its
+stored answers, all but a sample. If pytest-xdist is installed, a process a core runs them.
+``pytest --write-parity=docs/parity.md`` writes the pages from the tests' own comparisons, with the real DALI.
 """
 
 from __future__ import annotations
@@ -11,36 +12,85 @@ import importlib.util
 import os
 import signal
 import sysconfig
+import zlib
 from collections import Counter, defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests import golden
 from tests.helpers import parity_table
+from tests.helpers.left_out import LeftOut
+from torchdali.cores import cores
 
 TESTS = Path(__file__).resolve().parent
+QUICK = "not slow and not parity and (not golden or sample)"  # what takes a few minutes
+MOST_PROCESSES = 4  # each imports all tests
 # Thousands of small pipelines: replicas would take longer to start than to run. Tests that are about them ask for them.
 os.environ.setdefault("TORCHDALI_PROCESSES", "1")
+# A body for several samples that always fails would cost time alone: the samples are done one by one.
+os.environ.setdefault("TORCHDALI_BROKEN_BODIES", "raise")
+gc.disable()  # until all tests are collected: what is imported stays
+_left_out = LeftOut()
+pytest.importorskip = _left_out.importorskip
+_states: dict[Any, list[tuple[np.random.Generator, Any]]] = {}  # of the random generators of modules
+
+
+@pytest.fixture
+def own_operators() -> Iterator[None]:
+    """Forget the operators that a test declares: others look at the registry."""
+    from tests.helpers import pages
+
+    with pages.own_operators():
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-parity", metavar="FILE", help="write the page on parity with DALI")
-
+    parser.addoption("--one-in", type=int, default=1, metavar="N", help="run one test of N, always the same ones")
     parser.addoption(
         "--processes", type=int, metavar="N", help="run pipelines in N worker processes by default"
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run `pytest` alone on several cores, a file at a time, if pytest-xdist is installed; ``-n 0`` on one."""
+    if config.getoption("--write-parity"):
+        config.option.markexpr = config.option.markexpr or "parity or golden"
+        os.environ["TORCHDALI_LIVE_DALI"] = "compare"
+    if not _is_alone(config):
+        return
+    config.option.markexpr = QUICK
+    is_worker = hasattr(config, "workerinput")
+    if config.pluginmanager.hasplugin("xdist") and not is_worker and config.option.numprocesses is None and not config.option.usepdb:
+        config.option.numprocesses, config.option.dist = min(cores(), MOST_PROCESSES), "loadfile"
+        config.option.loadscopereorder = False  # files of few tests take as long as others
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of torch that find no core free spin
+
+
+def _is_alone(config: pytest.Config) -> bool:
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what needs the real DALI where nothing of it is wanted: to import it takes long."""
+    chosen = config.option.markexpr
+    if "not parity" not in chosen or TESTS / "parity" not in (collection_path, *collection_path.parents):
+        return None
+    if "golden" not in chosen:
+        return True
+    return True if collection_path.name.startswith("test_") and "mark.golden" not in collection_path.read_text("utf-8") else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_left_out)
     # A shell starts jobs in the background with interrupts ignored; the tests send some, to children too.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr:
-        config.option.markexpr = (
-            "not slow and not parity"  # `pytest` alone: what takes a few minutes
-        )
     processes = config.getoption("--processes")
     if processes:
         from torchdali.execute.workers import placing
@@ -67,6 +117,35 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Writer(Path(path)))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what ``--one-in`` does, and mark a sample of the golden tests."""
+    count, first = config.getoption("--one-in"), {}
+    items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % count == 0]
+    for item in items:
+        if item.get_closest_marker("golden"):
+            first.setdefault(_kind(item), item)
+    for item in first.values():
+        item.add_marker("sample")
+
+
+def _kind(item: pytest.Item) -> str:
+    """Return what a sample has one case of: a test of one operator."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return f"{item.nodeid.partition('[')[0]} {parameters.get('name')}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have a test draw the random numbers, and ask the questions, that it does alone."""
+    for generator, state in _states.get(_module(item), ()):
+        generator.bit_generator.state = state
+    live = item.get_closest_marker("parity") is not None
+    golden.begin(item.nodeid, live=live)
+    if live:
+        pytest.importorskip("nvidia.dali", reason="runs the real DALI: install the extra 'parity'")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
     """Skip a test of which a case needs a package that has no wheel for free-threaded Python."""
@@ -80,18 +159,23 @@ def pytest_runtest_call() -> Generator[None, object, object]:
         raise
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
+    for module in {_module(item) for item in session.items}:
+        generators = [v for v in vars(module).values() if isinstance(v, np.random.Generator)] if module else []
+        _states[module] = [(generator, generator.bit_generator.state) for generator in generators]
     # Tests that call the garbage collector need not wait for it to look at all modules and tests.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
+    golden.save()
     gc.unfreeze()
 
 
 class _Writer:
-    """Writes the page at the end of a session in which nothing failed."""
+    """Writes the pages at the end of a session in which nothing failed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -105,7 +189,8 @@ class _Writer:
         if session.testsfailed:
             print(f"\n{self._path} is not written: tests failed")
             return
-        modules = {m.__file__: m for m in map(_module, session.items) if m is not None}
+        compared = [item for item in session.items if any(map(item.get_closest_marker, ("parity", "golden")))]
+        modules = {m.__file__: m for m in map(_module, compared) if m is not None}
         exceptions: dict[str, list[str]] = defaultdict(list)
         subjects: dict[str, tuple[str, int]] = {}
         for file, module in sorted(modules.items()):
@@ -116,8 +201,8 @@ class _Writer:
             subjects[name] = ((module.__doc__ or "").splitlines()[0], count)
         short = _audit()
         session.exitstatus = pytest.ExitCode.TESTS_FAILED if short else session.exitstatus
-        page = parity_table.page(exceptions, subjects, short)
-        self._path.write_text(page, encoding="utf-8")
+        for suffix, page in parity_table.pages(exceptions, subjects, short).items():
+            self._path.with_stem(self._path.stem + suffix).write_text(page, encoding="utf-8")
 
 
 def _audit() -> list[str]:
@@ -139,4 +224,4 @@ def _audit() -> list[str]:
 
 def _module(item: pytest.Item) -> Any:
     node = item.getparent(pytest.Module)
-    return None if node is None or item.get_closest_marker("parity") is None else node.obj
+    return None if node is None else node.obj

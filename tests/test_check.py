@@ -95,6 +95,26 @@ def test_finds_wrong_operators(
         check(declare(body, **options), [IMAGES], {}, "HWC", expected=expected())
 
 
+def test_one_case_of_a_kind_is_run_in_every_way(declare: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def counted(image: Image, /, *, by: Per[int] = 2) -> Image:
+        calls.append(by)
+        return image // by
+
+    def count(by: Any) -> int:
+        calls.clear()
+        check(name, [IMAGES], {"by": by}, "HWC", expected=[Result([x // by for x in IMAGES], "HWC")])
+        return len(calls)
+
+    monkeypatch.delenv("TORCHDALI_ALL_WAYS", raising=False)
+    name = declare(counted)
+    in_a_pipeline = 2 * len(IMAGES)  # and the batch ahead
+    assert count(2) > in_a_pipeline >= count(3)
+    monkeypatch.setenv("TORCHDALI_ALL_WAYS", "1")
+    assert count(3) > in_a_pipeline
+
+
 def test_finds_results_that_are_inputs(
     declare: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

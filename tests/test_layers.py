@@ -7,6 +7,7 @@ to bottom. A package counts as one unit; what its files import of each other is 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 
 LAYERS = (
-    ("installation", "errors", "forks", "pickling", "tfrecord"),
+    ("cores", "installation", "submodules", "errors", "forks", "threads", "pickling", "tfrecord"),
     ("pictures", "tensors", "rng", "kernels", "codecs", "formats"),
     ("reading", "declaration", "graph", "data_node", "types", "calls"),
     ("ops", "execute"),
@@ -25,7 +26,7 @@ LAYERS = (
         *("fn", "external_source", "math", "backend", "plugin_manager", "pipeline", "auto_aug"),
         *("reference", "containers", "experimental", "dynamic", "stubs"),
     ),
-    ("tuning", "plugin", "_demo", "_commands", "cli", "__main__"),
+    ("tuning", "plugin", "dataloader", "_demo", "_commands", "cli", "__main__"),
 )
 ORDER = tuple(unit for layer in LAYERS for unit in layer)
 
@@ -46,7 +47,7 @@ FORBIDDEN = {
 
 # All that the delivering layer may know: what a user may import too.
 PUBLIC = frozenset(
-    ("", "installation", "errors", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers", "pictures")
+    ("", "cores", "installation", "submodules", "errors", "rng", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers", "pictures")
 )
 DELIVERING = frozenset(LAYERS[-1])
 
@@ -55,9 +56,14 @@ LATE = {
     "cli": "--help answers before torch is loaded",
     "codecs._image_formats": "TIFF loads Pillow, which other images do not need",
     "codecs._image_headers": "TIFF loads Pillow, which other images do not need",
+    "formats.remote": "aiohttp is loaded for the first URL of a web server",
+    "dataloader._loader": "Pillow is loaded when a loader is shown",
+    "dataloader._plans": "torchvision and the operators are loaded for data sets of torchvision alone",
     "kernels.device.library": "Triton is loaded where a kernel is launched",
+    "plugin.pytorch._folders": "torchvision is loaded if augment= is one of its transforms",
     "pipeline._pipeline": "Pillow is loaded when a pipeline is shown",
     "plugin.pytorch.loader": "Pillow is loaded when a loader is shown",
+    "stubs.__main__": "placeholders come first, where PyTorch is not installed",
     "tensors._batch": "Pillow is loaded when a batch is shown",
 }
 
@@ -135,8 +141,13 @@ def _public_names(package: Path) -> frozenset[str]:
     return frozenset()
 
 
-def imports(package: Path) -> Iterator[Import]:
+@functools.cache
+def imports(package: Path) -> tuple[Import, ...]:
     """All imports between the modules of a package folder."""
+    return tuple(_imports(package))
+
+
+def _imports(package: Path) -> Iterator[Import]:
     for path in sorted(package.rglob("*.py")):
         visitor = _Imports(path, package)
         visitor.visit(ast.parse(path.read_text(encoding="utf-8"), str(path)))

@@ -65,12 +65,12 @@ def stages(pipe: Pipeline) -> list[tuple[list[str], list[str]]]:
 def test_what_a_chain_of_single_samples_computes_stays_in_it() -> None:
     pipe = pipeline(ends_in_arithmetic)
     names = ["gaussian_blur", "reductions.mean", "math.add", "math.mul", "math.mul", "math.sub"]
-    assert of_kind(pipe, Kind.SINGLE) == names and not of_kind(pipe, Kind.CHUNK)
+    assert of_kind(pipe, Kind.SAMPLE) == names and not of_kind(pipe, Kind.TENSOR)
 
 
 def test_data_for_a_chain_of_single_samples_joins_it() -> None:
     pipe = pipeline(lambda x: fn.gaussian_blur(fn.crop(x, crop=(2, 2)) + 1, window_size=3))
-    assert of_kind(pipe, Kind.SINGLE) == ["crop", "math.add", "gaussian_blur"]
+    assert of_kind(pipe, Kind.SAMPLE) == ["crop", "math.add", "gaussian_blur"]
 
 
 def test_parameters_are_computed_in_groups() -> None:
@@ -78,7 +78,7 @@ def test_parameters_are_computed_in_groups() -> None:
         return fn.gaussian_blur(data, sigma=fn.random.uniform(range=(0.5, 1)) * 2 + 1)
 
     pipe = pipeline(define)
-    assert of_kind(pipe, Kind.CHUNK) == ["math.mul", "math.add"]
+    assert of_kind(pipe, Kind.TENSOR) == ["math.mul", "math.add"]
     assert stages(pipe) == [
         (["external_source", "random.uniform"], ["math.mul", "math.add"]), ([], ["gaussian_blur"])
     ]
@@ -105,8 +105,8 @@ def test_a_branch_runs_on_single_samples() -> None:
             value = value * 2
         return value
 
-    assert "math.mul" in of_kind(define(), Kind.SINGLE)
-    assert of_kind(define(), Kind.CHUNK) == ["math.gt"]  # a condition is a parameter
+    assert "math.mul" in of_kind(define(), Kind.SAMPLE)
+    assert of_kind(define(), Kind.TENSOR) == ["math.gt"]  # a condition is a parameter
 
 
 @pytest.mark.parametrize("heights", [(300, 300), (300, 200)], ids=str)
@@ -123,7 +123,7 @@ def test_shapes_of_a_source(heights: tuple[int, int]) -> None:
 
 def test_the_shape_of_what_a_chain_computes_is_read_in_it() -> None:
     pipe = pipeline(lambda x: fn.gaussian_blur(x, window_size=3).shape())
-    assert of_kind(pipe, Kind.SINGLE) == ["gaussian_blur", "_shape"]
+    assert of_kind(pipe, Kind.SAMPLE) == ["gaussian_blur", "_shape"]
 
 
 @pytest.mark.parametrize("counts", [[30, 30], [300, 300], [30, 31]], ids=str)

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchdali.calls.decorators import operator, reader, source
+    from torchdali.dataloader import DataLoader
     from torchdali.graph.nodes import DataNode, newaxis
     from torchdali.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
-    from torchdali.plugin.pytorch.from_torchvision import from_torchvision
     from torchdali.plugin.pytorch.loader import Loader
     from torchdali.plugin.resharding import reshard
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "DataLoader",
     "DataNode",
     "Loader",
     "OperatorConcurrency",
     "Pipeline",
     "StreamPolicy",
-    "from_torchvision",
     "newaxis",
     "operator",
     "pipeline_def",
@@ -35,12 +35,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DataLoader": "dataloader",
     "DataNode": "graph.nodes",
     "Loader": "plugin.pytorch.loader",
     "OperatorConcurrency": "types",
     "Pipeline": "pipeline",
     "StreamPolicy": "types",
-    "from_torchvision": "plugin.pytorch.from_torchvision",
     "newaxis": "graph.nodes",
     "operator": "calls.decorators",
     "pipeline_def": "pipeline",
@@ -50,12 +50,13 @@ _HOMES = {
 }
 
 # Modules that `torchdali.pipeline` does not take from the package, so that it can be imported before them.
+_LIGHT = ("DataLoader",)  # which does not need it
 _UPPER = ("auto_aug", "dynamic", "experimental", "fn", "math", "ops", "plugin")
 
 
 def __getattr__(name: str) -> Any:
     """Import what stands at the top level, or a module of the package, when it is first used."""
-    if name in _HOMES or name in _UPPER:
+    if name not in _LIGHT and (name in _HOMES or name in _UPPER):
         importlib.import_module("torchdali.pipeline")  # first, so that threads with different names wait for each other
     if name in _HOMES:
         value = getattr(importlib.import_module(f"torchdali.{_HOMES[name]}"), name)

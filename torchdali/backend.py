@@ -10,6 +10,7 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,58 +36,33 @@ __all__ = [
 # ---------------------------------------------------------------- memory
 
 
-def _variable(*names: str, default: float) -> float:
-    return float(next((os.environ[name] for name in names if os.environ.get(name)), default))
+_settings: dict[str, float] = {}  # without effect: checked, kept and returned
 
 
-_settings = {
-    "host growth": _variable("DALI_HOST_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR", default=1.1),
-    "device growth": _variable("DALI_DEVICE_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR", default=1.1),
-    "host shrink": _variable("DALI_HOST_BUFFER_SHRINK_THRESHOLD", default=0.5),
-}  # fmt: skip
+def _setting(name: str, default: float, *variables: str) -> Callable[[], float]:
+    """Return the getter of a setting, whose value is a variable's of the environment until it is set."""
+    _settings[name] = float(next((os.environ[each] for each in variables if os.environ.get(each)), default))
+    return lambda: _settings[name]
 
 
-def _growth(factor: float) -> float:
-    if not 1 <= factor <= 4:
-        raise ValueError(f"a growth factor must be between 1 and 4, got {factor}")
-    return float(factor)
+def _setter(least: float, most: float, *names: str) -> Callable[[float], None]:
+    def keep(factor: float, /) -> None:
+        """Keep a factor; no effect here."""
+        if not least <= factor <= most:
+            raise ValueError(f"{' and '.join(names)}: a factor from {least} to {most}, not {factor}")
+        _settings.update(dict.fromkeys(names, float(factor)))
+
+    return keep
 
 
-def SetHostBufferGrowthFactor(factor: float, /) -> None:
-    """Keep a growth factor, from 1 to 4; no effect here."""
-    _settings["host growth"] = _growth(factor)
-
-
-def SetDeviceBufferGrowthFactor(factor: float, /) -> None:
-    """Keep a growth factor, from 1 to 4; no effect here."""
-    _settings["device growth"] = _growth(factor)
-
-
-def SetBufferGrowthFactor(factor: float, /) -> None:
-    """Keep a growth factor for both, from 1 to 4; no effect here."""
-    _settings["host growth"] = _settings["device growth"] = _growth(factor)
-
-
-def SetHostBufferShrinkThreshold(threshold: float, /) -> None:
-    """Keep a threshold, from 0 to 1; no effect here."""
-    if not 0 <= threshold <= 1:
-        raise ValueError(f"a shrink threshold must be between 0 and 1, got {threshold}")
-    _settings["host shrink"] = float(threshold)
-
-
-def GetHostBufferGrowthFactor() -> float:
-    """Return what was set, or ``DALI_HOST_BUFFER_GROWTH_FACTOR``."""
-    return _settings["host growth"]
-
-
-def GetDeviceBufferGrowthFactor() -> float:
-    """Return what was set, or ``DALI_DEVICE_BUFFER_GROWTH_FACTOR``."""
-    return _settings["device growth"]
-
-
-def GetHostBufferShrinkThreshold() -> float:
-    """Return what was set, or ``DALI_HOST_BUFFER_SHRINK_THRESHOLD``."""
-    return _settings["host shrink"]
+_HOST, _DEVICE, _SHRINK = "host growth", "device growth", "host shrink threshold"
+GetHostBufferGrowthFactor = _setting(_HOST, 1.1, "DALI_HOST_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR")
+GetDeviceBufferGrowthFactor = _setting(_DEVICE, 1.1, "DALI_DEVICE_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR")
+GetHostBufferShrinkThreshold = _setting(_SHRINK, 0.5, "DALI_HOST_BUFFER_SHRINK_THRESHOLD")
+SetHostBufferGrowthFactor = _setter(1, 4, _HOST)
+SetDeviceBufferGrowthFactor = _setter(1, 4, _DEVICE)
+SetBufferGrowthFactor = _setter(1, 4, _HOST, _DEVICE)
+SetHostBufferShrinkThreshold = _setter(0, 1, _SHRINK)
 
 
 def RestrictPinnedMemUsage() -> bool:
@@ -163,24 +139,12 @@ def GetCudaVersion() -> int:
 __cuda_version__ = GetCudaVersion()
 
 
-def GetCufftVersion() -> int:
+def _not_linked() -> int:
     """Return -1: not linked."""
     return -1
 
 
-def GetNppVersion() -> int:
-    """Return -1: not linked."""
-    return -1
-
-
-def GetNvimgcodecVersion() -> int:
-    """Return -1: not linked."""
-    return -1
-
-
-def GetNvjpegVersion() -> int:
-    """Return -1: not linked."""
-    return -1
+GetCufftVersion = GetNppVersion = GetNvimgcodecVersion = GetNvjpegVersion = _not_linked
 
 
 def GetOpenCVVersion() -> str:
@@ -313,10 +277,10 @@ def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
 
 def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
     """Return the schema of an operator, such as ``readers__File``; KeyError for an unknown one."""
-    found = TryGetSchema(name)
-    if found is None:
+    schema = TryGetSchema(name)
+    if schema is None:
         raise KeyError(f"no operator has the schema {name!r}")
-    return found
+    return schema
 
 
 def _on(device: str, internal: bool) -> list[str]:

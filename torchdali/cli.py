@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+from torchdali.cores import cores
+
 __all__ = ["main"]
 
 # Modules without which torchdali cannot be imported, and their packages.
@@ -24,6 +26,11 @@ _NEEDED = {"torch": "torch", "torchvision": "torchvision", "numpy": "numpy", "PI
 
 
 def _demo(options: argparse.Namespace) -> int:
+    if options.keep is not None:
+        from torchdali._demo import recipe_data
+
+        return recipe_data.keep(options.keep)
+
     from torchdali import _demo
 
     _demo.run(options.output, options.threads, options.epochs)
@@ -119,12 +126,6 @@ def _bytes(text: str) -> int:
     return int(digits) << units.get(text[-1].upper(), 0)
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
@@ -162,6 +163,12 @@ def _device(name: str) -> str:
     return name
 
 
+_TARGET = (
+    "a pipeline, a loader, or a function that makes one, such as train.py:train; the name may be left out if there is "
+    "only one"
+)
+
+
 class _Version(argparse.Action):
     """Option that prints the version of the package and ends."""
 
@@ -193,7 +200,11 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser(
         "demo",
         help="train a small network on generated pictures",
-        description="Make pictures, train a small network on them, and draw a contact sheet: a minute or two.",
+        description="Make pictures, train a small network on them, and draw a contact sheet. It takes a minute or "
+        "two, more if other programs have the cores.",
+    )
+    demo.add_argument(
+        "--keep", type=Path, metavar="DIR", help="instead, leave the files that the recipes read in a new folder"
     )
     demo.add_argument(
         "--output", type=Path, default=Path("torchdali_demo.png"), metavar="PNG", help="the contact sheet"
@@ -207,7 +218,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Load images of a folder as for training; say how long each operator takes, and what limits.",
     )
     bench.add_argument("folder", type=_folder, metavar="DIR", help="searched at any depth")
-    bench.add_argument("--batch-size", type=_positive, default=64)
+    bench.add_argument("--batch-size", type=_positive, default=64, help="images of a batch")
     bench.add_argument("--batches", type=_positive, default=50, help="batches to time")
     bench.add_argument("--size", type=_positive, default=224, help="height and width of a crop")
     bench.add_argument(
@@ -236,7 +247,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Draw the next batch of a pipeline or a loader of a script. What stands under "
         'if __name__ == "__main__" in the script does not run.',
     )
-    show.add_argument("target", metavar="SCRIPT[:NAME]", help="a function that makes a pipeline or a loader, or one")
+    show.add_argument("target", metavar="SCRIPT[:NAME]", help=_TARGET)
     show.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="of the function")
     show.add_argument("--each", action="store_true", help="draw a row after each operator")
     show.add_argument("--count", type=_positive, metavar="N", help="samples to draw")
@@ -249,9 +260,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure a pipeline or a loader of a script with other threads, processes and queues; say what "
         'limits, and which line to write. What stands under if __name__ == "__main__" in the script does not run.',
     )
-    tune.add_argument("target", metavar="SCRIPT[:NAME]", help="a function that makes a pipeline or a loader, or one")
+    tune.add_argument("target", metavar="SCRIPT[:NAME]", help=_TARGET)
     tune.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="of the function")
-    tune.add_argument("--seconds", type=_positive, default=60, help="for all measurements together")
+    tune.add_argument(
+        "--seconds", type=_positive, default=60, help="for all measurements, after the start of the script"
+    )
     tune.add_argument("--step", type=float, default=0, metavar="MS", help="of a training step")
     tune.add_argument("--cores", type=_positive, metavar="N", help="the most threads, and processes")
     tune.add_argument("--memory", type=_bytes, metavar="BYTES", help="the most that batches in flight may have")
@@ -266,44 +279,70 @@ def _parser() -> argparse.ArgumentParser:
     stats.add_argument("folder", type=_folder, metavar="DIR", help="searched at any depth")
     stats.set_defaults(command=_stats)
 
-    doctor = commands.add_parser("doctor", help="say what works here, and what to install")
+    doctor = commands.add_parser(
+        "doctor",
+        help="say what works here, and what to install",
+        description="Try the fast path, the devices and the image codecs on small data, list the extras, and say what "
+        "to install. The exit status is 1 if something that is there does not work.",
+    )
     doctor.set_defaults(command=_doctor)
 
-    run = commands.add_parser("run", help="run a script that imports nvidia.dali on torchdali")
+    run = commands.add_parser(
+        "run",
+        help="run a script with torchdali for nvidia.dali, and for torch's DataLoader",
+        description="Run a script as python does, with torchdali wherever it or a process that it starts imports "
+        "nvidia.dali, and with torchdali's DataLoader for torch's. The script stays as it is; DALI need not be "
+        "installed. It ends with a sentence on its loaders.",
+    )
     run.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
-    run.add_argument("script", type=_script, nargs="?")
-    run.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    run.add_argument("script", type=_script, nargs="?", metavar="SCRIPT", help="path of the script")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="of the script")
     run.set_defaults(command=_run)
 
     _add_containers(commands)
     for command in (demo, bench, stats):
-        command.add_argument("--threads", type=_positive, default=min(4, _cores()), help="that load")
+        command.add_argument("--threads", type=_positive, default=min(4, cores()), help="that load")
     return parser
 
 
 def _add_containers(commands: argparse._SubParsersAction[_Parser]) -> None:
-    index = commands.add_parser("index", help="write the index files of containers")
-    index.add_argument("kind", choices=("tfrecord", "webdataset", "mxnet"))
+    index = commands.add_parser(
+        "index",
+        help="write the index files of containers",
+        description="Read containers once, and write beside each a file with the places of its records: without it, a "
+        "reader walks through the whole container when it starts.",
+    )
+    index.add_argument("kind", choices=("tfrecord", "webdataset", "mxnet"), help="of the containers")
     index.add_argument("paths", nargs="+", metavar="PATH", help="of a container, or its URL")
     index.add_argument("--output", metavar="DIR", help="of the indices; beside the containers")
     index.add_argument("--force", action="store_true", help="replace indices that are there")
     index.set_defaults(command=_index)
 
-    pack = commands.add_parser("pack", help="pack images into shards; continues where it stopped")
+    pack = commands.add_parser(
+        "pack",
+        help="pack images into shards; continues where it stopped",
+        description="Write the images of a folder, or of containers, into archives of equal size, as they are or "
+        "smaller; the class is the name of the folder. A run that was stopped goes on if it is started again.",
+    )
     pack.add_argument("source", metavar="SRC", help="folder of class folders, or containers")
     pack.add_argument("target", metavar="DST", help="folder of the shards")
-    pack.add_argument("--to", choices=("webdataset", "tfrecord"), default="webdataset")
-    pack.add_argument("--shard-size", type=_bytes, default=256 << 20, metavar="BYTES")
+    pack.add_argument("--to", choices=("webdataset", "tfrecord"), default="webdataset", help="kind of the shards")
+    pack.add_argument("--shard-size", type=_bytes, default=256 << 20, metavar="BYTES", help="such as 256M, the default")
     pack.add_argument("--shorter", type=_positive, metavar="N", help="shrink to this shorter side")
     pack.add_argument("--format", choices=("jpeg", "webp", "raw"), help="encode all images anew")
     pack.add_argument("--quality", type=_positive, default=92, help="of JPEG and WebP")
     pack.add_argument(
         "--skip", action="store_true", help="decode each image, and leave out what cannot be read or decoded"
     )
-    pack.add_argument("--jobs", type=_positive, default=_cores(), help="shards at a time")
+    pack.add_argument("--jobs", type=_positive, default=cores(), help="shards at a time")
     pack.set_defaults(command=_pack)
 
-    check = commands.add_parser("check", help="read files once, and list what is broken")
+    check = commands.add_parser(
+        "check",
+        help="read files once, and list what is broken",
+        description="Read images, arrays and containers once, decode the images, and list what training would stop at. "
+        "The exit status is 1 if anything is broken.",
+    )
     check.add_argument("paths", nargs="+", metavar="PATH", help="file, folder, or URL of a file")
     check.add_argument("--no-decode", dest="decode", action="store_false", help="do not decode images")
     check.set_defaults(command=_check)

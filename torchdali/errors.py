@@ -29,18 +29,14 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from types import FrameType, TracebackType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from torchdali.installation import extra_command
 
 __all__ = [
-    "LAST",
-    "LAST_BUT_ONE",
-    "LAST_BUT_THREE",
-    "LAST_BUT_TWO",
     "LEAVING",
     "DecodeError",
     "MissingExtraError",
@@ -52,19 +48,24 @@ __all__ = [
     "PipelineNotImplementedError",
     "PipelineTypeError",
     "PipelineValueError",
+    "Site",
     "stripped",
     "batch_level",
+    "call_site",
     "did_you_mean",
     "is_batch_level",
     "located",
     "note",
+    "on_behalf_of",
     "part_of",
+    "place_of",
     "strip_internal_frames",
     "self_explanatory",
     "warn",
     "warnings_on",
 ]
 
+T = TypeVar("T")
 _E = TypeVar("_E", bound=BaseException)
 
 
@@ -112,6 +113,7 @@ class MissingExtraError(RuntimeError):
     """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self.package, self.extra = package, extra
         super().__init__(
             f"{purpose} needs the package {package!r}, which is not installed: "
             f"pip install {package}, or all of the extra: {extra_command(extra)}"
@@ -130,9 +132,6 @@ class Part:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             error.__dict__.setdefault("part", self._index)
-
-
-LAST, LAST_BUT_ONE, LAST_BUT_TWO, LAST_BUT_THREE = map(Part, (-1, -2, -3, -4))
 
 
 def part_of(error: BaseException) -> int:
@@ -269,11 +268,20 @@ def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[Trace
 @functools.lru_cache(maxsize=1024)
 def _kind(file: str) -> str:
     """Return "inside" for torchdali, "library" for other packages, otherwise "shown"."""
-    if file.startswith(("<torchdali ", _FUTURES, _PACKAGE)):
+    if file.startswith((_FUTURES, _PACKAGE)):
         return "inside"
     if file.startswith((_STANDARD, "<frozen")) or any(part in file for part in _PACKAGES):
         return "library"
     return "shown"
+
+
+def place_of(frame: FrameType | None) -> str:
+    """Return the innermost line of the user's in which a thread is; empty if it is in none."""
+    while frame is not None and _kind(frame.f_code.co_filename) != "shown":
+        frame = frame.f_back
+    return (
+        "" if frame is None else f'File "{frame.f_code.co_filename}", line {frame.f_lineno}, in {frame.f_code.co_name}'
+    )
 
 
 def _linked(entries: Sequence[TracebackType]) -> TracebackType | None:
@@ -325,6 +333,28 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and _is_ours(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
+
+
+class Site(NamedTuple):
+    """A line of the user's code."""
+
+    file: str
+    line: int
+    function: str
+
+
+def call_site() -> Site:
+    """Return the line that called torchdali."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame):
+        frame = frame.f_back
+    return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def on_behalf_of(site: Site, function: Callable[[], T]) -> T:
+    """Call a function of torchdali for a call of the user's that came before: nodes and warnings name its line."""
+    with warnings_on(site.file, site.line):
+        return function()
 
 
 def _is_ours(frame: FrameType) -> bool:

@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["dumps", "loads", "pickle_by_value"]
+__all__ = ["Pickler", "dumps", "loads", "names_of", "pickle_by_value"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "_torchdali_pickle_by_value"
@@ -38,7 +38,7 @@ def pickle_by_value(fun: F) -> F:
 def dumps(obj: Any) -> bytes:
     """Pickle an object, with the functions that need it by value."""
     target = io.BytesIO()
-    _Pickler(target, pickle.HIGHEST_PROTOCOL).dump(obj)
+    Pickler(target, pickle.HIGHEST_PROTOCOL).dump(obj)
     return target.getvalue()
 
 
@@ -47,7 +47,9 @@ def loads(data: bytes) -> Any:
     return pickle.loads(data)
 
 
-class _Pickler(pickle.Pickler):
+class Pickler(pickle.Pickler):
+    """A pickler that `dumps` uses."""
+
     def reducer_override(self, obj: Any) -> Any:
         """Say how to pickle what `pickle` cannot."""
         if isinstance(obj, types.FunctionType) and _by_value(obj):
@@ -70,7 +72,7 @@ def _by_value(function: types.FunctionType) -> bool:
 
 
 def _reduced(function: types.FunctionType) -> tuple[Any, ...]:
-    names = set(_names(function.__code__))
+    names = set(names_of(function.__code__))
     cells = [_content(cell) for cell in function.__closure__ or ()]
     state = {
         "globals": {k: v for k, v in function.__globals__.items() if k in names},
@@ -84,12 +86,12 @@ def _reduced(function: types.FunctionType) -> tuple[Any, ...]:
     return _made, (code, function.__module__, len(cells)), state, None, None, _filled
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
+def names_of(code: types.CodeType) -> Iterator[str]:
     """Yield the names that code and the functions in it may look up."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+            yield from names_of(constant)
 
 
 def _content(cell: types.CellType) -> tuple[Any, ...]:

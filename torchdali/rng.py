@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BatchRng", "Rng", "generator_of", "mix", "normals", "philox"]
+__all__ = ["BatchRng", "Rng", "generator_of", "mix", "normals", "philox", "prepare"]
 
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -24,7 +24,7 @@ _FACTORS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
 _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
-_DRAWN = 8  # numbers that are drawn for each sample of a batch in one call
+_DRAWN = 12  # numbers that are drawn for each sample of a batch in one call
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
@@ -96,6 +96,10 @@ class Rng:
     def __init__(self, key: int, sample: tuple[int, int], row: list[float] | None = None) -> None:
         self._key, self._sample = key, sample
         self._row = [] if row is None else row
+        self._index = 0
+
+    def restart(self) -> None:
+        """Begin anew, with the same numbers."""
         self._index = 0
 
     def random(self) -> float:
@@ -174,6 +178,16 @@ class BatchRng:
         keys = zip(*(words.tolist() for words in self._samples), strict=True)
         rows = self.uniform(_DRAWN).tolist()
         return [Rng(self._key, sample, row) for sample, row in zip(keys, rows, strict=True)]
+
+
+def prepare(rngs: Sequence[Rng], count: int) -> None:
+    """Draw for samples of one operator, in one call, as many numbers as each will take."""
+    have = len(rngs[0]._row)
+    if count <= have:
+        return
+    drawn = _uniform(rngs[0]._key, *_columns([rng._sample for rng in rngs]), have // 4, -(-(count - have) // 4))
+    for rng, more in zip(rngs, drawn.tolist(), strict=True):
+        rng._row = rng._row + more
 
 
 def generator_of(key: Sequence[int] | Words) -> np.random.Generator:

@@ -1,10 +1,11 @@
-/* Mutate JPEGs and decode them, and resample pixels: fuzz SEED COUNT FILE...
+/* Mutate JPEGs and decode them, resample pixels, and take steps on them: fuzz SEED COUNT FILE...
 
    Built with the sanitizers (see README.md there), which end the program at the first finding; the seed of every
    input is SEED plus its number, so that `fuzz SEED+N 1 FILE...` repeats it.  It also sees to it that a result is the
    same on all levels of vectors and that of libjpeg's own Huffman decoder, and that a repeated call gives the same code. */
 #include "native.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,110 @@ static double near(int low, int high)
     return draw(3) ? v : v + draw(1000) / 1000.0;
 }
 
+static double any_number(double low, double high)
+{
+    static const double HARD[] = {0, 1, -1, 0.5, 1e-9, 1e9, -1e9, 1e300, INFINITY, -INFINITY, NAN};
+    return draw(60) ? low + (high - low) * draw(100001) / 100000 : HARD[draw(11)];
+}
+
+/* A part of `count` lines, as many as it becomes, and those of them that are wanted: into part[i], part[i + 2] ... */
+static int view_of(int32_t *part, int i, int count, int resizes)
+{
+    int low = (int)draw((uint32_t)count), high = low + 1 + (int)draw((uint32_t)(count - low)), turned = resizes && draw(2);
+    int size = resizes ? 1 + (int)draw(90) : high - low, start = (int)draw((uint32_t)size);
+    part[i] = turned ? high : low;
+    part[2 + i] = turned ? low : high;
+    part[4 + i] = size;
+    part[6 + i] = start;
+    part[8 + i] = 1 + (int)draw((uint32_t)(size - start));
+    return part[8 + i];
+}
+
+static void make_view(tdn_step *t, int sides[2])
+{
+    int resizes = (int)draw(2);
+    t->kind = TDN_VIEW;
+    for (int i = 0; i < 2; i++)
+        sides[i] = view_of(t->part, i, sides[i], resizes);
+    t->part[10] = (int)draw(4);
+    t->part[11] = resizes ? 1 + (int)draw(6) + (draw(2) ? TDN_ROWS_FIRST : 0) : 0;
+}
+
+/* Some step on pixels, which have other sides behind it. */
+static void make_step(tdn_step *t, int sides[2])
+{
+    int32_t *part = t->part;
+    memset(t, 0, sizeof *t);
+    t->kind = 1 + (int)draw(20);
+    for (int i = 0; i < 15; i++)
+        part[i] = (int)draw(256);
+    for (int i = 0; i < 8; i++)
+        t->number[i] = any_number(-0.01, 0.01);
+    switch (t->kind) {
+    case TDN_VIEW:
+        make_view(t, sides);
+        break;
+    case TDN_WINDOW:
+    case TDN_FILL:
+        for (int i = 0; i < 2; i++) {
+            part[i] = (int)draw(200) - 100;
+            part[2 + i] = 1 + (int)draw(150);
+            sides[i] = t->kind == TDN_FILL ? sides[i] : part[2 + i];
+        }
+        part[4] = (int)draw(4);
+        break;
+    case TDN_TURN:
+        part[0] = 1 + 2 * (int)draw(2);
+        part[1] = sides[0];
+        sides[0] = sides[1];
+        sides[1] = part[1];
+        break;
+    case TDN_AFFINE:
+    case TDN_PERSPECTIVE:
+        part[2] = 1 + 2 * (int)draw(3);
+        for (int i = 0; i < 2; i++) {
+            part[i] = sides[i] = draw(2) ? sides[i] : 1 + (int)draw(120);
+            t->number[3 * i + i] = any_number(-3, 3);
+            t->number[3 * i + 1 - i] = draw(2) ? any_number(-2, 2) : 0;
+            t->number[3 * i + 2] = any_number(-100, 100);
+        }
+        break;
+    case TDN_POSTERIZE:
+        part[0] = (int)draw(10);
+        break;
+    case TDN_BLUR:
+        part[0] = (int)draw(12) + 1;
+        part[1] = (int)draw(3) ? 2 * (int)draw(8) + 1 : (int)draw(40);
+        t->number[0] = any_number(0.1, 3);
+        t->number[1] = any_number(0.1, 3);
+        break;
+    case TDN_CHANNELS:
+        for (int i = 0; i < 3; i++)
+            part[i] = (int)draw(100) ? (int)draw(3) : 3;
+        break;
+    default:
+        t->number[0] = t->kind == TDN_SOLARIZE ? any_number(0, 256) : any_number(0, 3);
+    }
+    if (draw(100) == 0)
+        part[draw(12)] = (int)draw(2) ? (int)draw(1000) - 500 : (int)(draw(0xFFFFFFFF) - 0x7FFFFFFF);
+}
+
+/* A lot depends on the bytes alone, and only files that end with a whole scan have one. */
+static void check_lot(const tdn_recipe *r, const file *f, uint64_t codes[8])
+{
+    tdn_shared twice[2] = {{f->data, f->length, NULL, 0, 0, 0, 0}, {f->data, f->length, NULL, 9, 9, 9, 9}};
+    tdn_header found;
+    tdn_draw(r, 1 << 22, twice, 2);
+    if (twice[0].lot != twice[1].lot || twice[0].lot < -1 || twice[0].lot >= 1 << 24)
+        abort();
+    if (twice[0].lot < 0)
+        return;
+    codes[6]++;
+    if (tdn_peek(f->data, f->length, &found) || found.height != twice[0].height || found.width != twice[0].width
+        || f->data[f->length - 1] != 0xD9 || found.channels == 4)
+        abort();
+}
+
 static void one(const file *files, int count, uint64_t codes[8])
 {
     const file *base = files + draw((uint32_t)count), *other = files + draw((uint32_t)count);
@@ -163,6 +268,7 @@ static void one(const file *files, int count, uint64_t codes[8])
     r.outside = draw(2) != 0;
     r.planar = draw(2) != 0;
     r.item = 1 << draw(3);
+    r.channels = draw(4) ? 3 : 1 + (int)draw(2) * 2;
     r.affine = r.item == 4 && draw(2);
     r.free_values = 1 << 22;
     r.max_scans = 50;
@@ -171,6 +277,7 @@ static void one(const file *files, int count, uint64_t codes[8])
     for (uint32_t i = 0; i < 768; i++)
         table[i] = i * 0x9E3779B1u;
     r.table = r.item == 1 && draw(2) ? NULL : table;
+    check_lot(&r, &exact, codes);
     tdn_sample s;
     memset(&s, 0, sizeof s);
     s.data = exact.data;
@@ -195,23 +302,35 @@ static void one(const file *files, int count, uint64_t codes[8])
             values[draw(4)][i] = (int)draw(1000) - 500;
         }
     }
-    s.mirror = draw(2) != 0;
+    s.mirror = (int)draw(4);
+    s.filter = draw(2) ? 0 : (int)draw(8) + (draw(2) ? TDN_ROWS_FIRST : 0);
     s.scale = draw(50) ? scale : (int)draw(20) - 5;
     s.width = width && draw(50) ? width : (int)draw(50) ? 0 : (int)draw(400) - 100;
-    size_t bytes = (size_t)r.item * 3 * (size_t)(s.extent[0] > 0 ? s.extent[0] : 1) * (size_t)(s.extent[1] > 0 ? s.extent[1] : 1);
+    tdn_step steps[6];
+    int sides[2] = {s.extent[0], s.extent[1]}, usual = sides[0] > 0 && sides[1] > 0 && sides[0] < 3000 && sides[1] < 3000;
+    if (usual && draw(2)) {
+        s.count = 1 + (int)draw(6);
+        s.steps = steps;
+        for (int i = 0; i < s.count - 1; i++)
+            make_step(steps + i, sides);
+        memset(steps + s.count - 1, 0, sizeof *steps);
+        make_view(steps + s.count - 1, sides);
+    }
+    size_t bytes = (size_t)r.item * 3 * (size_t)(sides[0] > 0 ? sides[0] : 1) * (size_t)(sides[1] > 0 ? sides[1] : 1);
     if (bytes > (size_t)1 << 28) { /* an image of gigabytes, which its header claims */
         s.extent[0] = s.extent[1] = 1;
+        s.count = 0;
         bytes = (size_t)r.item * 3;
     }
     uint8_t *out[2] = {malloc(bytes), malloc(bytes)};
     int code = -1;
-    for (int pass = 0; pass < 3; pass++) {
+    for (int pass = 0; pass < 4; pass++) {
         int again = pass > 0;
-        r.level = pass ? 99 : 0;
+        r.level = pass == 2 ? 99 : pass;
         s.out = out[again];
         memset(out[again], 0xA5, bytes);
-        (pass < 2 ? tdn_run : plain_run)(&r, &s, 1);
-        if (pass == 2 && code == TDN_DAMAGED && s.code == TDN_DONE) {
+        (pass < 3 ? tdn_run : plain_run)(&r, &s, 1);
+        if (pass == 3 && code == TDN_DAMAGED && s.code != code && (s.code == TDN_DONE || s.count)) {
             codes[7]++; /* libjpeg is silent about some damage */
             break;
         }
@@ -242,10 +361,10 @@ int main(int argc, char **argv)
         one(files, argc - 3, codes);
     }
     printf("%llu inputs: done %llu, unsupported %llu, damaged %llu, too large %llu, no memory %llu, invalid %llu; "
-           "damaged, and not for libjpeg %llu\n",
+           "damaged, and not for libjpeg %llu; for an engine %llu\n",
            (unsigned long long)count, (unsigned long long)codes[0], (unsigned long long)codes[1],
            (unsigned long long)codes[2], (unsigned long long)codes[3], (unsigned long long)codes[4],
-           (unsigned long long)codes[5], (unsigned long long)codes[7]);
+           (unsigned long long)codes[5], (unsigned long long)codes[7], (unsigned long long)codes[6]);
     for (int i = 3; i < argc; i++)
         free(files[i - 3].data);
     free(files);

@@ -1,5 +1,6 @@
 /* From the bytes of a JPEG to pixels in a batch: see native.h. */
 #include "native.h"
+#include "pillow.h"
 
 #include <limits.h>
 #include <math.h>
@@ -148,7 +149,8 @@ static int exif_orientation(const uint8_t *tiff, uint64_t length)
 typedef struct {
     tdn_header shown;
     int marker; /* of the frame: C0 to C2 */
-    int light;  /* four channels hold light, as Adobe's do, not ink */
+    int light;  /* an Adobe block: four channels hold light, not ink; three may be RGB */
+    uint64_t at; /* of the frame's marker */
 } frame_header;
 
 /* Find the frame and the first EXIF block.  The same reading, byte for byte, as torchdali's own of headers. */
@@ -166,6 +168,7 @@ static int read_header(const uint8_t *data, uint64_t length, frame_header *found
         }
         if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) {
             found->marker = marker;
+            found->at = at;
             found->shown.height = (int32_t)number(data + at + 5, 2, 0);
             found->shown.width = (int32_t)number(data + at + 7, 2, 0);
             found->shown.channels = data[at + 9];
@@ -202,6 +205,70 @@ int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found)
     if (code == TDN_DONE)
         *found = frame.shown;
     return code;
+}
+
+/* ---------------------------------------------------------------- lots */
+
+enum { TAIL = 256 }; /* bytes at the end of a file, which are of its pixels */
+
+static int32_t lot_of(const uint8_t *data, uint64_t length)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (uint64_t i = length > TAIL ? length - TAIL : 0; i < length; i++)
+        hash = (hash ^ data[i]) * 0x100000001B3u;
+    hash = (hash ^ hash >> 30) * 0xBF58476D1CE4E5B9u;
+    hash = (hash ^ hash >> 27) * 0x94D049BB133111EBu;
+    return (int32_t)(hash >> 40);
+}
+
+/* Whether one scan follows the frame header at `at`, and the end of the image and of the file follow that. */
+static int has_one_scan(const uint8_t *data, uint64_t length, uint64_t at)
+{
+    int scan = 0;
+    while (!scan) {
+        if (at > length || length - at < 4 || data[at] != 0xFF)
+            return 0;
+        int marker = data[at + 1];
+        if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC)
+            return 0;
+        scan = marker == 0xDA;
+        uint64_t size = 2 + number(data + at + 2, 2, 0);
+        if (size > length - at)
+            return 0;
+        at += size;
+    }
+    const uint8_t *p = data + at, *end = data + length;
+    while (end - p >= 2 && (p = memchr(p, 0xFF, (size_t)(end - p - 1)))) {
+        int marker = p[1];
+        if (marker == 0xD9)
+            return p + 2 == end;
+        if (marker && marker != 0xFF && (marker < 0xD0 || marker > 0xD7))
+            return 0;
+        p += marker == 0xFF ? 1 : 2;
+    }
+    return 0;
+}
+
+static int32_t draw(const tdn_recipe *r, uint64_t max_pixels, tdn_shared *s)
+{
+    frame_header frame;
+    if (!s->data || read_header(s->data, s->length, &frame) != TDN_DONE)
+        return -1;
+    const tdn_header *h = &frame.shown;
+    uint64_t pixels = (uint64_t)h->height * (uint64_t)h->width, values = pixels * (uint64_t)h->channels;
+    s->height = h->height;
+    s->width = h->width;
+    if ((h->channels != 1 && h->channels != 3) || frame.light || frame.marker > 0xC1 || (r->upright && h->orientation != 1)
+        || pixels > max_pixels || (values > r->free_values && values > s->length * r->per_byte)
+        || !has_one_scan(s->data, s->length, frame.at + 2 + number(s->data + frame.at + 2, 2, 0)))
+        return -1;
+    return lot_of(s->data, s->length);
+}
+
+void tdn_draw(const tdn_recipe *recipe, uint64_t max_pixels, tdn_shared *images, int count)
+{
+    for (int i = 0; i < count; i++)
+        images[i].lot = draw(recipe, max_pixels, images + i);
 }
 
 /* ---------------------------------------------------------------- files */
@@ -441,7 +508,7 @@ static int make_axes(const tdn_recipe *r, const tdn_sample *s, const int lengths
             return TDN_UNSUPPORTED;
         int shrinks = fabs(high - low) > s->size[i];
         *a = (axis){low, high, s->size[i], s->start[i], s->extent[i], s->first[i], s->last[i],
-                    i == TDN_COLUMNS && s->mirror, shrinks ? r->shrinking : r->growing, r->antialias != 0,
+                    (s->mirror & (i == TDN_ROWS ? TDN_UPSIDE_DOWN : TDN_MIRROR)) != 0, shrinks ? r->shrinking : r->growing, r->antialias != 0,
                     r->outside == 1, 0};
     }
     axes[leading(axes)].leading = 1;
@@ -450,15 +517,9 @@ static int make_axes(const tdn_recipe *r, const tdn_sample *s, const int lengths
 
 /* ---------------------------------------------------------------- writing */
 
-typedef struct {
-    const uint8_t *pixels; /* of the window [top, ...) x [left, ...) of the upright image, three channels */
-    size_t stride;
-    int top, left;
-} image;
-
 static int is_plain(const tdn_recipe *r)
 {
-    return !r->table && !r->affine && !r->planar;
+    return !r->table && !r->affine && !r->planar && r->channels == 3;
 }
 
 #define WRITE(type, value) \
@@ -470,10 +531,10 @@ static void write_row(const tdn_recipe *r, const kernels *k, const uint8_t *leve
                       int width, void *out)
 {
     size_t plane = (size_t)height * (size_t)width, at = (size_t)row * (size_t)width;
-    size_t along = r->planar ? 1 : 3;
+    size_t along = r->planar ? 1 : (size_t)r->channels;
     const void *table = r->table;
-    for (int c = 0; c < 3; c++, level += channel) {
-        size_t to = r->planar ? at + (size_t)c * plane : 3 * at + (size_t)c;
+    for (int c = 0; c < r->channels; c++, level += channel) {
+        size_t to = r->planar ? at + (size_t)c * plane : along * at + (size_t)c;
         if (r->affine && r->planar)
             k->scale_levels(level, width, r->scale[c], r->shift[c], (float *)out + to);
         else if (!table)
@@ -488,21 +549,26 @@ static void write_row(const tdn_recipe *r, const kernels *k, const uint8_t *leve
 }
 
 /* Copy a window without resampling it. */
-static void write_window(const tdn_recipe *r, const kernels *k, const tdn_sample *s, const image *from, uint8_t *line)
+static void write_window(const tdn_recipe *r, const kernels *k, const tdn_sample *s, const tdn_image *from, uint8_t *line)
 {
     const uint8_t *row = from->pixels + (size_t)(s->first[0] + s->start[0] - from->top) * from->stride
                        + 3 * (size_t)(s->first[1] + s->start[1] - from->left);
-    int width = s->extent[1];
-    for (int i = 0; i < s->extent[0]; i++, row += from->stride) {
+    int width = s->extent[1], mirror = s->mirror & TDN_MIRROR;
+    ptrdiff_t next = (ptrdiff_t)from->stride;
+    if (s->mirror & TDN_UPSIDE_DOWN) {
+        row += (ptrdiff_t)(s->extent[0] - 1) * next;
+        next = -next;
+    }
+    for (int i = 0; i < s->extent[0]; i++, row += next) {
         uint8_t *bytes = (uint8_t *)s->out + 3 * (size_t)i * (size_t)width;
-        if (is_plain(r) && !s->mirror) {
+        if (is_plain(r) && !mirror) {
             memcpy(bytes, row, 3 * (size_t)width);
             continue;
         }
         uint8_t *to = is_plain(r) ? bytes : line;
         size_t channel = is_plain(r) ? 1 : (size_t)width, step = is_plain(r) ? 3 : 1;
         for (int j = 0; j < width; j++, to += step) {
-            const uint8_t *p = row + 3 * (size_t)(s->mirror ? width - 1 - j : j);
+            const uint8_t *p = row + 3 * (size_t)(mirror ? width - 1 - j : j);
             to[0] = p[0];
             to[channel] = p[1];
             to[2 * channel] = p[2];
@@ -565,7 +631,7 @@ static void sum_both(const kernels *k, const filter *columns, const float *weigh
     k->sum_pixels(m->row, columns->first, columns->weight, columns->taps, columns->count, sums, channel, step);
 }
 
-static void resample(const tdn_recipe *r, const kernels *k, const tdn_sample *s, const image *from, const filter *f,
+static void resample(const tdn_recipe *r, const kernels *k, const tdn_sample *s, const tdn_image *from, const filter *f,
                      int rows_first, size_t channel, size_t step, workspace *m)
 {
     const filter *rows = f, *columns = f + 1;
@@ -688,7 +754,7 @@ static int all_scans(const struct jpeg_decompress_struct *c)
 
 /* Decode a window, and perhaps more; the caller frees d->pixels, whatever is returned. */
 static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_header *frame, const window *w,
-                         decoder *d, image *found)
+                         decoder *d, tdn_image *found)
 {
     struct jpeg_decompress_struct *c = &d->c;
     c->err = jpeg_std_error(&d->errors.base);
@@ -776,7 +842,7 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
         jpeg_finish_decompress(c);
     }
     jpeg_destroy_decompress(c);
-    *found = (image){pixels, stride, top, left};
+    *found = (tdn_image){pixels, stride, top, left};
     return TDN_DONE;
 }
 
@@ -792,7 +858,7 @@ static window stored_window(const window *w, const int upright[2], int orientati
 }
 
 /* Set the pixels of an upright window upright. */
-static int turn(const window *w, const window *stored, int orientation, decoder *d, image *pixels)
+static int turn(const window *w, const window *stored, int orientation, decoder *d, tdn_image *pixels)
 {
     uint8_t *to = d->turned = malloc(3 * (size_t)w->height * (size_t)w->width);
     if (!to)
@@ -806,13 +872,13 @@ static int turn(const window *w, const window *stored, int orientation, decoder 
             size_t sy = (size_t)(flip_y ? w->height - 1 - y : y), sx = (size_t)(flip_x ? w->width - 1 - x : x);
             memcpy(to, base + (orientation > 4 ? sx * pixels->stride + 3 * sy : sy * pixels->stride + 3 * sx), 3);
         }
-    *pixels = (image){d->turned, 3 * (size_t)w->width, w->top, w->left};
+    *pixels = (tdn_image){d->turned, 3 * (size_t)w->width, w->top, w->left};
     return TDN_DONE;
 }
 
 /* Decode a window of the upright image; the caller frees d->pixels and d->turned. */
 static int decode_upright(const tdn_recipe *r, const tdn_sample *s, const frame_header *frame, const window *w,
-                          decoder *d, image *found)
+                          decoder *d, tdn_image *found)
 {
     int orientation = frame->shown.orientation;
     int turned = orientation > 4;
@@ -832,7 +898,7 @@ static int valid_recipe(const tdn_recipe *r)
     int item = r->item == 1 || r->item == 2 || r->item == 4;
     int filters = r->shrinking >= TDN_NEAREST && r->shrinking <= TDN_CUBIC && r->growing >= TDN_NEAREST
                && r->growing <= TDN_CUBIC;
-    return r->abi == TDN_ABI && item && filters && (r->table || r->item == 1 || r->affine)
+    return r->abi == TDN_ABI && item && filters && (r->channels == 1 || r->channels == 3) && (r->table || r->item == 1 || r->affine)
         && (!r->affine || (r->item == 4 && (r->planar || r->table)));
 }
 
@@ -844,10 +910,39 @@ static void release(filter *f)
     }
 }
 
+/* Decode what Pillow's lines see, or take it from the pixels where there is no frame; resize it and write it. */
+static int make_as_pillow(const tdn_recipe *r, const tdn_sample *s, const frame_header *frame)
+{
+    int height = s->extent[0], width = s->extent[1], plain = is_plain(r);
+    tdn_image pixels = {s->data, 3 * (size_t)s->width, 0, 0};
+    decoder d;
+    d.pixels = d.turned = d.into = NULL;
+    tdn_resizer z;
+    int code = tdn_begin_resize(s, r->level, &z);
+    uint8_t *levels = malloc(3 * (size_t)width);
+    if (code == TDN_DONE && !levels)
+        code = TDN_NO_MEMORY;
+    window w = {z.rows.low, z.columns.low, z.rows.high - z.rows.low, z.columns.high - z.columns.low};
+    if (code == TDN_DONE && frame)
+        code = decode_upright(r, s, frame, &w, &d, &pixels);
+    if (code == TDN_DONE)
+        code = tdn_resize(&z, &pixels, plain ? 1 : (size_t)width, plain ? 3 : 1);
+    for (int i = 0; i < height && code == TDN_DONE; i++) {
+        tdn_resize_row(&z, i, plain ? (uint8_t *)s->out + 3 * (size_t)i * (size_t)width : levels);
+        if (!plain)
+            write_row(r, LEVELS + tdn_level(r->level), levels, (size_t)width, i, height, width, s->out);
+    }
+    tdn_end_resize(&z);
+    free(levels);
+    free(d.pixels);
+    free(d.turned);
+    return code;
+}
+
 /* Decode a window of an image, or take it from the pixels where there is no frame; resample it and write it. */
 static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], const frame_header *frame)
 {
-    image pixels = {s->data, 3 * (size_t)s->width, 0, 0};
+    tdn_image pixels = {s->data, 3 * (size_t)s->width, 0, 0};
     const kernels *k = LEVELS + tdn_level(r->level);
     decoder d;
     d.pixels = d.turned = d.into = NULL;
@@ -858,6 +953,8 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
     if (code != TDN_DONE)
         return code;
     int plain = is_identity(axes) && is_identity(axes + 1);
+    if (s->filter && !plain)
+        return make_as_pillow(r, s, frame);
     window w = {s->first[0] + s->start[0], s->first[1] + s->start[1], s->extent[0], s->extent[1]};
     if (plain) {
         int whole = w.height == lengths[0] && w.width == lengths[1];
@@ -901,20 +998,77 @@ static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], 
     return code;
 }
 
+/* Describe a view of a canvas as a sample. */
+static void sample_of(const tdn_step *t, const tdn_canvas *c, tdn_sample *s)
+{
+    const int32_t *part = t->part;
+    s->data = c->pixels;
+    s->length = 3 * (uint64_t)c->height * (uint64_t)c->width;
+    s->width = c->width;
+    s->scale = 1;
+    for (int i = 0; i < 2; i++) {
+        s->low[i] = part[i];
+        s->high[i] = part[2 + i];
+        s->size[i] = part[4 + i];
+        s->start[i] = part[6 + i];
+        s->extent[i] = part[8 + i];
+        s->first[i] = part[i] < part[2 + i] ? part[i] : part[2 + i];
+        s->last[i] = part[i] < part[2 + i] ? part[2 + i] : part[i];
+    }
+    s->mirror = part[10];
+    s->filter = part[11];
+}
+
+/* Make the pixels of a sample, take its steps on them, and write them. */
+static int make_by_steps(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], const frame_header *frame)
+{
+    tdn_recipe bytes = *r;
+    bytes.table = NULL;
+    bytes.affine = bytes.planar = 0;
+    bytes.item = 1;
+    bytes.channels = 3;
+    tdn_sample part = *s;
+    tdn_canvas c, view;
+    int code = tdn_new_canvas(&c, s->extent[0], s->extent[1], s->max_pixels);
+    part.out = c.pixels;
+    if (code == TDN_DONE)
+        code = make(&bytes, &part, lengths, frame);
+    for (const tdn_step *t = s->steps; t < s->steps + s->count && code == TDN_DONE; t++) {
+        if (t->kind != TDN_VIEW) {
+            code = tdn_take_step(t, r->level, s->max_pixels, &c);
+            continue;
+        }
+        int sides[2] = {c.height, c.width}, last = t == s->steps + s->count - 1;
+        sample_of(t, &c, &part);
+        view = (tdn_canvas){NULL, 0, 0};
+        code = last ? TDN_DONE : tdn_new_canvas(&view, part.extent[0], part.extent[1], s->max_pixels);
+        part.out = last ? s->out : view.pixels;
+        if (code == TDN_DONE)
+            code = make(last ? r : &bytes, &part, sides, NULL);
+        free(c.pixels);
+        c = view;
+    }
+    free(c.pixels);
+    return code;
+}
+
 #define MOST_BYTES ((uint64_t)1 << 32)
 #define MOST_LINES (1 << 20)
 
 static int run_one(const tdn_recipe *r, const tdn_sample *s)
 {
-    if (!s->data || !s->out || s->length > MOST_BYTES || s->width < 0)
+    if (!s->data || !s->out || s->length > MOST_BYTES || s->width < 0
+        || (s->count && (s->count < 0 || !s->steps || s->steps[s->count - 1].kind != TDN_VIEW)))
         return TDN_INVALID;
+    int (*make_it)(const tdn_recipe *, const tdn_sample *, const int[2], const frame_header *) =
+        s->count ? make_by_steps : make;
     if (s->width) {
         uint64_t row = 3 * (uint64_t)s->width, rows = s->length / row;
         if (!rows || s->length % row || s->scale != 1)
             return TDN_INVALID;
         int pixels[2] = {(int)rows, s->width};
         return rows > MOST_LINES || s->width > MOST_LINES || rows * row / 3 > s->max_pixels ? TDN_TOO_LARGE
-                                                                                            : make(r, s, pixels, NULL);
+                                                                                            : make_it(r, s, pixels, NULL);
     }
     frame_header frame;
     int code = read_header(s->data, s->length, &frame);
@@ -941,7 +1095,7 @@ static int run_one(const tdn_recipe *r, const tdn_sample *s)
         for (int i = 0; i < 2; i++)
             lengths[i] = (lengths[i] + s->scale - 1) / s->scale;
     }
-    return make(r, s, lengths, &frame);
+    return make_it(r, s, lengths, &frame);
 }
 
 int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 8
+#define TDN_ABI 10
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)
@@ -28,6 +28,46 @@ enum {
 };
 
 enum { TDN_NEAREST = 0, TDN_LINEAR = 1, TDN_CUBIC = 2 };
+/* Filters of Pillow, which has weights of fixed point, and rounds to bytes after each axis. */
+enum {
+    TDN_PIL_NEAREST = 1,
+    TDN_PIL_BOX = 2,
+    TDN_PIL_BILINEAR = 3,
+    TDN_PIL_HAMMING = 4,
+    TDN_PIL_BICUBIC = 5,
+    TDN_PIL_LANCZOS = 6,
+    TDN_ROWS_FIRST = 8 /* added to one of them: columns come first otherwise */
+};
+enum { TDN_MIRROR = 1, TDN_UPSIDE_DOWN = 2 };
+
+/* Steps on pixels, (height, width, 3) bytes, with the bits of Pillow; `part` and `number` are those of tdn_step. */
+enum {
+    TDN_VIEW = 1,         /* low, high, size, start, extent (of rows and of columns each), mirror, filter: see tdn_sample */
+    TDN_WINDOW = 2,       /* top, left, height, width, border (TDN_CONSTANT ...), a level of each channel */
+    TDN_TURN = 3,         /* quarter turns to the left, 1 or 3 */
+    TDN_AFFINE = 4,       /* height, width, filter (TDN_PIL_NEAREST, _BILINEAR or _BICUBIC), levels outside; numbers: 6 */
+    TDN_PERSPECTIVE = 5,  /* the same; numbers: 8 */
+    TDN_BRIGHTNESS = 6,   /* number: the factor, as of the next three */
+    TDN_CONTRAST = 7,
+    TDN_SATURATION = 8,
+    TDN_SHARPNESS = 9,
+    TDN_HUE = 10,         /* what is added to a hue, 0 to 255 */
+    TDN_GRAY = 11,
+    TDN_INVERT = 12,
+    TDN_POSTERIZE = 13,   /* bits that are left */
+    TDN_SOLARIZE = 14,    /* number: the least level that is inverted */
+    TDN_AUTOCONTRAST = 15,
+    TDN_EQUALIZE = 16,
+    TDN_BLUR = 17,        /* height and width of the window, odd; numbers: deviations along both axes */
+    TDN_FILL = 18,        /* top, left, height, width, a level of each channel */
+    TDN_CHANNELS = 19     /* the channels that become the first, the second and the third */
+};
+enum { TDN_CONSTANT = 0, TDN_EDGE = 1, TDN_REFLECT = 2, TDN_SYMMETRIC = 3 };
+
+typedef struct {
+    int32_t kind, part[15];
+    double number[8];
+} tdn_step;
 enum { TDN_ROWS = 0, TDN_COLUMNS = 1 };
 
 /* What is the same for all samples of a call. */
@@ -42,6 +82,7 @@ typedef struct {
     int32_t outside;   /* pixels beyond the limits of a window: 0 repeat its edge, 1 are left out */
     int32_t planar;    /* write (3, H, W), else (H, W, 3) */
     int32_t item;      /* bytes of a value of the result: 1, 2 or 4 */
+    int32_t channels;  /* of the result: 3, or 1 for the first one */
     int32_t affine;    /* values are float32: level * scale + shift; else they are those of `table` */
     float scale[3];
     float shift[3];
@@ -57,14 +98,17 @@ typedef struct {
     uint64_t length;
     uint64_t max_pixels;               /* that the image may have, as its header claims */
     void *out;
+    const tdn_step *steps;             /* on the pixels, of which the last one is a view, and is what is written */
     double low[2], high[2];            /* region of the image that is resized; high < low turns it round */
     int32_t size[2];                   /* lines that it becomes */
     int32_t start[2], extent[2];       /* those of them that are written */
     int32_t first[2], last[2];         /* limits of the window from which pixels are read */
-    int32_t mirror;                    /* reverse the rows that are written */
+    int32_t mirror;                    /* write rows reversed, or from the last one on: TDN_MIRROR, TDN_UPSIDE_DOWN */
     int32_t code;                      /* result */
     int32_t scale;                     /* 1; or 2, 4, 8: the image is decoded at that part of its size, all counts are of it */
     int32_t width;                     /* 0: `data` is a JPEG; else pixels, rows of as many: (length / 3 / width, width, 3) */
+    int32_t filter;                    /* 0: those of the recipe; else one of Pillow, and the region is the window */
+    int32_t count;                     /* of steps */
 } tdn_sample;
 
 typedef struct {
@@ -99,6 +143,31 @@ TDN_EXPORT int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found)
 /* Read `count` plain files, whose names follow one another and end with a zero each, into `room` bytes of memory, and
    their headers; returns how many are not TDN_DONE.  One for which there is no room is TDN_TOO_LARGE. */
 TDN_EXPORT int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_file *found);
+/* A JPEG for an engine of a device, and where its pixels go, (height, width, 3) bytes. */
+typedef struct {
+    const uint8_t *data;
+    uint64_t length;
+    uint8_t *out; /* on the device */
+    int32_t height, width;
+    int32_t code; /* result */
+    int32_t lot;  /* 0 to 2^24 - 1, by the last bytes of the file alone; -1 if it is none for an engine */
+} tdn_shared;
+
+/* Draw the lots of JPEGs.  An engine takes whole files of one sequential scan, of 8 bits, gray or YCbCr, that need not be
+   turned (see `upright` of the recipe) and are within the limits. */
+TDN_EXPORT void tdn_draw(const tdn_recipe *recipe, uint64_t max_pixels, tdn_shared *images, int count);
+
+/* nvJPEG's engine, from the library `file`, which is loaded; for the device that is current.  NULL if it does not work:
+   then `code` is nvJPEG's status, -1 if the library cannot be loaded, -2 if it lacks a function, -3 without an engine. */
+typedef struct tdn_engine tdn_engine;
+TDN_EXPORT tdn_engine *tdn_engine_open(const char *file, int fancy, int states, int *code);
+/* Submit a batch to one of the states, in one call, behind which `stream` has the pixels; allocates for `most` images at
+   once.  Images that the engine refuses are TDN_UNSUPPORTED; the others are DONE, or all of them DAMAGED if the call
+   fails.  The memory of files and pixels is the engine's until the stream is done, and so is the state.  One thread at a
+   time.  Returns nvJPEG's status. */
+TDN_EXPORT int tdn_engine_decode(tdn_engine *engine, int state, tdn_shared *images, int count, int most, void *stream);
+TDN_EXPORT void tdn_engine_close(tdn_engine *engine);
+
 /* Do `count` samples, one after the other; returns how many are not TDN_DONE. */
 TDN_EXPORT int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count);
 /* Resample signals.  `table` has for each of TDN_PLACES places between two samples the weights of the `taps` samples

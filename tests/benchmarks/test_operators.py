@@ -50,12 +50,13 @@ def test_an_operator_is_the_geometric_mean_of_its_cases() -> None:
 def test_the_page_lists_what_is_slow_and_what_failed() -> None:
     options = argparse.Namespace(threads=2, rounds=3)
     source = [_result("source", "224", (0.1, 0.2))]
-    page = operators.report([FAST, SLOW, OTHER, BROKEN], source, options)
-    slowest = page.partition("## Where torchdali is slowest")[2].partition("## All cases")[0]
+    pages = operators.reports([FAST, SLOW, OTHER, BROKEN], source, options)
+    slowest = pages[""].partition("## Where torchdali is slowest")[2]
     assert "`rotate` linear" in slowest
     assert "`copy`" not in slowest
-    assert "| `copy`" in page.partition("## All cases")[2]
-    assert "- `clahe`, 224: dali: RuntimeError: no" in page
+    assert "| `copy`" in pages["_images"]
+    assert "- `clahe`, 224: dali: RuntimeError: no" in pages[""]
+    assert all((operators.ROOT / "docs" / f"speed{suffix}.md").read_text().splitlines()[0] == page.splitlines()[0] for suffix, page in pages.items())
 
 
 def test_cases_are_chosen_by_operator_or_by_name() -> None:
@@ -88,7 +89,7 @@ def test_the_command_measures_both_sides(tmp_path: Path) -> None:
     page = tmp_path / "speed.md"
     counts = ["--rounds=1", "--seconds=0.01", "--sizes=224"]
     operators.main(["--only=copy,hue", *counts, f"--output={page}"])
-    text = page.read_text()
+    text = page.with_stem("speed_images").read_text()
     assert "| `copy`" in text
     assert "| `hue`" in text
-    assert "Not measured" not in text
+    assert "Not measured" not in page.read_text()

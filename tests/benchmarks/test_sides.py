@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -14,7 +15,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from benchmarks import imagenet, memory, photos, processes, report, rounds
+from benchmarks import imagenet, memory, peers, photos, processes, report, rounds
 from benchmarks.job import PIPELINES, Answer, Job, Look
 
 
@@ -173,3 +174,15 @@ def test_unknown_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         imagenet.main(["images", "--sides=dali,tensorflow"])
     assert "tensorflow" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workload", peers.WORKLOADS)
+@pytest.mark.parametrize("side", ["torchdali", "DataLoader, torchvision"])
+def test_peers_deliver_batches(side: str, workload: str, tmp_path: Path) -> None:
+    for number in range(4):
+        PIL.Image.fromarray(np.full((240, 300, 3), 60 * number, np.uint8)).save(tmp_path / f"{number}.jpg")
+    command = [sys.executable, "-m", "benchmarks.peers", str(tmp_path), "--batch=2", "--threads=1", "--side", side, "--workload", workload]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=200, check=True)
+    rate, cpu = json.loads(done.stdout)
+    assert rate > 0 and 0 < cpu < 1000

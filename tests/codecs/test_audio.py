@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from tests.helpers.encoded_audio import WIDTHS, chunk, encoded, raw, speech, wav
-from torchdali.codecs import _flac
 from torchdali.codecs.audio import decode
 from torchdali.errors import DecodeError, MissingExtraError
 
@@ -67,8 +66,7 @@ def test_sizes_that_lie(size):
     """A stream whose writer did not know its length is read to its end."""
     file = wav(SIGNAL)
     file[40:44] = np.frombuffer(struct.pack("<I", size), np.uint8)
-    found, _ = decoded(file)
-    assert len(found) == (200 if size else 0)
+    assert len(decoded(file)[0]) == 200
 
 
 @pytest.mark.parametrize("data", [b"", b"RIFF", b"RIFF\0\0\0\0WAVE", bytes(range(100)), b"fLaC" + bytes(60)])
@@ -112,10 +110,9 @@ def test_a_wav_header_that_lies_takes_no_memory():
         decoded(file, sample_rate=48000.0)
 
 
-def test_without_soundfile(monkeypatch):
+def test_without_soundfile(monkeypatch, without_pyav):
     file = encoded(speech(400))
     monkeypatch.setitem(sys.modules, "soundfile", None)
-    monkeypatch.setattr(_flac, "_av", lambda: None)
     with pytest.raises(MissingExtraError, match=r"FLAC.*soundfile.*\[audio\]"):
         decoded(file)
     assert decoded(wav(SIGNAL))[0].shape == (200, 2)

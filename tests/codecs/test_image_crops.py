@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -57,24 +58,27 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("window", [*WINDOWS, *((k, 8, 30 + k, 200) for k in range(16))])
+@functools.cache
+def photo_and_pixels(kind: str) -> tuple[Tensor, Tensor]:
+    """Return a file, and what torchvision decodes of it."""
+    photo: Any = picture(400, 560)
+    photo = Image.fromarray(photo).convert("CMYK") if kind == "CMYK" else photo[:, :, 0].copy() if kind == "gray" else photo
+    data = tensor(encoded(photo, "PNG" if kind == "PNG" else "JPEG", **KINDS.get(kind, {})))
+    return data, by_torchvision(data)
+
+
 @pytest.mark.parametrize("kind", [*KINDS, "gray", "CMYK", "PNG"])
-def test_decode_crop_is_exact(
-    photo: Array, window: tuple[int, int, int, int], kind: str, library: str
-) -> None:
-    if kind in KINDS:
-        file = encoded(photo, "JPEG", **KINDS[kind])
-    elif kind == "CMYK":
-        file = encoded(Image.fromarray(photo).convert("CMYK"), "JPEG")
-    else:
-        file = encoded(
-            photo[:, :, 0].copy() if kind == "gray" else photo, "PNG" if kind == "PNG" else "JPEG"
-        )
-    data = tensor(file)
-    y, x, h, w = window
-    expected = by_torchvision(data)
+def test_decode_is_exact(kind: str, library: str) -> None:
+    data, expected = photo_and_pixels(kind)
     assert torch.equal(images.decode(data), expected)
-    assert torch.equal(image_crops.decode_crop(data, *window), expected[y : y + h, x : x + w])
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "gray", "CMYK", "PNG"])
+def test_decode_crop_is_exact(kind: str, library: str) -> None:
+    for window in [*WINDOWS, *((k, 8, 30 + k, 200) for k in range(16))]:
+        data, expected = photo_and_pixels(kind)
+        y, x, h, w = window
+        assert torch.equal(image_crops.decode_crop(data, *window), expected[y : y + h, x : x + w])
 
 
 def test_only_the_rows_that_a_crop_needs_are_decoded(photo: Array, with_simplejpeg: None) -> None:

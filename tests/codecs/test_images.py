@@ -55,12 +55,12 @@ def test_lossless_formats_keep_every_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOSSLESS)
-@pytest.mark.parametrize("output_type", ["RGB", "GRAY", "ANY_DATA"])
-def test_peek_tells_the_shape(name: str, output_type: str) -> None:
-    data = LOSSLESS[name][0]
-    shape = tuple(images.decode(tensor(data), output_type=output_type).shape)
-    assert images.peek_shape(data, image_type=output_type) == shape
-    assert images.peek_shape(tensor(data), image_type=output_type) == shape
+def test_peek_tells_the_shape(name: str) -> None:
+    for output_type in ["RGB", "GRAY", "ANY_DATA"]:
+        data = LOSSLESS[name][0]
+        shape = tuple(images.decode(tensor(data), output_type=output_type).shape)
+        assert images.peek_shape(data, image_type=output_type) == shape
+        assert images.peek_shape(tensor(data), image_type=output_type) == shape
 
 
 @pytest.mark.parametrize("name", JPEGS)

@@ -20,10 +20,12 @@ from tests.helpers.native import needs_native, switched_off
 from torchdali.codecs import _native
 from torchdali.codecs._native import peek_size
 from torchdali.codecs.images import decode
+from torchdali.codecs.views import View
 from torchdali.installation import rebuild_command
 from torchdali.kernels import native
 from torchdali.kernels.exactness import exactly
 from torchdali.kernels.limits import max_pixels_of
+from torchdali.kernels.memory import IN_PLACE
 from torchdali.kernels.native import Lines, Recipe, run
 from torchdali.kernels.resample import exact
 from torchdali.kernels.resample.separable import resize
@@ -436,7 +438,7 @@ def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     as_turned = ((WIDTH, HEIGHT), (HEIGHT, WIDTH), len(PICTURES["orientation 6"]))
     assert sizes == [plain, None, as_turned, None, None, None, plain, *[None] * (len(names) - 7), None, plain]
     assert _native.encoded(["a\0b.jpg", str(good)]) == [None, None]
-    task = _native.Task(found[0], *window(0, 0, HEIGHT, WIDTH), False, None)
+    task = _native.Task(found[0], View.of(HEIGHT, WIDTH))
     (pixels, left) = _native.run_together(Recipe(), [task, None])
     assert left is None and pixels is not None and torch.equal(pixels, decode(tensor(PLAIN)))
     monkeypatch.setattr(_native, "_ROOM", len(PLAIN) - 1)
@@ -445,14 +447,30 @@ def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @needs_native
+@pytest.mark.parametrize("kind", ["fits", "another size", "another type", "not contiguous"])
+def test_results_lie_in_memory_that_fits(kind: str) -> None:
+    """Pictures that the library refuses, and those of another size, leave their places alone."""
+    data = [tensor(PLAIN), tensor(PLAIN[: len(PLAIN) // 2] + b"\xff\xd9"), tensor(PICTURES["gray"]), tensor(PLAIN)]
+    views = [View.of(HEIGHT, WIDTH), View.of(HEIGHT, WIDTH), View.of(HEIGHT, WIDTH), View.of(HEIGHT, WIDTH).crop(1, 2, 5, 7)]
+    tasks = [each and _native.Task(each, view) for each, view in zip(_native.encoded(data), views, strict=True)]
+    size = (HEIGHT, WIDTH + 1) if kind == "another size" else (HEIGHT, WIDTH)
+    out = torch.full((4, *size, 3), 7, dtype=torch.int16 if kind == "another type" else torch.uint8)
+    out = out.transpose(1, 2).contiguous().transpose(1, 2) if kind == "not contiguous" else out
+    results = _native.run_together(Recipe(), tasks, out)
+    assert results[1] is None and torch.equal(results[3], decode(data[3])[1:6, 2:9])
+    for i in (0, 2):
+        assert (results[i] is IN_PLACE) == (kind == "fits")
+        assert torch.equal(out[i] if kind == "fits" else results[i], decode(data[i]))
+    assert (out[3] == 7).all()
+
+
+@needs_native
 def test_each_of_several_has_a_result_of_its_own() -> None:
     data = [tensor(PLAIN), tensor(PLAIN[: len(PLAIN) // 2] + b"\xff\xd9"), tensor(PICTURES["gray"])]
     found = _native.encoded(data)
-    out = torch.zeros((HEIGHT, WIDTH, 3), dtype=torch.uint8)
-    lines = window(0, 0, HEIGHT, WIDTH)
-    tasks = [each and _native.Task(each, *lines, False, out if i == 2 else None) for i, each in enumerate(found)]
+    tasks = [each and _native.Task(each, View.of(HEIGHT, WIDTH)) for each in found]
     results = _native.run_together(Recipe(), tasks)
-    assert results[1] is None and results[2] is out
+    assert results[1] is None
     for i in (0, 2):
         assert torch.equal(results[i], decode(data[i]))
     with max_pixels_of(100):

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from tests.helpers.encoded_images import GRAY, LOSSLESS, RGB, RGB16, Array, encoded, png, tensor, tiff
-from tests.helpers.unusual_images import TIFFS, UNUSUAL, run_lengths
+from tests.helpers.unusual_images import TIFFS, UNUSUAL
 from torchdali import Pipeline, fn, types
 from torchdali.codecs import images
 from torchdali.codecs.image_crops import decode_crop, decode_upper
@@ -80,10 +80,10 @@ def test_parts_are_those_of_the_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
-@pytest.mark.parametrize("output_type", ["RGB", "GRAY", "ANY_DATA"])
-def test_peek_tells_the_shape(name: str, output_type: str) -> None:
-    data = UNUSUAL[name][0]
-    assert images.peek_shape(data, image_type=output_type) == images.decode(tensor(data), output_type=output_type).shape
+def test_peek_tells_the_shape(name: str) -> None:
+    for output_type in ["RGB", "GRAY", "ANY_DATA"]:
+        data = UNUSUAL[name][0]
+        assert images.peek_shape(data, image_type=output_type) == images.decode(tensor(data), output_type=output_type).shape
 
 
 @pytest.mark.parametrize("name", ["gif", "tiff planes of 10 bits", "bmp 4444, header of 124", "tga"])
@@ -258,7 +258,7 @@ def damaged() -> Iterator[bytes]:
                 value = chance.choice([0, 1, 2, 3, 7, 8, 255, 65535, len(data), chance.randrange(65536)])
                 struct.pack_into("<" + form, data, entry + place, value & 0xFFFF if form == "H" else value)
             elif chance.random() < 0.3:
-                del data[chance.randrange(1, len(data)) :]
+                del data[chance.randrange(1, 1 + len(data)) :]
             else:
                 place = chance.randrange(min(len(data), chance.choice((64, 300, 1 << 20))))
                 data[place : place + 4] = chance.randbytes(chance.randrange(1, 6))
@@ -312,9 +312,3 @@ def child() -> None:
 
 if __name__ == "__main__":
     child()
-
-
-def test_run_lengths_need_an_opencv_that_knows_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchdali.codecs._image_formats.knows_run_lengths", lambda: False)
-    with pytest.raises(MissingExtraError, match=r"run lengths needs the package 'opencv-python-headless>=4\.12'"):
-        images.decode(tensor(run_lengths()[0]))

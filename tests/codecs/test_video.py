@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import struct
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +12,9 @@ import pytest
 import torch
 
 from tests.helpers.data import folder
-from tests.helpers.encoded_video import CODECS, FRAMES, make, numbers
+from tests.helpers.encoded_video import CODECS, FRAMES, asking, make, numbers
 from torchdali.codecs.video import VideoDecoder, VideoIndex, index_video
-from torchdali.codecs.video_clips import padded, uniform
+from torchdali.codecs.video_clips import padded, read_clip, uniform
 from torchdali.codecs.video_files import VideoFiles, index_file
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.installation import extra_command
@@ -72,22 +71,32 @@ def test_repeated_frames_and_a_place_for_them(tmp_path):
     assert found is place and torch.equal(found[0], found[3]) and not torch.equal(found[0], found[1])
 
 
+QUARTERS = [(1, 0, 0, 1), (0, 1, -1, 0), (-1, 0, 0, -1), (0, -1, 1, 0)]  # clockwise
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("quarters", [0, 1, 2, 3])
-def test_frames_are_turned_as_the_container_asks(tmp_path, quarters):
-    one, matrices = 1 << 16, [(1, 0, 0, 1), (0, 1, -1, 0), (-1, 0, 0, -1), (0, -1, 1, 0)]  # clockwise
-
-    def packed(a, b, c, d):
-        return struct.pack(">9i", a * one, b * one, 0, c * one, d * one, 0, 0, 0, 1 << 30)
-
-    path = make(tmp_path, "h264.mp4")
-    data = bytearray(np.fromfile(path, np.uint8))
-    place = data.index(packed(1, 0, 0, 1), data.index(b"tkhd"))
-    data[place : place + 36] = packed(*matrices[quarters])
-    video = torch.frombuffer(data, dtype=torch.uint8)
+def test_frames_are_turned_as_the_container_asks(tmp_path, quarters, mirrored):
+    path, (a, b, c, d) = make(tmp_path, "h264.mp4"), QUARTERS[quarters]
+    video = torch.from_numpy(asking(path, *((-a, -b, c, d) if mirrored else (a, b, c, d))).copy())
     stored, upright = VideoDecoder(video), VideoDecoder(video, upright=True)
-    wanted = torch.rot90(stored.read([2, 5]), -quarters, (1, 2))
+    wanted = stored.read([2, 5])
+    wanted = torch.rot90(wanted.flip(2) if mirrored else wanted, -quarters, (1, 2))
     assert torch.equal(upright.read([2, 5]), wanted) and upright.shape == tuple(wanted.shape[1:])
+    assert VideoDecoder(video, upright=True).shape == upright.shape  # before a frame was read
     assert stored.shape == VideoDecoder(path).shape
+
+
+def test_other_angles_are_left(tmp_path):
+    video = torch.from_numpy(asking(make(tmp_path, "h264.mp4"), 1, 1, -1, 1).copy())
+    assert torch.equal(VideoDecoder(video, upright=True).read([4]), VideoDecoder(video).read([4]))
+
+
+def test_frames_beyond_the_end_of_an_upright_video(tmp_path):
+    decoder = VideoDecoder(torch.from_numpy(asking(make(tmp_path, "h264.mp4"), *QUARTERS[1]).copy()), upright=True)
+    clip = read_clip(decoder, [28, -1, 29], torch.tensor([1, 2, 3], dtype=torch.uint8))
+    assert clip.shape == (3, 96, 64, 3) and (clip[1] == torch.tensor([1, 2, 3])).all()
+    assert read_clip(decoder, [-1], torch.tensor([0])).shape == (1, 96, 64, 3)
 
 
 def test_fast_colors_are_close(tmp_path):
@@ -111,7 +120,7 @@ def test_colors_are_those_of_rgb24(monkeypatch, kind, with_opencv, turns):
             plane.update(rng.integers(0, 256, plane.buffer_size, np.uint8).tobytes())
         wanted = np.rot90(frame.to_ndarray(format="rgb24", interpolation=EXACT), turns)
         decoder = VideoDecoder("", VideoIndex((0,), (0,), Fraction(1), width, height))
-        decoder._turns = turns
+        decoder._turn = (turns, False)
         made = torch.empty(decoder.shape, dtype=torch.uint8)
         decoder._convert(frame, made)
         assert np.array_equal(made.numpy(), wanted), (width, height)

@@ -185,17 +185,17 @@ def test_equal_time_stamps_are_several_frames(tmp_path, monkeypatch, case):
                     packet.pts -= packet.pts % (2 * (packet.duration or 1))
                 yield packet
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *exception):
-            self._container.close()
-
         def __getattr__(self, name):
             return getattr(self._container, name)
 
-    opened = video._open
-    monkeypatch.setattr(video, "_open", lambda av, source: Container(opened(av, source)))
+    opened = video.open_media
+
+    def open_media(av, source):
+        media = opened(av, source)
+        media.container = Container(media.container)
+        return media
+
+    monkeypatch.setattr(video, "open_media", open_media)
     index = index_video(path)
     assert len(index) == len(frames) and not index.seekable
     decoder = VideoDecoder(path, index)

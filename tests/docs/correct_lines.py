@@ -13,7 +13,7 @@ from torchvision.datasets import ImageFolder
 from torchvision.transforms import v2
 
 import torchdali
-from torchdali import DataNode, Loader, Pipeline, fn, from_torchvision, math, operator, ops, pipeline_def, types
+from torchdali import DataLoader, DataNode, Loader, Pipeline, fn, math, operator, ops, pipeline_def, types
 from torchdali import dynamic as ndd
 from torchdali.auto_aug import rand_augment
 from torchdali.plugin.pytorch import (
@@ -182,7 +182,7 @@ def loaders(root: Path) -> Iterator[torch.Tensor]:
     for batch in named:
         yield batch["images"].float().sum()
     data = ImageFolder(str(root), v2.Compose([v2.RandomResizedCrop(8), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]))
-    for images, labels in from_torchvision(data, batch_size=2, shuffle=True, num_workers=1):
+    for images, labels in DataLoader(data, batch_size=2, shuffle=True, num_workers=1):
         yield images.mean() + labels.sum()
     folder.set_epoch(2)
     torch.save(folder.state_dict(), root / "loader.pt")

@@ -1,4 +1,4 @@
-"""Wheels with the C library, and without it."""
+"""Wheels with the C library, and without it; type stubs are made by the build."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILING = "a-compiler-that-is-not-there"
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sources, which builds may write to."""
     folder = tmp_path_factory.mktemp("sources") / "torchdali"
-    unwanted = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "libtorchdali.*")
+    unwanted = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "libtorchdali.*", "*.pyi", "operators")
     shutil.copytree(ROOT, folder, ignore=unwanted)
     return folder
 
@@ -58,11 +58,16 @@ def test_what_cannot_be_built_is_left_out(tree: Path) -> None:
     assert not [name for name in files if name.endswith((".c", ".h"))]
     tag, files, _ = _wheel(tree)
     assert (LIBRARY in files) == built
+    stubs = {name for name in files if name.endswith(".pyi")}
+    assert {"torchdali/fn/__init__.pyi", "torchdali/ops/random.pyi", "torchdali/experimental/dynamic/math.pyi"} <= stubs
+    assert files >= {f"{name.removesuffix('.pyi')}.py" for name in stubs if name.count("/") == 2 and "__init__" in name}
 
 
 def test_an_editable_install_is_a_path_which_type_checkers_follow(tree: Path) -> None:
     code = "from setuptools import build_meta; build_meta.build_editable('editable')"
     (tree / "editable").mkdir()
+    for old in (tree / "torchdali").rglob("*.pyi"):
+        old.unlink()
     environment = {**os.environ, "TORCHDALI_NO_EXTENSIONS": "1"}
     subprocess.run([sys.executable, "-c", code], cwd=tree, env=environment, capture_output=True, check=True)
     (path,) = (tree / "editable").iterdir()
@@ -70,6 +75,18 @@ def test_an_editable_install_is_a_path_which_type_checkers_follow(tree: Path) ->
         (name,) = (each for each in wheel.namelist() if each.endswith(".pth"))
         assert wheel.read(name).decode().strip() == str(tree.resolve())
         assert not [each for each in wheel.namelist() if each.endswith(".py")]
+    assert (tree / "torchdali/fn/__init__.pyi").is_file()
+
+
+def test_a_build_goes_on_without_stubs_and_says_so(tree: Path) -> None:
+    module = tree / "torchdali/stubs/operators.py"
+    text = module.read_text(encoding="utf-8")
+    module.write_text("raise RuntimeError", encoding="utf-8")
+    try:
+        _, _, printed = _wheel(tree, TORCHDALI_NO_EXTENSIONS="1")
+    finally:
+        module.write_text(text, encoding="utf-8")
+    assert "built without type stubs" in printed
 
 
 def test_a_wheel_that_must_have_it_is_not_built_without(tree: Path) -> None:
@@ -92,8 +109,9 @@ def test_the_sdist_has_what_builds_and_tests_need(tree: Path) -> None:
     wanted = [
         *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "SECURITY.md", "setup.py"),
         *("native/src/native.c", "native/src/native.h", "native/fuzz/fuzz.c", "native/Makefile"),
-        *("docs/operators/README.md", "examples/speech_digits.py", "benchmarks/NOTES.md", "tests/conftest.py"),
+        *("docs/landing.md", "examples/speech_digits.py", "benchmarks/NOTES.md", "tests/conftest.py"),
         *(str(file.relative_to(ROOT).as_posix()) for file in (ROOT / "tests").rglob("*.py")),
     ]
     assert not set(wanted) - names
     assert LIBRARY not in names
+    assert not [name for name in names if name.endswith(".pyi") or name.startswith("docs/operators/")]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.check import Result, distance
-from tests.helpers import parity_table
+from tests.helpers import pages, parity_table
 from tests.helpers.parity_audit import ELSEWHERE, NARROW, Coverage, covered, demanded, far, short
 from tests.helpers.parity_table import Case, Distance, Tolerance
 from torchdali.declaration.registry import registry
@@ -115,7 +115,13 @@ def test_readers_do_not_count() -> None:
 
 
 def test_the_page_tells_what_is_missing() -> None:
-    assert "## Too few cases, or too far\n\n- `rotate`: none\n" in parity_table.page(
-        {}, {}, ["`rotate`: none"]
-    )
-    assert "Too few" not in parity_table.page({}, {})
+    assert parity_table.pages({}, {}, ["`rotate`: none"])[""].endswith("## Too few cases, or too far\n\n- `rotate`: none\n")
+    assert "Too few" not in parity_table.pages({}, {})[""]
+
+
+def test_the_pages_are_those_of_the_documentation() -> None:
+    """Their headings stay as the tests write them, and each says who wrote it."""
+    for suffix, page in parity_table.pages({}, {}).items():
+        text = (pages.ROOT / "docs" / f"parity{suffix}.md").read_text(encoding="utf-8")
+        assert text.splitlines()[0] == page.splitlines()[0]
+        assert parity_table.COMMAND in page and parity_table.COMMAND in text

@@ -53,11 +53,11 @@ def test_own_operators_work_as_shown() -> None:
         assert torch.as_tensor(fn.invert(image)).tolist() == [[[255, 245, 0]]]
 
 
-@pytest.mark.parametrize("name", ["demo-command", "test-command"])
-def test_commands_are_one_line_each(name: str) -> None:
+@pytest.mark.parametrize(("page", "name"), [("README.md", "demo-command"), ("README.md", "test-command")])
+def test_commands_are_one_line_each(page: str, name: str) -> None:
     """``.ci/run`` takes them from between these marks, so that the two cannot diverge."""
-    assert name in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    text = README.split(f"<!-- {name} -->\n")[1].split(f"\n<!-- /{name} -->")[0]
+    assert f"{page} {name}" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8").split(f"<!-- {name} -->\n")[1].split(f"\n<!-- /{name} -->")[0]
     fence, command, end = text.splitlines()
     assert (fence, end) == ("```sh", "```")
     assert "pip install -e" in command
@@ -86,13 +86,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_list_of_pages_has_all() -> None:
     listed = set(re.findall(r"^\| \[\w+\]\((\w+\.md)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
-    assert listed == {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert listed == {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md", "landing.md"}
 
 
 def test_the_site_has_all_pages() -> None:
     listed = set(re.findall(r"[\w/]+\.md$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     folder = ROOT / "docs"
-    assert {path.relative_to(folder).as_posix() for path in folder.glob("**/*.md")} - {"README.md"} <= listed
+    assert {path.relative_to(folder).as_posix() for path in folder.glob("**/*.md")} - {"README.md", "landing.md"} <= listed
 
 
 def test_every_option_of_a_declaration_is_in_the_table() -> None:

@@ -6,6 +6,7 @@ import ast
 import functools
 import http.server
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -18,6 +19,8 @@ import pytest
 
 from tests.helpers import recipes
 from tests.helpers.pages import ROOT
+from torchdali import cli
+from torchdali._demo import recipe_data
 
 ALL = recipes.recipes()
 EXTRAS = {"torchdali[video]": "av", "torchdali[audio]": "soundfile", "torchdali[remote]": "aiohttp"}
@@ -36,10 +39,7 @@ def absent(package: str) -> bool:
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
-    recipes.make_data(root)
-    for package, make in (("av", recipes.make_clips), ("h5py", recipes.make_arrays)):
-        if not absent(package):
-            make(root)
+    recipe_data.write(root)
     return root
 
 
@@ -74,7 +74,7 @@ assert red.any() and (green.long() == {labels})[red].all()
 """
 CHECKS = {
     "The script": """
-again = Loader.from_folder("images/train", train=True, batch_size=32)
+again = DataLoader(train_set, batch_size=32, shuffle=True, num_workers=2)
 again.load_state_dict(torch.load(checkpoint)["train"])
 assert sum(len(labels) for _, labels in again) == 25
 """,
@@ -130,7 +130,7 @@ def test_recipe(recipe, data, server, tmp_path):
         pytest.skip(f"needs {', '.join(missing)}")
     work = tmp_path / "work"
     shutil.copytree(data, work)
-    program = work / "train.py"
+    program = work / recipe.file
     code = recipe.code.replace("https://example.org/", server)
     program.write_text(f"{code}\n{CHECKS.get(recipe.title, '')}\n", encoding="utf-8")
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"] if recipe.processes > 1 else []
@@ -158,6 +158,36 @@ def test_a_recipe_names_the_packages_that_it_imports(recipe):
             imported.add((node.module or "").partition(".")[0])
     named = {package.partition("[")[0] for package in recipe.packages}
     assert imported <= KNOWN | named | sys.stdlib_module_names
+
+
+def test_file_names_differ_and_hide_no_package():
+    names = [recipe.file.removesuffix(".py") for recipe in ALL]
+    assert len(set(names)) == len(names)
+    assert not {name for name in names if importlib.util.find_spec(name) is not None}
+
+
+def test_the_demo_leaves_files_for_the_recipes(tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "new" / "demo"
+    assert cli.main(["demo", "--keep", str(folder)]) == 0
+    assert capsys.readouterr().out.startswith(f"Files for the recipes in {folder}:\n  images/train")
+    for place, count in {"images/train/*/*.jpg": 25, "images/val/*/*.jpg": 10, "photos/*.jpg": 20, "archives/*.tar": 2, "sounds/*/*.wav": 20}.items():
+        assert len(list(folder.glob(place))) == count
+    assert cli.main(["demo", "--keep", str(folder)]) == 1
+    assert "name a new folder" in capsys.readouterr().err
+
+
+def test_the_demo_says_what_it_left_out(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(recipe_data.importlib.util, "find_spec", lambda name: None)
+    assert cli.main(["demo", f"--keep={tmp_path / 'data'}"]) == 0
+    printed = capsys.readouterr().out
+    assert "clips, 20 videos of 2 classes: left out, needs pip install torchdali[video]" in printed
+    assert not (tmp_path / "data" / "clips").exists() and (tmp_path / "data" / "table.csv").exists()
+
+
+def test_recipes_read_what_the_demo_leaves():
+    words = " ".join(part.files for part in recipe_data.PARTS)
+    read = {path for recipe in ALL for path in re.findall(r"\"(images/\w+|photos|masks|annotations\.json|table\.csv|archives|sounds|clips|arrays\.h5)\b", recipe.code)}
+    assert read and all(path.split("/")[0] in words for path in read)
 
 
 def test_the_extra_has_all_packages():

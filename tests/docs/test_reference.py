@@ -1,7 +1,10 @@
-"""``docs/operators`` is what the declarations give: all is described, and has an example that runs."""
+"""The reference of operators, which ``make docs`` makes of the declarations: all is described, and has an example that runs."""
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import inspect
 import io
 import re
 from pathlib import Path
@@ -10,10 +13,12 @@ import numpy as np
 import PIL.Image
 import pytest
 
-import torchdali.ops  # noqa: F401  declares the operators
+import torchdali
+import torchdali.ops  # declares the operators
+from tests.docs.test_readme import PAGES, anchors
 from tests.helpers import pages
 from torchdali.declaration.registry import registry
-from torchdali.reference import descriptions, is_alias, is_public, reference
+from torchdali.reference import descriptions, is_alias, is_public, members, reference, write
 from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
 from torchdali.reference._families import FAMILIES, TASKS
 from torchdali.reference._pictures import Result, files, run
@@ -36,14 +41,55 @@ WITHOUT_PICTURE = {
 """Operators whose example gives an image that would show nothing."""
 
 
-def test_the_reference_is_up_to_date() -> None:
-    stored = {path.name: path.read_text(encoding="utf-8") for path in (pages.ROOT / "docs" / "operators").iterdir()}
-    assert stored == reference(), "run `python -m torchdali.reference docs/operators` and commit it"
+def test_it_is_written_and_what_is_no_longer_made_removed(tmp_path: Path) -> None:
+    (tmp_path / "gone.md").touch()
+    write(tmp_path)
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == reference()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("operators")
+    write(folder)
+    return folder
+
+
+def test_links_from_its_pages_lead_somewhere(written: Path) -> None:
+    for page in written.iterdir():
+        for link in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text(encoding="utf-8")):
+            path, _, anchor = link.partition("#")
+            target = pages.ROOT / "docs" / path[3:] if path.startswith("../") else written / (path or page.name)
+            assert target.exists(), (page.name, link)
+            assert not anchor or target.suffix != ".md" or anchor in anchors(target), (page.name, link)
+
+
+def test_links_to_its_pages_lead_somewhere(written: Path) -> None:
+    links = {
+        link
+        for page in PAGES
+        for link in re.findall(r"https://torchdali\.github\.io/torchdali/latest/operators/([^)\s]*)", page.read_text(encoding="utf-8"))
+    }
+    assert {"", "readers/", "readers/#cache"} <= links
+    for link in links:
+        page, _, anchor = link.partition("#")
+        target = written / f"{page.rstrip('/') or 'README'}.md"
+        assert target.exists() and (not anchor or anchor in anchors(target)), link
 
 
 def test_every_operator_is_in_one_family() -> None:
-    listed = [name for family in FAMILIES for name in family.names]
-    assert sorted(listed) == sorted(OPERATORS), "see torchdali/reference/_families.py"
+    """One that is not listed follows those of its module."""
+    assert sorted(name for names in members().values() for name in names) == sorted(OPERATORS), "see torchdali/reference/_families.py"
+    assert all(name in OPERATORS for family in FAMILIES for name in family.names)
+
+
+def test_an_operator_that_no_family_lists_is_on_the_page_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorter = [dataclasses.replace(f, operators=" ".join(name for name in f.names if name != "rotate")) for f in FAMILIES]
+    monkeypatch.setattr("torchdali.reference.FAMILIES", tuple(shorter))
+    members.cache_clear()
+    try:
+        assert members()["warps"][-1] == "rotate" and sum("rotate" in names for names in members().values()) == 1
+    finally:
+        members.cache_clear()
 
 
 def test_the_tasks_name_operators() -> None:
@@ -136,3 +182,23 @@ def test_the_pictures_are_up_to_date(tmp_path: Path) -> None:
 def test_the_pictures_are_small() -> None:
     sizes = [path.stat().st_size for path in FOLDER.iterdir()]
     assert sum(sizes) < 1_500_000 and max(sizes) < 32_000
+
+
+API = sorted((pages.ROOT / "docs" / "api").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", API, ids=lambda page: page.stem)
+def test_classes_of_the_reference_exist(page: Path) -> None:
+    """Each has a docstring, from which the site makes its entry."""
+    names = re.findall(r"^::: ([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert names
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        found = importlib.import_module(name) if name == "torchdali.types" else getattr(importlib.import_module(module), attribute)
+        assert inspect.getdoc(found), name
+
+
+def test_the_reference_has_all_that_the_package_exports() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in API)
+    named = set(re.findall(r"^::: torchdali\.(\w+)$", text, re.MULTILINE))
+    assert set(torchdali.__all__) - named == {"newaxis", "OperatorConcurrency", "StreamPolicy"}

@@ -10,7 +10,8 @@ from tests.helpers.pages import ROOT
 from tests.helpers.sentences import mean_length, sentences
 
 OTHERS = {
-    *("README", "architecture", "declaring", "differences", "gpu_internals", "history", "measurements", "native", "parity", "speed"),
+    *("README", "landing", "architecture", "declaring", "differences", "differences_data", "differences_operators", "gpu_internals", "history", "native"),
+    *("measurements", "measurements_data", "measurements_machines", "parity", "parity_operators", "parity_exceptions", "speed", "speed_images", "speed_numbers"),
 }
 """Pages of ``docs/`` for explanation and development, and the list of pages."""
 

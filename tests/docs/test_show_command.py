@@ -61,6 +61,7 @@ def _show(path: Path, *arguments: str, name: str = "") -> subprocess.CompletedPr
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
 
 
+@pytest.mark.slow
 def test_the_only_pipeline_of_a_script_for_dali(tmp_path: Path) -> None:
     script = _write(tmp_path, "nvidia.dali")
     done = _show(script, "level=70", "wide=True", "--count=3", "--each")
@@ -80,7 +81,7 @@ def test_the_only_pipeline_of_a_script_for_dali(tmp_path: Path) -> None:
         (":other", [], "", "has no 'other'; what can be shown: training"),
         ("", ["level"], "", "'level' is no argument of a function, such as size=224"),
         ("", ["colour=1"], "", "unknown argument 'colour'"),
-        ("", [], "second = training", "several: say which, such as"),
+        ("", [], "second = training", "has 2 pipelines and loaders (training, second): name one, as in "),
         (":text", [], "", "there is nothing to draw|torch|numpy"),
         (":needy", [], "def needy(root, size, *, mode='a'): pass", "needy needs arguments: add root=... size=... to the command"),
         (":needy", ["size=3"], "def needy(root, size): pass", "add root=... to the command"),
@@ -109,7 +110,7 @@ def test_functions_objects_and_loaders(script: Path) -> None:
 def test_a_script_without_pipelines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty.py").write_text("x = 1")
     assert showing.run(str(tmp_path / "empty.py"), [], tmp_path / "a.png", False, None) == 1
-    assert "loaders in" in capsys.readouterr().err
+    assert "has no pipeline, no loader" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- progress
@@ -146,3 +147,13 @@ def test_bench_draws_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert cli.main(["bench", str(tmp_path), "--batch-size=4", "--batches=3", "--threads=1", "--size=16"]) == 0
     assert "3 of 3 batches" in terminal.getvalue()
     assert "images/s" in capsys.readouterr().out
+
+
+def test_a_data_loader_is_drawn_as_it_is(tmp_path: Path, here: None, capsys: pytest.CaptureFixture[str]) -> None:
+    more = "from torchdali import DataLoader\npictures = [(np.full((8, 8, 3), 90, np.uint8), 1)] * 8\ntrain = DataLoader(pictures, batch_size=4)"
+    path = _write(tmp_path, more=more)
+    sheet = tmp_path / "sheet.png"
+    assert showing.run(f"{path}:train", (), sheet, False, None) == 0, capsys.readouterr().err
+    assert sheet.exists()
+    assert showing.run(f"{path}:train", (), sheet, True, None) == 1
+    assert "--each is of pipelines" in capsys.readouterr().err

@@ -1,8 +1,10 @@
-"""The stubs of `fn`, `ops` and the dynamic mode are those that the declarations give."""
+"""The stubs of `fn`, `ops` and the dynamic mode, which a build makes of the declarations."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import torchdali
@@ -17,14 +19,31 @@ ROOT = Path(torchdali.__file__).parent
 ALL = {**stubs(), **of_dynamic.stubs()}
 
 
-def test_the_stub_files_are_up_to_date():
-    stale = [path for path, text in ALL.items() if not (ROOT / path).is_file() or (ROOT / path).read_text() != text]
-    assert not stale, f"run `python -m torchdali.stubs` and commit: {stale}"
+def test_a_build_makes_them_without_torch(tmp_path):
+    """The packages that torchdali depends on are not there yet, as if only Python's own library were."""
+    old = tmp_path / "ops" / "gone.pyi"
+    old.parent.mkdir()
+    old.touch()
+    code = f"import runpy, sys; sys.path.append({str(ROOT.parent)!r}); runpy.run_module('torchdali.stubs', run_name='__main__', alter_sys=True)"
+    subprocess.run([sys.executable, "-I", "-S", "-B", "-c", code, str(tmp_path)], check=True)
+    written = {path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.pyi")}
+    assert written == ALL
 
 
-def test_no_stub_is_left_over():
-    written = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.pyi")}
-    assert written == set(ALL)
+def test_placeholders_stand_for_what_is_missing_alone():
+    code = "\n".join((
+        f"import sys; sys.path.append({str(ROOT.parent)!r})",
+        "from torchdali.stubs.placeholders import replace_missing; replace_missing()",
+        "import json, torch, torch.nn.functional as F",
+        "assert torch.uint8 is torch.uint8 and torch.uint8 is not torch.int8 and {torch.uint8: 1}[torch.uint8] == 1",
+        "class Net(torch.nn.Module): pass",
+        "@torch.no_grad()\ndef one(): return 1",
+        "assert one() == 1 and not isinstance(1, torch.Tensor) and list(torch.arange(3)) == []",
+        "assert F.pad(torch.eye(3) @ torch.eye(3)[0] - 1) is not None and (torch.Tensor | None) is not None and json.dumps(1) == '1'",
+        "import a_package_that_is_not_there",
+    ))
+    done = subprocess.run([sys.executable, "-I", "-S", "-B", "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'a_package_that_is_not_there'"
 
 
 def test_every_argument_stands_in_the_stub():

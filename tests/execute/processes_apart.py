@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import pdb
 import random
 import resource
 import signal
@@ -30,6 +31,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.inside import blocks_made, executor_of, pool_of, server_of, spare_of
 from tests.helpers.native import needs_native
 from torchdali import fn, pipeline_def, types
 from torchdali.calls.decorators import operator
@@ -39,6 +41,7 @@ from torchdali.errors import PipelineError
 from torchdali.execute.process_state import has_gil
 from torchdali.execute.workers import placing
 from torchdali.execute.workers import pool as pool_module
+from torchdali.execute.workers import replica as replica_module
 from torchdali.execute.workers.blocks import SharedBuffers
 from torchdali.pipeline import Pipeline
 
@@ -124,8 +127,7 @@ def expected(photos: Path) -> list[torch.Tensor]:
 
 
 def children(pipe: Pipeline) -> list[psutil.Process]:
-    executor: Any = pipe._executor
-    return [psutil.Process(worker.process.pid) for worker in executor.replicas.pool.workers]
+    return [psutil.Process(worker.process.pid) for worker in pool_of(pipe).workers]
 
 
 def descriptors() -> int:
@@ -213,7 +215,7 @@ def test_a_sample_that_kills_two_processes_is_an_error(photos: Path, tmp_path: P
 
 def replaced(pipe: Pipeline, count: int) -> None:
     """Wait until so many processes were replaced."""
-    pool: Any = pipe._executor.replicas.pool  # type: ignore[union-attr]
+    pool = pool_of(pipe)
     end = time.monotonic() + LONGEST
     while pool.replaced < count:
         assert time.monotonic() < end
@@ -221,11 +223,8 @@ def replaced(pipe: Pipeline, count: int) -> None:
     assert pool.replaced == count
 
 
-def test_all_processes_are_replaced(
-    photos: Path, expected: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A part may go from one worker to the next before that is killed too.
-    monkeypatch.setattr(pool_module, "_LOSSES", 9)
+def test_all_processes_are_replaced(photos: Path, expected: Any) -> None:
+    # A batch may go from one worker to the next, which is dead, too: it has not begun it, and the batch is not lost.
     pipe = training(photos, num_processes=2)
     found = taken(pipe, 1)
     for round_ in (1, 2):
@@ -243,6 +242,95 @@ def test_all_processes_are_replaced(
     pipe.close()
 
 
+@pytest.mark.parametrize("gone", ["nobody", "the server", "the spare"])
+def test_no_batch_is_lost_or_doubled_if_all_are_killed_at_once(photos: Path, expected: Any, gone: str) -> None:
+    pipe = training(photos, num_processes=3, prefetch_queue_depth=4)
+    found = taken(pipe, 1)
+    pool = pool_of(pipe)
+    first = [server_of(pool), spare_of(pool)]
+    if gone != "nobody":
+        os.kill(first[gone == "the spare"], signal.SIGKILL)
+    for child in children(pipe):
+        child.kill()
+    found += taken(pipe, 5)
+    assert same(found, expected)
+    end = time.monotonic() + LONGEST
+    while gone != "nobody" and {server_of(pool), spare_of(pool)} & {first[gone == "the spare"]}:
+        assert time.monotonic() < end  # the next spare is there soon
+    second = [server_of(pool), spare_of(pool)]
+    assert len({*first, *second}) == 2 + (gone != "nobody")
+    pipe.close()
+    left = [psutil.Process(pid) for pid in second if psutil.pid_exists(pid)]
+    assert not [each for each in left if each.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_closing_waits_for_no_server_that_is_stopped(photos: Path) -> None:
+    pipe = training(photos, num_processes=2)
+    taken(pipe, 1)
+    pool = pool_of(pipe)
+    pids = [*(child.pid for child in children(pipe)), server_of(pool), spare_of(pool)]
+    os.kill(server_of(pool), signal.SIGSTOP)
+    started = time.monotonic()
+    pipe.close()
+    assert time.monotonic() - started < LONGEST
+    gone(pids)
+
+
+REFUSED = {
+    "memory": (replica_module, "has_room", lambda: False, "it gets no memory; ulimit -v"),
+    "processes": (os, "fork", lambda: refuse_fork(), "BlockingIOError"),
+}
+_FORK = os.fork
+_HERE = os.getpid()
+
+
+def refuse_fork() -> int:
+    """Fork the server, which cannot fork."""
+    if os.getpid() == _HERE:
+        return _FORK()
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+@pytest.mark.parametrize(("module", "name", "instead", "words"), REFUSED.values(), ids=REFUSED)
+def test_a_process_that_cannot_start_says_why_at_once(
+    photos: Path, expected: Any, module: Any, name: str, instead: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, instead)
+    started = time.monotonic()
+    pipe = training(photos, num_processes=2)
+    pipe.build()
+    assert time.monotonic() - started < LONGEST
+    assert f"one process: a process could not be started: {words}" in pipe.explain()
+    assert same(taken(pipe, 6), expected)
+    pipe.close()
+
+
+@operator(name="_asks")
+def _asks(image: Image, /, *, how: str) -> Image:
+    """Ask the user."""
+    if how == "breakpoint":
+        breakpoint()
+    elif how == "pdb":
+        pdb.Pdb().set_trace()  # what pdb.set_trace does; pytest has one of its own
+    else:
+        input()
+    return image
+
+
+@pytest.mark.parametrize("how", ["breakpoint", "pdb", "input"])
+def test_processes_have_no_keyboard_and_say_so(photos: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "breakpointhook", sys.__breakpointhook__)  # pytest has one
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def define() -> Any:
+        return lookup("_asks")(fn.decoders.image(fn.readers.file(file_root=str(photos))[0]), how=how)
+
+    pipe = define(num_processes=2)
+    with pytest.raises(PipelineError, match=r"a worker process has no keyboard .* with debug=True, or num_processes=1"):
+        pipe.run()
+    pipe.close()
+
+
 def state_after(photos: Path, count: int) -> dict[str, Any]:
     pipe = training(photos, num_processes=1)
     taken(pipe, count)
@@ -252,7 +340,7 @@ def state_after(photos: Path, count: int) -> dict[str, Any]:
 def test_processes_that_keep_dying_are_not_replaced(photos: Path) -> None:
     pipe = training(photos, num_processes=2)
     pipe.build()
-    pool: Any = pipe._executor.replicas.pool  # type: ignore[union-attr]
+    pool = pool_of(pipe)
     with pytest.raises(PipelineError, match="was killed by SIGKILL"):
         while pool.replaced <= 2 * pool_module._RESTARTS:
             for worker in pool.workers:
@@ -275,10 +363,10 @@ def fed() -> Any:
 def test_memory_of_before_a_process_was_replaced_is_not_used_again() -> None:
     pipe, wanted = fed(num_processes=2), taken(fed(num_processes=1), 40)
     found = taken(pipe, 3)
-    buffers: Any = pipe._executor.replicas.buffers  # type: ignore[union-attr]
-    before = buffers._made_blocks
+    buffers = executor_of(pipe).replicas.buffers
+    before = blocks_made(buffers)
     children(pipe)[0].kill()
-    pool: Any = pipe._executor.replicas.pool  # type: ignore[union-attr]
+    pool = pool_of(pipe)
     while not pool.replaced:
         found += taken(pipe, 1)
     found += taken(pipe, 6)
@@ -286,9 +374,9 @@ def test_memory_of_before_a_process_was_replaced_is_not_used_again() -> None:
     while min(buffers._memory) < before:  # a batch that was under way may have held a block
         assert time.monotonic() < end
         found += taken(pipe, 1)
-    after = buffers._made_blocks
+    after = blocks_made(buffers)
     found += taken(pipe, 10)
-    assert buffers._made_blocks <= after + 2
+    assert blocks_made(buffers) <= after + 2
     assert same(found[: len(wanted)], wanted[: len(found)])
     pipe.close()
 
@@ -316,7 +404,7 @@ def test_a_process_that_knows_no_block_gets_all_over_the_pipe(
     wanted = taken(define(num_processes=1), 2)
     pipe = define(num_processes=2)
     pipe.build()
-    for worker in pipe._executor.replicas.pool.workers:  # type: ignore[union-attr]
+    for worker in pool_of(pipe).workers:
         worker.blocks = Forgetful()
     assert same(taken(pipe, 2), wanted)
     pipe.close()
@@ -432,12 +520,12 @@ def test_nothing_is_left(photos: Path) -> None:
 def test_memory_is_reused() -> None:
     pipe = fed(num_processes=2)
     taken(pipe, 6)
-    replicas: Any = pipe._executor.replicas  # type: ignore[union-attr]
+    replicas = executor_of(pipe).replicas
     views = [worker.views for worker in replicas.pool.workers]
-    before = replicas.buffers._made_blocks, descriptors()
+    before = blocks_made(replicas.buffers), descriptors()
     taken(pipe, 60)
     most = 8 if has_gil() else 16  # without it, what another thread drops comes back later
-    assert replicas.buffers._made_blocks <= 6
+    assert blocks_made(replicas.buffers) <= 6
     assert all(len(view._blocks) <= most for view in views)
     assert descriptors() <= before[1] + 2  # the thread that looks after the workers opens files, too
     held = [pipe.run()[0].as_tensor() for _ in range(20)]
@@ -588,7 +676,7 @@ def test_random_graphs_are_equal_in_any_number_of_processes(photos: Path, seed: 
     for processes, threads in ((2, 2), (3, 3), (4, 4), (2, 5)):
         pipe = made(num_processes=processes, num_threads=threads)
         found = batches(pipe, 3)
-        if not pipe._executor.sources:  # type: ignore[union-attr]
+        if not executor_of(pipe).sources:
             state = pipe.state_dict()
             pipe.close()
             pipe = made(num_processes=processes % 4 + 1, num_threads=threads)  # another number
@@ -617,6 +705,7 @@ def test_the_default_follows_from_the_graph(photos: Path, monkeypatch: pytest.Mo
         return fn.bb_flip(fn.external_source(lambda: [np.ones((3, 4), np.float32)] * 4))
 
     assert "one process: it computes numbers" in pipe_text(boxes())
+    assert "one process: exec_async=False" in pipe_text(fed(exec_async=False))
     monkeypatch.setenv("TORCHDALI_PROCESSES", "1")
     assert "worker processes" not in pipe_text(fed())
     monkeypatch.setenv("TORCHDALI_PROCESSES", "many")
@@ -660,7 +749,7 @@ def test_threads_make_batches_until_a_new_server_is_there(monkeypatch: pytest.Mo
     try:
         pipe = fed()
         found = taken(pipe, 2)
-        executor: Any = pipe._executor
+        executor = executor_of(pipe)
         assert executor.replicas is None
         end = time.monotonic() + LONGEST
         while executor.replicas is None:

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.helpers.places import Values, check_every_place, closing, numbered_files, take, walk
 from torchdali import Pipeline, fn, pipeline_def, types
+from torchdali.calls.decorators import reader
+from torchdali.declaration.schema import FilePath
 
 
 @pytest.fixture(scope="module")
@@ -390,6 +393,38 @@ def test_a_seed_that_the_pipeline_chose_is_part_of_the_place() -> None:
         place, expected = one.checkpoint(), take(one)
     with closing(make(checkpoint=place)) as pipe:
         assert take(pipe) == expected
+
+
+@pytest.mark.usefixtures("own_operators")
+def test_paths_of_a_reader_of_ones_own_may_differ(files, tmp_path) -> None:
+    class Letters:
+        def __len__(self) -> int:
+            return 6
+
+        def read(self, index: int) -> tuple[torch.Tensor]:
+            return (torch.tensor([index]),)
+
+        def info(self, index: int) -> str:
+            return f"letter {index}"
+
+    @reader(name="readers._letters")
+    def letters(*, root: FilePath, others: list[FilePath] = [], case: str = "") -> Any:  # noqa: B006
+        return Letters()
+
+    def make(**arguments: Any) -> Pipeline:
+        pipe = Pipeline(2, 1, None, seed=1)
+        with pipe:
+            pipe.set_outputs(letters(**arguments))
+        return pipe
+
+    with closing(make(root="here", others=["a"])) as pipe:
+        take(pipe)
+        place, expected = pipe.state_dict(), take(pipe)
+    with closing(make(root="there", others=["b", "c"])) as pipe:
+        pipe.load_state_dict(place)
+        assert take(pipe) == expected
+    with closing(make(root="here", case="upper")) as pipe, pytest.raises(RuntimeError, match=r"case='upper'"):
+        pipe.load_state_dict(place)
 
 
 def test_what_changes_only_place_speed_or_names_may_differ(files, tmp_path) -> None:

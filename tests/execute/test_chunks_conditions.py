@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.chunks import divide_into
 from torchdali import Pipeline, fn, pipeline_def
-from torchdali.execute import chunks, compiled_chain
-from torchdali.types import FLOAT
+from torchdali.calls.chunk_function import ChunkFunction
+from torchdali.execute import chunks
+from torchdali.types import FLOAT, INT32
 
 SIZE = 24
 
@@ -69,7 +71,16 @@ def _two_values(x: Any) -> Any:
     return fn.flip(a, vertical=1), b
 
 
-CASES: list[Callable[[Any], Any]] = [_flipped, _nested, _of_the_data, _never, _two_values]
+def _computed_arguments(x: Any) -> Any:
+    mean = fn.reductions.mean(fn.cast(x, dtype=FLOAT)) / 255.0
+    if mean > 0.497:
+        x = fn.contrast(fn.brightness(x, brightness=mean + 0.5), contrast=mean * 2.0)
+    else:
+        x = fn.flip(x, horizontal=fn.cast(mean > 0.49, dtype=INT32), vertical=0)
+    return fn.brightness(x, brightness_shift=mean - 0.5)
+
+
+CASES: list[Callable[[Any], Any]] = [_flipped, _nested, _of_the_data, _never, _two_values, _computed_arguments]
 
 
 def _pipe(function: Callable[[Any], Any], threads: int = 2) -> Pipeline:
@@ -87,9 +98,10 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     samples: list[int] = []
     one_by_one = chunks.ChunkRun._one_by_one
 
-    def noted(self: chunks.ChunkRun, numbers: Any) -> None:
-        samples.extend(numbers)
-        one_by_one(self, numbers)
+    def noted(self: chunks.ChunkRun, numbers: Any) -> bool:
+        if self._do is not None:
+            samples.extend(numbers)
+        return one_by_one(self, numbers)
 
     monkeypatch.setattr(chunks.ChunkRun, "_one_by_one", noted)
     return samples
@@ -106,20 +118,19 @@ def test_chunks_change_nothing(
     function: Callable[[Any], Any], chunk: int | None, left: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts: list[int] = []
-    places_of = chunks.places_of
+    part = chunks.Places.part
 
-    def counted(conditions: Any) -> Any:
-        places = places_of(conditions)
-        counts.append(0 if places is None else len(places.numbers))
-        return places
+    def counted(self: chunks.Places, items: Any) -> Any:
+        counts.append(len(self.numbers))
+        return part(self, items)
 
-    monkeypatch.setattr(compiled_chain, "places_of", counted)
+    monkeypatch.setattr(chunks.Places, "part", counted)
     if chunk is not None:
-        monkeypatch.setattr(compiled_chain, "chunk_size", lambda *given: chunk)
+        divide_into(chunk, monkeypatch)
     in_chunks = _results(function)
     assert any(counts) or chunk == 1 or function is _never  # a chunk of one is a sample
     assert not left
-    monkeypatch.setattr(compiled_chain, "can_be_chunk", lambda node: False)
+    divide_into(1, monkeypatch)
     for batch, expected in zip(in_chunks, _results(function), strict=True):
         for sample, other in zip(batch, expected, strict=True):
             assert sample.dtype == other.dtype and np.array_equal(sample, other)
@@ -127,13 +138,13 @@ def test_chunks_change_nothing(
 
 def test_bodies_for_chunks_are_used_beside_an_if(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    of_tensors = compiled_chain.ChunkFunction._of_tensors
+    of_tensors = ChunkFunction._of_tensors
 
     def counted(self: Any, body: Any, inputs: Any, *rest: Any) -> Any:
         sizes.append(len(inputs[0]))
         return of_tensors(self, body, inputs, *rest)
 
-    monkeypatch.setattr(compiled_chain.ChunkFunction, "_of_tensors", counted)
+    monkeypatch.setattr(ChunkFunction, "_of_tensors", counted)
     with contextlib.closing(_pipe(_flipped)) as pipe:
         pipe.run()
     assert SIZE in sizes, "what follows the branches"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,7 +113,7 @@ def test_the_stream_that_is_given_waits(cuda: Any, monkeypatch: pytest.MonkeyPat
 def test_a_pinned_batch_is_kept_until_its_copy_is_done(cuda: Any) -> None:
     """A second thread sends a batch just when the first has heard that the oldest copy is done."""
     ours, events = DeviceStream(GPU), []
-    other = threading.Thread(target=lambda: ours._keep_until_copied(batch(4), cuda.Event()))
+    other = threading.Thread(target=lambda: ours.keep_until(batch(4), cuda.Event()))
 
     class Asked(Event):
         def __init__(self) -> None:
@@ -126,9 +127,9 @@ def test_a_pinned_batch_is_kept_until_its_copy_is_done(cuda: Any) -> None:
 
     cuda.Event = Asked
     for value in (1, 2):
-        ours._keep_until_copied(batch(value), cuda.Event())
+        ours.keep_until(batch(value), cuda.Event())
     events[0].done = True
-    ours._keep_until_copied(batch(3), cuda.Event())
+    ours.keep_until(batch(3), cuda.Event())
     other.join(30)
     assert [int(kept.stacked()[0, 0]) for _, kept in ours._sent] == [2, 3, 4]
 
@@ -195,7 +196,8 @@ def test_what_is_kept_for_a_device_is_kept_for_a_stream():
     """A cache by device alone would hand a tensor to a stream that does not wait for the one that makes it."""
     found = []
     for path in sorted(Path(torchdali.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if re.search(r"@(functools\.)?(lru_)?cache", text) else ():
             if isinstance(node, ast.FunctionDef) and any(a.arg == "device" for a in node.args.args):
                 found += [
                     f"{path.name}: {node.name}"

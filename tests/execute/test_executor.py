@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.inside import executor_of
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.calls.decorators import operator
 from torchdali.declaration.registry import lookup
@@ -129,8 +130,7 @@ def test_one_at_a_time() -> None:
     taker = threading.Thread(target=pipe.run)
     taker.start()
     assert script.started.wait(PATIENCE)
-    executor = pipe._executor
-    assert executor is not None
+    executor = executor_of(pipe)
     while not refused:  # until the other thread waits for its batch
         try:
             executor._taking.__enter__()
@@ -172,7 +172,7 @@ def test_shutdown_by_dropping_the_last_reference() -> None:
     before = set(threading.enumerate())
     pipe = pipeline()
     pipe.run()
-    executor = weakref.ref(pipe._executor)
+    executor = weakref.ref(executor_of(pipe))
     threads = set(threading.enumerate()) - before
     del pipe
     gc.collect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from torchdali.codecs._native import library
 from torchdali.errors import PipelineError
 
 
+@functools.cache
 def images() -> list[np.ndarray[Any, Any]]:
     """Encode images of all kinds: orientations, subsamplings, progressive, gray, CMYK, PNG."""
     photo = picture(230, 310)
@@ -57,7 +59,7 @@ def same_pixels(found: torch.Tensor, expected: torch.Tensor) -> None:
 def test_decoding_a_random_crop_changes_no_pixel(arguments: dict[str, Any]) -> None:
     files = images()
     made = [crops(files, apart, batch_size=len(files), **arguments) for apart in (False, True)]
-    assert "+" in made[0].explain() and "+" not in made[1].explain()
+    assert ("+" in made[0].explain()) == ("dtype" not in arguments) and "+" not in made[1].explain()
     for _ in range(4):
         together, separate = (
             torch.utils.dlpack.from_dlpack(pipe.run()[0].as_tensor()) for pipe in made
@@ -82,7 +84,7 @@ def crops_on_the_device(files: Any, apart: bool, decoding: dict[str, Any], **arg
 def test_for_a_device_the_window_alone_is_decoded(arguments: dict[str, Any], decoding: dict[str, Any]) -> None:
     files = images()
     window, whole = (crops_on_the_device(files, apart, decoding, batch_size=len(files), **arguments) for apart in (False, True))
-    assert "= decoders.image_random_crop(" in window.explain() and "= random_resized_crop(" not in window.explain()
+    assert "decoders.image_random_crop" in window.explain() and "= random_resized_crop(" not in window.explain()
     assert "image_random_crop" not in whole.explain()
     for _ in range(3):
         alone, expected = (pipe.run()[0].as_cpu().as_tensor().torch().int() for pipe in (window, whole))
@@ -193,7 +195,8 @@ def test_decoding_resizing_and_cropping_together_changes_no_pixel(
         centres(files, apart, decoding, resizing, crop, batch_size=len(files)) for apart in range(3)
     ]
     found = [torch.utils.dlpack.from_dlpack(pipe.run()[0].as_tensor()) for pipe in made]
-    assert ["decoders.image + resize + crop" in pipe.explain() for pipe in made] == [True, False, False]
+    narrows = "output_type" not in decoding
+    assert ["decoders.image + resize + crop" in pipe.explain() for pipe in made] == [narrows, False, False]
     same_pixels(found[0], found[2])
     assert torch.equal(found[1], found[2])
 

@@ -14,11 +14,16 @@ from PIL import Image
 
 from tests.pretend import accelerator, inner
 from torchdali import fn, pipeline_def
-from torchdali.codecs._nvimgcodec import BatchDecoder, available, is_chosen
+from torchdali.codecs import engines
+from torchdali.codecs._native import chosen, encoded
+from torchdali.codecs.engines import BatchDecoder, available, default_share
 from torchdali.execute import hardware_decoding
 from torchdali.graph.rewrite import _on_device as rewriting
+from torchdali.kernels.native import library
+from torchdali.tensors.buffer_pool import BufferPool
 
 pytest.importorskip("nvidia.nvimgcodec", reason="needs the extra nvimgcodec")
+pytestmark = pytest.mark.skipif(library() is None, reason="without the library in C, there is no engine")
 
 CPU = torch.device("cpu")
 OTHERS = ("cmyk.jpg", "png.png", "deep.png", "progressive.jpg")  # which the CPU decodes
@@ -51,17 +56,21 @@ def pictures(folder: Path) -> list[str]:
     return [str(folder / name) for name in made]
 
 
+def is_chosen(data: torch.Tensor, share: float, upright: bool = False) -> bool:
+    return chosen(encoded([data]), share, upright)[0]
+
+
 class Counted:
     """Decoders that count what they decode."""
 
     decoded = 0
 
-    def __init__(self, device: torch.device) -> None:
-        self._decoder = BatchDecoder(CPU)
+    def __init__(self, device: torch.device, count: int, threads: int) -> None:
+        self._decoder = BatchDecoder(CPU, count, threads)
 
-    def decode(self, encoded: Any, into: Any, upright: bool, stream: int = 0) -> list[bool]:
+    def decode(self, encoded: Any, into: Any, state: int, stream: int) -> list[bool]:
         host = [torch.empty(tuple(place.shape), dtype=torch.uint8) for place in into]
-        found = self._decoder.decode(encoded, host, upright)
+        found = self._decoder.decode(encoded, host, state, stream)
         for place, pixels, good in zip(into, host, found, strict=True):
             if good:
                 place.copy_(pixels)
@@ -72,7 +81,7 @@ class Counted:
 @pytest.fixture(autouse=True)
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counted]]:
     monkeypatch.setattr(Counted, "decoded", 0)
-    monkeypatch.setattr(hardware_decoding, "BatchDecoder", Counted)
+    monkeypatch.setattr(engines, "BatchDecoder", Counted)
     monkeypatch.setattr(rewriting, "available", lambda device: True)
     yield Counted
 
@@ -108,12 +117,13 @@ def test_pixels_are_those_of_the_cpu(tmp_path: Path, upright: bool) -> None:
     files = pictures(tmp_path)
     found = decoded(files, "cpu", 3, adjust_orientation=upright)
     assert same(found, decoded(files, None, 3, adjust_orientation=upright))
-    assert Counted.decoded >= 3 * (len(files) - len(OTHERS))  # more batches may be on their way
+    turned = sum(i % 8 > 0 for i in range(12)) if upright else 0  # which the CPU decodes
+    assert Counted.decoded >= 3 * (len(files) - len(OTHERS) - turned)  # more batches may be on their way
 
 
 def test_a_share(tmp_path: Path) -> None:
     files = pictures(tmp_path)
-    expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 0.5) for f in files)
+    expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 0.5, True) for f in files)
     assert 0 < expected < 13
     assert same(decoded(files, "cpu", load=0.5), decoded(files, None))
     assert Counted.decoded % expected == 0 and Counted.decoded
@@ -122,10 +132,26 @@ def test_a_share(tmp_path: Path) -> None:
     assert Counted.decoded == 0
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_is_said_of_it(tmp_path: Path, beside: bool) -> None:
+    """Alone in its chain, the decoder does several images in one call of the library; beside another one it does not."""
+
+    @pipeline_def(batch_size=4, num_threads=1, device_id="cpu")
+    def define() -> Any:
+        encoded, _ = fn.readers.file(files=pictures(tmp_path), name="Reader")
+        images = fn.decoders.image(encoded, device="mixed", hw_decoder_load=0.5)
+        return (images, fn.decoders.image(encoded, device="mixed", adjust_orientation=False)) if beside else images
+
+    lines = [line for line in define().explain().splitlines() if line.startswith("fast path: ")]
+    said = "beside other operators, and leaves images to the device"
+    expected = [said, said] if beside else ["in one call, but for images that the device decodes, which is all"]
+    assert len(lines) == len(expected) and all(line.endswith(end) for line, end in zip(lines, expected, strict=True)), lines
+
+
 def test_the_default_share(tmp_path: Path) -> None:
     """Calls without `hw_decoder_load` stopped with a KeyError, which an H100 showed."""
     files = pictures(tmp_path)
-    expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 0.65) for f in files)
+    expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), default_share(2), True) for f in files)
     assert same(decoded(files, "cpu", load=None), decoded(files, None, load=None))
     assert Counted.decoded % expected == 0 and Counted.decoded
 
@@ -172,10 +198,10 @@ def test_what_fails_is_decoded_by_the_cpu(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_decoder_that_does_not_work_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(device: Any) -> None:
+    def fails(*_: Any) -> None:
         raise RuntimeError("no driver")
 
-    monkeypatch.setattr(hardware_decoding, "BatchDecoder", fails)
+    monkeypatch.setattr(engines, "BatchDecoder", fails)
     files = pictures(tmp_path)
     with pytest.warns(UserWarning, match="no driver") as said:
         assert same(decoded(files, "cpu", 3), decoded(files, None, 3))
@@ -221,10 +247,12 @@ def test_arenas_are_used_again_when_their_event_was_seen() -> None:
         def record(self) -> Event:
             return event
 
-    decoding = hardware_decoding.HardwareDecoding(Stream())  # type: ignore[arg-type]
+        def wait_for(self, event: Any) -> None: ...
+
+    decoding = hardware_decoding.HardwareDecoding(Stream(), BufferPool(), 4, 1)  # type: ignore[arg-type]
     first = decoding._arena(1000)
     assert event.waited  # fresh memory may still be in use, too
-    decoding._give_back(first)
+    decoding.give_back(hardware_decoding.Decoded(first, 0, {}, None))
     second = decoding._arena(1000)
     assert second.data_ptr() != first.data_ptr()
     event.done = True

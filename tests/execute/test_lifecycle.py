@@ -20,10 +20,12 @@ import pytest
 import torch
 
 from tests.helpers.garbage import let_go
+from tests.helpers.inside import executor_of
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.calls.decorators import operator
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data
+from torchdali.threads import patience
 
 SYNCHRONOUS = {"exec_async": False, "exec_pipelined": False}
 PATIENCE = 20.0  # seconds, for what takes milliseconds; never slept through
@@ -42,7 +44,7 @@ class Gate:
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
+def gate(own_operators: None) -> Iterator[Gate]:
     made = Gate()
 
     @operator(name="_gate")
@@ -51,7 +53,6 @@ def gate() -> Iterator[Gate]:
 
     yield made
     made.opened.set()
-    registry._operators.pop("_gate")
 
 
 def gated(batch_size: int = 2, **settings: Any) -> Pipeline:
@@ -378,8 +379,7 @@ def test_an_interrupt_in_a_source_leaves_a_usable_pipeline(settings: dict[str, A
             found.append("interrupt")
     pipe.close()
     # It falls into the call that schedules the batch: one ahead, and one more for each process but the first.
-    executor: Any = pipe._executor
-    ahead = 0 if settings else executor.placing.processes
+    ahead = 0 if settings else executor_of(pipe).placing.processes
     assert found == [*range(2 - ahead), "interrupt", *range(2 - ahead, 2), 3, 4]
 
 
@@ -499,6 +499,7 @@ def test_the_users_torch_threads_are_untouched(wanted: int) -> None:
         torch.set_num_threads(before)
 
 
+@pytest.mark.usefixtures("own_operators")
 def test_workers_run_torch_alone_and_without_gradients() -> None:
     seen: list[tuple[int, bool]] = []
 
@@ -514,5 +515,30 @@ def test_workers_run_torch_alone_and_without_gradients() -> None:
     pipe = define()
     pipe.run()
     pipe.close()
-    registry._operators.pop("_look")
     assert set(seen) == {(1, False)} and torch.is_grad_enabled()
+
+
+def test_an_abandoned_pipeline_may_be_collected_under_any_lock() -> None:
+    """Garbage is collected where memory is asked for, even while `threading` holds its lock, which ending threads need."""
+    before = threads()
+    pipe: Any = plain()
+    numbers(pipe)
+    pipe.itself = pipe  # only the collector ends it
+    del pipe
+    with threading._active_limbo_lock:  # type: ignore[attr-defined]
+        started = time.monotonic()
+        gc.collect()
+        assert time.monotonic() - started < patience() / 2, "it waited for threads that wait for the lock"
+    end = time.monotonic() + PATIENCE
+    while threads() != before:
+        assert time.monotonic() < end, threads()
+
+
+def test_a_process_may_be_forked_after_a_pipeline_was_abandoned() -> None:
+    before = threading.active_count()
+    pipe: Any = plain()
+    numbers(pipe)
+    pipe.itself = pipe
+    del pipe
+    gc.collect()
+    assert threading.active_count() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from torchdali import Pipeline, fn, pipeline_def
+from torchdali import Pipeline, fn, pipeline_def, types
+from torchdali.experimental.dynamic._structure import frozen
+from torchdali.graph.keys import comparable
 
 
 def run(function: Callable[[], Any], runs: int = 1) -> list[Any]:
@@ -83,6 +86,42 @@ def test_sources_are_kept_apart() -> None:
 )
 def test_arguments_count(one: dict[str, Any], other: dict[str, Any], merged: bool) -> None:
     assert run(lambda: (fn.constant(**one), fn.constant(**other))) == [0, 0 if merged else 1]
+
+
+@dataclasses.dataclass
+class _Options:
+    numbers: list[float]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (1, 1.0, False),
+        (True, 1, False),
+        (0.0, -0.0, False),
+        (float("nan"), float("nan"), True),
+        ([1, "a"], [1, "a"], True),
+        ([1, 2], (1, 2), False),
+        ({"a": [1.0]}, {"a": [1.0]}, True),
+        ({"a": 1}, {"a": 2}, False),
+        (np.arange(3), np.arange(3), True),
+        (np.arange(3), np.arange(3, dtype=np.int32), False),
+        (np.arange(3), torch.arange(3), False),
+        (types.FLOAT, int(types.FLOAT), False),
+        (_Options([1.0]), _Options([1.0]), True),
+        (_Options([1.0]), _Options([1]), False),
+    ],
+)
+def test_keys_of_values(one: Any, other: Any, equal: bool) -> None:
+    assert (comparable(one) == comparable(other)) == equal == (frozen(one) == frozen(other))
+
+
+def test_keys_of_objects() -> None:
+    first, second = set[int](), set[int]()
+    with pytest.raises(TypeError, match="set objects are not compared"):
+        comparable([1, {"a": first}])
+    assert frozen([first]) == frozen([first]) != frozen([second])
+    assert frozen(same) == frozen(same) != frozen(draw)
 
 
 def test_inputs_given_as_arrays_are_compared_by_their_values() -> None:

@@ -58,3 +58,28 @@ _start_later(weakref.ref(owner), Starter(), None)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=LONGEST)
     assert (done.returncode, done.stdout) == (0, "began True\n"), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is Linux's")
+@pytest.mark.parametrize("room", [-(200 << 20), 0, 8 << 20])
+def test_without_memory_for_threads_building_fails_at_once(room: int) -> None:
+    """Python may wait for ever for a thread that it has started without memory."""
+    script = f"""
+import resource, numpy as np
+from torchdali import fn, pipeline_def
+
+@pipeline_def(batch_size=2, num_threads=2, device_id=None, num_processes=2)
+def define():
+    return fn.gaussian_blur(fn.external_source(lambda: [np.zeros((90, 90, 3), np.uint8)] * 2), sigma=1.0)
+
+pipe = define()
+mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + {room}, resource.RLIM_INFINITY))
+try:
+    pipe.build()
+except MemoryError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert "the threads of a pipeline get no memory: ulimit -v" in done.stdout, done.stderr

@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
+from tests.helpers.chunks import divide_into
 from torchdali import fn, pipeline_def
-from torchdali.execute import compiled_chain
 from torchdali.types import DALIDataType
 
 BATCH = 3
@@ -127,21 +127,16 @@ def test_fifty_random_graphs():
     check(range(50))
 
 
-@pytest.mark.parametrize("chunk", [1, 2])
-def test_chunks_of_any_size(chunk, monkeypatch):
-    """The batch of 3 is one chunk by itself; here it is three, or one of 2 and one of 1."""
+def test_chunks_of_any_size(monkeypatch):
+    """The batch of 3 is one chunk by itself; here it is also three, or one of 2 and one of 1."""
     expected = [results(seed) for seed in range(50, 80)]
-    forms = set()
-
-    def other(form, count, threads, sample):
-        forms.add(form)
-        return chunk
-
-    monkeypatch.setattr(compiled_chain, "chunk_size", other)
-    for seed, batches in zip(range(50, 80), expected, strict=True):
-        for one, two in zip(batches, results(seed), strict=True):
-            assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, two, strict=True)), f"graph {seed}"
-    assert "tensor" in forms
+    for chunk in (1, 2, BATCH):
+        with monkeypatch.context() as patch:
+            divisions = divide_into(chunk, patch)
+            for seed, batches in zip(range(50, 80), expected, strict=True):
+                for one, two in zip(batches, results(seed), strict=True):
+                    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, two, strict=True)), f"graph {seed}"
+        assert sum(division.chunk == chunk for division in divisions) > 30
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.own_process import in_own_process
 from torchdali import fn, operator, pipeline_def
 from torchdali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 
@@ -148,11 +149,14 @@ def test_a_saved_position_continues_with_the_same_numbers(make):
     assert taken(second, 4) == expected[56:]
 
 
-@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow)])
+def taken_in_processes(processes):
+    return taken(of_operator(num_processes=2), 6), taken(of_operator(num_processes=processes, num_threads=4), 6)
+
+
+@pytest.mark.parametrize("processes", [2, 3])
 def test_operators_in_worker_processes(processes):
-    rows = taken(of_operator(num_processes=2), 6)
-    assert are_all_different(rows)
-    assert taken(of_operator(num_processes=processes, num_threads=4), 6) == rows
+    rows, others = in_own_process("tests.execute.test_user_random", f"taken_in_processes({processes})")
+    assert are_all_different(rows) and others == rows
 
 
 def test_the_generators_of_this_process_are_left_alone():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from torchdali.formats import coco, coco_saved
+from torchdali.formats import coco, coco_masks, coco_saved
 from torchdali.formats.coco_masks import draw, fill_polygon, fill_runs, uncompress
 
 
@@ -23,6 +24,16 @@ def test_a_polygon_of_whole_pixels() -> None:
 @pytest.mark.parametrize("points", [[], [[1, 1]], [[1, 1], [3, 1]], [[-50, -50], [-20, -50], [-20, -20]]])
 def test_polygons_without_pixels(points: list[list[int]]) -> None:
     assert not fill_polygon(np.array(points, np.float32).reshape(-1, 2), 6, 8).any()
+
+
+def test_a_polygon_of_many_vertices_is_walked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    polygons = [random.normal(20, 30, (n, 2)).astype(np.float32) for n in (3, 10, 100, 2000)]
+    whole = [fill_polygon(points, 40, 50) for points in polygons]
+    monkeypatch.setattr(coco_masks, "_STEPS", 100)
+    for points, mask in zip(polygons, whole, strict=True):
+        np.testing.assert_array_equal(fill_polygon(points, 40, 50), mask)
+    assert len(list(coco_masks._outline(np.zeros((1000, 2), np.int64)))) == 11
 
 
 @pytest.mark.parametrize("far", [100.0, 1e6, 1e30])
@@ -57,7 +68,7 @@ DAMAGED: dict[str, Any] = {
     "an image without a name": {"images": [{"id": 1}]}, "an annotation that is none": {"images": [IMAGE], "annotations": [5]},
     "a box of words": {"images": [IMAGE], "annotations": [{"image_id": 1, "category_id": 1, "bbox": ["a", "b", "c", "d"]}]},
     "no class": {"images": [IMAGE], "annotations": [{"image_id": 1, "bbox": [0, 0, 1, 1]}]},
-    "deep": "[" * 100000,
+    "deep": "[" * 100000, "100,000 digits": '{"images": [' + "9" * 100_000 + "]}",
 }  # fmt: skip
 
 
@@ -127,3 +138,52 @@ def test_annotations_of_all_orders(tmp_path: Path) -> None:
     assert lefts() == [[10, 11, 12], [], [30]]
     assert lefts(skip_empty=True, include_iscrowd=False) == [[10, 12], [30]]
     assert lefts(images=["3", "1", "3", "none"]) == [[30], [10, 11, 12], [30]]
+
+
+def annotated(path: Path, **changes: Any) -> str:
+    """Write an image with two annotations, of which the second is changed; its width and height may be, too."""
+    image = IMAGE | {key: changes.pop(key) for key in ("width", "height") if key in changes}
+    second = {"id": 10, "image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}
+    data = {"images": [image], "categories": [{"id": 1}], "annotations": [{**second, "id": 9}, second | changes]}
+    text = json.dumps(data).replace('"1e999"', "1e999").replace('"-1e999"', "-1e999")
+    path.write_text(text)
+    return str(path)
+
+
+NAN, INFINITY = math.nan, math.inf
+NOT_FINITE: dict[str, tuple[dict[str, Any], str]] = {
+    **{f"{value} at {place}": ({"bbox": [value if i == place else i + 1 for i in range(4)]}, r"bbox \[.*\] of annotation 10 of image 1")
+       for value in (NAN, INFINITY, -INFINITY, "1e999", "-1e999", 1e39, -1e300, 10**38 * 3) for place in range(4)},
+    **{f"polygon of {value}": ({"segmentation": [[0, 0, 1, 0, 1, value]]}, "polygon") for value in (NAN, INFINITY, "1e999", 1e39)},
+    **{f"{side} of {value}": ({side: value}, "height and width") for side in ("width", "height") for value in (NAN, INFINITY, "wide")},
+    "a category": ({"category_id": NAN}, "category_id"), "an image": ({"image_id": NAN}, "image_id"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ltrb", [False, True])
+@pytest.mark.parametrize("case", NOT_FINITE)
+def test_numbers_that_are_not_finite(tmp_path: Path, case: str, ltrb: bool) -> None:
+    changes, message = NOT_FINITE[case]
+    path = annotated(tmp_path / "a.json", **changes)
+    with pytest.raises(RuntimeError, match=rf"a\.json.*{message}"):
+        coco.parse(path, coco.Form(polygons=True, ltrb=ltrb))
+
+
+@pytest.mark.parametrize("vertex", [NAN, INFINITY, -INFINITY, 1e39])
+def test_masks_of_polygons_that_are_not_finite(vertex: float) -> None:
+    with pytest.raises(ValueError, match="not finite"):
+        draw((3, 4), [[[0, 0, 1, 0, 1, vertex]]], np.ones(1, np.int32))
+
+
+def test_numbers_that_nobody_reads_may_be_anything(tmp_path: Path) -> None:
+    path = annotated(tmp_path / "a.json", area=NAN, score=INFINITY, segmentation=[[NAN] * 6])
+    assert coco.parse(path, coco.Form()).boxes.tolist() == [[0, 0, 1, 1]] * 2
+
+
+@pytest.mark.parametrize("name", ["boxes.dat", "vertices.dat"])
+def test_saved_numbers_that_are_not_finite(tmp_path: Path, name: str) -> None:
+    coco_saved.save(coco.parse(annotated(tmp_path / "a.json"), coco.Form(polygons=True)), str(tmp_path))
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content[:-4] + np.float32(NAN).tobytes())
+    with pytest.raises(RuntimeError, match=rf"{name} has numbers that are not finite"):
+        coco_saved.load(str(tmp_path), True, True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.helpers.containers import write_tar
+from tests.helpers.containers import link, sparse_member, write_tar
 from torchdali.formats import tar
 from torchdali.formats.storage import open_storage
 
@@ -19,12 +22,16 @@ MEMBERS = [
 ]  # fmt: skip
 
 
+def members(path: str) -> list[tar.Member]:
+    return list(tar.Archive(open_storage(path)).members())
+
+
 @pytest.mark.parametrize("format", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_members_are_those_of_the_standard_library(tmp_path: Path, format: int) -> None:
     path = write_tar(tmp_path / "a.tar", MEMBERS, format)
     with tarfile.open(path) as archive:
         wanted = [(m.name, m.offset_data, m.size) for m in archive if m.isreg()]
-    assert [tuple(member) for member in tar.members(open_storage(path))] == wanted
+    assert [tuple(member) for member in members(path)] == wanted
 
 
 def test_what_is_written_can_be_read(tmp_path: Path) -> None:
@@ -72,19 +79,19 @@ def test_hostile_headers(tmp_path: Path, case: str) -> None:
         data = damaged(data, 156, content[-1:])
     path.write_bytes(data)
     with pytest.raises(RuntimeError, match=message):
-        list(tar.members(open_storage(str(path))))
+        members(str(path))
 
 
 @pytest.mark.parametrize("record", [b"99 path=x\n", b"x path=x\n", b"11 path+x\n", b"14 size=-111\n", b"9999999999 path=x\n"])
 def test_hostile_pax_headers(tmp_path: Path, record: bytes) -> None:
     path = write_tar(tmp_path / "a.tar", [("x", (tarfile.XHDTYPE, record)), ("a.jpg", b"abc")])
     with pytest.raises(RuntimeError, match="pax header"):
-        list(tar.members(open_storage(path)))
+        members(path)
 
 
 def test_a_pax_header_gives_name_and_size(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("x", (tarfile.XHDTYPE, b"14 path=new.b\n9 size=2\n")), ("a.jpg", b"abc")])
-    assert [(m.name, m.size) for m in tar.members(open_storage(path))] == [("new.b", 2)]
+    assert [(m.name, m.size) for m in members(path)] == [("new.b", 2)]
 
 
 SPLITS = {
@@ -102,7 +109,7 @@ def test_split_name(path: str) -> None:
 def test_an_index_gives_the_samples_back(tmp_path: Path, name: str, version: str) -> None:
     path = write_tar(tmp_path / "a.tar", [(name, b"abc"), ("a.cls", b"1"), ("z.cls", b"2")])
     storage = open_storage(path)
-    samples = list(tar.group(tar.members(storage)))
+    samples = list(tar.indexed_samples(storage))
     tar.write_index(str(tmp_path / "a.idx"), samples)
     assert (tmp_path / "a.idx").read_text().startswith(version)
     found = tar.read_index(str(tmp_path / "a.idx"), storage)
@@ -113,3 +120,66 @@ def test_an_index_cannot_hold_spaces_in_extensions(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="space"):
         tar.write_index(str(tmp_path / "a.idx"), [[("j pg", 512, 1, "a.j pg")]])
     assert not list(tmp_path.iterdir())
+
+
+Linked = list[tuple[str, Any]]
+LINKS: dict[str, Linked] = {
+    "to a file": [("a.jpg", b"A"), ("b.jpg", link("a.jpg"))],
+    "to a link": [("a.jpg", b"A"), ("b.jpg", link("a.jpg")), ("c.jpg", link("b.jpg"))],
+    "in another spelling": [("./d/a.jpg", b"A"), ("b.jpg", link("d//a.jpg"))],
+    "to the later of two": [("a.jpg", b"A"), ("a.jpg", b"B"), ("b.jpg", link("a.jpg"))],
+    "over itself": [("a.jpg", b"A"), ("a.jpg", link("a.jpg")), ("b.jpg", link("a.jpg"))],
+    "long names": [(LONG, b"A"), (f"x{LONG}", link(LONG)), ("b.jpg", link(f"x{LONG}"))],
+    "an empty file": [("a.jpg", b""), ("b.jpg", link("a.jpg"))],
+}
+
+
+@pytest.mark.parametrize("format", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+@pytest.mark.parametrize("case", LINKS)
+def test_hard_links_are_the_files_of_the_standard_library(tmp_path: Path, case: str, format: int) -> None:
+    path = write_tar(tmp_path / "a.tar", LINKS[case], format)
+    with tarfile.open(path) as archive:
+        wanted = [(m.name, archive.extractfile(m).read()) for m in archive if m.name != "a.jpg" or not m.islnk()]  # type: ignore[union-attr]
+    storage = open_storage(path)
+    found = [(m.name, storage.read(m.offset, m.size).tobytes()) for m in members(path)]
+    assert [each for each in found if each[0] != "a.jpg"] == [each for each in wanted if each[0] != "a.jpg"]
+    assert len(found) == len(LINKS[case])
+
+
+def test_a_hard_link_to_a_sparse_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    linked = Path(write_tar(tmp_path / "b.tar", [("b.bin", link("a.bin"))])).read_bytes()
+    path.write_bytes(sparse_member("1.0", "a.bin", 9, [(4, 3)], b"abc") + linked)
+    archive = tar.Archive(open_storage(str(path)))
+    assert [archive.read(m.offset, m.size).tobytes() for m in archive.members()] == [b"\0\0\0\0abc\0\0"] * 2
+
+
+NO_FILES: dict[str, tuple[Any, str]] = {
+    "symbolic link": ("a.jpg", "'b.jpg', a symbolic link to 'a.jpg'"),
+    "hard link to nothing": (link("z.jpg"), "'b.jpg', a hard link to 'z.jpg', and no file before it"),
+    "hard link to what comes later": (link("c.jpg"), "'b.jpg', a hard link to 'c.jpg', and no file before it"),
+    "hard link to itself": (link("b.jpg"), "'b.jpg', a hard link to 'b.jpg', and no file before it"),
+    "hard link to a folder": (link("d"), "'b.jpg', a hard link to 'd', and no file before it"),
+    "character device": ((tarfile.CHRTYPE, b""), "'b.jpg', a device"),
+    "block device": ((tarfile.BLKTYPE, b""), "'b.jpg', a device"),
+    "pipe": ((tarfile.FIFOTYPE, b""), "'b.jpg', a named pipe (FIFO)"),
+    "part of a file": ((b"M", b"123"), "'b.jpg', the end of a file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NO_FILES)
+def test_what_is_no_file_is_named(tmp_path: Path, case: str) -> None:
+    content, text = NO_FILES[case]
+    path = write_tar(tmp_path / "a.tar", [("a.jpg", b"A"), ("d", None), ("b.jpg", content), ("c.jpg", b"C")])
+    archive = tar.Archive(open_storage(path))
+    with pytest.warns(UserWarning, match=rf"a\.tar: members that are no files .* 1 in all, such as {re.escape(text)}"):
+        assert [sample[0][3] for sample in tar.samples(archive)] == ["a.jpg", "c.jpg"]
+    assert [offset for offset, _ in archive.left_out] == [1536]
+
+
+def test_time_grows_with_a_pax_header_not_with_its_square(tmp_path: Path) -> None:
+    text = b"6 a=b\n" * 170_000
+    path = write_tar(tmp_path / "a.tar", [("x", (tarfile.XHDTYPE, text)), ("a.jpg", b"abc")])
+    start = time.process_time()
+    assert [m.name for m in members(path)] == ["a.jpg"]
+    assert time.process_time() - start < 2  # the square took 5 s

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tests import golden
 from tests.check import Result, compare
 
 Define = Callable[[Any], Any]
@@ -33,6 +34,7 @@ def library(name: str) -> Any:
     )
 
 
+@golden.answered
 def batches(name: str, define: Define, runs: int = 1, **settings: Any) -> list[list[Result]]:
     """Return the outputs of some runs of a pipeline."""
     settings = {"batch_size": 2, "num_threads": 2, "device_id": None, "seed": 1, **settings}

@@ -32,7 +32,7 @@ def write_tfrecord(path: Path, examples: Examples) -> tuple[str, str]:
 def write_tar(
     path: Path, members: Sequence[tuple[str, Any]], format: int = tarfile.GNU_FORMAT
 ) -> str:
-    """Write an archive: content is bytes, a link's target as text, None for a folder, or (type, bytes)."""
+    """Write an archive: content is bytes, a symbolic link's target as text, None for a folder, or (type, bytes or target)."""
     with tarfile.open(path, "w", format=format) as archive:
         for name, content in members:
             info = tarfile.TarInfo(name)
@@ -42,11 +42,16 @@ def write_tar(
                 info.type, info.linkname = tarfile.SYMTYPE, content
             elif isinstance(content, tuple):
                 info.type, content = content
-                info.linkname = "x"
+                info.linkname = content if isinstance(content, str) else ""
             data = content if isinstance(content, bytes) else b""
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
     return str(path)
+
+
+def link(target: str) -> tuple[bytes, str]:
+    """Return the content of a hard link."""
+    return tarfile.LNKTYPE, target
 
 
 def write_recordio(path: Path, images: Sequence[tuple[bytes, Sequence[float]]]) -> tuple[str, str]:
@@ -94,3 +99,67 @@ def proto(dtype: int, content: Any, dims: Sequence[int] = ()) -> bytes:
 def protos(*tensors: bytes) -> bytes:
     """Write `TensorProtos` of Caffe2."""
     return b"".join(write_bytes(1, tensor) for tensor in tensors)
+
+
+def _tar_header(name: str, size: int, kind: bytes) -> bytearray:
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
+    return bytearray(info.tobuf(tarfile.GNU_FORMAT))
+
+
+def _summed(header: bytearray) -> bytes:
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
+
+
+def _blocks(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 512)
+
+
+def _pax_records(records: Sequence[tuple[str, Any]]) -> bytes:
+    text = b""
+    for key, value in records:
+        rest = f" {key}={value}\n".encode()
+        text += next(b"%d" % n + rest for n in range(1, 1 << 20) if len(str(n)) + len(rest) == n)
+    return text
+
+
+SPARSE_FORMS = ("S", "0.0", "0.1", "1.0")
+
+
+def sparse_member(
+    form: str, name: str, size: int, extents: Sequence[tuple[int, int]], data: bytes, more: Sequence[tuple[str, Any]] = ()
+) -> bytes:
+    """Write a sparse member as GNU tar does: of its old kind, or with a pax header of some version."""
+    if form == "S":
+        return _old_sparse(name, size, extents, data)
+    records: list[tuple[str, Any]] = list(more)
+    prefix = "GNU.sparse."
+    if form == "1.0":
+        numbers = [len(extents), *(n for extent in extents for n in extent)]
+        data = _blocks("".join(f"{n}\n" for n in numbers).encode()) + data
+        records += [(f"{prefix}major", 1), (f"{prefix}minor", 0), (f"{prefix}name", name), (f"{prefix}realsize", size)]
+    elif form == "0.1":
+        numbers = [n for extent in extents for n in extent]
+        records += [(f"{prefix}size", size), (f"{prefix}numblocks", len(extents)), (f"{prefix}name", name)]
+        records += [(f"{prefix}map", ",".join(map(str, numbers)))]
+    else:
+        records += [(f"{prefix}size", size), (f"{prefix}numblocks", len(extents))]
+        records += [(f"{prefix}{key}", n) for e in extents for key, n in zip(("offset", "numbytes"), e, strict=True)]
+    pax = _pax_records(records)
+    own = name if form == "0.0" else f"GNUSparseFile.7/{name}"
+    head = bytes(_tar_header("PaxHeader", len(pax), b"x")) + _blocks(pax)
+    return head + bytes(_tar_header(own, len(data), b"0")) + _blocks(data)
+
+
+def _old_sparse(name: str, size: int, extents: Sequence[tuple[int, int]], data: bytes) -> bytes:
+    pairs = [b"%011o\0%011o\0" % extent for extent in extents]
+    header = _tar_header(name, len(data), b"S")
+    header[386:482] = b"".join(pairs[:4]).ljust(96, b"\0")
+    header[482], header[483:495] = len(pairs) > 4, b"%011o\0" % size
+    result = _summed(header)
+    for start in range(4, len(pairs), 21):
+        more = bytes([start + 21 < len(pairs)])
+        result += (b"".join(pairs[start : start + 21]).ljust(504, b"\0") + more).ljust(512, b"\0")
+    return result + _blocks(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -54,6 +55,18 @@ def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: in
             file.mux(stream.encode(frame))
         file.mux(stream.encode(None))
     return path
+
+
+def asking(path: str, a: int, b: int, c: int, d: int) -> Any:
+    """Return the bytes of an MP4 file, changed so that it asks to be shown by the matrix ``(a, b; c, d)``."""
+
+    def matrix(a: int, b: int, c: int, d: int) -> bytes:
+        return struct.pack(">9i", *(value << 16 for value in (a, b, 0, c, d, 0, 0, 0)), 1 << 30)
+
+    data = bytearray(Path(path).read_bytes())
+    place = data.index(matrix(1, 0, 0, 1), data.index(b"tkhd"))
+    data[place : place + 36] = matrix(a, b, c, d)
+    return np.frombuffer(bytes(data), np.uint8)
 
 
 def numbers(frames: Any) -> list[int]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tests import golden
 from tests.check import Array, Result
 
 Expression = Callable[..., Any]
@@ -47,6 +48,7 @@ def load(name: str) -> Library:
     return Library(*parts, package.newaxis, package)
 
 
+@golden.answered
 def evaluate(
     name: str,
     inputs: Sequence[Given],
@@ -73,14 +75,15 @@ def evaluate(
         return tuple(expression(library, *nodes) for expression in expressions.values())
 
     pipe = define()
-    pipe.build()
-    outputs = pipe.run()
-    if hasattr(pipe, "close"):
-        pipe.close()
-    return {
-        key: Result([np.array(out.at(i)) for i in range(len(out))], out.layout())
-        for key, out in zip(expressions, outputs, strict=True)
-    }
+    try:
+        pipe.build()
+        return {
+            key: Result([np.array(out.at(i)) for i in range(len(out))], out.layout())
+            for key, out in zip(expressions, pipe.run(), strict=True)
+        }
+    finally:
+        if hasattr(pipe, "close"):
+            pipe.close()
 
 
 def failure(name: str, inputs: Sequence[Given], expression: Expression) -> BaseException | None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tests.helpers.inside import executor_of
 from torchdali import fn, pipeline_def
 from torchdali.formats.sample_store import DiskStore, MemoryStore, SampleStore
 
@@ -127,7 +128,7 @@ def _check(images: str, keep: dict[str, Any], expected: Path, pipe: int) -> None
     arrays = _batches(built)
     with np.load(expected) as known:
         wrong = not all(np.array_equal(array, known[f"arr_{i}"]) for i, array in enumerate(arrays))
-    (kept,) = built._executor.caches
+    (kept,) = executor_of(built).caches
     os.write(pipe, f"{int(wrong)} {kept.hits} {kept.misses}".encode())
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import golden
+
 Library = Any
 Case = Callable[[Library], Any]
 
@@ -31,12 +33,17 @@ def library(name: str) -> Library:
     return SimpleNamespace(Pipeline=package.Pipeline, pipeline_def=package.pipeline_def, **parts)
 
 
+@golden.answered
+def _run(name: str, case: Case) -> Any:
+    return case(library(name))
+
+
 def outcome(case: Case, name: str) -> Any:
     """Return the result of a case, or the exception it raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return case(library(name))
+            return _run(name, case)
         except Exception as error:
             return error
 

@@ -1,7 +1,7 @@
 """Audit of the parity tests: they cover each operator widely enough, and results are close enough.
 
 Each operator needs six combinations of arguments on three types and two layouts, as far as its declaration takes as
-many; `NARROW` and `ELSEWHERE` say where the real DALI does not. ``pytest -m parity --write-parity=FILE`` ends with the
+many; `NARROW` and `ELSEWHERE` say where the real DALI does not. ``pytest --write-parity=FILE`` ends with the
 audit, and fails where it finds something.
 """
 

@@ -1,6 +1,6 @@
-"""The table of ``docs/parity.md``, filled while the parity tests run.
+"""The tables of ``docs/parity*.md``, filled while the parity tests run.
 
-``pytest -m parity --write-parity=docs/parity.md`` writes it (see ``conftest.py``). `tests.check.check` notes every case
+``pytest --write-parity=docs/parity.md`` writes them (see ``conftest.py``). `tests.check.check` notes every case
 that it compares with the real DALI; `note_pixels` takes what ``parity/test_pixels.py`` measures on photos.
 """
 
@@ -11,16 +11,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Case", "Distance", "Tolerance", "cases", "note", "note_pixels", "page", "percent"]
+__all__ = ["Case", "Distance", "Tolerance", "cases", "note", "note_pixels", "pages", "percent"]
 
-COMMAND = "python -m pytest -m parity --write-parity=docs/parity.md"
+COMMAND = "python -m pytest --write-parity=docs/parity.md"
 
+_WRITTEN = f"Written by the tests, do not edit: `{COMMAND}`"
 _HEAD = f"""# Parity with DALI
 
-Written by the tests, do not edit: `{COMMAND}`
+{_WRITTEN}
 
 Every case ran on torchdali and on the real DALI 2.4 (CPU, `device_id=None`), and passed: layouts, shapes and types are
-equal, and values as the tables say.
+equal, and values as the tables say. [Each operator](parity_operators.md) has a row. Where parity is not kept, [that is
+on purpose](parity_exceptions.md).
 """
 
 
@@ -91,24 +93,24 @@ def note_pixels(subject: str, images: int, found: str, demanded: str) -> None:
     _pixels.append(_Pixels(subject, images, found, demanded))
 
 
-def page(
+def pages(
     exceptions: Mapping[str, Sequence[str]],
     modules: Mapping[str, tuple[str, int]],
     short: Sequence[str] = (),
-) -> str:
-    """Return the page.
+) -> dict[str, str]:
+    """Return the pages by what is appended to the first one's name.
 
     Args:
         exceptions: Reasons by operator.
         modules: Subject and number of passed tests by test file.
         short: What is known to be missing.
     """
-    parts = [_HEAD, _pixel_table(), _operator_table(), _module_table(modules)]
+    parts = [_HEAD, _pixel_table(), _module_table(modules)]
     if short:
         parts.append(
             "\n".join(["## Too few cases, or too far", "", *[f"- {line}" for line in short], ""])
         )
-    return "\n".join([*parts, _exception_list(exceptions)])
+    return {"": "\n".join(parts), "_operators": _operator_table(), "_exceptions": _exception_list(exceptions)}
 
 
 def _pixel_table() -> str:
@@ -123,7 +125,7 @@ def _operator_table() -> str:
     for case in _cases:
         by_name[case.operator].append(case)
     text = (
-        "## Operators\n\n*Within* is the smallest share of values of any case that is within the tolerance; the "
+        f"# Parity with DALI: operators\n\n{_WRITTEN}\n\n*Within* is the smallest share of values of any case that is within the tolerance; the "
         "tolerance is the\nwidest of any case: levels, plus a part of the value. *Arguments* counts different combinations.\n"
         "*Off by more than 1* is the largest share of an integer output's values; *worst* is the largest difference of "
         "any\nvalue, of integers in levels, of floating outputs relative to their largest value (of float16 beyond its last "
@@ -189,7 +191,7 @@ def _module_table(modules: Mapping[str, tuple[str, int]]) -> str:
 def _exception_list(exceptions: Mapping[str, Sequence[str]]) -> str:
     lines = [f"- `{name}`: {reason}" for name in sorted(exceptions) for reason in exceptions[name]]
     return "\n".join(
-        ["## Exceptions", "", "Where exact parity is not kept, and why.", "", *lines, ""]
+        ["# Parity with DALI: exceptions", "", _WRITTEN, "", "Where exact parity is not kept, and why.", "", *lines, ""]
     )
 
 

@@ -1,4 +1,4 @@
-"""Operators with an argument that is one number, or a list of numbers, for each sample."""
+"""Operators with an argument that is one number for each sample."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LISTS", "NUMBERS", "Case", "images"]
+__all__ = ["NUMBERS", "Case", "images"]
 
 
 class Case(NamedTuple):
@@ -37,12 +37,6 @@ NUMBERS = {
     "color_twist": Case(lambda fn, x, v: fn.color_twist(x, saturation=v), "saturation", [0.0, 0.5, 1.0, 2.0]),
     "rotate": Case(lambda fn, x, v: fn.rotate(x, angle=v, interp_type=0), "angle", [0.0, 90.0, 180.0, 270.0]),
     "coin_flip": Case(lambda fn, x, v: fn.random.coin_flip(probability=v, seed=3), "probability", [0.0, 1.0, 0.0, 1.0]),
-}
-LISTS = {
-    "resize": Case(lambda fn, x, v: fn.resize(x, size=v), "size", [2.0, 3.0, 4.0, 9.0]),
-    "crop_mirror_normalize": Case(
-        lambda fn, x, v: fn.crop_mirror_normalize(x, mean=v), "mean", [0.0, 1.0, 2.0, 3.0]
-    ),
 }
 
 

@@ -113,6 +113,12 @@ def dies_at_6(proxy: Any, i: int) -> Any:
     return proxy(vector(i))
 
 
+def stops_at_6(proxy: Any, i: int) -> Any:
+    if i == 6:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return proxy(vector(i))
+
+
 def never_returns_at_6(proxy: Any, i: int) -> Any:
     if i == 6:
         threading.Event().wait()

@@ -29,7 +29,6 @@ from tests.helpers.encoded_images import (
     tiff,
     with_fields,
 )
-from torchdali.codecs._opencv import knows_run_lengths
 
 
 def _deep(bits: int, channels: int = 3) -> Array:
@@ -98,7 +97,21 @@ def old_jpeg(**tags: list[int]) -> tuple[bytes, Array]:
     return with_fields(stream, fields, "<", False), pixels
 
 
+def _other_tags(data: bytes) -> bytes:
+    """Give the parts of a TIFF the tags of strips where they are tiles, and those of tiles where they are strips."""
+    for strips, tiles in ((273, 324), (279, 325)):
+        pairs = [struct.pack("<HH", tag, 4) for tag in (strips, tiles)]
+        first, second = pairs if data.count(pairs[0]) == 1 else pairs[::-1]
+        assert data.count(first) == 1 and not data.count(second)
+        data = data.replace(first, second)
+    return data
+
+
 TIFFS: dict[str, tuple[bytes, Array]] = {
+    "tiff tiles with the tags of strips": (_other_tags(tiff(RGB, 2, tile=16)), RGB),
+    "tiff tiles of 16 bits with the tags of strips": (_other_tags(tiff(RGB16, 2, tile=16, deflate=True)), RGB16),
+    "tiff strips with the tags of tiles": (_other_tags(tiff(RGB, 2, deflate=True)), RGB),
+    "tiff planes in strips with the tags of tiles": (_other_tags(tiff(RGB16, 2, planar=True)), RGB16),
     **{f"tiff planes of {bits} bits": _planes(bits) for bits in (9, 10, 12, 14, 32, 64)},
     **{f"tiff of {bits} bits": _interleaved(bits) for bits in (9, 10, 12, 14, 15, 20, 31, 32, 64)},
     **{
@@ -207,7 +220,7 @@ BMPS: dict[str, tuple[bytes, Array]] = {
     **{f"bmp {name}, header of {size}": _fields(name, size) for name in LAYOUTS for size in (40, 56, 108, 124) if (name, size) != ("1555", 40)},
     "bmp 4444 from the top": _fields("4444", 124, top=True),
     "bmp 10 bits from the top, header of 40": _fields("10 bits", 40, top=True),
-    **({"bmp run lengths": run_lengths()} if knows_run_lengths() else {}),
+    "bmp run lengths": run_lengths(),
 }
 
 IMAGE = Image.fromarray(RGB)

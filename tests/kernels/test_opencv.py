@@ -228,13 +228,13 @@ def test_planes_are_normalized_however_the_image_lies(
 
 
 @pytest.mark.parametrize("channels", [2, 3, 4])
-@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1), (3, 1)])
-def test_the_smallest_images_are_normalized(shape: tuple[int, int], channels: int) -> None:
-    x = image(channels)[: shape[0], : shape[1]].contiguous()
-    scaling = normalize.affine((10.0,), (2.0,), 1.0, 0.0, channels)
-    out = torch.full((channels, *shape), -1.0)
-    normalize.normalize_into(out, x, scaling, 2, None, (1, 2, 0))
-    torch.testing.assert_close(out, (x.permute(2, 0, 1).float() - 10) / 2)
+def test_the_smallest_images_are_normalized(channels: int) -> None:
+    for shape in [(1, 1), (1, 2), (2, 1), (3, 1)]:
+        x = image(channels)[: shape[0], : shape[1]].contiguous()
+        scaling = normalize.affine((10.0,), (2.0,), 1.0, 0.0, channels)
+        out = torch.full((channels, *shape), -1.0)
+        normalize.normalize_into(out, x, scaling, 2, None, (1, 2, 0))
+        torch.testing.assert_close(out, (x.permute(2, 0, 1).float() - 10) / 2)
 
 
 def test_an_infinite_shift_is_added() -> None:
@@ -302,7 +302,7 @@ def test_bytes_are_reduced_alike(axes: tuple[int, ...], keep: bool, channels: in
         return [
             reduce.moments(x, axes, keep),
             reduce.moments(x, axes, keep, squared=True),
-            *(reduce.spread(x, mean, axes, ddof, keep) for mean in means for ddof in (0, 1, count)),
+            *(reduce.variance_of(x, mean, axes, ddof, keep) for mean in means for ddof in (0, 1, count)),
         ]
 
     found = computed()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 import torch
 
-from torchdali.kernels.reduce import spread
+from torchdali.kernels.reduce import extreme, variance_of
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.float32], ids=str)
@@ -13,7 +16,7 @@ from torchdali.kernels.reduce import spread
 def test_a_mean_of_other_axes_is_refused(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     """A mean that does not fit the reduction would be taken for another one in silence."""
     with pytest.raises(RuntimeError, match=r"the mean has the shape .* \(5, 1, 1\)"):
-        spread(torch.zeros(5, 7, 3, dtype=dtype), torch.zeros(shape), (1, 2), 0, keep=False)
+        variance_of(torch.zeros(5, 7, 3, dtype=dtype), torch.zeros(shape), (1, 2), 0, keep=False)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.float32], ids=str)
@@ -26,5 +29,29 @@ def test_a_mean_with_and_without_the_reduced_axes(
     mean = torch.arange(1.0, 1 + torch.Size(shape).numel()).reshape(shape)
     expected = (x.double() - mean.flatten()).square().sum((0, 1)) / 34
     torch.testing.assert_close(
-        spread(x, mean, (0, 1), 1, keep=False).double(), expected, rtol=1e-5, atol=0
+        variance_of(x, mean, (0, 1), 1, keep=False).double(), expected, rtol=1e-5, atol=0
     )
+
+
+NAN, INFINITY, MOST = math.nan, math.inf, torch.finfo(torch.float32).max
+# values, axes; the largest and the smallest
+EXTREMES: dict[str, tuple[Any, tuple[int, ...], Any, Any]] = {
+    "nan in the middle": ([1.0, NAN, 2.0], (0,), 2.0, 1.0), "nan first": ([NAN, 1.0, 2.0], (0,), 2.0, 1.0),
+    "nan last": ([1.0, 2.0, NAN], (0,), 2.0, 1.0), "nan alone": ([NAN, NAN], (0,), -MOST, MOST),
+    "columns": ([[1.0, NAN], [NAN, NAN], [NAN, 4.0]], (0,), [1.0, 4.0], [1.0, 4.0]),
+    "rows": ([[1.0, NAN], [NAN, NAN], [NAN, 4.0]], (1,), [1.0, -MOST, 4.0], [1.0, MOST, 4.0]),
+    "all": ([[1.0, NAN], [NAN, NAN], [NAN, 4.0]], (0, 1), 4.0, 1.0),
+    "infinity": ([INFINITY, NAN, -INFINITY], (0,), INFINITY, -INFINITY),
+    "infinity alone": ([-INFINITY, NAN], (0,), -MOST, -INFINITY), "no axes": ([1.0, NAN], (), [1.0, NAN], [1.0, NAN]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("case", EXTREMES)
+def test_extremes_leave_nan_out(case: str, gradient: bool) -> None:
+    values, axes, largest, smallest = EXTREMES[case]
+    x = torch.tensor(values, requires_grad=gradient)
+    for expected, is_largest in ((largest, True), (smallest, False)):
+        found = extreme(x, axes, keep=False, largest=is_largest)
+        torch.testing.assert_close(found.detach(), torch.tensor(expected), rtol=0, atol=0, equal_nan=True)
+        assert found.requires_grad == gradient

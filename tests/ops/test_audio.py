@@ -287,13 +287,15 @@ def test_chunks_deliver_what_single_sounds_do(alike, monkeypatch):
 
     alone = _runs(files[:30], define, size=1)
     calls, without_body = [], []
-    call, one_by_one = ChunkFunction.__call__, ChunkFunction._one_by_one
+    call, one_by_one = ChunkFunction.__call__, ChunkFunction._in_turn
     monkeypatch.setattr(ChunkFunction, "__call__", lambda self, *a, **k: (calls.append(1), call(self, *a, **k))[1])
-    monkeypatch.setattr(ChunkFunction, "_one_by_one", lambda *a: (without_body.append(1), one_by_one(*a))[1])
+    monkeypatch.setattr(
+        ChunkFunction, "_in_turn", lambda self, *a: (without_body.append(len(a[0][0]) > 1), one_by_one(self, *a))[1]
+    )
     for size, threads in ((150, 1), (150, 3), (75, 2)):
         for one, other in zip(alone, _runs(files, define, size=size, threads=threads), strict=False):
             assert all(map(torch.equal, one, other)) and other[2].is_contiguous()
-    assert calls and not without_body
+    assert calls and not any(without_body)
 
 
 @pytest.mark.parametrize("bad", [0, 5, 64, 69])

@@ -22,6 +22,40 @@ from torchdali.tensors import TensorList
 Array = npt.NDArray[Any]
 
 
+# ---------------------------------------------------------------- bb_flip
+
+
+@np.errstate(invalid="ignore")
+def flipped(boxes: Array, flags: Sequence[int], ltrb: bool) -> Array:
+    found = boxes.copy()
+    for axis in (axis for axis in (0, 1) if flags[axis]):
+        low, high = boxes[:, axis], boxes[:, axis + 2]
+        found[:, axis] = 1 - high if ltrb else 1 - (low + high)
+        found[:, axis + 2] = 1 - low if ltrb else high
+    return found
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("ltrb", [False, True])
+@pytest.mark.parametrize("horizontal, vertical", [([0, 1, 1], [0, 0, 1]), (1, [1, 0, 1]), ([1, 0, 0], 0), (1, 1), (0, 0)])
+def test_boxes_are_flipped_one_by_one(ltrb: bool, horizontal: Any, vertical: Any) -> None:
+    """In NumPy and, where a gradient is wanted, in torch; boxes without end stay so."""
+    batch = [np.random.default_rng(i).random((n, 4), np.float32) for i, n in enumerate((3, 0, 5))]
+    batch[2][1] = [-np.inf, 0.25, np.inf, np.nan]
+    wanted: list[Array] = []
+    for gradient in (False, True):
+        tensors = [torch.from_numpy(boxes).requires_grad_(gradient) for boxes in batch]
+        for i, boxes in enumerate(tensors):
+            flags = [value[i] if isinstance(value, list) else value for value in (horizontal, vertical)]
+            found = fn.bb_flip(boxes, horizontal=flags[0], vertical=flags[1], ltrb=ltrb)
+            np.testing.assert_array_equal(found.detach().numpy(), flipped(batch[i], flags, ltrb))
+            wanted.append(flipped(batch[i], flags, ltrb))
+    given = {name: PerSample(value) if isinstance(value, list) else value for name, value in (("horizontal", horizontal), ("vertical", vertical))}
+    (result,) = pipeline("torchdali", "bb_flip", [batch], {**given, "ltrb": ltrb})
+    for one, other in zip(result.samples, wanted[:3], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 # ---------------------------------------------------------------- random_bbox_crop
 
 THREE = f32([0.1, 0.1, 0.3, 0.4], [0.6, 0.6, 0.9, 0.9], [0.45, 0.4, 0.6, 0.6])

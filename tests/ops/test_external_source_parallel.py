@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers import odd_arrays
 from tests.helpers.sources import (
     batch,
     batches,
@@ -143,6 +144,29 @@ def test_data(data, layout) -> None:
     (output,) = pipe.run()
     assert values([output]) == values(expected)
     assert (output.dtype, output.layout()) == (expected[0].dtype, layout)
+    pipe.close()
+
+
+ODD = odd_arrays.arrays()
+
+
+class Odd:
+    def __call__(self, info: types.SampleInfo) -> Any:
+        return tuple(ODD.values())
+
+
+class OddBatches:
+    def __call__(self, number: int) -> Any:
+        return tuple([each, each] for each in ODD.values())
+
+
+@pytest.mark.parametrize("batches_", [False, True])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_arrays_of_any_type_and_shape(method, batches_) -> None:
+    pipe = parallel(OddBatches() if batches_ else Odd(), len(ODD), batch=batches_, method=method, batch_size=2)
+    for name, output in zip(ODD, pipe.run(), strict=True):
+        expected = odd_arrays.facts(ODD[name].astype(ODD[name].dtype.newbyteorder("=")))
+        assert [odd_arrays.facts(sample.clone()) for sample in output.samples()] == [expected] * 2, name
     pipe.close()
 
 

@@ -124,7 +124,7 @@ def leave(i: int) -> Any:
     return batch(i)
 
 
-@pytest.mark.parametrize(("what", "message"), [(kill, "SIGKILL"), (leave, "code 3")])
+@pytest.mark.parametrize(("what", "message"), [(kill, "SIGKILL.*If memory ran out"), (leave, "code 3 while it worked")])
 def test_a_worker_that_dies(what, message) -> None:
     """Every later run says so too, and the other workers are ended."""
     pipe = parallel(what, batch=True)
@@ -454,3 +454,51 @@ def test_workers_end_when_the_parent_is_killed(mode, tmp_path) -> None:
     with program(tmp_path, mode) as (process, workers):
         process.kill()
         assert all(gone(pid, PROMPT) for pid in workers)
+
+
+# ---------------------------------------------------------------- the start of a process that is not forked
+
+SCRIPT = """
+    import sys
+    import numpy as np
+    from torchdali import Pipeline, fn
+
+    class Source:
+        def __call__(self, info):
+            return np.int32(info.idx_in_epoch)
+
+    {first}
+
+    def main():
+        pipe = Pipeline(batch_size=2, num_threads=1, device_id=None, py_num_workers=1, py_start_method={method!r})
+        with pipe:
+            pipe.set_outputs(fn.external_source(Source(), parallel=True, batch=False))
+        print(pipe.run()[0].as_array().tolist())
+
+    {last}
+"""
+GUARD = 'if __name__ == "__main__": main()'
+STARTS = {
+    "no guard": ("", "main()", 'put what builds and runs it under `if __name__ == "__main__":`'),
+    "the script raises": ('if __name__ != "__main__": raise KeyError("planted")', GUARD, "imports the script first"),
+    "the script ends": ('if __name__ != "__main__": sys.exit(5)', GUARD, "exited with code 5 while it started"),
+    "as it should be": ("", GUARD, "[0, 1]"),
+}
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "case"), [*(("spawn", case) for case in STARTS), ("forkserver", "no guard")])
+def test_a_worker_that_does_not_start_names_the_cure(method, case, tmp_path) -> None:
+    first, last, words = STARTS[case]
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(SCRIPT).format(first=first, last=last, method=method))
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": root},
+    )  # fmt: skip
+    ours = done.stdout + done.stderr[done.stderr.rfind("worker process 0") :]
+    assert words in ours
+    assert (done.returncode == 0) == (words == "[0, 1]")
+    assert "memory" not in ours

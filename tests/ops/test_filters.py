@@ -91,12 +91,12 @@ def close(found: Array, wanted: Array, dtype: str) -> None:
 
 @pytest.mark.parametrize("layout", SHAPES)
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
-@pytest.mark.parametrize("size", [[3, 3], [5, 3], [1, 5], [7, 7]])
-def test_median_blur(layout: str, dtype: str, size: list[int]) -> None:
-    x = image(layout, dtype)
-    found = run(fn.experimental.median_blur, x, layout, window_size=size)
-    wanted = np.median(windows(x, layout, size, [s // 2 for s in size], "clamp"), -1)
-    np.testing.assert_array_equal(found, wanted.astype(dtype))
+def test_median_blur(layout: str, dtype: str) -> None:
+    for size in [[3, 3], [5, 3], [1, 5], [7, 7]]:
+        x = image(layout, dtype)
+        found = run(fn.experimental.median_blur, x, layout, window_size=size)
+        wanted = np.median(windows(x, layout, size, [s // 2 for s in size], "clamp"), -1)
+        np.testing.assert_array_equal(found, wanted.astype(dtype))
 
 
 def test_median_blur_defaults_and_values_per_sample() -> None:
@@ -123,26 +123,19 @@ MASKS: list[tuple[list[int], list[int]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("border", ["constant", "replicate", "reflect", "reflect_101", "wrap"])
 @pytest.mark.parametrize(("size", "anchor"), MASKS)
 @pytest.mark.parametrize(
     ("name", "choose", "neutral"), [("dilate", np.max, -np.inf), ("erode", np.min, np.inf)]
 )
-def test_morphology(
-    name: str,
-    choose: Callable[..., Array],
-    neutral: float,
-    size: list[int],
-    anchor: list[int],
-    border: str,
-) -> None:
-    function = getattr(fn.experimental, name)
-    place = [s // 2 if a < 0 else a for s, a in zip(size, anchor, strict=True)]
-    for layout, dtype in (("HWC", "uint8"), ("CHW", "int16"), ("FHWC", "float32"), ("HW", "uint8")):
-        x = image(layout, dtype)
-        wanted = choose(windows(x, layout, size, place, border, neutral), -1).astype(dtype)
-        found = run(function, x, layout, mask_size=size, anchor=anchor, border_mode=border)
-        np.testing.assert_array_equal(found, wanted)
+def test_morphology(name: str, choose: Callable[..., Array], neutral: float, size: list[int], anchor: list[int]) -> None:
+    for border in ["constant", "replicate", "reflect", "reflect_101", "wrap"]:
+        function = getattr(fn.experimental, name)
+        place = [s // 2 if a < 0 else a for s, a in zip(size, anchor, strict=True)]
+        for layout, dtype in (("HWC", "uint8"), ("CHW", "int16"), ("FHWC", "float32"), ("HW", "uint8")):
+            x = image(layout, dtype)
+            wanted = choose(windows(x, layout, size, place, border, neutral), -1).astype(dtype)
+            found = run(function, x, layout, mask_size=size, anchor=anchor, border_mode=border)
+            np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("name", ["dilate", "erode"])
@@ -195,18 +188,15 @@ def weighted(
 
 @pytest.mark.parametrize("layout", SHAPES)
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
-@pytest.mark.parametrize(
-    ("size", "sigma"),
-    [([3], [0.0]), ([5], [1.2]), ([0], [0.7]), ([3, 5], [0.0]), ([0, 5], [0.5, 0.0]), ([9], [2.0])],
-)
-def test_gaussian_blur(layout: str, dtype: str, size: list[int], sigma: list[float]) -> None:
-    x = image(layout, dtype)
-    rows, columns = (
-        gaussian(size[min(i, len(size) - 1)], sigma[min(i, len(sigma) - 1)]) for i in range(2)
-    )
-    kernel = np.outer(rows, columns)
-    wanted = weighted(x, layout, kernel, [s // 2 for s in kernel.shape], "reflect_101")
-    close(run(fn.gaussian_blur, x, layout, window_size=size, sigma=sigma), wanted, dtype)
+def test_gaussian_blur(layout: str, dtype: str) -> None:
+    for size, sigma in [([3], [0.0]), ([5], [1.2]), ([0], [0.7]), ([3, 5], [0.0]), ([0, 5], [0.5, 0.0]), ([9], [2.0])]:
+        x = image(layout, dtype)
+        rows, columns = (
+            gaussian(size[min(i, len(size) - 1)], sigma[min(i, len(sigma) - 1)]) for i in range(2)
+        )
+        kernel = np.outer(rows, columns)
+        wanted = weighted(x, layout, kernel, [s // 2 for s in kernel.shape], "reflect_101")
+        close(run(fn.gaussian_blur, x, layout, window_size=size, sigma=sigma), wanted, dtype)
 
 
 LAPLACIANS: dict[int, list[float]] = {
@@ -241,24 +231,24 @@ def test_the_laplacian_of_three_is_known() -> None:
 
 @pytest.mark.parametrize("layout", SHAPES)
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
-@pytest.mark.parametrize("sizes", [(3, 3), (3, 1), (5, 5), (5, 3), (7, 1), (3, 7)])
-@pytest.mark.parametrize("normalized", [False, True])
-def test_laplacian(layout: str, dtype: str, sizes: tuple[int, int], normalized: bool) -> None:
-    x = image(layout, dtype)
-    window, smoothing = sizes
-    kernel = laplacian(window, smoothing, 2.0 ** (4 - window - smoothing) if normalized else 0.25)
-    wanted = weighted(x, layout, kernel, [s // 2 for s in kernel.shape], "reflect_101")
-    scaling: dict[str, Any] = {"normalized_kernel": True} if normalized else {"scale": [0.25]}
-    found = run(
-        fn.laplacian,
-        x,
-        layout,
-        window_size=[window],
-        smoothing_size=[smoothing],
-        dtype=types.FLOAT,
-        **scaling,
-    )
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-3)
+def test_laplacian(layout: str, dtype: str) -> None:
+    for sizes in [(3, 3), (3, 1), (5, 5), (5, 3), (7, 1), (3, 7)]:
+        for normalized in [False, True]:
+            x = image(layout, dtype)
+            window, smoothing = sizes
+            kernel = laplacian(window, smoothing, 2.0 ** (4 - window - smoothing) if normalized else 0.25)
+            wanted = weighted(x, layout, kernel, [s // 2 for s in kernel.shape], "reflect_101")
+            scaling: dict[str, Any] = {"normalized_kernel": True} if normalized else {"scale": [0.25]}
+            found = run(
+                fn.laplacian,
+                x,
+                layout,
+                window_size=[window],
+                smoothing_size=[smoothing],
+                dtype=types.FLOAT,
+                **scaling,
+            )
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-3)
 
 
 def test_each_axis_is_smoothed_by_its_own_window() -> None:
@@ -284,14 +274,14 @@ KERNEL = np.array(
 
 @pytest.mark.parametrize("layout", ["HW", "HWC", "CHW", "FHWC"])
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
-@pytest.mark.parametrize("border", ["reflect_101", "reflect_1001", "clamp", "wrap", "constant"])
-@pytest.mark.parametrize("anchor", [[-1, -1], [0, 3], [2, 0]])
-def test_filter(layout: str, dtype: str, border: str, anchor: list[int]) -> None:
-    x = image(layout, dtype)
-    place = [s // 2 if a < 0 else a for s, a in zip(KERNEL.shape, anchor, strict=True)]
-    wanted = weighted(x, layout, KERNEL.astype(np.float64), place, border, 7.0)
-    fill = [np.array(7.0, dtype)] if border == "constant" else []
-    close(run(fn.filter, x, layout, KERNEL, *fill, anchor=anchor, border=border), wanted, dtype)
+def test_filter(layout: str, dtype: str) -> None:
+    for border in ["reflect_101", "reflect_1001", "clamp", "wrap", "constant"]:
+        for anchor in [[-1, -1], [0, 3], [2, 0]]:
+            x = image(layout, dtype)
+            place = [s // 2 if a < 0 else a for s, a in zip(KERNEL.shape, anchor, strict=True)]
+            wanted = weighted(x, layout, KERNEL.astype(np.float64), place, border, 7.0)
+            fill = [np.array(7.0, dtype)] if border == "constant" else []
+            close(run(fn.filter, x, layout, KERNEL, *fill, anchor=anchor, border=border), wanted, dtype)
 
 
 @pytest.mark.parametrize("layout", ["HW", "HWC", "CHW", "FHWC"])

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import re
+import sys
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from tests.helpers import conditional_programs, private_names
 from torchdali import fn, pipeline_def
 from torchdali.declaration import batching
+from torchdali.pipeline import do_not_convert
 
 SET = 0
 
@@ -328,3 +335,187 @@ def test_an_image_as_a_condition_is_refused_without_a_look_at_its_pixels() -> No
 
     with pytest.raises(RuntimeError, match="Got a 3-d input as a condition"):
         batching.truth(Untouched([Untouched([Untouched([True])])]))
+
+
+# ---------------------------------------------------------------- functions as users write them
+
+NUMBERS = (3, 0, -2, 7)
+PROGRAMS = {
+    **conditional_programs.PROGRAMS,
+    **{f"private names: {name}": function for name, function in private_names.PROGRAMS.items()},
+}
+
+
+def on_numbers(function: Callable[[Any], Any]) -> list[Any]:
+    """Return the outputs of a pipeline that gives a function these numbers, one a sample."""
+
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_conditionals=True)
+    def define() -> Any:
+        return function(fn.external_source(source=lambda: [np.int32(number) for number in NUMBERS]))
+
+    with define() as pipe:
+        return [output.as_array().tolist() for output in pipe.run()]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_compute_what_python_does(name: str) -> None:
+    rows = [PROGRAMS[name](np.int32(number)) for number in NUMBERS]
+    rows = [row if isinstance(row, tuple) else (row,) for row in rows]
+    assert on_numbers(PROGRAMS[name]) == [[int(value) for value in column] for column in zip(*rows, strict=True)]
+
+
+GENERIC = """
+class Scaled[T]:
+    __factor = 3
+
+    def method[S: int](self, x: S, *more: T) -> T:
+        def inner[Q](a: Q) -> Q:
+            y: Q = a
+            if y > 0:
+                z: S = y
+                y = z * self.__factor
+            return y
+        if x > 0:
+            type Alias = S
+            y: Alias = x
+            return inner(y)
+        return x
+
+def plain[T](x: T, kind: type[T] = int) -> T:
+    if x > 0:
+        y: T = x
+        x = y + 1 if T is not None else 0
+    return x
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python 3.12 has type parameters")
+def test_functions_with_type_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "generic_functions.py").write_text(GENERIC)
+    monkeypatch.syspath_prepend(tmp_path)
+    generic: Any = importlib.import_module("generic_functions")
+    assert on_numbers(generic.Scaled().method) == [[9, 0, -2, 21]]
+    assert on_numbers(generic.plain) == [[4, 0, -2, 8]]
+
+
+def test_a_cached_function_is_cached_for_numbers() -> None:
+    calls = []
+
+    @functools.lru_cache
+    def size(number: int) -> int:
+        calls.append(number)
+        return number + 1
+
+    def define(x: Any) -> Any:
+        for _ in range(3):
+            if x > 0:
+                x = x + size(1)
+        return x
+
+    assert on_numbers(define) == [[9, 0, -2, 13]] and calls == [1]
+
+
+def walrus_in_one_branch(x: Any) -> Any:
+    if x > 0 and (y := x * 2) > 10:
+        x = y
+    return x
+
+
+def test_a_variable_that_is_set_in_one_way_only_is_the_one_in_the_message() -> None:
+    with pytest.raises(RuntimeError, match="Variable 'y' must also be initialized"):
+        on_numbers(walrus_in_one_branch)
+
+
+class Signs:
+    """Asks for the truth of a node where nothing is rewritten."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    @property
+    def positive(self) -> Any:
+        return 1 if self.x > 0 else 0
+
+    def __add__(self, other: Any) -> Any:
+        if self.x > 0:
+            other = other + 1
+        return other
+
+
+def is_three(x: Any) -> Any:
+    match x:
+        case 3:
+            return x
+    return x + 1
+
+
+@do_not_convert
+def as_it_is(x: Any) -> Any:
+    return x > 0 and x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: Signs(x).positive,
+        lambda x: Signs(x) + x,
+        lambda x: sorted([x, x + 1]),
+        lambda x: min(x, 3),
+        lambda x: max([x, x + 1], key=lambda y: y),
+        is_three,
+        as_it_is,
+    ],
+)
+def test_code_that_is_not_rewritten_says_so(function: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"Conditionals are enabled, but do not work here.*Put the `if` into a function") as said:
+        on_numbers(function)
+    assert "enable_conditionals" not in str(said.value)
+
+
+def appended(x: Any) -> Any:
+    values: list[Any] = []
+    if x > 0:
+        values.append(x * 2)
+    return values[0]
+
+
+def put_into_a_dictionary(x: Any) -> Any:
+    values: dict[str, Any] = {}
+    if x > 0:
+        values.update(a=x * 2)
+    return values["a"] + 0
+
+
+def kept_by_a_function(x: Any) -> Any:
+    values: list[Any] = [None]
+
+    def keep(value: Any) -> None:
+        values[0] = value
+
+    if x > 0:
+        (lambda: keep(x * 2))()
+    return fn.copy(values[0])
+
+
+@pytest.mark.parametrize("function", [appended, put_into_a_dictionary, kept_by_a_function])
+def test_what_leaves_a_branch_in_an_object_is_warned_of(function: Callable[[Any], Any]) -> None:
+    """The batch has two samples of four, as in DALI."""
+    with pytest.warns(UserWarning, match="output 0 has only the samples for which __gt_. is True") as said:
+        assert on_numbers(function) == [[6, 14]]
+    assert [(each.filename, each.lineno - function.__code__.co_firstlineno in range(9)) for each in said] == [(__file__, True)]
+
+
+def test_what_branches_merge_is_not_warned_of() -> None:
+    def in_order(x: Any) -> Any:
+        values: list[Any] = [0, x]
+        if x > 0:
+            values[0] = x * 2
+        elif x == 0:
+            values[0] = 5
+        if x > 5 and values[0] > 1:
+            return values[1], values[0]
+        return values[0], x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert on_numbers(in_order) == [[6, 5, 0, 7], [3, 0, -2, 14]]

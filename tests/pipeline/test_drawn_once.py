@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -75,6 +77,33 @@ def test_others_are_not(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         build(SILENT[name], enable_conditionals=True).run()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux how long a thread has worked")
+def test_a_data_set_of_another_pipeline_may_draw_meanwhile() -> None:
+    class Drawing(Augmented):
+        def __getitem__(self, index: int) -> Any:
+            drawn = super().__getitem__(index)
+            if threading.current_thread() is not threading.main_thread():
+                began.set()
+                assert goes_on.wait(20)
+                torch.rand(1)
+                ended.set()
+            return drawn
+
+    began, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def second() -> Any:
+        goes_on.set()
+        assert ended.wait(20)
+        return image()
+
+    with build(lambda: tuple(fn.readers.dataset(dataset=Drawing()))) as first, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first.schedule_run()
+        assert began.wait(20)
+        build(second)
+        first.share_outputs()
 
 
 def test_debug_mode_draws_for_each_batch() -> None:

@@ -481,6 +481,39 @@ def test_transforms_of_torchvision_for_channels_that_are_last(function: Any, by_
     assert ["takes (C, H, W)" in str(each.message) and each.filename == __file__ for each in found] == [True] * warns
 
 
+@operator(name="marked_as_own", marks=("levels",))
+def _marked(image: torch.Tensor, /) -> torch.Tensor:
+    return image
+
+
+@operator(name="without_mark")
+def _unmarked(image: torch.Tensor, /) -> torch.Tensor:
+    return image
+
+
+@pytest.mark.parametrize(
+    ("step", "warns"),
+    [
+        (lambda image: fn.cast(image, dtype=types.FLOAT), True),
+        (lambda image: fn.reshape(image, rel_shape=[1, 1, 1]), False),  # nothing tells which axis is which
+        (lambda image: fn.brightness(image, brightness=1.1), True),
+        (lambda image: fn.squeeze(image, axes=[]), False),
+        (_marked, True),
+        (_unmarked, False),
+    ],
+)
+def test_marks_say_what_operators_between_keep(step: Callable[[Any], Any], warns: bool) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> Any:
+        image = step(fn.decoders.image(fn.external_source(name="file")))
+        return fn.torch_python_function(image, function=FLIP)
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        define().build()
+    assert any("takes (C, H, W)" in str(each.message) for each in found) == warns
+
+
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 

@@ -12,12 +12,11 @@ import pytest
 import torch
 
 from tests.helpers.encoded_images import encoded, exif, picture
-from tests.helpers.native import needs_native, switched_off
+from tests.helpers.native import both_ways, needs_native, switched_off
 from torchdali import fn, pipeline_def, types
 from torchdali.codecs import _native
 from torchdali.execute import compiled_chain
-from torchdali.kernels import native
-from torchdali.ops import _native_images
+from torchdali.ops import _decode_chain
 
 pytestmark = needs_native
 
@@ -209,6 +208,22 @@ def flipped_before_a_random_crop_alone(folder: Path) -> Any:
     return fn.random_resized_crop(fn.flip(fn.decoders.image(read(folder)[0])), size=SIZE)
 
 
+def window_at_random(folder: Path) -> Any:
+    """Two windows, and flips of both axes before and after what resizes."""
+    images = fn.decoders.image_crop(read(folder)[0], crop=[60, 66], crop_pos_x=fn.random.uniform(range=[0.0, 1.0]))
+    images = fn.flip(images, horizontal=fn.random.coin_flip(), vertical=fn.random.coin_flip())
+    images = fn.random_resized_crop(images, size=SIZE)
+    return finish(fn.flip(images, vertical=fn.random.coin_flip()), crop=[40, 44], mirror=fn.random.coin_flip())
+
+
+def cut_and_turned_twice(folder: Path) -> Any:
+    """Crops and flips in turn, of which each sees what the one before has left."""
+    images = fn.flip(fn.crop(fn.decoders.image(read(folder)[0]), crop=[60, 66], crop_pos_x=0.1), vertical=1)
+    images = fn.crop(fn.resize(images, size=[80, 90]), crop=[60, 70], crop_pos_x=0.2)
+    images = fn.crop(fn.flip(images, vertical=1), crop=[50, 44], crop_pos_x=0.9, crop_pos_y=0.8)
+    return fn.crop(fn.flip(images), crop=[40, 30], crop_pos_x=0.1)
+
+
 def decoded_alone(folder: Path) -> Any:
     return fn.decoders.image(read(folder)[0])
 
@@ -223,8 +238,9 @@ def given(folder: Path) -> Any:
 GRAPHS = [train, crop_after, half, filtered, bytes_out, validate, signed, region, region_and_crop, resized, cropped, with_condition, decoded, given,
           cut_and_resized, flipped, all_of_it, flipped_and_finished, window, window_and_more, sliced, sliced_and_resized, sliced_alone,
           region_and_finish, resized_region, flipped_first, flipped_by_a_constant, resized_cropped_and_mirrored, flipped_window, flipped_before_a_random_crop,
-          flipped_before_a_random_crop_alone]
+          flipped_before_a_random_crop_alone, window_at_random, cut_and_turned_twice]
 LEVEL = {
+    "cut_and_turned_twice": 1,
     "cut_and_resized": 1, "flipped": 1, "all_of_it": 2 / min(STD), "flipped_and_finished": 1e-5, "window": 1e-5, "sliced_and_resized": 1,
     "sliced_alone": 1e-5, "region_and_finish": 1e-5, "resized_region": 1,
     "flipped_by_a_constant": 1, "resized_cropped_and_mirrored": 1, "flipped_before_a_random_crop_alone": 1,
@@ -270,12 +286,12 @@ def test_the_native_path_is_taken(
 ) -> None:
     made = []
 
-    def run(*arguments: Any) -> Any:
-        result = native.run(*arguments)
-        made.append(result is not None)
-        return result
+    def run_together(recipe: Any, tasks: Any, *memory: Any) -> Any:
+        results = _native.run_together(recipe, tasks, *memory)
+        made.extend(result is not None for result in results)
+        return results
 
-    monkeypatch.setattr(_native_images, "run", run)
+    monkeypatch.setattr(_decode_chain, "run_together", run_together)
     batches(graph, folder, 1, **settings)
     assert made.count(True) >= 6 and made.count(False) >= 1  # rubbish behind a JPEG; other batches are in flight
 
@@ -284,18 +300,16 @@ def test_the_native_path_is_taken(
 def test_chunks_change_nothing(graph: Callable[[Path], Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks = []
 
-    def run_together(recipe: Any, tasks: Any) -> Any:
-        results = _native.run_together(recipe, tasks)
+    def run_together(recipe: Any, tasks: Any, *memory: Any) -> Any:
+        results = _native.run_together(recipe, tasks, *memory)
         chunks.append([result is not None for result in results])
         return results
 
-    monkeypatch.setattr(_native_images, "run_together", run_together)
+    monkeypatch.setattr(_decode_chain, "run_together", run_together)
     found = batches(graph, folder, 3, num_threads=1)
-    others = (with_condition, cut_and_resized, window_and_more, sliced, sliced_and_resized, sliced_alone,
-              flipped_first, flipped_window, flipped_before_a_random_crop)
-    alone = graph not in others  # one operator, of constants and a mirror, is the whole chain
-    assert bool(chunks) == alone
-    assert not alone or sum(chunk.count(True) for chunk in chunks) >= 6
+    alone = graph not in (with_condition, sliced)  # one operator, of one input, is the whole chain
+    assert any(len(chunk) > 1 for chunk in chunks) == alone
+    assert sum(chunk.count(True) for chunk in chunks) >= 6
     monkeypatch.setattr(compiled_chain, "fused", lambda *chain: None)
     expected = batches(graph, folder, 3, num_threads=1)
     for batch, singles in zip(found, expected, strict=True):
@@ -352,11 +366,12 @@ def test_what_is_fused(folder: Path) -> None:
     assert "decoders.image + random_resized_crop + crop_mirror_normalize" in branches
     assert "decoders.image + resize + crop_mirror_normalize" in branches
     with switched_off():
-        assert "random_resized_crop + crop_mirror_normalize" not in explained(train)
+        assert "decoders.image + random_resized_crop + crop_mirror_normalize" in explained(train)
+        assert "decoders.image_random_crop + " not in explained(region)
     names = {
         decoded: "decoders.image + crop", cut_and_resized: "decoders.image + crop + resize",
         flipped: "decoders.image + random_resized_crop + flip", sliced: "decoders.image_slice + resize + crop_mirror_normalize",
-        all_of_it: "decoders.image + resize + crop", window_and_more: "decoders.image_crop + resize + crop_mirror_normalize",
+        all_of_it: "decoders.image + resize + crop + flip + normalize", window_and_more: "decoders.image_crop + resize + crop_mirror_normalize",
         region_and_finish: "decoders.image_random_crop + crop_mirror_normalize",
         resized_cropped_and_mirrored: "decoders.image + resize_crop_mirror",
         flipped_first: "decoders.image + flip + resize + crop_mirror_normalize",
@@ -524,12 +539,12 @@ def test_scaled_decoding_is_that_of_pythons_way(
     settings: dict[str, Any] = {"batch_size": 6, "scaled_decode": True}
     scales = []
 
-    def run_together(recipe: Any, tasks: Any) -> Any:
-        results = _native.run_together(recipe, tasks)
-        scales.extend(task.scale for task, result in zip(tasks, results, strict=True) if result is not None)
+    def run_together(recipe: Any, tasks: Any, *memory: Any) -> Any:
+        results = _native.run_together(recipe, tasks, *memory)
+        scales.extend(task.view.scale for task, result in zip(tasks, results, strict=True) if result is not None)
         return results
 
-    monkeypatch.setattr(_native_images, "run_together", run_together)
+    monkeypatch.setattr(_decode_chain, "run_together", run_together)
     found = batches(graph, photos, 6, **settings)
     assert {2, 4} <= set(scales)
     monkeypatch.setattr(compiled_chain, "fused", lambda *chain: None)
@@ -541,6 +556,24 @@ def test_scaled_decoding_is_that_of_pythons_way(
         assert (a == b).all()
         off = np.abs(a.astype(np.float64) - c.astype(np.float64))
         assert off.max() <= step * 1.01 and off.mean() < 0.25 * step
+
+
+@both_ways
+@pytest.mark.parametrize("directions", [{"horizontal": 1}, {"horizontal": 0, "vertical": 1}, {"horizontal": 1, "vertical": 1}])
+def test_scaled_decoding_takes_the_window_of_what_was_flipped(directions: dict[str, int], photos: Path) -> None:
+    """The window of a scaled image is where that of the whole one is; elsewhere the means are 20 levels and more apart."""
+
+    def run(**settings: Any) -> np.ndarray:
+        def define() -> Any:
+            images = fn.flip(fn.decoders.image(read(photos)[0]), **directions)
+            return fn.random_resized_crop(images, size=SIZE, random_area=[0.3, 0.5])
+
+        pipe = pipeline_def(define)(batch_size=6, num_threads=1, device_id=None, seed=3, **settings)
+        samples = np.stack([np.array(sample) for sample in pipe.run()[0]]).astype(np.float64)
+        pipe.close()
+        return samples
+
+    assert np.abs(run(scaled_decode=True) - run()).mean() < 5
 
 
 def jittered(folder: Path) -> Any:
@@ -555,6 +588,53 @@ def several_uses(folder: Path) -> Any:
 
 def gray(folder: Path) -> Any:
     return fn.decoders.image(read(folder)[0], output_type=types.GRAY)
+
+
+def on_the_device(folder: Path) -> Any:
+    return fn.resize(fn.decoders.image(read(folder)[0], device="mixed"), size=[SIZE, SIZE])
+
+
+def cropped_on_the_device(folder: Path) -> Any:
+    images = fn.decoders.image_crop(read(folder)[0], device="mixed", crop=(10, 10))
+    return fn.resize(images, size=[SIZE, SIZE]), fn.flip(images)
+
+
+def gray_on_the_device(folder: Path) -> Any:
+    return fn.decoders.image(read(folder)[0], device="mixed", output_type=types.GRAY)
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"),
+    [
+        (on_the_device, "decoders.image (line N) in one call; resize (line N) runs on the device"),
+        (cropped_on_the_device,
+         "decoders.image_crop (line N) in one call; 2 operators use its result: resize (line N), flip (line N)"),
+        (gray_on_the_device, "not used: decoders.image (line N) makes something else than RGB bytes"),
+        (lambda folder: fn.decoders.image(read(folder)[0], device="mixed"), "decoders.image (line N) in one call, which is all"),
+    ],
+    ids=["resized there", "two uses there", "gray", "decoded alone"],
+)
+def test_what_is_decoded_for_a_device_is_on_the_fast_path_too(
+    graph: Callable[[Path], Any], said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is true: chunks of several samples are one call of the library."""
+    sizes = []
+
+    def run_together(recipe: Any, tasks: Any, *memory: Any) -> Any:
+        sizes.append(len(tasks))
+        return _native.run_together(recipe, tasks, *memory)
+
+    monkeypatch.setattr(_decode_chain, "run_together", run_together)
+    pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id="cpu")
+    lines = [line for line in pipe.explain().splitlines() if line.startswith("fast path: ")]
+    assert [re.sub(r"line \d+", "line N", line) for line in lines] == [f"fast path: {said}"]
+    for _ in range(2):
+        pipe.run()
+    pipe.close()
+    assert (max(sizes, default=0) > 1) == (not said.startswith("not used"))
+    with switched_off():
+        pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id="cpu")
+        assert "fast path: not used: switched off" in pipe.explain()
 
 
 @pytest.mark.parametrize(

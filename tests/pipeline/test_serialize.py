@@ -67,7 +67,7 @@ def test_nan_survives() -> None:
     assert math.isnan(serialization.decode(serialization.encode(math.nan)))
 
 
-@pytest.mark.parametrize("value", [object(), len, lambda: 1, {1, 2}, {1: 2}, [object()]], ids=str)
+@pytest.mark.parametrize("value", [object(), len, lambda: 1, {1, 2}, {1: 2}, [object()]], ids=lambda value: type(value).__name__)
 def test_python_objects_are_refused(value) -> None:
     with pytest.raises(TypeError, match="Python object"):
         serialization.encode(value)
@@ -319,6 +319,24 @@ def test_drawings_have_every_node_and_edge(tmp_path) -> None:
     for part in ('"u:0" [shape=box];', '"u" -> "u:0" [label="0"];', '"u:0" -> "s";', "blue"):
         assert part in full
     assert full.count("{") == full.count("}") == 1
+
+
+# A string of the language: no quote in it but behind a backslash.
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+ODD_NAMES = ('a "quoted" name', "a\\", 'a\\" ]; b [label="c', "two\nlines", "<b>{ } ; -> //", '"')
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("show_tensors", [False, True])
+def test_names_in_a_drawing_are_quoted(show_tensors: bool, name: str, tmp_path: Path) -> None:
+    pipe = Pipeline(2, 1, None)
+    with pipe:
+        number = fn.random.uniform(name=name)
+        pipe.set_outputs(_scale(number, factor=fn.random.normal(name="n" + name), name="s" + name))
+    pipe.save_graph_to_dot_file(str(tmp_path / "graph.dot"), show_tensors=show_tensors, use_colors=True)
+    lines = STRING.sub("S", (tmp_path / "graph.dot").read_text()).splitlines()
+    allowed = {"digraph pipeline {", "  S [label=S, color=S];", "  S [shape=box];", "  S -> S [label=S];", "  S -> S;", "}"}
+    assert set(lines) <= allowed and len(lines) == (13 if show_tensors else 7)
 
 
 def test_two_pipelines_may_be_marked_but_not_serialized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

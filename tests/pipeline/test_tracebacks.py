@@ -220,7 +220,7 @@ def test_frames_of_a_loader() -> None:
     assert _frames(error) == [f"{THIS}_failure", f"{THIS}<lambda>", "loader._loop"]
     assert _frames(error.__cause__) == ["images.decode"] and error.__cause__.__cause__ is None
     missing = _failure(lambda: len(Loader(_made(lambda: fn.readers.file(file_root="nowhere")[0]))))
-    assert _frames(missing) == [f"{THIS}_failure", f"{THIS}<lambda>", "loader.__len__", "loader._opened"]
+    assert _frames(missing) == [f"{THIS}_failure", f"{THIS}<lambda>", "loader.__len__"]
 
 
 def test_a_file_that_cannot_be_decoded_leads_to_bad_samples() -> None:
@@ -243,7 +243,7 @@ def test_all_frames_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHDALI_FULL_TRACEBACK", "1")
     error = _failure(_made(truncated).run)
     assert {"_pipeline._take", "executor.pop", "stages._chain_done"} < set(_frames(error))
-    assert "thread_pool.work" in _frames(error.__cause__)
+    assert "chunks._one_by_one" in _frames(error.__cause__)
     monkeypatch.setenv("TORCHDALI_FULL_TRACEBACK", "0")
     assert _frames(_failure(_made(truncated).run)) == RUN
 

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from tests.helpers.own_process import in_own_process
 from torchdali import Loader, fn, pipeline_def, types
+from torchdali.plugin import _ranks
 
 
 class Squares:
@@ -300,6 +301,50 @@ def test_shards_of_the_pipeline_are_kept(monkeypatch):
     assert len(flat(numbers(Loader(squares(96, shard_id=0, num_shards=3))))) == 32
 
 
+LAUNCHED = {
+    "srun": ({"SLURM_NTASKS": "2"}, "srun has started 2 processes"),
+    "mpirun": ({"OMPI_COMM_WORLD_SIZE": "4"}, "mpirun has started 4 processes"),
+    "mpiexec": ({"PMI_SIZE": "3", "PMI_RANK": "1"}, "mpiexec has started 3 processes"),
+    "one task": ({"SLURM_NTASKS": "1"}, ""),
+    "one task of a large job": ({"SLURM_NTASKS": "8", "SLURM_STEP_NUM_TASKS": "1"}, ""),
+    "torchrun in a job": ({"SLURM_NTASKS": "2", "RANK": "0", "WORLD_SIZE": "2"}, ""),
+    "no number": ({"SLURM_NTASKS": "2(x4)"}, ""),
+}
+
+
+@pytest.mark.parametrize(("environment", "text"), LAUNCHED.values(), ids=LAUNCHED)
+def test_ranks_that_only_a_launcher_knows_are_warned_of_once(environment, text, monkeypatch):
+    monkeypatch.setattr(_ranks, "_warned", set())
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            len(Loader(squares(96)))
+    texts = [str(each.message) for each in seen]
+    assert len(texts) == bool(text)
+    for found in texts:
+        assert found.startswith(text) and "init_process_group" in found and "shard_id" in found
+
+
+@pytest.mark.parametrize("known", ["shards", "not distributed", "a process group"])
+def test_who_says_how_samples_are_divided_is_not_warned(known, monkeypatch):
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    monkeypatch.setattr(_ranks, "_warned", set())
+    monkeypatch.setenv("SLURM_NTASKS", "2")
+    shards = {"shard_id": 1, "num_shards": 2} if known == "shards" else {}
+    if known == "a process group":
+        torch.distributed.init_process_group("fake", rank=0, world_size=1, store=FakeStore())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            len(Loader(squares(96, **shards), distributed=known != "not distributed"))
+    finally:
+        if known == "a process group":
+            torch.distributed.destroy_process_group()
+
+
 def around(loader, workers=0):
     """Return the samples of two epochs of a DataLoader around a Loader."""
     epochs = DataLoader(loader, batch_size=None, num_workers=workers)
@@ -455,15 +500,83 @@ def test_from_folder_keeps_pictures(folder, train, where, tmp_path):
     assert (tmp_path / "kept").exists() == (where == "folder")
 
 
+def test_from_folder_leaves_hidden_names_out(folder):
+    shutil.copytree(folder / "class0", folder / ".ipynb_checkpoints")
+    shutil.copy(folder / "class0" / "0.png", folder / "class0" / "._0.png")
+    (folder / ".git").mkdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for train in (True, False):
+            with Loader.from_folder(folder, train=train, size=16, batch_size=4) as loader:
+                assert loader.classes == ["class0", "class1"] and loader.dataset_size == 10
+                assert sorted(flat(labels.tolist() for _, labels in loader)) == [0] * 5 + [1] * 5
+
+
+def png(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (20, 20)).save(path)
+
+
+@pytest.mark.parametrize("content", [(), ("notes.txt",), ("deeper/1.png",), (".hidden.png",)])
+def test_from_folder_warns_of_classes_without_files(folder, content):
+    (folder / "class05").mkdir()
+    for name in content:
+        png(folder / "class05" / "x.png")
+        (folder / "class05" / name).parent.mkdir(exist_ok=True)
+        (folder / "class05" / "x.png").rename(folder / "class05" / name)
+    with Loader.from_folder(folder, train=False, size=16, batch_size=4) as loader:
+        with pytest.warns(UserWarning, match=r"1 of 3 class folders have no file that is read, 'class05': they keep their numbers"):
+            assert loader.classes == ["class0", "class05", "class1"]
+        assert flat(labels.tolist() for _, labels in loader) == [0] * 5 + [2] * 5
+
+
+@pytest.mark.parametrize("ending", ["gif", "avif", "tga", "ico", "jfif"])
+def test_from_folder_warns_of_images_that_it_leaves_out(folder, ending):
+    png(folder / "class1" / f"a.{ending}.png")
+    (folder / "class1" / f"a.{ending}.png").rename(folder / "class1" / f"a.{ending.upper()}")
+    message = rf"1 of the files that could be decoded are left out .* 'class1/a\.{ending.upper()}'"
+    with Loader.from_folder(folder, train=False, size=16, batch_size=4) as loader, pytest.warns(UserWarning, match=message):
+        assert loader.dataset_size == 10
+
+
+def test_from_folder_takes_the_classes_of_another_loader(folder, tmp_path):
+    for name in ("ant", "bee", "cat"):
+        png(tmp_path / "all" / name / "1.png")
+    for name in ("cat", "bee"):
+        png(tmp_path / "val" / name / "1.png")
+    with Loader.from_folder(tmp_path / "all", train=True, size=8, batch_size=4) as training:
+        for train in (True, False):
+            options = {"train": train, "size": 8, "batch_size": 4, "classes": training.classes}
+            with Loader.from_folder(tmp_path / "val", **options) as testing:
+                assert testing.classes == ["ant", "bee", "cat"]
+                ((_, labels),) = testing
+                assert sorted(labels.tolist()) == [1, 2] and labels.dtype == torch.int64
+        with pytest.raises(ValueError, match=r"2 class folders are not among the classes= given: 'class0', 'class1'"):
+            Loader.from_folder(folder, train=False, classes=training.classes)
+    with pytest.raises(TypeError, match="it is a list of names"):
+        Loader.from_folder(folder, train=False, classes="class0")
+    with pytest.raises(ValueError, match="a folder of this machine"):
+        Loader.from_folder("memory://val", train=False, classes=["class0"])
+
+
+def test_from_folder_of_training_and_validation_says_which_to_take(tmp_path):
+    for part in ("train", "val"):
+        png(tmp_path / part / "ant" / "1.png")
+    with pytest.raises(RuntimeError, match=rf"such as 'train/ant': if they are the classes, give {str(tmp_path / 'train')!r}"):
+        list(Loader.from_folder(tmp_path, train=True, size=8))
+
+
 def test_from_folder_checks_its_arguments(folder):
     with pytest.raises(TypeError, match="train='val': it is True or False"):
         Loader.from_folder(folder, train="val")
-    for size in (0, 22.5, (64, 32)):
+    for size in (0, 22.5, (64, 0), (64,), (64, 32, 3), "32", None):
         with pytest.raises(ValueError, match=r"size=.*height and width"):
             Loader.from_folder(folder, train=True, size=size)
     for size in (0, -1, 2.5):
         with pytest.raises(ValueError, match=f"batch_size={size}: it is the number of samples"):
             Loader.from_folder(folder, train=True, batch_size=size)
+    with pytest.raises(ValueError, match="num_threads=-1: it is a number of threads"):
+        Loader.from_folder(folder, train=True, num_threads=-1)
 
 
 def test_from_folder_leaves_out_what_cannot_be_read(folder, tmp_path):
@@ -549,3 +662,17 @@ def test_size_is_no_reason_to_warn():
         warnings.simplefilter("error")
         with Loader(random_numbers, size=8) as loader:
             assert len(loader) == 2
+
+
+def test_a_batch_of_bad_samples_alone_is_named(tmp_path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, bad_samples="skip")
+    def define():
+        data, labels = fn.readers.file(file_root=str(tmp_path), name="Reader")
+        return fn.resize(fn.decoders.image(data), size=(8, 8)), labels
+
+    with Loader(define()) as loader, pytest.raises(RuntimeError, match="All samples of a batch were bad"):
+        list(loader)

@@ -1,8 +1,9 @@
-"""A training script for DataLoader, and the same with `Loader`: few lines differ, and it sees the same samples."""
+"""A training script for torch's DataLoader, and the same with torchdali's: one import differs, and it sees the same."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -80,12 +81,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def moved() -> str:
-    """Return the script with `from_torchvision` in the place of each DataLoader."""
-    text = SCRIPT.replace("import DataLoader, DistributedSampler", "import DistributedSampler\nfrom torchdali import from_torchvision")
-    text = text.replace("DataLoader(", "from_torchvision(")
-    changed = sum(line not in SCRIPT.splitlines() for line in text.splitlines())
-    assert changed == 4, "the import, and two lines"
-    return text
+    """Return the script with torchdali's DataLoader."""
+    return SCRIPT.replace("import DataLoader, DistributedSampler", "import DistributedSampler\nfrom torchdali import DataLoader")
 
 
 def reports(text: str, folder: Path, root: Path, most: int = 0, ranks: int = 1) -> list[dict[str, Any]]:
@@ -118,7 +115,54 @@ def test_a_loop_that_is_left_begins_a_new_epoch(pictures: Path, tmp_path: Path) 
 
 
 def test_several_ranks(pictures: Path, tmp_path: Path) -> None:
-    after = reports(moved(), tmp_path, pictures, ranks=3)
-    assert total(after) == [{"0": 34, "1": 33, "2": 33}] * 4  # a DistributedSampler has two of them twice
+    before, after = (reports(text, tmp_path, pictures, ranks=3) for text in (SCRIPT, moved()))
+    assert total(after) == total(before)
+    assert [sum(each.values()) for each in total(after)] == [102] * 4  # a DistributedSampler has two of them twice
     assert len({report["batches"] for report in after}) == 1
     assert all(report["accuracy"][-1] > 0.9 for report in after)
+
+
+LOOPS = """\
+import sys
+
+import torch
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import v2
+
+
+class Squares(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return index * index
+
+
+resize = v2.Compose([v2.Resize((8, 8)), v2.PILToTensor()])
+known = [TensorDataset(torch.arange(5)), ImageFolder(sys.argv[1] + "/val", resize)]
+datasets = {"both": [*known, Squares()], "own": [Squares()], "none": []}[sys.argv[2]]
+loaders = [DataLoader(each, batch_size=4) for each in datasets]
+for loader in [*loaders, *loaders]:
+    list(loader)
+if sys.argv[2] == "own":
+    sys.exit("stopped")
+"""
+SENTENCES = {
+    "both": r"2 of 3 loaders accelerated \(TensorDataset, ImageFolder\); left to torch: Squares \(a data set of your own\); ",
+    "own": r"0 of 1 loaders accelerated; left to torch: Squares \(a data set of your own\); ",
+    "none": None,
+}
+
+
+@pytest.mark.parametrize("datasets", SENTENCES)
+def test_the_sentence_at_the_end_of_a_run(pictures: Path, tmp_path: Path, datasets: str) -> None:
+    (tmp_path / "loops.py").write_text(LOOPS)
+    command = [sys.executable, "-m", "torchdali", "run", str(tmp_path / "loops.py"), str(pictures), datasets]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == (datasets == "own"), done.stderr[-3000:]
+    last = [line for line in done.stderr.splitlines() if line.startswith("torchdali run: ")]
+    times = r"the loops waited \d+\.\d s of their \d+\.\d s \(\d+%\) for data"
+    sentence = SENTENCES[datasets]
+    assert len(last) == (sentence is not None)
+    assert sentence is None or re.fullmatch(f"torchdali run: {sentence}{times}", last[0])

@@ -1,15 +1,13 @@
-"""Functions that Numba compiles, as operators; and the mark of Triton's backend."""
+"""Functions that Numba compiles, as operators."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from torchdali import Pipeline, fn, pipeline_def, types
-from torchdali.plugin import triton
 
 pytest.importorskip("numba", reason="Numba is not installed")
 
@@ -99,21 +97,6 @@ def test_the_class_counts_its_inputs() -> None:
         function = NumbaFunction(invert, types.UINT8, types.UINT8, 3, 3)
         with pytest.raises(ValueError, match="1 inputs, not 2"):
             function(node, node)
-
-
-def test_autoserialize(tmp_path: Path) -> None:
-    @triton.autoserialize
-    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
-    def define() -> Any:
-        return fn.constant(idata=[1, 2])
-
-    triton.invoke_autoserialize(tmp_path / "model.dali")
-    restored = Pipeline.deserialize(filename=str(tmp_path / "model.dali"))
-    assert restored.run()[0].as_array().tolist() == [[1, 2]] * 2
-    with pytest.raises(TypeError):
-        triton.autoserialize(lambda: None)
-    with pytest.raises(RuntimeError, match="one pipeline_def"):
-        triton.autoserialize(pipeline_def(lambda: None))
 
 
 def test_the_device_can_be_read() -> None:

@@ -8,6 +8,7 @@ import itertools
 import os
 import pickle
 from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch.utils.data import BatchSampler, SequentialSampler, default_collate
 from torchvision import transforms as v1
 from torchvision.transforms import v2
 
+from tests.helpers import odd_arrays
 from tests.helpers import proxy_data as data
 from torchdali import fn, pipeline_def
 from torchdali.plugin.pytorch.experimental import proxy
@@ -218,6 +220,20 @@ def test_paths_bytes_and_pictures(tmp_path: Path) -> None:
         assert server.produce_data(server.proxy(Image.open(path))).shape == (4, 5, 3)
 
 
+ODD = [*odd_arrays.arrays().items(), *odd_arrays.tensors().items(), ("no bytes", b"")]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_inputs_of_any_type_and_shape(count: int) -> None:
+    for name, value in ODD:
+        column = packing.Column([packing.as_input(value, "x")] * count, "x", [None] * count)
+        expected = [odd_arrays.facts(sample) for sample in column.batch([]).samples()]
+        column.share()
+        arrived = pickle.loads(ForkingPickler.dumps(column)).batch([])  # as a worker sends it
+        assert [odd_arrays.facts(sample) for sample in arrived.samples()] == expected, name
+        assert len(expected) == count
+
+
 def test_a_server_is_of_a_pipeline_and_a_loader_of_a_server() -> None:
     with pytest.raises(TypeError, match="is no pipeline; call what pipeline_def made"):
         proxy.DALIServer(doubled)  # type: ignore[arg-type]
@@ -269,6 +285,18 @@ def test_blocks_are_used_again() -> None:
     third, _ = send([7, 8])
     assert third == second
     assert part.tolist() == [2, 3]
+
+
+def test_a_forked_process_has_blocks_of_its_own() -> None:
+    made = blocks.Outgoing(8)
+    made.bytes[:] = 1
+    made._block[0] = 0  # free
+    child = os.fork()
+    if not child:
+        blocks.Outgoing(8).bytes[:] = 2
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert made.bytes.tolist() == [1] * 8
 
 
 def test_buffers_of_files_are_used_again_once_packed(tmp_path: Path) -> None:

@@ -159,6 +159,35 @@ with server:
 """,
         "the step failed",
     ),
+    "a worker is stopped": (
+        """
+import multiprocessing
+with server:
+    batches = iter(load(data.row))
+    next(batches)
+    ready()
+    os.kill(multiprocessing.active_children()[0].pid, signal.SIGSTOP)
+    for batch in batches:
+        pass
+""",
+        r"DataLoader worker \(pid\(s\) \d+\) was stopped .* and was killed",
+    ),
+    "a worker is stopped, by a loop in a thread that is patient": (
+        IN_A_THREAD.format(options="timeout=60").replace("dies_at_6", "stops_at_6"),
+        r"DataLoader worker \(pid\(s\) \d+\) was stopped .* and was killed",
+    ),
+    "the script ends with a worker that is stopped": (
+        """
+import multiprocessing
+server.start_thread()
+batches = iter(load(data.plain, num_workers=1))
+next(batches)
+ready()
+os.kill(multiprocessing.active_children()[0].pid, signal.SIGSTOP)
+print("at the end", file=sys.stderr)
+""",
+        "at the end",
+    ),
     "Ctrl-C": (
         """
 with server:

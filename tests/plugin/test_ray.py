@@ -343,7 +343,7 @@ def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, ki
                 else:
                     os.kill(ray.get(actor.answer.remote()), signal.SIGSTOP)
         assert same(found, expected)
-        assert loader.pipeline.actors_lost == 1, pool_of(loader.pipeline._pipe).deaths
+        assert loader.pipeline.actors_lost == 1, pool_of(loader.pipeline._pipe).exits
         assert longest < 10
         print(f"{kill} killed: longest wait {longest:.2f} s")
         if kill == "node":

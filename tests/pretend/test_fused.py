@@ -13,8 +13,8 @@ import torch
 from tests.pretend import accelerator
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
-from torchdali.ops import _fused_on_device
-from torchdali.pipeline import _build
+from torchdali.graph import rewrite
+from torchdali.ops import _resize_and_normalize
 
 Finish = Callable[..., Any]
 STD = 20.0
@@ -79,9 +79,9 @@ def run(folder: Path, define: Finish, fused: bool, **options: Any) -> tuple[list
     def pipe() -> Any:
         return define(fn.readers.file(file_root=str(folder))[0])
 
-    kernel = _fused_on_device.resize_normalize_batch
-    with accelerator() as gpu, mock.patch.object(_fused_on_device, "resize_normalize_batch", side_effect=kernel) as calls:
-        with mock.patch.object(_build, "fuse_on_device", _build.fuse_on_device if fused else lambda graph, device: graph):
+    kernel = _resize_and_normalize.resize_normalize_batch
+    with accelerator() as gpu, mock.patch.object(_resize_and_normalize, "resize_normalize_batch", side_effect=kernel) as calls:
+        with mock.patch.object(rewrite, "fuse_resizing", rewrite.fuse_resizing if fused else lambda graph, device: graph):
             made = pipe()
             made.build()
         found = [s + 0 for _ in range(2) for s in made.run()[0].as_cpu().samples()]

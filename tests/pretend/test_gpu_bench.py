@@ -14,7 +14,7 @@ from tests.pretend.pictures import folder_of_pictures
 from torchdali import cli
 from torchdali._commands import doctoring, gpu
 from torchdali._commands.doctoring import State
-from torchdali._commands.gpu import PARTS, Part, Sizes
+from torchdali._commands.gpu import PARTS, Measurement, Sizes
 
 SMALL = Sizes(batch=4, batches=2, threads=2, size=24, copied=1 << 10, spin=0)
 NEEDS_A_GPU = {"launches": "counts what torch's profiler sees of CUDA"}
@@ -75,7 +75,7 @@ def test_what_was_found_before_a_failure_is_kept(
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    parts = {name: Part(gpu.about, 60) for name in ("works", "crashes")} | {"hangs": Part(gpu.about, 8)}
+    parts = {name: Measurement(gpu.about, 60) for name in ("works", "crashes")} | {"hangs": Measurement(gpu.about, 8)}
     out = tmp_path / "found.jsonl"
     assert gpu.measure(tmp_path, out, parts, "parts_for_test") == 1
     found = [json.loads(line) for line in out.read_text().splitlines()]

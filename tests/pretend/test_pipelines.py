@@ -21,7 +21,9 @@ from tests.pretend import Accelerator, accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import Loader, fn, pipeline_def, types
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.execute.output_buffer import Arena, ArenaColumn
+from torchdali.execute.output_buffer import Arena
+from torchdali.kernels.memory import IN_PLACE
+from torchdali.ops import _decode_chain
 from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
 from torchdali.plugin.pytorch.experimental import proxy
 
@@ -49,10 +51,14 @@ def races(gpu: Accelerator) -> str:
     return "\n".join(gpu.report.races)
 
 
-def train(folder: Path, device_id: Any, where: str = "mixed", seed: int = 1, batch_size: int = 4, **options: Any) -> Any:
+def train(
+    folder: Path, device_id: Any, where: str = "mixed", seed: int = 1, batch_size: int = 4, **options: Any
+) -> Any:
     """Training of classifiers; ``where`` it goes to the device: ``"mixed"``, ``"bytes"`` or ``"floats"``."""
 
-    @pipeline_def(batch_size=batch_size, num_threads=2, device_id=device_id, seed=seed, prefetch_queue_depth=DEPTH, **options)
+    @pipeline_def(
+        batch_size=batch_size, num_threads=2, device_id=device_id, seed=seed, prefetch_queue_depth=DEPTH, **options
+    )
     def define() -> Any:
         files, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="Reader")
         images = fn.decoders.image(files, device="mixed" if where == "mixed" else "cpu")
@@ -165,11 +171,11 @@ def test_a_piece_that_is_sent_too_early_is_reported(
 def test_a_place_that_is_written_under_a_copy_is_reported(gpu: Accelerator) -> None:
     """The test of the tests: NumPy writes to arenas, which torch does not see."""
     memory = torch.empty(1 << 22, dtype=torch.uint8, pin_memory=True)
-    column = ArenaColumn(Arena(memory), 2)
-    column[0] = torch.zeros(9, dtype=torch.uint8)
+    arena = Arena(memory)
+    arena.put(torch.zeros(9, dtype=torch.uint8))
     assert not races(gpu)
     there = DeviceStream(torch.device("cuda", 0)).begin_copy(memory, 1 << 20)
-    column[1] = torch.zeros(9, dtype=torch.uint8)
+    arena.put(torch.zeros(9, dtype=torch.uint8))
     assert "may still be read" in races(gpu)
     del there
 
@@ -200,27 +206,50 @@ def test_arenas_take_empty_samples() -> None:
         sent.append(count)
         return flat.clone()
 
-    column = ArenaColumn(Arena(torch.zeros(1 << 22, dtype=torch.uint8), send), 4)
-    for i, size in enumerate((0, 0, 3 << 20, 5)):
-        column[i] = torch.full((size,), i, dtype=torch.uint8)
+    arena = Arena(torch.zeros(1 << 22, dtype=torch.uint8), send)
+    samples = [torch.full((size,), i, dtype=torch.uint8) for i, size in enumerate((0, 0, 3 << 20, 5))]
+    stored = list(map(arena.put, samples))
     assert sent == [3 << 20]
-    packed = column.packed("", None)
+    assert stored[2:] == list(map(arena.put, map(arena.sample, stored[2:])))  # they are there
+    packed = arena.packed(stored, "", None)
     assert packed is not None and [len(s) for s in packed.samples()] == [0, 0, 3 << 20, 5]
     assert packed.samples()[2].float().mean() == 2 and packed.samples()[3].tolist() == [3] * 5
-    column[3] = torch.zeros(5)  # of another type, in place of a bad sample
-    assert column.packed("", None) is None
+    stored[3] = arena.put(torch.zeros(5))  # of another type, in place of a bad sample
+    assert arena.packed(stored, "", None) is None
 
 
 @pytest.mark.parametrize("train", [True, False])
 def test_from_folder_delivers_to_its_device(folder: Path, gpu: Accelerator, train: bool) -> None:
     options: dict[str, Any] = {"train": train, "size": 24, "batch_size": 4, "num_threads": 2, "seed": 3}
     for loop in range(2):
-        with Loader.from_folder(folder, **options) as on_cpu, Loader.from_folder(folder, device_id=0, **options) as ours:
+        with (
+            Loader.from_folder(folder, **options) as on_cpu,
+            Loader.from_folder(folder, device_id=0, **options) as ours,
+        ):
             pairs = list(zip(on_cpu, ours, strict=True))
         for (images, labels), (there, theirs) in pairs:
             assert str(there.device) == str(theirs.device) == "cuda:0", loop
             assert torch.equal(labels, inner(theirs).cpu())
             assert torch.allclose(images, inner(there).cpu(), atol=2e-6)
+
+
+def test_from_folder_decodes_into_page_locked_memory(
+    folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By calls of the library for several images; for the first batch, nobody knows the shape."""
+    locked: list[bool] = []
+    run = _decode_chain.run_together
+
+    def noted(recipe: Any, tasks: Any, out: Any, room: Any) -> Any:
+        results = run(recipe, tasks, out, room)
+        locked.extend(result is IN_PLACE and out.is_pinned() for result in results)
+        return results
+
+    monkeypatch.setattr(_decode_chain, "run_together", noted)
+    with Loader.from_folder(folder, train=True, size=24, batch_size=4, num_threads=2, seed=3, device_id=0) as loader:
+        for _ in range(3):
+            assert len(list(loader)) == 4
+    assert locked.count(True) >= 4 * 8 and not gpu.report.pageable
 
 
 def test_the_second_device(folder: Path) -> None:
@@ -320,9 +349,7 @@ def test_a_missing_wait_is_reported(folder: Path, gpu: Accelerator, monkeypatch:
     assert "without a wait" in races(gpu)
 
 
-def test_a_missing_wait_for_a_copy_is_reported(
-    folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_wait_for_a_copy_is_reported(folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test of the tests: kernels that do not wait for the stream that copies."""
     monkeypatch.setattr(DeviceStream, "_wait_for_copies", lambda self, *given: None)
     found = delivered(train(folder, 0), 1)
@@ -349,16 +376,14 @@ def test_a_buffer_used_again_too_early_is_reported(
     folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Large batches come from a pool, and are copied from where they lie."""
-    monkeypatch.setattr(DeviceStream, "_keep_until_copied", lambda self, *given: None)
+    monkeypatch.setattr(DeviceStream, "keep_until", lambda self, *given: None)
     pool = "torchdali.tensors.buffer_pool.BufferPool._smallest"
     monkeypatch.setattr(pool, 1 << 10)
     delivered(train(folder, 0, "floats", batch_size=8), 8)
     assert "may still be read" in races(gpu)
 
 
-def test_pooled_buffers_wait_for_their_copies(
-    folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pooled_buffers_wait_for_their_copies(folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchdali.tensors.buffer_pool.BufferPool._smallest", 1 << 10)
     delivered(train(folder, 0, "floats", batch_size=8), 8)
     assert not races(gpu)
@@ -436,8 +461,13 @@ def test_feed_ndarray(folder: Path, gpu: Accelerator, own_stream: bool, monkeypa
     as_tensor = torch.as_tensor
     monkeypatch.setattr(type(target), "data_ptr", lambda self: 1)
     monkeypatch.setattr(
-        torch, "as_tensor", lambda x, *args, **kw: memory[1].view(torch.uint8) if hasattr(x, "__cuda_array_interface__")
-        and not isinstance(x, torch.Tensor) else as_tensor(x, *args, **kw),
+        torch,
+        "as_tensor",
+        lambda x, *args, **kw: (
+            memory[1].view(torch.uint8)
+            if hasattr(x, "__cuda_array_interface__") and not isinstance(x, torch.Tensor)
+            else as_tensor(x, *args, **kw)
+        ),
     )
     pipe = train(folder, 0)
     (images, _) = pipe.run()
@@ -502,7 +532,10 @@ def test_a_thousand_random_schedules(first: int) -> None:
     _check_graphs(range(first + 3, first + 103))
 
 
-WAYS: list[dict[str, Any]] = [{"num_workers": 0}, *({"num_workers": 1, "multiprocessing_context": how} for how in ("fork", "spawn"))]
+WAYS: list[dict[str, Any]] = [
+    {"num_workers": 0},
+    *({"num_workers": 1, "multiprocessing_context": how} for how in ("fork", "spawn")),
+]
 
 
 @pytest.mark.parametrize("way", WAYS)

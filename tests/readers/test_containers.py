@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,17 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from tests.helpers.containers import datum, write_lmdb, write_recordio, write_tar, write_tfrecord
-from torchdali import cli, fn, pipeline_def
+from tests.helpers.containers import (
+    SPARSE_FORMS,
+    datum,
+    link,
+    sparse_member,
+    write_lmdb,
+    write_recordio,
+    write_tar,
+    write_tfrecord,
+)
+from torchdali import cli, fn, pipeline_def, types
 from torchdali.containers import PackOptions, check, index, pack
 from torchdali.tfrecord import FixedLenFeature, int64, string
 
@@ -220,8 +231,162 @@ def test_refused_options(options: dict[str, Any]) -> None:
 def test_nothing_to_pack(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="no folder or container"):
         pack(str(tmp_path / "none"), str(tmp_path / "out"))
-    with pytest.raises(RuntimeError, match="no files found"):
-        pack(str(tmp_path), str(tmp_path / "out"))
+    (tmp_path / "a").mkdir()
+    for path in (tmp_path, tmp_path / "a"):
+        with pytest.raises(RuntimeError, match=rf"no files found to pack: {path} has neither class folders"):
+            pack(str(path), str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("to", ["webdataset", "tfrecord"])
+def test_nothing_is_left(images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], to: str) -> None:
+    contents = {path: path.read_bytes() for path in images.rglob("*.jpg")}
+    for path in contents:
+        path.write_bytes(b"rubbish")
+    command = ["pack", str(images), str(tmp_path / "out"), "--skip", "--to", to]
+    assert cli.main(command) == 1
+    assert f"nothing is left of {images}: {COUNT} samples cannot be packed, such as class0/00.jpg: " in capsys.readouterr().err
+    assert os.listdir(tmp_path / "out") == ["classes.txt"]
+    for path, content in contents.items():
+        path.write_bytes(content)
+    assert cli.main(command) == 0
+
+
+def test_a_shard_of_which_nothing_is_left_is_not_written(images: Path, tmp_path: Path) -> None:
+    for path in (images / "class0").iterdir():
+        path.write_bytes(b"x" * path.stat().st_size)
+    report = pack(str(images), str(tmp_path / "out"), PackOptions(skip=True, shard_size=1))
+    assert len(report.shards) == report.samples == COUNT // 2 == len(report.skipped)
+    assert read("webdataset", tmp_path / "out") == contents(images)[COUNT // 2 :] * 2  # two epochs
+
+
+# ---------------------------------------------------------------- what is no photo
+
+
+RNG = np.random.default_rng(0)
+CLASSES = np.repeat(np.repeat(RNG.integers(0, 5, (16, 16)), 8, 0), 8, 1).astype(np.uint8)
+COLORS = RNG.integers(0, 256, (256, 3)).astype(np.uint8)
+
+
+def with_palette(places: np.ndarray[Any, Any], **more: Any) -> PIL.Image.Image:
+    image = PIL.Image.fromarray(places)
+    image.putpalette(COLORS.tobytes())
+    for name, value in more.items():
+        image.info[name] = value
+    return image
+
+
+def blocks(places: np.ndarray[Any, Any], by: int) -> np.ndarray[Any, Any]:
+    """Return the pixels that nearest ones take of blocks: all of a block are alike."""
+    return places[by // 2 :: by, by // 2 :: by]
+
+
+MAPS: dict[str, tuple[PIL.Image.Image, str, str]] = {  # image, format of the file, mode of the result
+    "palette": (with_palette(CLASSES), "PNG", "P"),
+    "palette of noise": (with_palette(RNG.integers(0, 256, (128, 128), dtype=np.uint8)), "PNG", "P"),
+    "palette of a BMP": (with_palette(CLASSES), "BMP", "P"),
+    "palette of a TIFF": (with_palette(CLASSES), "TIFF", "P"),
+    "gray": (PIL.Image.fromarray(CLASSES), "PNG", "L"),
+    "gray, noise of a few classes": (PIL.Image.fromarray(RNG.integers(0, 20, (128, 128), dtype=np.uint8)), "PNG", "L"),
+    "gray of a BMP": (PIL.Image.fromarray(CLASSES), "BMP", "L"),
+    "16 bits": (PIL.Image.fromarray(CLASSES.astype(np.uint16) * 1000 + 7), "PNG", "I;16"),
+    "colors": (PIL.Image.fromarray(COLORS[CLASSES]), "PNG", "RGB"),
+    "colors of a WebP": (PIL.Image.fromarray(COLORS[CLASSES]), "WEBP", "RGB"),
+}
+
+
+def packed(image: PIL.Image.Image, tmp_path: Path, kind: str = "PNG", **options: Any) -> tuple[PIL.Image.Image, Any]:
+    (tmp_path / "in/a").mkdir(parents=True)
+    image.save(tmp_path / f"in/a/0.{kind.lower()}", kind, **({"lossless": True} if kind == "WEBP" else {}))
+    report = pack(str(tmp_path / "in"), str(tmp_path / "out"), PackOptions(**options))
+    with tarfile.open(report.shards[0]) as archive:
+        (member,) = (m for m in archive if not m.name.endswith("cls"))
+        data = archive.extractfile(member).read()  # type: ignore[union-attr]
+    return PIL.Image.open(io.BytesIO(data)), report
+
+
+@pytest.mark.parametrize("format", [None, "jpeg", "webp"])
+@pytest.mark.parametrize("case", MAPS)
+def test_label_maps_keep_their_numbers(tmp_path: Path, case: str, format: str | None) -> None:
+    image, kind, mode = MAPS[case]
+    found, report = packed(image, tmp_path, kind, shorter=16, format=format)
+    assert (found.format, found.mode, found.size) == ("PNG", mode, (16, 16)) and report.lossless == 1
+    np.testing.assert_array_equal(np.asarray(found), blocks(np.asarray(image), 8))
+    if mode == "P":
+        assert bytes(found.getpalette("RGB")) == COLORS.tobytes()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("format", ["jpeg", "webp"])
+@pytest.mark.parametrize("case", MAPS)
+def test_label_maps_that_are_not_shrunk_stay_as_they_are(tmp_path: Path, case: str, format: str) -> None:
+    image, kind, mode = MAPS[case]
+    found, report = packed(image, tmp_path, kind, format=format)
+    assert (found.format, found.mode) == (kind, mode) and report.lossless == 0
+
+
+@pytest.mark.parametrize("alpha", [3, b"\x00\x80\xff"])
+def test_transparent_places_of_a_palette(tmp_path: Path, alpha: int | bytes) -> None:
+    image = with_palette(CLASSES, transparency=alpha)
+    found, _ = packed(image, tmp_path, shorter=16)
+    np.testing.assert_array_equal(np.asarray(found.convert("RGBA")), blocks(np.asarray(image.convert("RGBA")), 8))
+
+
+PHOTO = (np.add.outer(np.arange(96) * 300, np.arange(128) * 200) % 65536).astype(np.uint16)
+BYTES = (PHOTO >> 8).astype(np.uint8)
+
+
+@pytest.mark.parametrize("format", [None, "jpeg"])
+def test_sixteen_bits_stay_sixteen(tmp_path: Path, format: str | None) -> None:
+    found, _ = packed(PIL.Image.fromarray(PHOTO), tmp_path, shorter=48, format=format)
+    assert found.mode == "I;16" and found.size == (64, 48)
+    wanted = np.asarray(fn.resize(PHOTO[..., None], resize_shorter=48.0))[..., 0]
+    np.testing.assert_array_equal(np.asarray(found), wanted)
+    assert len(np.unique(np.asarray(found) & 255)) > 100
+
+
+def test_colors_of_sixteen_bits(tmp_path: Path) -> None:
+    from torchdali.containers._png import write_png
+
+    pixels = np.stack([PHOTO, PHOTO.T[:96, :96].repeat(2, 1)[:, :128], PHOTO[::-1]], -1)
+    (tmp_path / "in/a").mkdir(parents=True)
+    (tmp_path / "in/a/0.png").write_bytes(write_png(pixels))
+    report = pack(str(tmp_path / "in"), str(tmp_path / "out"), PackOptions(shorter=48))
+    with tarfile.open(report.shards[0]) as archive:
+        data = archive.extractfile("000000000.png").read()  # type: ignore[union-attr]
+    found = fn.decoders.image(np.frombuffer(data, np.uint8), output_type=types.ANY_DATA, dtype=types.UINT16)
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(fn.resize(pixels, resize_shorter=48.0)))
+
+
+@pytest.mark.parametrize(
+    "mode, format, expected",
+    [("L", None, ("PNG", "L")), ("L", "jpeg", ("JPEG", "RGB")), ("RGBA", None, ("PNG", "RGBA")), ("LA", None, ("PNG", "LA")),
+     ("RGBA", "webp", ("WEBP", "RGB")), ("RGB", None, ("JPEG", "RGB")), ("RGB", "webp", ("WEBP", "RGB"))],
+)  # fmt: skip
+def test_photos(tmp_path: Path, mode: str, format: str | None, expected: tuple[str, str]) -> None:
+    planes = [BYTES, BYTES[::-1], BYTES[:, ::-1], 255 - BYTES][: len(mode)]
+    image = PIL.Image.merge(mode, [PIL.Image.fromarray(plane) for plane in planes])
+    found, report = packed(image, tmp_path, shorter=48, format=format)
+    assert (found.format, found.mode, found.size) == (*expected, (64, 48))
+    assert report.lossless == (expected[0] == "PNG")
+    if expected[0] == "PNG":
+        pixels = np.stack(planes, -1)
+        np.testing.assert_array_equal(np.asarray(found).reshape(48, 64, -1), np.asarray(fn.resize(pixels, resize_shorter=48.0)))
+
+
+@pytest.mark.parametrize("case", ["palette", "gray", "16 bits", "colors"])
+def test_raw_pixels_of_label_maps(tmp_path: Path, case: str) -> None:
+    image, kind, mode = MAPS[case]
+    (tmp_path / "in/a").mkdir(parents=True)
+    image.save(tmp_path / f"in/a/0.{kind.lower()}")
+    report = pack(str(tmp_path / "in"), str(tmp_path / "out"), PackOptions(shorter=16, format="raw"))
+    with tarfile.open(report.shards[0]) as archive:
+        found = np.load(io.BytesIO(archive.extractfile("000000000.npy").read()))  # type: ignore[union-attr]
+    wanted = np.asarray(image.convert("RGB") if mode == "P" else image)
+    np.testing.assert_array_equal(found, blocks(wanted.reshape(128, 128, -1), 8))
+
+
+def test_floats_are_not_shrunk(tmp_path: Path) -> None:
+    found, _ = packed(PIL.Image.fromarray(PHOTO.astype(np.float32)), tmp_path, "TIFF", shorter=48)
+    assert found.mode == "F" and found.size == (128, 96)
 
 
 # ---------------------------------------------------------------- indices
@@ -239,6 +404,12 @@ def test_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "exists already" in capsys.readouterr().err
         assert index(kind, str(tmp_path / name), force=True)[0] == str(path)
         path.unlink()
+
+
+@pytest.mark.parametrize("kind, pattern", [("tfrecord", r"\*\.tfrecord"), ("webdataset", r"\*\.tar"), ("mxnet", r"\*\.rec")])
+def test_an_index_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, pattern: str) -> None:
+    assert cli.main(["index", kind, str(tmp_path)]) == 1
+    assert re.search(rf"{tmp_path} is a folder, .*: give the files, as {tmp_path}/{pattern}$", capsys.readouterr().err.strip())
 
 
 # ---------------------------------------------------------------- checking
@@ -273,6 +444,26 @@ def test_check_finds_what_is_broken(images: Path, tmp_path: Path, capsys: pytest
     assert cli.main(["check", str(tmp_path / "none")]) == 1
 
 
+def test_check_names_folders_that_are_no_classes(images: Path) -> None:
+    for name in ("empty", ".ipynb_checkpoints", ".git/objects", "annotations"):
+        (images / name).mkdir(parents=True)
+    (images / "annotations/a.txt").write_text("x")
+    found = {os.path.basename(p.path): p.message for p in check([str(images)])[0]}
+    assert found == {".ipynb_checkpoints": "readers.file takes this hidden folder for a class", "empty": "the folder is empty: a class without samples"}
+    assert not check([str(images.parent)])[0]
+
+
+def test_hidden_names_are_not_packed(images: Path, tmp_path: Path) -> None:
+    expected = [(data, 2 * label) for data, label in contents(images)]
+    (images / ".ipynb_checkpoints").mkdir()
+    (images / "class0/._00.jpg").write_bytes(b"of macOS")
+    (images / "class00").mkdir()
+    with pytest.warns(UserWarning, match="'class00': they keep their numbers"):
+        pack(str(images), str(tmp_path / "out"))
+    assert read("webdataset", tmp_path / "out") == expected
+    assert (tmp_path / "out/classes.txt").read_text() == "class0\nclass00\nclass1\n"
+
+
 def test_the_report_of_the_command(images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["pack", str(images), str(tmp_path / "out"), "--shorter", "20", "--jobs", "2", "--shard-size", "1M"]) == 0
     out = capsys.readouterr().out
@@ -280,3 +471,38 @@ def test_the_report_of_the_command(images: Path, tmp_path: Path, capsys: pytest.
     assert json.loads((tmp_path / "out/pack.json").read_text())["starts"] == [0]
     with pytest.raises(SystemExit):
         cli.main(["pack", str(images), str(tmp_path / "out"), "--shard-size", "1X"])
+
+
+# ---------------------------------------------------------------- sparse members and links
+
+
+@pytest.fixture(params=SPARSE_FORMS)
+def sparse(request: pytest.FixtureRequest, images: Path, tmp_path: Path) -> Path:
+    """An archive of a sparse image, a hard link to it, and a symbolic link."""
+    data = (images / "class0/00.jpg").read_bytes()
+    half = len(data) // 2
+    extents = [(0, half), (half, len(data) - half), (len(data) + 4096, 0)]
+    whole = sparse_member(request.param, "a.jpg", len(data) + 4096, extents, data)
+    rest = write_tar(tmp_path / "rest.tar", [("b.jpg", link("a.jpg")), ("c.jpg", "a.jpg")])
+    (tmp_path / "a.tar").write_bytes(whole + Path(rest).read_bytes())
+    return tmp_path / "a.tar"
+
+
+def test_sparse_members_are_packed_as_whole_files(sparse: Path, images: Path, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="a symbolic link"):
+        pack(str(sparse), str(tmp_path / "out"))
+    data = (images / "class0/00.jpg").read_bytes() + bytes(4096)
+    with tarfile.open(tmp_path / "out/shard-000000.tar") as archive:
+        assert [archive.extractfile(m).read() for m in archive] == [data, data]  # type: ignore[union-attr]
+
+
+def test_check_reads_sparse_members_and_names_links(sparse: Path) -> None:
+    problems, counts = check([str(sparse)])
+    assert counts["samples"] == 2
+    assert [each.message for each in problems] == ["readers leave out 'c.jpg', a symbolic link to 'a.jpg'"]
+
+
+def test_the_command_that_makes_an_index_refuses_sparse_members(sparse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["index", "webdataset", str(sparse)]) == 1
+    assert "its member 'a.jpg' is sparse" in capsys.readouterr().err
+    assert not sparse.with_suffix(".idx").exists()

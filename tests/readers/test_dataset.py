@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 import warnings
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.utils.data import DataLoader
 
+from tests.helpers.own_process import in_own_process
+from torchdali import Loader, Pipeline, fn, pipeline_def, reader
 from torchdali import dynamic as ndd
-from torchdali import fn, pipeline_def
+from torchdali.declaration.schema import OutputCount, shares
+from torchdali.errors import PipelineError
+from torchdali.plugin.pytorch import DALIClassificationIterator, DALIGenericIterator, LastBatchPolicy
+from torchdali.reading.datasets import Dataset, LoaderOptions
 
 
 class Pictures(torch.utils.data.Dataset[Any]):
@@ -47,13 +56,18 @@ class Batched:
         return [index * 10 for index in indices]
 
 
+def flat(outputs: Any) -> list[Any]:
+    """Return the nodes in a structure of outputs."""
+    if isinstance(outputs, (dict, list, tuple)):
+        return [node for each in (outputs.values() if isinstance(outputs, dict) else outputs) for node in flat(each)]
+    return [outputs]
+
+
 def build(dataset: Any, batch_size: int = 4, pipeline: dict[str, Any] | None = None, **arguments: Any) -> Any:
     @pipeline_def(batch_size=batch_size, num_threads=2, device_id=None, **(pipeline or {}))
     def define() -> Any:
         outputs = fn.readers.dataset(dataset=dataset, name="Reader", **arguments)
-        if isinstance(outputs, dict):
-            return tuple(outputs.values())
-        return tuple(outputs) if isinstance(outputs, list) else outputs
+        return tuple(flat(outputs))
 
     return define()
 
@@ -100,6 +114,159 @@ def test_batches_are_asked_for_at_once() -> None:
     assert dataset.asked[:2] == [[0, 1, 2], [3, 4, 5]]
 
 
+class Own(torch.utils.data.Dataset[Any]):
+    """Small images of a number, and the number."""
+
+    def __len__(self) -> int:
+        return 20
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.full((3, 4, 4), float(index)), index
+
+
+class Several(Own):
+    """The same, which can be asked for several at once."""
+
+    def __init__(self, form: Any) -> None:
+        self.form = form
+
+    def __getitems__(self, indices: list[int]) -> Any:
+        return self.form(self[i] for i in indices)
+
+
+def _parts() -> dict[str, Any]:
+    data = torch.utils.data
+    switched_off = Several(list)
+    switched_off.__getitems__ = None  # type: ignore[method-assign,assignment]
+    first, second = data.random_split(Own(), [12, 8], torch.Generator().manual_seed(1))  # type: ignore[var-annotated]
+    return {
+        "subset": data.Subset(Own(), range(3, 12)),
+        "subset of a subset": data.Subset(data.Subset(Own(), range(3, 12)), [4, 1, 1, 0]),
+        "random_split": second,
+        "the other part": first,
+        "subset of images": data.Subset([np.full((2, 2, 3), i, np.uint8) for i in range(9)], [5, 2, 7]),  # type: ignore[arg-type]
+        "subset of tensors": data.Subset(data.TensorDataset(torch.arange(9)), [5, 2, 7]),
+        "joined subsets": data.ConcatDataset([first, second]),
+        "a subset of joined": data.Subset(data.ConcatDataset([first, second]), [19, 0, 12]),
+        "one sample": data.Subset(Own(), [7]),
+        "returns a tuple": Several(tuple),
+        "returns what can be iterated over once": Several(iter),
+        "returns too few": Several(lambda samples: list(samples)[1:]),
+        "returns a dictionary": Several(lambda samples: dict(enumerate(samples))),
+        "is switched off": switched_off,
+    }
+
+
+def loaded(name: str, processes: int) -> list[list[Any]]:
+    """Return the values of each sample of a data set that a Loader delivers."""
+    data = _parts()[name]
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, num_processes=processes)
+    def pipe() -> Any:
+        outputs = fn.readers.dataset(dataset=data, name="Reader")
+        return tuple(outputs) if isinstance(outputs, list) else outputs
+
+    with Loader(pipe) as loader:
+        batches = [batch if isinstance(batch, tuple) else (batch,) for batch in loader]
+    return [[np.asarray(value).tolist() for value in values] for batch in batches for values in zip(*batch, strict=True)]
+
+
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="forks"))])
+@pytest.mark.parametrize("name", _parts())
+def test_data_sets_that_give_several_samples_at_once(name: str, processes: int) -> None:
+    """With processes, as by default on two cores: whether the reader stays here is found out first."""
+    data = _parts()[name]
+    samples = [data[i] for i in range(len(data))]
+    call = f"loaded({name!r}, {processes})"
+    found = loaded(name, 1) if processes == 1 else in_own_process("tests.readers.test_dataset", call)
+    assert found == [[np.asarray(v).tolist() for v in (s if isinstance(s, tuple) else (s,))] for s in samples]
+
+
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_subset_in_every_way_to_read_it(processes: int) -> None:
+    part = torch.utils.data.Subset(Own(), range(3, 12))
+    options = {"num_processes": processes}
+    with build(part, pipeline=options, pad_last_batch=True) as pipe:
+        assert [pipe.run()[1].tolist() for _ in range(3)] == [[3, 4, 5, 6], [7, 8, 9, 10], [11] * 4]
+    for iterator in (DALIGenericIterator, DALIClassificationIterator):
+        pipe = build(part, pipeline=options, random_shuffle=True)
+        names = (["data", "label"],) if iterator is DALIGenericIterator else ()
+        batches = iterator(pipe, *names, reader_name="Reader", last_batch_policy=LastBatchPolicy.PARTIAL)
+        assert sorted(int(n) for (batch,) in batches for n in batch["label"]) == list(range(3, 12))
+
+
+@pytest.mark.usefixtures("own_operators")
+def test_a_reader_of_ones_own_that_cannot_begin_no_records() -> None:
+    class Ahead:
+        def __len__(self) -> int:
+            return 4
+
+        def read_many(self, records: Any, epochs: Any) -> Any:
+            return [partial(self.read, record) for record in records] if records[0] >= 0 else None
+
+        def read(self, index: int) -> Any:
+            return (torch.tensor(index),)
+
+        def info(self, index: int) -> str:
+            return "one"
+
+    @reader(name="readers._ahead")
+    def ahead(**options: Annotated[Any, shares(LoaderOptions)]) -> Dataset:
+        return Ahead()
+
+    pipe = pipeline_def(batch_size=4, num_threads=2, device_id=None, num_processes=2)(ahead)()
+    assert pipe.run()[0].tolist() == [0, 1, 2, 3]
+
+
+class Pairs:
+    """Records of two outputs; `info` names records alone."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def read(self, index: int) -> Any:
+        return torch.tensor(index), torch.tensor([index])
+
+    def info(self, index: int) -> str:
+        return f"pair {index}"
+
+
+class NamedPairs(Pairs):
+    """The same; `info` names their outputs, too."""
+
+    def info(self, index: int, output: int | None = None) -> str:
+        return f"pair {index}" if output is None else f"{index}, {'ab'[output]}"
+
+
+class NamedFirst(Pairs):
+    """The same; nothing is known of the second output."""
+
+    def info(self, index: int, output: int | None = None) -> str:
+        return "" if output else f"pair {index}"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "names"),
+    [(Pairs(), ("pair 0", "")), (NamedPairs(), ("0, a", "0, b")), (NamedFirst(), ("pair 0", ""))],
+    ids=["records", "outputs", "first output"],
+)
+@pytest.mark.usefixtures("own_operators")
+@pytest.mark.parametrize("options", [{}, {"debug": True}, {"num_processes": 2}], ids=str)
+def test_info_names_records_and_outputs(dataset: Any, names: tuple[str, str], options: dict[str, Any]) -> None:
+    @reader(name="readers._pairs")
+    def pairs(**options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(2)]:
+        return dataset
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, **options)
+    def pipe() -> Any:
+        first, second = pairs(name="pairs")
+        return first, second, fn.get_property(second, key="source_info")
+
+    first, second, text = pipe().run()
+    assert (first[0].source_info(), second[0].source_info()) == names
+    assert bytes(np.asarray(text[0])).decode() == names[1]
+
+
 def test_dictionaries_become_dictionaries() -> None:
     rows = [{"a": i, "b": i / 2, "c": [i, i]} for i in range(4)]
 
@@ -117,7 +284,10 @@ def test_dictionaries_become_dictionaries() -> None:
 @pytest.mark.parametrize("value, dtype, expected", [
     (3, torch.int64, 3),
     (True, torch.bool, True),
-    (0.5, torch.float32, 0.5),
+    (0.5, torch.float64, 0.5),
+    (1700000000.25, torch.float64, 1700000000.25),
+    (0.1, torch.float64, 0.1),
+    (-1e300, torch.float64, -1e300),
     (np.float64(0.5), torch.float64, 0.5),
     (np.arange(3, dtype=">i4"), torch.int32, [0, 1, 2]),
     (np.arange(6)[::-2], torch.int64, [5, 3, 1]),
@@ -150,6 +320,8 @@ def test_what_is_delivered_may_be_changed() -> None:
     ([{"a": 1}], {"columns": ["b"]}, RuntimeError, r"no \['b'\], but \['a'\]"),
     ([1], {"columns": ["b"]}, RuntimeError, "no dictionaries"),
     ([1], {"layouts": ["", ""]}, RuntimeError, "2 layouts for 1 outputs"),
+    (torch.utils.data.Subset([1, 2], []), {}, RuntimeError, "a Subset, is empty"),
+    (torch.utils.data.TensorDataset(torch.zeros(0, 3)), {}, RuntimeError, "a TensorDataset, is empty"),
     ([1], {"workers": -1}, RuntimeError, "workers=-1"),
 ])  # fmt: skip
 def test_refusals(dataset: Any, arguments: dict[str, Any], error: type[Exception], match: str) -> None:
@@ -161,6 +333,93 @@ def test_refusals(dataset: Any, arguments: dict[str, Any], error: type[Exception
 def test_samples_that_are_no_tensors(dataset: Any, match: str) -> None:
     with build(dataset, batch_size=2) as pipe, pytest.raises((TypeError, RuntimeError), match=match):
         pipe.run()
+
+
+REMEDY = "Let the data set return a number, an array of numbers, an image, text or bytes in its place, or leave it out"
+
+
+@pytest.mark.parametrize("value, reason", [
+    (None, "a value of the type NoneType"),
+    ({1}, "a value of the type set"),
+    ([b"a", b"b"], "invalid data type 'bytes'"),
+    (["a", "b"], "too many dimensions 'str'"),
+    ([[1], [1, 2]], "expected sequence of length 1"),
+    (np.array(["a", "bb"]), "an array of the type <U2"),
+    (np.array([b"a", 1], object), "an array of the type object"),
+    (np.zeros(2, "M8[D]"), "an array of the type datetime64"),
+    (torch.eye(3).to_sparse(), "it is sparse, and its to_dense()"),
+])  # fmt: skip
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_value_that_is_no_tensor_is_named(value: Any, reason: str, workers: int) -> None:
+    for sample, name, remedy in (
+        ((1, value), "value 1 of the sample", "out$"),
+        ({"n": 1, "word": value}, "the value 'word' of the sample", "out, as columns=.* without 'word' does$"),
+        ((1, {"words": {"first": value}}), "the value '1.words.first' of the sample", "out, as columns"),
+        (value, "the sample", "out$"),
+    ):
+        with build([sample] * 3, workers=workers) as pipe, pytest.raises(PipelineError) as said:
+            pipe.run()
+        assert re.search(f"{name} cannot become a tensor: .*{re.escape(reason)}.*{REMEDY}", str(said.value)), said.value
+        assert re.search(remedy, str(said.value)) and "record 0 of list" in str(said.value)
+
+
+@pytest.mark.parametrize("first, later, match", [
+    ({"a": 1}, {"b": 1}, "the value 'a' of the sample cannot become a tensor: the sample has none"),
+    ({"a": {"b": 1}}, {"a": {}}, "the value 'a.b' of the sample cannot"),
+    ((1, [{"a": 1}]), (1, [{}]), "the value '1.a' of the sample"),
+])  # fmt: skip
+def test_a_sample_that_lacks_a_value(first: Any, later: Any, match: str) -> None:
+    with build([first, later], batch_size=2) as pipe, pytest.raises(RuntimeError, match=match):
+        pipe.run()
+
+
+@pytest.mark.parametrize("text", [np.str_("abc"), np.bytes_(b"abc"), bytearray(b"abc"), memoryview(b"abc")])
+def test_text_of_numpy(text: Any) -> None:
+    assert words(build([text] * 2, 2).run()[0]) == ["abc"] * 2
+
+
+IMAGES = [np.zeros((4, 4, 3), np.uint8)] * 4
+UNPACKED: dict[str, tuple[list[Any], str]] = {
+    "images": (IMAGES, r"'readers.dataset', has 1, as in a = fn.readers.dataset.*samples of the type ndarray are one value.*columns="),
+    "numbers": ([1, 2], "samples of the type int are one value"),
+    "tensors": ([torch.zeros(2)], "samples of the type Tensor are one value"),
+    "lists": ([[1, 2], [3, 4]], "samples that are lists are one value: return a tuple"),
+    "dictionaries": ([{"image": i, "label": 1} for i in IMAGES], r"'image'.*taken apart.*columns=\['image', 'label'\].*outputs\['image'\], outputs\['label'\]"),
+}
+
+
+@pytest.mark.parametrize("use", [
+    lambda a, b: (a, b),
+    lambda a, b: (fn.resize(a, size=(3, 3)), b),
+])  # fmt: skip
+@pytest.mark.parametrize("name", UNPACKED)
+def test_outputs_that_are_taken_apart_in_another_form(name: str, use: Any) -> None:
+    data, message = UNPACKED[name]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        a, b = fn.readers.dataset(dataset=data)
+        return use(a, b)
+
+    with pytest.raises(TypeError, match=message):
+        pipe()
+
+
+def test_in_a_class_and_under_with() -> None:
+    class Defined(Pipeline):
+        def define_graph(self) -> Any:
+            a, b = fn.readers.dataset(dataset=IMAGES)
+            return a, b
+
+    with pytest.raises(TypeError, match="ndarray are one value"):
+        Defined(1, 1, None).build()
+    with pytest.raises(TypeError, match="ndarray are one value"), Pipeline(1, 1, None):
+        _a, _b = fn.readers.dataset(dataset=IMAGES)
+
+
+def test_other_operators_say_how_many_outputs_they_have() -> None:
+    with pytest.raises(TypeError, match=r"'python_function', has 1, .*num_outputs="), Pipeline(1, 1, None):
+        _a, _b = fn.python_function(fn.constant(idata=[1]), function=lambda x: (x, x))
 
 
 def test_shuffling_and_checkpoints() -> None:
@@ -208,6 +467,30 @@ def test_hugging_face_images_come_encoded() -> None:
     changed = data.with_transform(lambda rows: {"label": [-1 for _ in rows["label"]]})
     with build(changed, batch_size=3) as pipe:
         assert lists(pipe.run()) == [[-1, -1, -1]]
+
+
+TIMES = [1700000000.25 + i for i in range(4)]
+FORMS: dict[str, list[Any]] = {
+    "alone": TIMES, "tuple": [(np.int64(0), t) for t in TIMES], "dictionary": [{"n": 0, "at": t} for t in TIMES],
+    "nested": [(0, {"at": t}) for t in TIMES],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("form", FORMS)
+def test_floats_of_python_keep_their_digits(form: str, workers: int) -> None:
+    """As a DataLoader has them, also through a Loader."""
+
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        found = fn.readers.dataset(dataset=FORMS[form], workers=workers)
+        found = found[1] if isinstance(found, (list, tuple)) else found
+        return found["at"] if isinstance(found, dict) else found
+
+    with Loader(pipe()) as loader:
+        (batch,) = loader
+    wanted = next(iter(DataLoader(TIMES, batch_size=4)))  # type: ignore[arg-type]
+    assert batch.dtype == wanted.dtype == torch.float64 and batch.tolist() == wanted.tolist() == TIMES
 
 
 def boxes(count: int) -> list[list[float]]:
@@ -316,8 +599,39 @@ def test_features_of_hugging_face_tell_what_an_empty_list_is(first: int) -> None
         columns = fn.readers.dataset(dataset=data)
         return *columns["objects"].values(), *columns["people"].values()
 
-    wanted = [((4,), torch.float32), ((), torch.int64), ((), torch.bool), ((), torch.int64), ((2,), torch.float32)]
+    wanted = [((4,), torch.float32), ((), torch.int64), ((), torch.bool), ((), torch.int64), ((2,), torch.float64)]
     with pipe() as built:
         for output, (axes, dtype) in zip(built.run(), wanted, strict=True):
             assert [tuple(sample.shape) for sample in output.samples()] == [(n, *axes) for n in counts]
             assert {sample.dtype for sample in output.samples()} == {dtype}
+
+
+class Scaled(torch.utils.data.Dataset[Any]):
+    """Numbers of a process, times an attribute that a program may change."""
+
+    scale = 1.0
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> tuple[float, int]:
+        return index * self.scale, os.getpid()
+
+
+@pytest.mark.slow
+def test_replicas_read_records_in_their_copies_of_the_data_set() -> None:
+    data = Scaled()
+
+    @pipeline_def(batch_size=4, num_threads=2, num_processes=2, device_id=None)
+    def define() -> Any:
+        numbers, processes = fn.readers.dataset(dataset=data)
+        return numbers, processes
+
+    with Loader(define) as loader:
+        for scale in (1.0, 2.0, 3.0):  # as at the beginning of an epoch of torch's workers
+            data.scale = scale
+            batches = list(loader)
+            assert torch.cat([numbers for numbers, _ in batches]).tolist() == [scale * i for i in range(8)]
+            processes = {int(pid) for _, pids in batches for pid in pids}
+            assert len(processes) <= 2 and os.getpid() not in processes
+        assert "2 worker processes" in loader.pipeline.explain()

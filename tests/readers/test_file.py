@@ -5,17 +5,21 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import pytest
 import torch
 
 from torchdali import fn, pipeline_def, types
 from torchdali.codecs import files
 from torchdali.codecs.files import read_file
-from torchdali.ops._readers.file import _OTHER_LABELS, FileDataset, _filter
+from torchdali.codecs.images import ENDINGS, OTHER_ENDINGS
+from torchdali.ops._readers._class_folders import name_filter
+from torchdali.ops._readers.file import _OTHER_LABELS, FileDataset
 
 file_reader = fn.readers.file.body
 
@@ -29,7 +33,7 @@ def make(root: Path, *names: str) -> Path:
 
 def listed(dataset: FileDataset) -> list[tuple[str, int]]:
     (labels,) = dataset.metadata(np.arange(len(dataset)))
-    return [(dataset.source_info(i), int(label)) for i, label in enumerate(labels)]
+    return [(dataset.info(i, output=0), int(label)) for i, label in enumerate(labels)]
 
 
 def labels(batch_size: int, runs: int, seed: int = 1, **arguments: Any) -> list[list[int]]:
@@ -75,7 +79,7 @@ def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
     "patterns", [["*.jpg"], ["*"], ["a*", "*.PNG"], ["[ab].jpg", "*b].jpg"], ["?.jpg"], ["A.jpg"]]
 )
 def test_filters_are_shell_patterns(patterns: list[str], case_sensitive: bool) -> None:
-    matches = _filter("file_filters", patterns, case_sensitive)
+    matches = name_filter("file_filters", patterns, case_sensitive)
     fold = str if case_sensitive else str.lower
     for name in ["a.jpg", "A.JPG", "b.jpg", "x.png", "x.PNG", "ab].jpg", "long.jpg", "jpg", ".jpg"]:
         expected = any(fnmatch.fnmatchcase(fold(name), fold(pattern)) for pattern in patterns)
@@ -190,9 +194,52 @@ def test_folders_in_class_folders_are_left_out_with_a_warning(tmp_path: Path) ->
     assert len(said) == 1
 
 
+FOLDERS: dict[str, tuple[list[str], list[str]]] = {  # files; the warnings
+    "nothing": (["a/1.png", "b/1.png"], []),
+    "an empty class": (["a/1.png", "m/", "z/1.png"], [r"1 of 3 class folders have no file that is read, 'm': they keep"]),
+    "many empty ones": (["a/1.png", *(f"m{i}/" for i in range(7))], [r"7 of 8 .*, 'm0', 'm1', 'm2', 'm3', 'm4', \.\.\.: they"]),
+    "other files": (["a/1.png", "m/1.txt"], [r"1 of 2 class folders have no file"]),
+    "hidden": (["a/1.png", ".ipynb_checkpoints/"], [r"the hidden folder '\.ipynb_checkpoints' is a class, with the label 0,"]),
+    "hidden, with files": (["a/1.png", ".x/1.png", ".y/1.png"], [r"the hidden folder '\.x' .*\(2 such folders\); dir_filters"]),
+    "gif": (["a/1.png", "a/2.gif", "a/3.GIF"], [r"2 of the files that could be decoded are left out .* 'a/2\.gif'"]),
+    "a class of sounds": (["a/1.wav", "b/1.mp3"], [r"1 of 2 class", r"1 of the files that could be decoded are left out .* 'b/1\.mp3'"]),
+    "hidden files": (["a/1.png", "a/.1.gif"], []),
+}
+
+
+@pytest.mark.parametrize("case", FOLDERS)
+def test_folders_that_surprise(tmp_path: Path, case: str) -> None:
+    """They are numbered as in DALI, and warned of."""
+    names, messages = FOLDERS[case]
+    for name in names:
+        (tmp_path / name).mkdir(parents=True) if name.endswith("/") else make(tmp_path, name)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = listed(file_reader(file_root=str(tmp_path)))
+    folders = sorted({name.partition("/")[0] for name in names})
+    assert found == [(n, folders.index(n.partition("/")[0])) for n in sorted(names) if n.endswith((".png", ".wav"))]
+    assert len(said) == len(messages)
+    for each, message in zip(said, messages, strict=True):
+        assert re.search(message, str(each.message)), each.message
+
+
+def test_filters_of_the_user_are_not_warned_of(tmp_path: Path) -> None:
+    make(tmp_path, "a/1.png", "a/2.jpg", "a/3.gif")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(file_reader(file_root=str(tmp_path), file_filters=["*.png"])) == 1
+        assert len(file_reader(file_root=str(tmp_path), file_filters=["*"])) == 3
+
+
+def test_other_endings_are_those_of_decoders() -> None:
+    PIL.Image.init()
+    known = {ending for ending, name in PIL.Image.registered_extensions().items() if name in PIL.Image.OPEN}
+    assert set(OTHER_ENDINGS) <= known and not set(OTHER_ENDINGS) & set(ENDINGS)
+
+
 def test_nothing_found_says_why(tmp_path: Path) -> None:
     make(tmp_path, "a/x.txt", "b/y.txt", "top.png")
-    with pytest.raises(RuntimeError, match=r"has 2 class folders, and none of them has a file"):
+    with pytest.raises(RuntimeError, match=r"has 2 class folders, and none has a file"):
         file_reader(file_root=str(tmp_path))
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from collections import Counter
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -20,14 +22,23 @@ from tests.helpers.encoded_images import encoded, picture, tensor
 from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def
 from torchdali.calls.decorators import reader
-from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import OutputCount, shares
+from torchdali.reading import cursor as cursor_module
 from torchdali.reading.cursor import Cursor, EpochOrder, reshard
 from torchdali.reading.datasets import Dataset, LoaderOptions, check_dataset, reader_meta, shard_start
 
 
 def cursor(size: int, seed: int = 0, **options: object) -> Cursor:
     return Cursor(EpochOrder(size, LoaderOptions(**options), seed))  # type: ignore[arg-type]
+
+
+# A permutation of more records than the first is computed piece by piece.
+longest = st.sampled_from((1 << 24, 3, 0))
+
+
+def at_hand(records: int) -> Any:
+    """Keep the order of data sets up to a length at hand."""
+    return mock.patch.object(cursor_module, "_LONG", records)
 
 
 def batches(place: Cursor, batch_size: int, count: int) -> list[list[int]]:
@@ -117,17 +128,16 @@ shard_modes = st.fixed_dictionaries(
     pad=st.booleans(),
     mode=shard_modes,
     seed=st.integers(-5, 2**40),
+    kept=longest,
 )
-def test_shards_of_an_epoch_are_the_data_set(size, shards, pad, mode, seed) -> None:
+def test_shards_of_an_epoch_are_the_data_set(size, shards, pad, mode, seed, kept) -> None:
     """Also where every rank has another seed."""
     shards = min(shards, size)
-    walks = [
-        epochs(
-            cursor(size, seed + rank, shard_id=rank, num_shards=shards, pad_last_batch=pad, **mode),
-            3,
-        )
-        for rank in range(shards)
-    ]
+    with at_hand(kept):
+        walks = [
+            epochs(cursor(size, seed + rank, shard_id=rank, num_shards=shards, pad_last_batch=pad, **mode), 3)
+            for rank in range(shards)
+        ]
     for epoch in range(3):
         together = [record for walk in walks for record in walk[epoch]]
         assert sorted(together) == list(range(size))
@@ -172,8 +182,43 @@ def test_shuffling_covers_the_set_of_orders() -> None:
     assert min(seen.values()) > 60  # 100 expected, deviation 9
 
 
+@pytest.mark.parametrize("size", [3, 5, 64, 1000])
+@pytest.mark.parametrize("options", [{"random_shuffle": True}, {"shuffle_after_epoch": True}])
+def test_orders_of_long_data_sets_are_shuffled_well(size: int, options: dict[str, bool]) -> None:
+    """The first record, and the step from the first to the second, are spread evenly over 600 epochs."""
+    with at_hand(0):
+        place = EpochOrder(size, LoaderOptions(**options), 3)
+        orders = [place.records(epoch) for epoch in range(600)]
+    assert all(sorted(order.tolist()) == list(range(size)) for order in orders[:20])
+    for numbers in ([order[0] for order in orders], [(order[1] - order[0]) % size for order in orders]):
+        counts = np.histogram(numbers, bins=min(size, 8), range=(0, size))[0]
+        expected = counts[1:].mean() if size < 8 else 75  # a step is never 0
+        assert np.abs(counts[1:] - expected).max() < 5 * expected**0.5
+
+
+@pytest.mark.parametrize("size", [(1 << 24) + 1, 10**8, 1 << 31, 10**12])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_long_data_sets_begin_at_once(size: int, shuffled: bool) -> None:
+    """No list of their records is made: one of the longest would need 8 TB."""
+    tracemalloc.start()
+    place = cursor(size, 5, random_shuffle=shuffled, pad_last_batch=True)
+    first = place.next_batch(1000).records
+    place.restore({**place.state(), "taken": size - 1000})
+    last = place.next_batch(1000).records
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1 << 20
+    assert len({*first.tolist(), *last.tolist()}) == 2000
+    assert min(first.min(), last.min()) >= 0 and max(first.max(), last.max()) < size
+    assert (first.tolist() == list(range(1000))) is not shuffled
+    assert place.epoch == 1
+    assert (place.next_batch(1000).records.tolist() == first.tolist()) is not shuffled
+
+
 def test_the_stream_of_the_shuffle_never_changes() -> None:
     """Saved positions must find the same order with every NumPy."""
+    long = EpochOrder(10**9, LoaderOptions(random_shuffle=True), 7)
+    assert long.shard(2).records[:3].tolist() == [942996136, 672726800, 836116293]
     options = LoaderOptions(random_shuffle=True)
     assert EpochOrder(10, options, 7).records(2).tolist() == [5, 9, 3, 7, 8, 4, 6, 1, 0, 2]
     after = LoaderOptions(shuffle_after_epoch=True)
@@ -240,8 +285,8 @@ def test_a_data_set_has_three_methods(methods, text) -> None:
 class Bare:
     """Records whose `read` returns one tensor, as long as there are outputs, and no tuple."""
 
-    def __init__(self, value: torch.Tensor, shares: bool) -> None:
-        self.value, self.shares_memory = value, shares
+    def __init__(self, value: torch.Tensor) -> None:
+        self.value = value
 
     def __len__(self) -> int:
         return 4
@@ -255,20 +300,21 @@ class Bare:
 
 JPEG = tensor(encoded(picture(), "JPEG"))
 READ = {
-    "one": (Bare(torch.zeros(1), False), 1, list),
-    "two": (Bare(torch.zeros(2, 5), False), 2, list),
-    "views": (Bare(torch.zeros(2, 5), True), 2, list),
-    "decoded": (Bare(JPEG[None], False), 1, lambda data: [fn.decoders.image(data[0])]),
-    "resized": (Bare(JPEG[None], False), 1, lambda data: [fn.resize(fn.decoders.image(data[0]), size=4)]),
+    "one": (Bare(torch.zeros(1)), 1, list),
+    "two": (Bare(torch.zeros(2, 5)), 2, list),
+    "views": (Bare(torch.zeros(2, 5)), 2, list),
+    "decoded": (Bare(JPEG[None]), 1, lambda data: [fn.decoders.image(data[0])]),
+    "resized": (Bare(JPEG[None]), 1, lambda data: [fn.resize(fn.decoders.image(data[0]), size=4)]),
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("own_operators")
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("more", [{}, {"debug": True}, {"num_processes": 2}])
 def test_a_tensor_in_place_of_a_tuple_is_refused(name: str, more: dict[str, Any]) -> None:
     dataset, count, use = READ[name]
 
-    @reader(name="_bare", outputs=lambda arguments: count)
+    @reader(name="_bare", outputs=lambda arguments: count, marks=("view",) if name == "views" else ())
     def bare(**options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(1)]:
         """Read records."""
         return dataset
@@ -277,7 +323,6 @@ def test_a_tensor_in_place_of_a_tuple_is_refused(name: str, more: dict[str, Any]
     def pipe() -> Any:
         return tuple(use(bare()))
 
-    registry._operators.pop("_bare")
     made = pipe()
     with pytest.raises(TypeError, match=r"record 0(.|\n)*tuple of tensors(.|\n)*return \(tensor,\)"):
         made.run()
@@ -396,11 +441,14 @@ def change_world(ranks: list[Cursor], shards: int, options: dict[str, bool]) -> 
     batch_size=st.integers(1, 7),
     pad=st.booleans(),
     mode=shard_modes,
+    kept=longest,
 )
-def test_another_number_of_ranks_loses_and_repeats_nothing(
-    size, worlds, batch_size, pad, mode
-) -> None:
-    options = {"pad_last_batch": pad, **mode}
+def test_another_number_of_ranks_loses_and_repeats_nothing(size, worlds, batch_size, pad, mode, kept) -> None:
+    with at_hand(kept):
+        _change_worlds(size, worlds, batch_size, {"pad_last_batch": pad, **mode})
+
+
+def _change_worlds(size: int, worlds: list[tuple[int, int]], batch_size: int, options: dict[str, bool]) -> None:
     seen: Counter[tuple[int, int]] = Counter()
     ranks = world(size, worlds[0][0], 3, options)
     run(ranks, batch_size, worlds[0][1], seen)

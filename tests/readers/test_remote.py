@@ -20,9 +20,11 @@ from tests.helpers.object_server import ObjectServer, object_server
 from torchdali import fn, pipeline_def
 from torchdali.errors import MissingExtraError
 from torchdali.formats import remote as remote_module
+from torchdali.formats import urls
 from torchdali.formats.disk_cache import DiskCache
-from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions, has_secret, shown
+from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
 from torchdali.formats.storage import PlainFile
+from torchdali.formats.urls import has_secret, shown
 from torchdali.tfrecord import FixedLenFeature, int64, string
 
 fsspec = pytest.importorskip("fsspec", reason="URLs are read by fsspec")
@@ -359,7 +361,7 @@ def test_what_is_in_the_cache_is_not_asked_for_again(server: ObjectServer, local
 def test_a_cache_gets_each_block_of_a_container_once(
     reader: str, server: ObjectServer, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_module, "_LARGEST", 4096)
+    monkeypatch.setattr(urls, "BLOCK", 4096)
     cached = {"cache_dir": str(tmp_path), "random_shuffle": True, "seed": 1}
     assert run(reader, server.url, **cached) == run(reader, local, random_shuffle=True, seed=1)
     blocks = [wanted for _, _, wanted in server.requests if wanted]

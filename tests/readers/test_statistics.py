@@ -59,6 +59,7 @@ def test_the_command_names_broken_files(folder: Path, capsys: pytest.CaptureFixt
     assert "broken     0" in capsys.readouterr().out
 
 
+
 def test_a_folder_of_broken_files(tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(b"\xff\xd8\xff")
     found = statistics(tmp_path)
@@ -77,3 +78,24 @@ def test_long_lists_are_shortened(tmp_path: Path) -> None:
 def test_no_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["stats", str(tmp_path)]) == 1
     assert "no images here" in capsys.readouterr().err
+
+
+def test_folders_that_surprise(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / ".ipynb_checkpoints").mkdir()
+    (folder / "cat/more").mkdir()
+    for copied in (".ipynb_checkpoints/a.png", "cat/._a.png", "cat/more/a.png"):
+        (folder / copied).write_bytes((folder / "cat/a.png").read_bytes())
+    PIL.Image.new("L", (3, 3)).save(folder / "eel/a.gif")
+    found = statistics(folder)
+    assert found.classes == {"cat": 3, "dog": 2, "eel": 0} and found.images == 5
+    assert found.deeper == 1 and found.left_out == [str(folder / "eel/a.gif")]
+    said = str(found)
+    for part in ("empty      1 classes, such as eel", "deeper     1 images in folders inside", f"left out   1 images by their ending, such as {folder}/eel/a.gif"):
+        assert part in said
+
+
+def test_folders_of_training_and_validation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder.parent / "all").mkdir()
+    folder.rename(folder.parent / "all" / "train")
+    assert cli.main(["stats", str(folder.parent / "all")]) == 1
+    assert f"Try: torchdali stats {folder.parent}/all/train" in capsys.readouterr().out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.helpers.encoded_video import make, numbers
+from tests.helpers.encoded_video import asking, make, numbers
 from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def, types
 from torchdali.codecs.video import VideoDecoder
@@ -44,6 +44,41 @@ def test_fast_colors(path):
     assert np.array_equal(batch[0][0], wanted)
 
 
+UPRIGHT = [
+    lambda path, **a: fn.readers.video(filenames=[path], sequence_length=3, **a),
+    lambda path, **a: fn.readers.video(filenames=[path], sequence_length=40, pad_sequences=True, **a),
+    lambda path, **a: fn.readers.video(file_list=f"{path}.txt", sequence_length=3, **a)[0],
+    lambda path, **a: fn.readers.video_resize(filenames=[path], sequence_length=3, resize_x=64, resize_y=96, **a),
+    lambda path, **a: fn.experimental.readers.video(filenames=[path], sequence_length=3, **a),
+    lambda path, **a: fn.decoders.video(types.Constant(np.fromfile(path, np.uint8), device="cpu"), sequence_length=3, **a),
+    lambda path, **a: fn.decoders.video(fn.io.file.read(types.Constant(np.frombuffer(path.encode(), np.uint8), device="cpu")), frames=[0, 1, 2], **a),
+]
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("make_node", UPRIGHT)
+def test_videos_of_phones_are_upright(path, tmp_path, make_node, device):
+    turned = str(tmp_path / "phone.mp4")
+    asking(path, 0, 1, -1, 0).tofile(turned)
+    (tmp_path / "phone.mp4.txt").write_text(f"{turned} 0\n")
+    stored = VideoDecoder(path).read(range(3)).numpy()
+    (batch,) = run(lambda: make_node(turned), batch_size=1, device_id=device)
+    assert np.array_equal(batch[0][0][:3], np.rot90(stored, -1, (1, 2)))
+    (batch,) = run(lambda: make_node(turned, adjust_orientation=False), batch_size=1, device_id=device)
+    assert not np.array_equal(batch[0][0][:3], np.rot90(stored, -1, (1, 2)))
+
+
+@pytest.mark.parametrize("upright", [True, False])
+def test_an_input_is_upright(path, upright):
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define():
+        return fn.experimental.inputs.video(name="film", sequence_length=2, adjust_orientation=upright)
+
+    pipe = define()
+    pipe.feed_input("film", [asking(path, 0, 1, -1, 0)])
+    assert pipe.run()[0].at(0).shape == ((2, 96, 64, 3) if upright else (2, 64, 96, 3))
+
+
 def test_floats(path):
     (batch,) = run(lambda: fn.readers.video(filenames=[path], sequence_length=2, dtype=types.FLOAT, normalized=True))
     assert batch[0][0].dtype == np.float32
@@ -76,6 +111,25 @@ def test_lists(path, tmp_path, bounds, arguments, wanted):
     )
     assert batch[1][0].tolist() == [3] and batch[2][0].tolist() == wanted
     assert numbers(batch[0][0]) == pytest.approx(wanted, abs=1)
+
+
+def test_class_folders_without_videos_are_warned_of(path, tmp_path):
+    for name in (".hidden", "a", "m"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a" / "1.mp4").symlink_to(path)
+    with pytest.warns(UserWarning) as said:
+        (batch,) = run(lambda: fn.readers.video(file_root=str(tmp_path), sequence_length=4, step=30))
+    assert batch[1][0].tolist() == [1]
+    first, second = (str(each.message) for each in said)
+    assert "the hidden folder '.hidden' is a class, with the label 0" in first
+    assert "1 of 3 class folders have no file that is read, 'm'" in second
+
+
+@pytest.mark.parametrize("bounds", ["nan", "nan 5", "0 nan", "0 -NaN"])
+def test_bounds_that_are_no_numbers(path, tmp_path, bounds):
+    (tmp_path / "list.txt").write_text(f"{path} 3 {bounds}\n")
+    with pytest.raises(RuntimeError, match=r"list\.txt', line 1: expected a path, a label and at most two bounds"):
+        run(lambda: fn.readers.video(file_list=str(tmp_path / "list.txt"), sequence_length=4))
 
 
 def test_sequence_operators_in_one_graph(path):

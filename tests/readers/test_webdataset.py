@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.containers import write_tar
+from tests.helpers.containers import SPARSE_FORMS, link, sparse_member, write_tar
 from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def
 
@@ -68,3 +68,67 @@ def test_extensions_that_nothing_has(tmp_path: Path) -> None:
         read(paths=path, ext=["jpg"], missing_component_behavior="skip")
     with pytest.warns(UserWarning, match=r"no member of .*a\.tar has an extension"):
         assert read(paths=path, ext=["jpg"]) == [[b"", b""]]
+
+
+def linked(path: Path, form: str) -> str:
+    """Write two samples: a sparse array with its label, and hard links to both."""
+    sparse = sparse_member(form, "a.bin", 5000, [(4096, 3)], b"abc")
+    rest = Path(write_tar(path, [("a.cls", b"1"), ("b.bin", link("a.bin")), ("b.cls", link("a.cls"))])).read_bytes()
+    path.write_bytes(sparse + rest)
+    return str(path)
+
+
+WHOLE = b"abc".rjust(4099, b"\0").ljust(5000, b"\0")
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+@pytest.mark.parametrize("form", SPARSE_FORMS)
+def test_sparse_members_and_hard_links(tmp_path: Path, form: str, mapped: bool) -> None:
+    path = linked(tmp_path / "a.tar", form)
+    found = read(paths=path, ext=["bin", "cls"], missing_component_behavior="error", dont_use_mmap=not mapped)
+    assert found == [[WHOLE, WHOLE], [b"1", b"1"]]
+
+
+def test_sparse_members_by_url(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    path = linked(tmp_path / "a.tar", "1.0")
+    assert read(paths=f"file://{path}", ext=["bin", "cls"]) == [[WHOLE, WHOLE], [b"1", b"1"]]
+
+
+@pytest.mark.parametrize("form", SPARSE_FORMS)
+def test_an_index_of_sparse_members_is_refused(tmp_path: Path, form: str) -> None:
+    path, index = linked(tmp_path / "a.tar", form), tmp_path / "a.idx"
+    with pytest.warns(UserWarning, match="does not exist"), pytest.raises(RuntimeError, match=r"member 'a\.bin' is sparse"):
+        read(paths=path, ext=["bin"], index_paths=str(index))
+    assert not index.exists()
+    index.write_text("v1.2 1\nbin 1536 515 GNUSparseFile.7/a.bin\n")  # by an older version
+    with pytest.raises(RuntimeError, match="sparse member, which an index cannot"):
+        read(paths=path, ext=["bin"], index_paths=str(index))
+
+
+def test_an_index_has_hard_links(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar", [("a.jpg", b"A"), ("b.jpg", link("a.jpg"))])
+    with pytest.warns(UserWarning, match="does not exist"):
+        assert read(paths=path, ext=["jpg"], index_paths=str(tmp_path / "a.idx")) == [[b"A", b"A"]]
+    assert (tmp_path / "a.idx").read_text() == "v1.2 2\njpg 512 1 a.jpg\njpg 512 1 b.jpg\n"
+
+
+@pytest.mark.parametrize("behavior, count", [("empty", 2), ("skip", 1)])
+def test_symbolic_links_are_warned_of(tmp_path: Path, behavior: str, count: int) -> None:
+    path = write_tar(tmp_path / "a.tar", [("a.jpg", b"A"), ("a.cls", b"1"), ("b.jpg", "a.jpg"), ("b.cls", b"2")])
+    with pytest.warns(UserWarning, match=r"a\.tar: .* such as 'b\.jpg', a symbolic link to 'a\.jpg'") as said:
+        found = read(count, paths=path, ext=["jpg", "cls"], missing_component_behavior=behavior)
+    assert found == [[b"A", b""][:count], [b"1", b"2"][:count]]
+    assert lines_of(said) == ["outputs = fn.readers.webdataset(**arguments)"]
+
+
+def test_the_source_info_of_a_sparse_member_is_its_place_in_the_file(tmp_path: Path) -> None:
+    path = linked(tmp_path / "a.tar", "1.0")
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.readers.webdataset(paths=path, ext=["bin"])
+
+    with define() as pipe:
+        (batch,) = pipe.run()
+        assert batch[0].source_info() == f"{path}:2048:a.bin"  # behind two headers, the records and the map

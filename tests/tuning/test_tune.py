@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,41 @@ def test_the_time_is_over() -> None:
     report = tuning.tune(turned(batch_size=4, num_threads=1).factory, 0)
     assert report.changes == {}
     assert report.line == "turned(batch_size=4, num_threads=1)"
-    assert report.notes[-1].startswith("The time was over")
+    assert report.notes[-1].startswith("There was no time to try anything else")
+
+
+class Slow(Pretence):
+    """A measurement takes some seconds of a clock that only it moves on."""
+
+    clock = 0.0
+    takes = 5.0
+
+    def __call__(self, settings: Settings) -> float | None:
+        Slow.clock += self.takes
+        self._spent += self.takes
+        return super().__call__(settings)
+
+
+@pytest.mark.parametrize(
+    ("takes", "seconds", "most", "said"),
+    [
+        (5.0, 10.0, 10.0, "one measurement of this pipeline takes 5.0 s. Give it more than 44 seconds"),
+        (5.0, 60.0, 60.0, "The time was over before everything was tried"),
+        (20.0, 10.0, 20.0, "It took 20 s, and not 10: one measurement of this pipeline takes 20.0 s"),
+        (0.5, 60.0, 60.0, ""),
+        (1.0, 8.0, 8.0, "Give it more than 9 seconds"),
+        (1.0, 10.0, 10.0, "The time was over before everything was tried"),
+    ],
+)
+def test_it_keeps_to_the_time(takes: float, seconds: float, most: float, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "Machine", Slow)
+    monkeypatch.setattr(tuning, "cores_here", lambda: 2)
+    monkeypatch.setattr(tuning, "time", types.SimpleNamespace(monotonic=lambda: Slow.clock))
+    monkeypatch.setattr(Slow, "clock", 0.0)
+    monkeypatch.setattr(Slow, "takes", takes)
+    report = tuning.tune(turned(batch_size=4, num_threads=1).factory, seconds)
+    assert Slow.clock <= most
+    assert said in " ".join(report.notes) and (said or not any("time" in note for note in report.notes))
 
 
 def test_a_pipeline_without_a_number_of_threads() -> None:

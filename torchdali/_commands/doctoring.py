@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import importlib.util
 import io
-import os
 import platform
 import re
 import subprocess
@@ -17,7 +16,7 @@ import sys
 import sysconfig
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from importlib import metadata
@@ -30,6 +29,7 @@ from PIL import Image
 
 import torchdali
 from torchdali import fn, types
+from torchdali.cores import cores
 from torchdali.errors import MissingExtraError
 from torchdali.installation import extra_command, rebuild_command
 from torchdali.pipeline import native_status, pipeline_def
@@ -39,7 +39,7 @@ __all__ = ["run"]
 
 Array = NDArray[Any]
 
-DEVELOPMENT = frozenset(("all", "test", "parity", "lint", "bench"))
+DEVELOPMENT = frozenset(("all", "test", "parity", "lint", "docs", "bench"))
 SIZE = (48, 32)
 
 
@@ -145,7 +145,7 @@ def try_codec(name: str) -> Finding:
     try:
         decoded = fn.decoders.image(data, output_type=types.RGB)
     except MissingExtraError as error:
-        return Finding(name, State.MISSING, str(error))
+        return Finding(name, State.MISSING, f"needs {error.package}, of the extra {error.extra}: see above")
     except Exception as error:
         return Finding(name, State.BROKEN, f"fails: {error}")
     return _compare(name, np.asarray(decoded), expected)
@@ -160,24 +160,32 @@ def _compare(name: str, found: Array, expected: Array, text: str = "decodes") ->
     return Finding(name, State.WORKS, text)
 
 
-def packages() -> Iterator[Finding]:
-    """The packages of each extra, as this installation declares them."""
+def extras() -> Iterator[Finding]:
+    """Return each extra that this installation declares, with its packages; a package is looked for once."""
     try:
         lines = metadata.requires("torchdali") or []
     except metadata.PackageNotFoundError:
         yield Finding("torchdali", State.MISSING, f"not installed by pip: {rebuild_command()}")
         return
+    extra_of: dict[str, str] = {}
     for line in lines:
         match = re.match(r"""([\w.-]+)[^;]*;.*extra == ['"]([\w-]+)['"]""", line)
         if match and match[2] not in DEVELOPMENT and match[1] != "torchdali":
-            yield _package(match[1], match[2])
+            extra_of.setdefault(match[1], match[2])
+    for extra in dict.fromkeys(extra_of.values()):
+        yield _extra(extra, [name for name, own in extra_of.items() if own == extra])
 
 
-def _package(name: str, extra: str) -> Finding:
-    try:
-        return Finding(name, State.WORKS, f"{metadata.version(name)} ({extra})")
-    except metadata.PackageNotFoundError:
-        return Finding(name, State.MISSING, extra_command(extra))
+def _extra(extra: str, names: Sequence[str]) -> Finding:
+    there, missing = [], []
+    for name in names:
+        try:
+            there.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    if not missing:
+        return Finding(extra, State.WORKS, ", ".join(there))
+    return Finding(extra, State.MISSING, f"{extra_command(extra)}  (brings {', '.join(missing)})")
 
 
 def native() -> Iterator[Finding]:
@@ -237,8 +245,7 @@ for name in sys.argv[1:]:
 
 def devices() -> Iterator[Finding]:
     """The processor, and every accelerator that torch sees."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Finding("cpu", State.WORKS, f"{cores} cores, {platform.machine()}")
+    yield Finding("cpu", State.WORKS, f"{cores()} cores, {platform.machine()}")
     if not torch.cuda.is_available():
         built = torch.version.cuda or torch.version.hip
         why = f"torch is built for {built} but sees none" if built else "torch is built without"
@@ -272,11 +279,11 @@ def _mixed() -> Finding:
             batch: Any = pipe.run()[0]
         found, text = np.asarray(batch.as_cpu().at(0)), str(pipe.explain())
         pipe.close()
-        failures = [str(w.message) for w in said if "nvImageCodec" in str(w.message)]
+        failures = [str(w.message) for w in said if "the decoder for JPEGs" in str(w.message)]
         if failures:
             return Finding(name, State.BROKEN, failures[0])
         shared = "_decode_share" in text
-        used = "nvImageCodec takes hw_decoder_load of the JPEGs" if shared else "no nvImageCodec"
+        used = "an engine takes hw_decoder_load of the JPEGs" if shared else "no engine for JPEGs"
         where = f"on the CPU's threads, into page-locked memory; {used}"
         return _compare(name, found, np.asarray(expected).astype(int), where)
     except Exception as error:
@@ -319,6 +326,14 @@ def _print(title: str, findings: Iterable[Finding]) -> bool:
     return sound
 
 
+def codecs() -> Iterator[Finding]:
+    """Try all codecs; those that work are one finding."""
+    tried = list(map(try_codec, CODECS))
+    works = [finding.name for finding in tried if finding.state is State.WORKS]
+    yield Finding(f"{len(works)} of {len(tried)}", State.WORKS, "; ".join(works))
+    yield from (finding for finding in tried if finding.state is not State.WORKS)
+
+
 def _version(name: str) -> str:
     try:
         return f"{name} {metadata.version(name)}"
@@ -331,11 +346,11 @@ def run() -> int:
     versions = [_version(name) for name in ("torch", "torchvision", "numpy", "pillow")]
     own = f"torchdali {torchdali.__version__}, Python {platform.python_version()}"
     print(", ".join([own, *versions]))
-    sound = _print("Devices (each added two numbers)", devices())
-    sound &= _print("Optional packages", packages())
-    sound &= _print("Fast path (it resized a small image)", native())
-    sound &= _print("Image codecs (each decoded a small image)", map(try_codec, CODECS))
+    sound = _print("Fast path (it resized a small image)", native())
+    sound &= _print("Devices (each added two numbers)", devices())
     sound &= _print("Python (with all that was imported)", [gil()])
+    sound &= _print("Extras (install one when an error names it)", extras())
+    sound &= _print("Image codecs (each decoded a small image)", codecs())
     if not sound:
         print("\nWhat is marked !! is there but does not work; please report it.")
     return int(not sound)

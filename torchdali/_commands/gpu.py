@@ -23,7 +23,7 @@ from torchdali import fn, pipeline_def, types
 from torchdali._commands import benching
 from torchdali.pipeline import Pipeline
 
-__all__ = ["PARTS", "Part", "Sizes", "inside", "measure"]
+__all__ = ["PARTS", "Measurement", "Sizes", "inside", "measure"]
 
 Found = Iterator[tuple[str, Any]]
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
@@ -52,7 +52,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Part:
+class Measurement:
     """A measurement: a generator of names and what was found, and the seconds it may take."""
 
     run: Callable[[Path, Sizes], Found]
@@ -179,12 +179,12 @@ def seconds(work: Callable[[], Any], times: int = 10) -> float:
 
 
 PARTS = {
-    "about": Part(about, 60), "training": Part(training, 180), "launches": Part(launches, 90),
-    "streams": Part(streams, 120),
+    "about": Measurement(about, 60), "training": Measurement(training, 180), "launches": Measurement(launches, 90),
+    "streams": Measurement(streams, 120),
 }  # fmt: skip
 
 
-def inside(part: Part, folder: Path, sizes: Sizes) -> None:
+def inside(part: Measurement, folder: Path, sizes: Sizes) -> None:
     """Run a part, and print what is found so far as JSON after each step."""
     found = {}
     for name, value in part.run(folder, sizes):
@@ -213,7 +213,7 @@ def _started(command: Sequence[str], limit: int) -> dict[str, Any]:
 def measure(
     folder: Path,
     out: Path,
-    parts: Mapping[str, Part] = PARTS,
+    parts: Mapping[str, Measurement] = PARTS,
     module: str = "torchdali._commands.gpu",
 ) -> int:
     """Run parts one after the other; append what each found to a file, as JSON lines.

@@ -1,7 +1,8 @@
-"""``torchdali run script.py`` or ``-m module``: run a program that imports ``nvidia.dali`` on torchdali."""
+"""``torchdali run script.py``: run a program with torchdali for ``nvidia.dali`` and for torch's ``DataLoader``."""
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import runpy
@@ -11,6 +12,7 @@ from types import TracebackType
 
 from torchdali._commands import startup
 from torchdali._commands.startup.torchdali_alias import alias_nvidia_dali
+from torchdali._commands.startup.torchdali_loader import replace_dataloader
 
 __all__ = ["run"]
 
@@ -18,9 +20,13 @@ __all__ = ["run"]
 def run(program: str, arguments: Sequence[str], is_module: bool = False) -> None:
     """Run a script, or a module, as ``python [-m] program arguments ...`` does, with torchdali for ``nvidia.dali``.
 
+    torch's ``DataLoader`` is torchdali's, too. The program ends with a sentence on its loaders.
+
     The Python processes that it starts have torchdali there as well.
     """
     alias_nvidia_dali()
+    replace_dataloader()
+    atexit.register(_report)
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([*startup.__path__, *([inherited] if inherited else [])])
     if is_module:
@@ -33,6 +39,13 @@ def run(program: str, arguments: Sequence[str], is_module: bool = False) -> None
     sys.path.insert(0, os.path.dirname(path))
     sys.excepthook = functools.partial(_show, path)
     runpy.run_path(path, run_name="__main__")
+
+
+def _report() -> None:
+    """Say which loaders of the script were accelerated, and how long it waited for data."""
+    reports = sys.modules.get("torchdali.dataloader._reports")
+    if reports is not None and (text := reports.summary()):
+        print(f"torchdali run: {text}", file=sys.stderr)
 
 
 def _show(script: str, kind: type[BaseException], error: BaseException, found: TracebackType | None) -> None:

@@ -74,8 +74,11 @@ def _chosen(path: str, name: str) -> Any:
         return names[name]
     able = _showable(names)
     if len(able) != 1:
-        what = f"several: say which, such as {path}:{able[0]} ({', '.join(able)})" if able else "none"
-        raise LookupError(f"pipelines, functions under pipeline_def and loaders in {path}: {what}")
+        raise LookupError(
+            f"{path} has {len(able)} pipelines and loaders ({', '.join(able)}): name one, as in {path}:{able[0]}"
+            if able
+            else f"{path} has no pipeline, no loader, and no function under pipeline_def"
+        )
     return names[able[0]]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from torchdali import Loader, Pipeline, pictures
+from torchdali import DataLoader, Loader, Pipeline, pictures
 from torchdali._commands import scripts
 
 __all__ = ["run"]
@@ -28,6 +28,11 @@ def run(target: str, arguments: Sequence[str], output: Path, each: bool, count: 
         options: dict[str, Any] = {} if count is None else {"count": count}
         if isinstance(made, (Pipeline, Loader)):
             sheet = made.show(output, each=each, **options)
+            made.close()
+        elif isinstance(made, DataLoader):
+            if each:
+                raise TypeError(f"{target}: --each is of pipelines; a DataLoader has no operators to draw after")
+            sheet = made.show(output, **options)
             made.close()
         else:
             sheet = pictures.show(made, output, **options)

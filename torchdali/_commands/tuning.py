@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from torchdali import Loader, Pipeline
+from torchdali import DataLoader, Loader, Pipeline
 from torchdali._commands import scripts
 from torchdali._commands.bar import Bar
 from torchdali.tuning import cores_here, tune
@@ -34,6 +34,8 @@ def run(
             report = made.tune(seconds, step=step, cores=cores, memory=memory, progress=bar)
         elif isinstance(made, Pipeline) and made.factory is not None:
             report = tune(made.factory, seconds, step=step, cores=cores, memory=memory, progress=bar)
+        elif isinstance(made, DataLoader):
+            raise TypeError(f"{target}: a DataLoader is tuned in its script: print(loader.tune())")
         else:
             raise TypeError(f"{target}: to be tuned, a pipeline is made anew: by a function under pipeline_def")
     except scripts.ERRORS as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,16 +12,57 @@ from typing import Any, TypeAlias
 import torch
 
 from torchdali.declaration.batching import MOST_BYTES
-from torchdali.kernels.memory import Empty, fresh, is_array
+from torchdali.kernels.memory import SMALL_SAMPLE, Empty, fresh, is_array
 from torchdali.kernels.rearrange import copy_to, dense
 from torchdali.tensors._storage import Packed, arrays_of
 
-__all__ = ["Body", "ChunkFunction", "Items", "put"]
+__all__ = ["Body", "Broken", "ChunkFunction", "Items", "put", "report", "reported_to", "unless_tested"]
 
 Items: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
 """Samples: a tensor ``(N, ...)``, `Packed`, or a list; arrays are `Samples`."""
 
 Body = Callable[..., Any]
+
+Broken = Callable[[Exception], None]
+"""Is called with what a body for several samples raised, if none of them fails alone: it is a mistake in the body."""
+
+
+def unless_tested(error: Exception) -> None:
+    """Pass over a mistake in a body: its samples were done one by one. In the tests it is an error.
+
+    Raises:
+        RuntimeError: ``TORCHDALI_BROKEN_BODIES=raise`` is set.
+    """
+    if os.environ.get("TORCHDALI_BROKEN_BODIES") == "raise":
+        raise RuntimeError("a body for several samples failed, and none of them fails alone") from error
+
+
+class _Reports(threading.local):
+    """The receiver of mistakes that a body passes over in this thread."""
+
+    def __init__(self) -> None:
+        self.broken: Broken = unless_tested
+
+
+_reports = _Reports()
+
+
+def report(error: Exception) -> None:
+    """Tell whoever runs a body, which calls this, of a mistake in a quick way that it tried before its own."""
+    _reports.broken(error)
+
+
+def reported_to(broken: Broken, body: Body) -> Body:
+    """Return a body whose reports go to a function."""
+
+    def run(*inputs: Any, **arguments: Any) -> Any:
+        before, _reports.broken = _reports.broken, broken
+        try:
+            return body(*inputs, **arguments)
+        finally:
+            _reports.broken = before
+
+    return run
 
 
 @dataclass
@@ -35,8 +77,8 @@ class ChunkFunction:
         dtypes: Of the first input, for which ``ragged`` was made; all, if there are none.
         empty: Gives ``ragged`` memory for its results, so that it takes samples of any size; otherwise it takes
             `MOST_BYTES` of them.
-        stacks: Bring what is done one by one into one tensor, if the shapes are equal, also if the inputs were none.
-        bytes: Of the first input, of a sample of the last call of ``ragged``, on average.
+        stacks: Bring small samples that are done one by one into one tensor, also if the inputs were none.
+        broken: Is told if ``ragged`` fails, and no sample.
     """
 
     single: Body
@@ -46,7 +88,7 @@ class ChunkFunction:
     dtypes: frozenset[torch.dtype] = frozenset()
     empty: Empty | None = None
     stacks: bool = False
-    bytes: int = 0
+    broken: Broken = unless_tested
 
     def __call__(
         self, *inputs: Items | None, out: torch.Tensor | Sequence[Any] | None = None, **arguments: Sequence[Any]
@@ -61,16 +103,26 @@ class ChunkFunction:
         Returns:
             The samples of the output; for several outputs, a tuple.
         """
-        result = NotImplemented
+        result, failure = NotImplemented, None
         is_tensor = bool(inputs) and all(each is None or isinstance(each, torch.Tensor) for each in inputs)
         if self.tensor is not None and is_tensor and "rng" not in arguments:
             result = self._of_tensors(self.tensor, inputs, out, arguments)
         elif self.ragged is not None and not arguments and inputs[0] is not None and self._fit(inputs[0]):
-            with contextlib.suppress(Exception):  # a single sample raises it again, and says whose it is
+            try:
                 result = self.ragged(inputs[0], empty=self.empty or fresh)
+            except Exception as error:  # a single sample raises it again, and says whose it is
+                failure = error
         if result is NotImplemented:
-            return self._one_by_one(inputs, out, arguments, is_tensor or self.stacks)
+            result = self._in_turn(inputs, out, arguments, is_tensor or self.stacks)
+        if failure is not None:
+            self.broken(failure)
         return result
+
+    def one_by_one(
+        self, *inputs: Items | None, out: torch.Tensor | Sequence[Any] | None = None, **arguments: Sequence[Any]
+    ) -> Any:
+        """Do several samples as `__call__` does, without a body for several, and return lists."""
+        return self._in_turn(inputs, out, arguments, False)
 
     def _of_tensors(self, body: Body, inputs: Sequence[Any], out: Any, arguments: Mapping[str, Any]) -> Any:
         out = out if isinstance(out, torch.Tensor) else None
@@ -82,7 +134,9 @@ class ChunkFunction:
         return result if out is None else put(out, result)
 
     def _fit(self, data: Any) -> bool:
-        """Return whether the ragged body takes samples: by their types, and their size."""
+        """Return whether the ragged body takes samples: by their number, types and size."""
+        if not len(data):
+            return False
         if isinstance(data, (Packed, torch.Tensor)):
             if not is_array(data if isinstance(data, torch.Tensor) else data.flat):
                 return False
@@ -91,15 +145,13 @@ class ChunkFunction:
             arrays = arrays_of(data)
             if arrays is None and not all(map(is_array, data)):
                 return False
-            total = sum(each.nbytes for each in arrays or data)
-            self.bytes = total // max(1, len(data))  # a plain store: several threads say about the same
-            if self.empty is None and total > MOST_BYTES:
+            if self.empty is None and sum(each.nbytes for each in arrays or data) > MOST_BYTES:
                 return False
             kinds = [each.dtype for each in data] if arrays is None else [data.dtype]
         return not self.dtypes or self.dtypes.issuperset(kinds)
 
-    def _one_by_one(self, inputs: Sequence[Any], out: Any, arguments: Mapping[str, Any], is_tensor: bool) -> Any:
-        size = next(len(each) for each in (*inputs, *arguments.values()) if each is not None)
+    def _in_turn(self, inputs: Sequence[Any], out: Any, arguments: Mapping[str, Any], is_tensor: bool) -> Any:
+        size = next((len(each) for each in (*inputs, *arguments.values()) if each is not None), 1)
         columns = [[None] * size if each is None else each for each in inputs]
         places = None if out is None else list(out)
         if places is not None:
@@ -111,7 +163,7 @@ class ChunkFunction:
                 for row in zip(*columns, *arguments.values(), strict=True)
             ]
         else:
-            rows = list(map(self.single, *columns))
+            rows = list(map(self.single, *columns)) if columns else [self.single()]
         if not rows:
             return [] if self.outputs == 1 else ([],) * self.outputs
         if self.outputs > 1:
@@ -125,8 +177,10 @@ class ChunkFunction:
 
 
 def _stacked(samples: list[torch.Tensor], out: torch.Tensor | None = None) -> Items:
-    """Bring samples into one tensor, ``out`` if they fit; if their shapes differ, leave them as they are."""
+    """Bring small samples, or such as fit into ``out``, into one tensor; leave others as they are."""
     first = samples[0]
+    if out is None and first.nbytes > SMALL_SAMPLE:
+        return samples  # to copy them costs more than to take them one by one
     if any(each.shape != first.shape or each.dtype != first.dtype for each in samples):
         return samples
     fits = out is not None and out.shape[1:] == first.shape and out.dtype == first.dtype
@@ -134,7 +188,8 @@ def _stacked(samples: list[torch.Tensor], out: torch.Tensor | None = None) -> It
 
 
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
-    """Copy a result to its place in the batch; if it has none or does not fit, return it for itself."""
+    """Copy a result to its place in the batch, unless it is there; if it has none or does not fit, return it."""
     if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
-        return copy_to(slot, value)
+        is_there = value.data_ptr() == slot.data_ptr() and value.is_contiguous()
+        return slot if is_there else copy_to(slot, value)
     return dense(value)

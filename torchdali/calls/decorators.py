@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from torchdali.calls.dispatch import call
 from torchdali.declaration import schema
 from torchdali.declaration.descriptions import help_text
+from torchdali.declaration.narrowing import Narrowing, Settings, with_constants
 from torchdali.declaration.registry import Operator, OperatorFunction, OperatorOptions, registry
 from torchdali.errors import strip_internal_frames
 
@@ -24,12 +25,14 @@ __all__ = [
     "alias",
     "chunk",
     "deprecate",
+    "narrows",
     "operator",
     "reader",
     "source",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+N = TypeVar("N", bound="Callable[..., Any] | None")
 P = ParamSpec("P")
 R = TypeVar("R")
 Options = ParamSpec("Options")
@@ -116,7 +119,13 @@ def _declare(body: Any, kind: str, options: OperatorOptions) -> Any:
     return _publish(declared)
 
 
-def chunk(function: OperatorFunction[..., Any], form: str = "tensor", *, allocates: bool = False) -> Callable[[F], F]:
+def chunk(
+    function: OperatorFunction[..., Any],
+    form: str = "tensor",
+    *,
+    allocates: bool = False,
+    only_on_devices: bool = False,
+) -> Callable[[F], F]:
     """Declare a body of an operator for several samples in one call.
 
     It takes the inputs, and `Arguments`, which are named ``a``. It returns as many samples, with the bits of those
@@ -139,13 +148,40 @@ def chunk(function: OperatorFunction[..., Any], form: str = "tensor", *, allocat
         form: What the body takes.
         allocates: A ragged body has the memory of its results from ``a.empty``; so it takes large samples, too, where
             its results are delivered as they are.
+        only_on_devices: A body for samples in one tensor gains nothing on the CPU: there they are done one by one.
     """
 
     def declare(body: F) -> F:
         declared = function.operator
         declared.chunks[form] = body
         declared.allocates = declared.allocates or allocates
+        declared.only_on_devices = declared.only_on_devices or only_on_devices
         return body
+
+    return declare
+
+
+def narrows(
+    function: OperatorFunction[..., Any],
+    takes: Collection[str],
+    varies: Collection[str] = (),
+    settings: Settings = lambda constants: {},
+    *,
+    prepared: bool = False,
+) -> Callable[[N], N]:
+    """Declare that an operator says which part of a picture it wants before it is decoded.
+
+    Args:
+        function: The operator. It takes a picture of bytes; a decoder takes an encoded one.
+        takes, varies, settings: See `Narrowing`.
+        prepared: The function takes the constants, once, and returns what takes the others, see `Narrowing.prepare`:
+            for what each sample of most pipelines does. Otherwise it is a `Narrow` of all arguments.
+    """
+
+    def declare(narrow: N) -> N:
+        prepare = narrow if prepared or narrow is None else with_constants(narrow)
+        function.operator.narrowing = Narrowing(prepare, frozenset(takes), frozenset(varies), settings)
+        return narrow
 
     return declare
 

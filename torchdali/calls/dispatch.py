@@ -17,6 +17,7 @@ from torchdali.calls.running import run_batch
 from torchdali.declaration.registry import Operator
 from torchdali.declaration.schema import STATE, Schema
 from torchdali.errors import warn
+from torchdali.formats.urls import represented
 from torchdali.graph import nodes
 from torchdali.graph.constants import ScalarConstant, as_node, text_as_input
 from torchdali.graph.nodes import DataNode
@@ -24,11 +25,11 @@ from torchdali.kernels.memory import is_traced
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 
-__all__ = ["VIEWS", "Call", "bind", "call", "record", "run_now", "unshared"]
+__all__ = ["CheckedCall", "bind", "call", "record", "run_now", "unshared"]
 
 
 @dataclass
-class Call:
+class CheckedCall:
     """A checked call: constants converted, and arguments given per sample apart."""
 
     inputs: list[Any]
@@ -58,13 +59,13 @@ def _called(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, A
     checked = bind(declared, inputs, arguments)
     uploaded = declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.options.devices
     checked.device = "cpu" if uploaded else checked.device
-    made = _made(declared, checked)
+    results = _results(declared, checked)
     if uploaded:  # files are read by the CPU
-        made = [node.gpu() for node in made] if isinstance(made, list) else made.gpu()
-    return made if declared.options.results is None else declared.options.results(checked.constants, made)
+        results = [node.gpu() for node in results] if isinstance(results, list) else results.gpu()
+    return results if declared.options.results is None else declared.options.results(checked.constants, results)
 
 
-def _made(declared: Operator, checked: Call) -> Any:
+def _results(declared: Operator, checked: CheckedCall) -> Any:
     declared = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
     flat = [*checked.inputs, *checked.per_sample.values()]
     tracer: Any = nodes.current()
@@ -82,7 +83,7 @@ def _has_node(value: Any) -> bool:
     return isinstance(value, DataNode) or (isinstance(value, list) and any(map(_has_node, value)))
 
 
-def _run_uncompiled(declared: Operator, checked: Call) -> Any:
+def _run_uncompiled(declared: Operator, checked: CheckedCall) -> Any:
     """Run at once, outside of compiled graphs: random numbers are drawn at every call."""
     return torch.compiler.disable(run_now)(declared, checked)
 
@@ -94,7 +95,7 @@ vars(_run_uncompiled).update(
 )
 
 
-def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Call:
+def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> CheckedCall:
     """Check a call against the schema.
 
     Raises:
@@ -117,7 +118,7 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
         raise ValueError(f"unsupported device type {device!r}; it is one of 'cpu', 'gpu', 'mixed'")
     rest.pop("bytes_per_sample_hint", None)
     preserve = bool(rest.pop("preserve", False)) or declared.options.preserve
-    checked = Call(list(inputs), {}, {}, device, name, preserve)
+    checked = CheckedCall(list(inputs), {}, {}, device, name, preserve)
     for key, value in rest.items():
         if value is not None:
             _bind_argument(checked, declared, key, value)
@@ -161,7 +162,7 @@ def _seed_of(state: Any) -> int:
     return mix(*words) >> 1
 
 
-def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> None:
+def _bind_argument(checked: CheckedCall, declared: Operator, key: str, value: Any) -> None:
     argument = declared.schema.arguments[key]
     if isinstance(value, (DataNode, TensorList)):
         if argument.edge is None:
@@ -187,7 +188,7 @@ def _bind_argument(checked: Call, declared: Operator, key: str, value: Any) -> N
             ) from None
         hint = _hint(value) if argument.edge is not None else ""
         raise type(error)(
-            f"argument {key!r} of operator {declared.name!r}: cannot take {value!r}: {error}{hint}"
+            f"argument {key!r} of operator {declared.name!r}: cannot take {represented(value)}: {error}{hint}"
         ) from None
 
 
@@ -202,7 +203,7 @@ def _hint(value: Any) -> str:
     return "; a value for each sample is a node, such as fn.random.uniform(range=[low, high])" if len(value) > 2 else ""
 
 
-def record(declared: Operator, checked: Call) -> Any:
+def record(declared: Operator, checked: CheckedCall) -> Any:
     """Add a node to the graph; return its output, or the list of its outputs."""
     sets = [v for v in checked.inputs if isinstance(v, list) and _has_node(v)]
     if sets:
@@ -224,7 +225,7 @@ def record(declared: Operator, checked: Call) -> Any:
     return list(node.outputs) if several else node.outputs[0]
 
 
-def _record_sets(declared: Operator, checked: Call, lengths: set[int]) -> Any:
+def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) -> Any:
     """Record a call for each input set; return a list of the results, one such list for each of several outputs."""
     for each in itertools.chain(*(v for v in checked.inputs if isinstance(v, list))):
         if not isinstance(each, DataNode):
@@ -245,17 +246,14 @@ def _record_sets(declared: Operator, checked: Call, lengths: set[int]) -> Any:
     return [list(each) for each in zip(*results, strict=True)] if isinstance(results[0], list) else results
 
 
-def _pick(checked: Call, i: int) -> Call:
+def _pick(checked: CheckedCall, i: int) -> CheckedCall:
     inputs = [v[i] if isinstance(v, list) else v for v in checked.inputs]
     name = f"{checked.name}[{i}]" if checked.name else None
-    return Call(inputs, checked.constants, checked.per_sample, checked.device, name, checked.preserve)
-
-
-_ANYWHERE = ("_to_device", "_shape", "get_property")  # they do not look at the data
+    return CheckedCall(inputs, checked.constants, checked.per_sample, checked.device, name, checked.preserve)
 
 
 def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device: str) -> None:
-    if declared.name in _ANYWHERE:
+    if declared.has("anywhere"):
         return
     for i, edge in enumerate(inputs):
         if edge is not None and edge.device == "gpu" and device != "gpu":
@@ -268,8 +266,8 @@ def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device
 # ---------------------------------------------------------------- at once
 
 
-def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> Any:
-    """Run on tensors or `TensorList`s, at once; tensors in, tensors out, which share no memory but for `VIEWS`."""
+def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = None) -> Any:
+    """Run on tensors or `TensorList`s, at once; tensors in, tensors out, which share no memory but for views."""
     alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()])
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
     rng = rng or _fresh_rng(declared, checked, inputs)
@@ -278,18 +276,11 @@ def run_now(declared: Operator, checked: Call, rng: BatchRng | None = None) -> A
     return results[0] if len(results) == 1 else tuple(results)
 
 
-VIEWS = frozenset((
-    "cat", "element_extract", "expand_dims", "per_frame", "reinterpret", "reshape", "squeeze", "_subscript",
-    "transpose",
-))  # fmt: skip
-"""Operators that look at their input in another way; as torch's, they may return a view of it."""
-
-
 def unshared(
     declared: Operator, outputs: Sequence[TensorList], inputs: Sequence[TensorList | None]
 ) -> Sequence[TensorList]:
     """Copy what a body returns of its inputs, so that writing to a result does not change an input."""
-    if declared.name in VIEWS or is_traced():
+    if declared.has("view") or is_traced():
         return outputs
     memory = sorted(_extent(t) for batch in inputs if batch is not None for t in _tensors(batch) if t.numel())
     return [_copied(o) if any(_is_within(t, memory) for t in _tensors(o)) else o for o in outputs]
@@ -338,7 +329,7 @@ def _from_array(array: npt.NDArray[Any]) -> torch.Tensor:
     return torch.as_tensor(array if shared else array.copy())
 
 
-def _fresh_rng(declared: Operator, checked: Call, inputs: Sequence[TensorList | None]) -> BatchRng | None:
+def _fresh_rng(declared: Operator, checked: CheckedCall, inputs: Sequence[TensorList | None]) -> BatchRng | None:
     if not declared.schema.random:
         return None
     size = next((len(v) for v in [*inputs, *checked.per_sample.values()] if v is not None), 1)

@@ -11,6 +11,7 @@ from typing import Any
 
 from torchdali.declaration.registry import Operator, registry
 from torchdali.errors import did_you_mean
+from torchdali.submodules import import_submodule
 
 __all__ = ["publish", "put"]
 
@@ -66,6 +67,8 @@ def _prepare(module: types.ModuleType) -> None:
 def _missing(module: types.ModuleType, name: str) -> Any:
     if name == "__all__":
         return [each for each in _names(module) if not each.startswith("_")]
+    if (submodule := import_submodule(module.__name__, name)) is not None:
+        return submodule
     raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}{_hint(module, name)}", name=name)
 
 
@@ -76,8 +79,9 @@ def _names(module: types.ModuleType) -> list[str]:
 
 
 def _is_of(value: Any, module: types.ModuleType) -> bool:
-    home = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
-    return hasattr(value, "operator") or str(home).startswith(module.__name__)
+    if isinstance(value, types.ModuleType):
+        return value.__name__.startswith(module.__name__)
+    return hasattr(value, "operator") or str(getattr(value, "__module__", None)).startswith(module.__name__)
 
 
 _UNDER_ANOTHER_NAME = {

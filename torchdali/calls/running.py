@@ -13,21 +13,24 @@ from typing import Any
 
 import torch
 
-from torchdali.calls.chunk_function import Body, ChunkFunction, Items
+from torchdali.calls.chunk_function import Body, Broken, ChunkFunction, Items, unless_tested
 from torchdali.declaration.batching import Arguments, Column
 from torchdali.declaration.registry import Operator
 from torchdali.declaration.schema import Schema, Takes
 from torchdali.errors import batch_level
-from torchdali.kernels.memory import Empty, fresh
+from torchdali.kernels.memory import SMALL_SAMPLE, Empty, fresh
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed, Samples
 
 __all__ = [
-    "LARGE", "Bodies", "Prepared", "channel_mistake", "check_form", "collect", "column_of",
+    "Bodies", "Prepared", "channel_mistake", "check_form", "collect", "column_of",
     "each_frame_value", "fitting", "number_of_axes", "prepare", "run_batch", "stacked_if_small", "taken_layout",
     "taken_layouts",
 ]  # fmt: skip
+
+
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,11 @@ def prepare(
     except Exception as error:
         batch_level(error)
         raise
-    if "device" in declared.chunks and not per_frame:
+    if not per_frame:
         layout = layouts[0] if layouts else ""
-        ready = replace(ready, on_device=_chunk_body(declared, "device", constants, layout))
-    if declared.kind == "sample" and declared.body.__module__.partition(".")[0] != "torchdali":
+        body = _chunk_body(declared, "device", constants, layout) or _as_frames(declared, constants, layout)
+        ready = replace(ready, on_device=body)
+    if declared.kind == "sample" and not declared.is_ours:
         checked = _checked(ready.function, len(ready.layouts))
         chunk = replace(ready.chunk, single=checked, ragged=None)
         ready = replace(ready, function=checked, chunk=chunk)
@@ -142,6 +146,8 @@ def _prepared(
         if per_frame:
             return _one_way(single, outputs)
         stacked = _chunk_body(declared, "tensor", constants, first)
+        if stacked is not None and declared.only_on_devices:
+            stacked = _off_the_cpu(stacked)
         if stacked is not None and takes.dtypes:
             stacked = _typed(stacked, declared.name, takes.dtypes)
         ragged = _chunk_body(declared, "ragged", constants, first)
@@ -174,6 +180,32 @@ def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], lay
     def run(*inputs: Any, out: Any = None, empty: Empty = fresh, rng: Any = None, **columns: Any) -> Any:
         others = {"out": out, "empty": empty, "rng": rng, **known}
         return Arguments(defaults, fixed, columns, others).run(body, inputs)
+
+    return run
+
+
+def _off_the_cpu(body: Body) -> Body:
+    """Return a body for samples in one tensor that leaves those on the CPU to the body for one."""
+
+    def run(data: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
+        return NotImplemented if data.is_cpu else body(data, *rest, **arguments)
+
+    return run
+
+
+def _as_frames(declared: Operator, constants: Mapping[str, Any], layout: str) -> Body | None:
+    """Return a body that does samples of one shape as the frames of one sample; None if the operator cannot."""
+    if not declared.has("frames") or not layout or "F" in layout:
+        return None
+    takes = declared.schema.inputs[0].takes
+    sequences = [each for each in takes.layouts if "F" in each]
+    if sequences and f"F{layout}" not in sequences:
+        return None
+    fixed = {k: v for k, v in constants.items() if k != "seed"}
+    frames = _adapt(functools.partial(declared.body, **fixed), declared.schema, takes, f"F{layout}", _NO_NAMES)
+
+    def run(data: TensorList, rng: None = None, **columns: Any) -> Any:
+        return NotImplemented if columns or not data.is_dense_tensor() else frames(data.stacked())
 
     return run
 
@@ -245,7 +277,7 @@ def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tu
 
 
 def number_of_axes(batch: TensorList) -> int | None:
-    """Return the number of axes of the samples, or None where there are none."""
+    """Return the number of axes of the samples, or None if there are none."""
     stored = batch.stored()
     if not isinstance(stored, Samples) or stored.arrays is not None:
         return batch.ndim()
@@ -350,9 +382,16 @@ def _for_no_frames(
     return run
 
 
-_NO_NAMES: frozenset[str] = frozenset()
-Bodies = dict[tuple[tuple[str, ...], frozenset[str]], Prepared]
-"""Prepared bodies, by the layouts of the inputs and the arguments per frame."""
+class Bodies(dict[tuple[tuple[str, ...], frozenset[str]], Prepared]):
+    """Prepared bodies, by the layouts of the inputs and the arguments per frame.
+
+    Args:
+        broken: Is told of mistakes in them, see `Broken`.
+    """
+
+    def __init__(self, broken: Broken = unless_tested) -> None:
+        super().__init__()
+        self.broken = broken
 
 
 def run_batch(
@@ -379,6 +418,8 @@ def run_batch(
     ready = bodies.get((layouts, frames)) if bodies is not None else None
     if ready is None:
         ready = prepare(declared, constants, layouts, frames)
+        if bodies is not None:
+            ready = replace(ready, chunk=replace(ready.chunk, broken=bodies.broken))
         if bodies is not None and declared.options.make is None:
             bodies[layouts, frames] = ready
     arguments: dict[str, Any] = {
@@ -413,8 +454,11 @@ def run_batch(
 
 
 def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
-    """Return a batch as one tensor if a body takes that, and it is one or small; otherwise its samples."""
-    whole = stacked_if_small(batch) if chunk.tensor is not None else None
+    """Return a batch as one tensor if a body takes that, and it is one, or small, or may become one on a device."""
+    whole = None
+    if chunk.tensor is not None:
+        may_be = batch.device.type != "cpu" and len(batch) and batch.is_dense_tensor()
+        whole = batch.stacked() if may_be else stacked_if_small(batch)
     return batch.samples() if whole is None else whole
 
 
@@ -453,15 +497,12 @@ def _of_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, ..
     return batches
 
 
-LARGE = 1 << 14  # bytes of a sample; above, one call for the whole batch costs more than leaving the cache
-
-
 def stacked_if_small(batch: TensorList) -> torch.Tensor | None:
     """Return a batch as one tensor if it is stored as one, or if its samples are small and of one shape."""
     if batch.dense() is None:
         samples = batch.samples()
         few = len(samples) < 2 or any(sample is None for sample in samples)
-        if few or samples[0].nbytes > LARGE or not batch.is_dense_tensor():
+        if few or samples[0].nbytes > SMALL_SAMPLE or not batch.is_dense_tensor():
             return None
     return batch.stacked()
 

@@ -13,17 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.codecs._wav import Wav
-from torchdali.errors import DecodeError
-from torchdali.kernels.memory import byte_scratch
+from torchdali.errors import DecodeError, MissingExtraError
 
-__all__ = ["Flac", "parse_flac"]
+__all__ = ["Flac", "check_bits", "parse_flac", "without_cut_block"]
 
 Array = npt.NDArray[Any]
 
-_FIRST = b"fLaC\x00\x00\x00\x22"  # a stream that begins with its description, of 34 bytes
-_DESCRIPTION = slice(len(_FIRST), len(_FIRST) + 34)
+_FIRST = (b"fLaC\x00\x00\x00\x22", b"fLaC\x80\x00\x00\x22")  # streams that begin with their description, of 34 bytes
+_DESCRIPTION = slice(8, 8 + 34)
 _LEAST = _DESCRIPTION.stop + 1
-_FORMATS = {8: ("s16", np.int16), 16: ("s16", np.int16), 24: ("s32", np.int32)}
+_BITS = (8, 16, 24)  # of samples that libsndfile knows, too
 # Each block of samples has a checksum, and one that is wrong is an error.
 _STRICT = {"err_detect": "crccheck+explode"}
 
@@ -33,7 +32,7 @@ class Flac(NamedTuple):
 
     Attributes:
         bits: Of a sample.
-        frames: Samples of a channel, as the description says.
+        frames: Samples of a channel, as the description says; 0 if it does not.
     """
 
     rate: int
@@ -50,28 +49,43 @@ class Flac(NamedTuple):
             DecodeError: they are damaged, or not what was promised.
         """
         parts = self._decoded()
-        size = sum(part.nbytes for part in parts)
-        words = byte_scratch((size,), "flac")
-        np.concatenate(parts, out=words.view(parts[0].dtype))
         bits = 8 * parts[0].itemsize
-        return Wav(self.rate, self.channels, bits, False, words).read(dtype, out)
+        if bits == 32 and dtype == np.int16:
+            return Wav(self.rate, self.channels, bits, False, np.concatenate(parts).view(np.uint8)).read(dtype, out)
+        frames = sum(map(len, parts)) // self.channels
+        found = np.empty((frames, self.channels), dtype) if out is None else out
+        values = found.reshape(-1)
+        np.concatenate(parts, out=values, casting="unsafe")
+        if dtype == np.float32:
+            values *= np.float32(2.0 ** (1 - bits))
+        elif dtype == np.int32 and bits == 16:
+            values <<= 16
+        return found
 
     def _decoded(self) -> list[Array]:
         av = _av()
         context = av.CodecContext.create("flac", "r")
         context.extradata, context.thread_count, context.options = self.description, 1, dict(_STRICT)
-        kind, dtype = _FORMATS[self.bits]
+        kind, dtype = ("s16", np.int16) if self.bits <= 16 else ("s32", np.int32)
         try:
             # FFmpeg takes block after block from a packet: it needs no parser, and Python makes one call.
             blocks = context.decode(av.Packet(self.data))
         except (av.FFmpegError, ValueError):
-            raise DecodeError("FLAC: damaged, or of a kind that FFmpeg does not know") from None
+            raise DecodeError(f"FLAC of {self.bits} bits: damaged, or of a kind that FFmpeg does not know") from None
         counts = [block.samples for block in blocks]
         form = kind, self.channels, self.rate
-        if sum(counts) != self.frames or any(_form(block) != form for block in blocks):
+        if sum(counts) not in self._expected() or any(_form(block) != form for block in blocks):
             raise DecodeError("FLAC: the samples are not what the file promises")
         pairs = zip(blocks, counts, strict=True)
         return [np.frombuffer(block.planes[0], dtype, n * self.channels) for block, n in pairs]
+
+    def _expected(self) -> tuple[int, ...]:
+        """Return how many samples there should be. PyAV stops at damage, and says nothing of it."""
+        if self.frames:
+            return (self.frames,)
+        last = _last_block(self)
+        wholes = () if last is None else (last.begin, last.begin + last.samples)  # without the last block, if it is cut
+        return tuple(count for count in wholes if count)
 
 
 def parse_flac(encoded: Array) -> Flac | None:
@@ -80,16 +94,104 @@ def parse_flac(encoded: Array) -> Flac | None:
     Args:
         encoded: ``(n,)`` uint8.
     """
-    if len(encoded) < _LEAST or encoded[: len(_FIRST)].tobytes() != _FIRST or _av() is None:
+    return _described(encoded) if _av() is not None else None
+
+
+def check_bits(encoded: Array) -> None:
+    """Refuse a FLAC file of other bits than libsndfile knows.
+
+    Raises:
+        MissingExtraError: without PyAV.
+        DecodeError: with it, which can read others, but not this one.
+    """
+    sound = _described(encoded)
+    if sound is None or sound.bits in _BITS:
+        return
+    if _av() is None:
+        raise MissingExtraError("av", "video", f"decoding audio (FLAC of {sound.bits} bits)")
+    sound.read(np.dtype(np.int32))
+
+
+def _described(encoded: Array) -> Flac | None:
+    if len(encoded) < _LEAST or encoded[:8].tobytes() not in _FIRST:
         return None
     view: memoryview = np.ascontiguousarray(encoded).data
     description, begin = bytes(view[_DESCRIPTION]), _begin(view)
     packed = int.from_bytes(description[10:18], "big")
     rate, channels, bits = packed >> 44, (packed >> 41 & 7) + 1, (packed >> 36 & 31) + 1
     frames = packed & (1 << 36) - 1
-    if bits not in _FORMATS or not frames or not rate or not begin:
+    if bits < 4 or not rate or not begin:
         return None
     return Flac(rate, channels, bits, frames, description, view[begin:])
+
+
+def without_cut_block(encoded: Array) -> Array | None:
+    """Return a file without its last block, which may have been cut off; None if the description would show it."""
+    sound = _described(encoded)
+    if sound is None or sound.frames:
+        return None
+    last = _last_block(sound)
+    return encoded[: len(encoded) - len(sound.data) + last.at] if last is not None and last.at else None
+
+
+class _Block(NamedTuple):
+    """A block, as its header says.
+
+    Attributes:
+        at: Where it is.
+        begin: Samples before it.
+        samples: Of a channel.
+    """
+
+    at: int
+    begin: int
+    samples: int
+
+
+def _last_block(sound: Flac) -> _Block | None:
+    """Return the last block of a file; None if there is none of the form of the first one."""
+    data = bytes(sound.data)
+    at = len(data)
+    for _ in range(_TRIED):
+        at = data.rfind(data[:2], 0, at + 1)
+        block = _block(data, at, sound) if at >= 0 else None
+        if block is not None or at < 0:
+            return block
+    return None
+
+
+_TRIED = 1000  # places that look like the beginning of a block; there are few by chance
+_NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)  # first bytes from which on a number takes one more
+_SIZES = {1: 192, **{code: 576 << code - 2 for code in range(2, 6)}, **{code: 256 << code - 8 for code in range(8, 16)}}
+
+
+def _block(data: bytes, at: int, sound: Flac) -> _Block | None:
+    """Read the header of a block; None if there is none, as its checksum tells, or one of another form."""
+    head = data[at : at + 16].ljust(16, b"\0")
+    if (head[2] ^ data[2]) & 0x0F or (head[3] ^ data[3]) & 0x0F:
+        return None
+    more = sum(head[4] >= least for least in _NUMBERS)
+    number = head[4] & 0x7F >> more + bool(more)
+    for byte in head[5 : 5 + more]:
+        number = number << 6 | byte & 0x3F
+    size, code = 5 + more, head[2] >> 4
+    samples = _SIZES.get(code, 0)
+    if code in (6, 7):
+        samples, size = int.from_bytes(head[size : size + code - 5], "big") + 1, size + code - 5
+    size += {12: 1, 13: 2, 14: 2}.get(head[2] & 0x0F, 0)
+    if not samples or _checksum(head[:size]) != head[size]:
+        return None
+    is_fixed = not head[1] & 1
+    return _Block(at, number * int.from_bytes(sound.description[2:4], "big") if is_fixed else number, samples)
+
+
+def _checksum(header: bytes) -> int:
+    rest = 0
+    for byte in header:
+        rest ^= byte
+        for _ in range(8):
+            rest = rest << 1 ^ (0x107 if rest & 0x80 else 0)
+    return rest
 
 
 @functools.cache

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.codecs._bmp import bmp_colors, bmp_fields, bmp_runs
 from torchdali.codecs._image_colors import Weights, gray
 from torchdali.codecs._image_headers import (
     Header,
@@ -37,15 +38,15 @@ from torchdali.codecs._image_headers import (
     webp_header,
     without_exif,
 )
-from torchdali.codecs._opencv import decode_bytes_by_opencv, decode_opencv, knows_run_lengths
+from torchdali.codecs._opencv import decode_bytes_by_opencv, decode_opencv
 from torchdali.codecs._pillow import pillow_pixels
 from torchdali.codecs._pillow_formats import decode_by_pillow, pillow_header
 from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.codecs.signatures import described
-from torchdali.errors import DecodeError, MissingExtraError
+from torchdali.errors import DecodeError
 from torchdali.kernels.memory import Array
 
-__all__ = ["ENDINGS", "FORMATS", "Format", "decode_file", "gray_weights", "read_header"]
+__all__ = ["ENDINGS", "FORMATS", "OTHER_ENDINGS", "Format", "decode_file", "gray_weights", "read_header"]
 
 
 _UNCHANGED, _GRAY = 0, 1  # torchvision's ImageReadMode
@@ -210,57 +211,13 @@ def _tiff(data: Tensor, view: memoryview, header: Header, output_type: str) -> T
 
 
 def _bmp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
-    colors = _bmp_colors(view, header)
-    if colors is not None:
-        return colors
     masks = bmp_masks(view)
-    if masks is not None:
-        return _bmp_fields(view, header, masks)
-    if view[14] >= 40 and view[30] in (1, 2):  # run lengths: Pillow mistakes those with jumps
-        if not knows_run_lengths():
-            raise MissingExtraError("opencv-python-headless>=4.12", "image", "decoding BMPs of run lengths")
-        runs = decode_bytes_by_opencv(view, header.channels == 1)
-        if runs is None or runs.shape[:2] != (header.height, header.width):
-            raise ValueError("damaged run lengths")
-        return runs
-    pixels = _pillow("Bmp", view, header)
-    return pixels[:, :, :1] if header.channels == 1 else pixels
-
-
-_COARSE = ((0xF800, 0x7E0, 0x1F), (0x7C00, 0x3E0, 0x1F))
-
-
-def _bmp_fields(view: memoryview, header: Header, masks: tuple[int, ...]) -> Tensor:
-    """Read colors of 16 or 32 bits by the masks of their channels.
-
-    They are stretched to full scale, but for the two kinds that DALI knows: it leaves the lower bits of those empty.
-    """
-    start, size, lines, depth, compression = struct.unpack_from("<II4xi2xHI", view, 10)
-    is_coarse = size == 40 and compression == 3 and masks in _COARSE
-    stride = (header.width * depth + 31) // 32 * 32 // depth
-    values = np.frombuffer(view, f"<u{depth // 8}", stride * header.height, start).reshape(-1, stride)
-    values = values[:: 1 if lines < 0 else -1, : header.width]
-    pixels = np.empty((*values.shape, header.channels), np.uint8)
-    for row, colors in zip(values, pixels, strict=True):
-        for channel, mask in enumerate(masks[: header.channels]):
-            field, largest = (row & mask) // (mask & -mask or 1), mask // (mask & -mask or 1) or 1
-            scaled = field << (8 - largest.bit_length()) if is_coarse else field.astype(np.uint64) * 255 // largest
-            colors[:, channel] = scaled
-    return torch.from_numpy(pixels)
-
-
-def _bmp_colors(view: memoryview, header: Header) -> Tensor | None:
-    """Read colors of three bytes as they are; None where there are others, or not all of them."""
-    start, size = struct.unpack_from("<II", view, 10)
-    if size < 40:
-        return None
-    lines, depth, compression = struct.unpack_from("<i2xHI", view, 22)
-    stride = (3 * header.width + 3) // 4 * 4
-    if depth != 24 or compression or start < 14 + size or len(view) < start + stride * header.height:
-        return None
-    rows = np.frombuffer(view, np.uint8, stride * header.height, start).reshape(-1, stride)
-    colors = rows[:: 1 if lines < 0 else -1, : 3 * header.width].reshape(header.height, header.width, 3)
-    return torch.from_numpy(np.ascontiguousarray(colors[..., ::-1]))
+    pixels = bmp_fields(view, header, masks) if masks else bmp_colors(view, header)
+    if pixels is None:
+        pixels = bmp_runs(view, header)
+    if pixels is None:
+        pixels = _pillow("Bmp", view, header)[:, :, : header.channels]
+    return pixels
 
 
 def _pnm(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
@@ -413,3 +370,10 @@ ENDINGS = (
     ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
 )  # fmt: skip
 """Endings of the names of images; files with others are found only by a pattern that the user gives."""
+
+OTHER_ENDINGS = (
+    ".gif", ".avif", ".avifs", ".tga", ".qoi", ".dds", ".ico", ".cur", ".icns", ".psd", ".pcx", ".dcx", ".sgi", ".rgb",
+    ".blp", ".ftc", ".ftu", ".ras", ".xbm", ".xpm", ".fli", ".flc", ".pxr", ".gbr", ".jpe", ".jfif", ".dib", ".j2k",
+    ".j2c", ".jpc", ".jpf", ".jpx",
+)  # fmt: skip
+"""Endings of the names of images that are decoded, too, and that these patterns do not take."""

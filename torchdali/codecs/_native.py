@@ -18,19 +18,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.codecs.views import View
 from torchdali.kernels.limits import limits
-from torchdali.kernels.memory import Bytes
+from torchdali.kernels.memory import IN_PLACE, Bytes, Room
 from torchdali.kernels.native import (
     CODE,
     SAMPLE,
-    Lines,
+    SHARED,
+    STEP,
     NativeLibrary,
     Recipe,
     library,
+    new_tuple,
     takes_bytes,
+    takes_pixels,
 )
 
-__all__ = ["Encoded", "Task", "encoded", "peek_size", "read_files", "run_together"]
+__all__ = [
+    "Encoded", "Task", "chosen", "decode_together", "encoded", "peek_size", "pixels_of", "read_files", "run_together",
+]  # fmt: skip
 
 _Header = ctypes.c_int32 * 4
 
@@ -63,13 +69,20 @@ def peek_size(data: Tensor, upright: bool) -> tuple[int, int] | None:
 
 
 class Encoded(NamedTuple):
-    """A JPEG in memory: where it lies, how long it is, and the size that its header claims, as stored."""
+    """A JPEG in memory, or pixels: where it lies, how long it is, and the size, as stored, that its header claims.
+
+    Attributes:
+        row: Pixels of a row; 0 for a JPEG.
+        channels: As the header claims.
+    """
 
     address: int
     length: int
     height: int
     width: int
-    orientation: int
+    orientation: int = 1
+    row: int = 0
+    channels: int = 3
 
     def size(self, upright: bool) -> tuple[int, int]:
         """Return height and width, upright or as stored."""
@@ -78,14 +91,16 @@ class Encoded(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Arguments of `kernels.native.run` for one sample."""
+    """A view of a picture, and what is done to its pixels.
+
+    Attributes:
+        steps, size: See `kernels.native.run`.
+    """
 
     data: Encoded
-    rows: Lines
-    columns: Lines
-    mirror: bool
-    out: Tensor | None
-    scale: int = 1
+    view: View
+    steps: bytes = b""
+    size: tuple[int, int] | None = None
 
 
 def encoded(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
@@ -115,7 +130,15 @@ def _peek(found: NativeLibrary, data: Tensor) -> Encoded | None:
     code = found.peek(address, length, header)
     height, width, channels, orientation = header
     usual = not code and channels in _CHANNELS
-    return Encoded(address, length, height, width, orientation) if usual else None
+    return Encoded(address, length, height, width, orientation, 0, channels) if usual else None
+
+
+def pixels_of(data: Tensor) -> Encoded | None:
+    """Return where pixels ``(H, W, 3)`` lie, which are to be kept; None if the library does not take them."""
+    if not takes_pixels(data):
+        return None
+    height, width, _ = data.shape
+    return Encoded(data.data_ptr(), data.numel(), height, width, row=width)
 
 
 _memory = _Memory()
@@ -146,7 +169,9 @@ def _read(found: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
         return [None] * len(paths)
     base = _memory.files.ctypes.data
     return [
-        Encoded(base + place, length, height, width, orientation) if not code and channels in _CHANNELS else None
+        None
+        if code or channels not in _CHANNELS
+        else new_tuple(Encoded, (base + place, length, height, width, orientation, 0, channels))
         for place, length, height, width, channels, orientation, code, _ in _FILE.iter_unpack(about)
     ]
 
@@ -177,34 +202,90 @@ def _buffer(size: int) -> Any:
     return ctypes.c_char * size
 
 
-def run_together(recipe: Recipe, tasks: Sequence[Task | None]) -> list[Tensor | None]:
-    """Do several samples in one call of the library; None for those that the usual way has to do."""
+def chosen(data: Sequence[Encoded | None], share: float, upright: bool) -> list[bool]:
+    """Return which samples an engine of the device decodes: a share of the files that it can.
+
+    It depends on the bytes alone, so that an image is always decoded by the same decoder, whatever batch it is in. Only
+    JPEGs of one sequential scan, of 8 bits, gray or YCbCr, are: others come out in other colors, or not at all. Neither
+    are those that are turned, are cut short or have markers amid their pixels, which an engine may take for whole.
+    """
+    found = library()
+    if found is None or share <= 0:
+        return [False] * len(data)
+    table = bytearray(len(data) * SHARED.size)
+    for i, each in enumerate(data):
+        if each is not None and not each.row:
+            SHARED.pack_into(table, i * SHARED.size, each.address, each.length, 0, 0, 0, 0, 0)
+    found.draw(_recipe(upright).address, limits.pixels, _buffer(len(table)).from_buffer(table), len(data))
+    return [0 <= lot < share * _LOTS for *_, lot in SHARED.iter_unpack(table)]
+
+
+def decode_together(data: Sequence[Tensor], upright: bool) -> list[Tensor | None]:
+    """Decode whole JPEGs in one call; None for those that the usual way has to do."""
+    tasks = [None if each is None else Task(each, View.of(*each.size(upright))) for each in encoded(data)]
+    return run_together(_recipe(upright), tasks)
+
+
+_LOTS = 1 << 24
+_recipe = functools.lru_cache(lambda upright: Recipe(upright=upright))
+
+
+def run_together(
+    recipe: Recipe, tasks: Sequence[Task | None], out: Tensor | None = None, room: Room | None = None
+) -> list[Any]:
+    """Do several samples in one call of the library.
+
+    Args:
+        out: Where results are written that fit there, ``(N, ...)``.
+        room: Where the others are written; its items are of the recipe's size.
+
+    Returns:
+        `IN_PLACE`, `Placed` in the room or tensors; None for samples that the usual way has to do.
+    """
     found, most = library(), limits.pixels
-    results: list[Tensor | None] = [None] * len(tasks)
+    results: list[Any] = [None] * len(tasks)
     if found is None:
         return results
-    dtype, planar = recipe.dtype, recipe.planar
-    places: list[int] = []
+    dtype, taken = recipe.dtype, []
+    form, first, pitch = None, 0, 0
+    if out is not None and out.dtype == dtype and out.is_contiguous():
+        form, first, pitch = tuple(out.shape[1:]), out.data_ptr(), out.nbytes // len(out)
+    room = room if room is not None and room.itemsize == dtype.itemsize else None
+    numbers: list[int] = []
     table = bytearray(len(tasks) * SAMPLE.size)
+    steps = b"".join([task.steps for task in tasks if task is not None])
+    step = ctypes.cast(ctypes.c_char_p(steps), ctypes.c_void_p).value or 0
     for i, task in enumerate(tasks):
         if task is None:
             continue
-        data, rows, columns, mirror, out, scale = task
-        y, y_end, h, top, height, first, last = rows
+        data, (rows, columns, filter_, scale, mirror), own, size = task
+        y, y_end, h, top, height, upper, lower = rows
         x, x_end, w, left, width, begin, end = columns
+        address, step = step, step + len(own)
         if h * w > most or height * width > most:
             continue
-        shape = (3, height, width) if planar else (height, width, 3)
-        if out is None or out.shape != shape or out.dtype != dtype or not out.is_contiguous():
-            out = torch.empty(shape, dtype=dtype)
+        shape = recipe.shape(*(size or (height, width)))
+        if shape == form:
+            results[i], to = IN_PLACE, first + i * pitch
+        elif room is not None and (place := room.take(shape[0] * shape[1] * shape[2])) >= 0:
+            taken.append(place)
+            results[i], to = (place, shape), room.address + place * room.itemsize
+        else:
+            results[i] = torch.empty(shape, dtype=dtype)
+            to = results[i].data_ptr()
         SAMPLE.pack_into(
-            table, len(places) * SAMPLE.size, data.address, data.length, most, out.data_ptr(), y, x, y_end, x_end,
-            h, w, top, left, height, width, first, begin, last, end, mirror, 0, scale, 0,
+            table, len(numbers) * SAMPLE.size, data.address, data.length, most, to, address, y, x, y_end, x_end, h, w,
+            top, left, height, width, upper, begin, lower, end, mirror, 0, scale or 1, data.row, filter_ or 0,
+            len(own) // STEP.size,
         )  # fmt: skip
-        results[i] = out
-        places.append(i)
-    if places and found.run(recipe.address, _buffer(len(table)).from_buffer(table), len(places)):
-        for i, sample in zip(places, SAMPLE.iter_unpack(table), strict=False):
+        numbers.append(i)
+    # Without the GIL. Until it returns, `table`, `steps`, the files and the places in `out` and the room are this
+    # call's alone: other threads have chunks, memory for files and places of their own.
+    if numbers and found.run(recipe.address, _buffer(len(table)).from_buffer(table), len(numbers)):
+        for i, sample in zip(numbers, SAMPLE.iter_unpack(table), strict=False):
             if sample[CODE]:
                 results[i] = None
+    if room is not None:
+        for place in taken:
+            room.filled(place)
     return results

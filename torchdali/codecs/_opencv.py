@@ -1,4 +1,4 @@
-"""OpenCV, for what nothing else decodes exactly, or as fast: JPEG 2000 above 8 bits, PNG, run lengths of BMP."""
+"""OpenCV, for what nothing else decodes exactly, or as fast: JPEG 2000 above 8 bits, PNG."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from torchdali.errors import MissingExtraError
 from torchdali.kernels.opencv import opencv
 
-__all__ = ["decode_bytes_by_opencv", "decode_opencv", "knows_run_lengths"]
+__all__ = ["decode_bytes_by_opencv", "decode_opencv"]
 
 
 def decode_opencv(view: memoryview, purpose: str) -> Tensor:
@@ -32,19 +32,14 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(pixels[:, :, order]))
 
 
-def knows_run_lengths() -> bool:
-    """Return whether OpenCV is there, and is 4.11 or newer: older ones mistake run lengths of BMP."""
-    return hasattr(opencv(), "IMREAD_COLOR_RGB")
-
-
 def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool = False) -> Tensor | None:
-    """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)``; None where OpenCV is missing, or cannot do it.
+    """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)``; None if OpenCV is missing, or cannot do it.
 
     Args:
         deep: Keep 16 bits as uint16; otherwise, the result is uint8.
     """
     cv2 = opencv()
-    if cv2 is None or not knows_run_lengths():
+    if cv2 is None or not hasattr(cv2, "IMREAD_COLOR_RGB"):  # before 4.11
         return None
     kind = cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR_RGB
     kind |= cv2.IMREAD_IGNORE_ORIENTATION | (cv2.IMREAD_ANYDEPTH if deep else 0)

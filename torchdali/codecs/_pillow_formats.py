@@ -31,7 +31,7 @@ _UNLIKE = (SyntaxError, IndexError, TypeError, KeyError, ValueError, EOFError, O
 
 
 def pillow_header(view: memoryview) -> Header | None:
-    """Return what the header of an image claims; None where Pillow does not know the format."""
+    """Return what the header of an image claims; None if Pillow does not know the format."""
     image = _opened(view)
     if image is None:
         return None
@@ -61,7 +61,7 @@ def decode_by_pillow(view: memoryview, header: Header) -> Array:
 
 
 def _opened(view: memoryview) -> Any:
-    """Open an image, its pixels not decoded; None where no plugin knows it.
+    """Open an image, its pixels not decoded; None if no plugin knows it.
 
     They are called directly: `PIL.Image.open` has a limit of its own, and warns.
     """

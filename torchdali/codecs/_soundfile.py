@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import io
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torchdali.codecs._mp3 import MP3_BLOCK, blocks_alone
 from torchdali.codecs.signatures import described
 from torchdali.errors import DecodeError, MissingExtraError
 
@@ -17,6 +19,7 @@ __all__ = ["decode_soundfile"]
 Array = npt.NDArray[Any]
 
 _AT_ONCE = 1 << 22  # samples that are believed to be there; more are read in blocks of that many
+_UNKNOWN = (1 << 63) - 1  # frames
 
 
 def decode_soundfile(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[Array, int]:
@@ -36,37 +39,56 @@ def decode_soundfile(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tupl
     except (ImportError, OSError):
         raise MissingExtraError("soundfile", "audio", f"decoding {purpose}") from None
     try:
-        with soundfile.SoundFile(io.BytesIO(encoded.data)) as file:
-            return _read(file, dtype), int(file.samplerate)
+        return _decode(soundfile, encoded, dtype)
     except (soundfile.SoundFileError, RuntimeError, ValueError, TypeError) as error:
         raise DecodeError(f"{purpose}: {_reason(error)}{described(encoded, 'sound')}") from None
 
 
+def _decode(soundfile: Any, encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
+    encoded, skipped = blocks_alone(encoded)
+    with _sequential(soundfile)(io.BytesIO(encoded.data)) as file:
+        if skipped or file.frames == _UNKNOWN:
+            frames = _read_blocks(file, dtype, _UNKNOWN)[skipped:]
+            if not len(frames):
+                raise DecodeError("no frames")
+        else:
+            frames = _read(file, dtype)
+        return frames, int(file.samplerate)
+
+
+@functools.cache
+def _sequential(soundfile: Any) -> Any:
+    """Return a `SoundFile` that is read from beginning to end: others seek after each read to where they are."""
+
+    class Sequential(soundfile.SoundFile):  # type: ignore[misc]
+        def seekable(self) -> bool:
+            return False
+
+    return Sequential
+
+
 def _read(file: Any, dtype: np.dtype[Any]) -> Array:
     """Read all frames that the header promises; not more memory than there are."""
-    promised, block = file.frames, max(_AT_ONCE // file.channels, 1)
+    promised = file.frames
     if not promised and file.format == "OGG":
         raise DecodeError("no frames: the stream is empty, or its end is missing")
-    if promised <= block:
-        found = file.read(promised, dtype=dtype.name, always_2d=True)
-    else:
-        found = _read_blocks(file, dtype, promised, block)
-    if len(found) != promised:
+    found = _read_blocks(file, dtype, promised)
+    # The number in an MP3 file may count the block that holds it.
+    if len(found) < promised - (MP3_BLOCK if file.format == "MP3" else 0):
         raise DecodeError(f"truncated: {len(found)} frames instead of {promised}")
-    return np.asarray(found)
+    return found
 
 
-def _read_blocks(file: Any, dtype: np.dtype[Any], promised: int, block: int) -> Array:
-    blocks, done = [], 0
-    while done < promised:
-        part = file.read(min(block, promised - done), dtype=dtype.name, always_2d=True)
-        if not len(part):
-            break
-        blocks.append(part)
-        done += len(part)
-    return np.concatenate(blocks) if blocks else np.empty((0, file.channels), dtype)
+def _read_blocks(file: Any, dtype: np.dtype[Any], most: int) -> Array:
+    """Read so many frames, or as many as there are."""
+    blocks: list[Array] = []
+    done, at_once = 0, max(_AT_ONCE // file.channels, 1)
+    while not blocks or (done < most and len(blocks[-1])):
+        blocks.append(file.read(min(at_once, most - done), dtype=dtype.name, always_2d=True))
+        done += len(blocks[-1])
+    return np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
 
 
 def _reason(error: Exception) -> str:
-    found = getattr(error, "error_string", "") or str(error)
-    return str(found).strip() or type(error).__name__
+    found = str(getattr(error, "error_string", "") or error).strip() or type(error).__name__
+    return "Format not recognised." if "does not exist" in found else found  # of bytes, it means that

@@ -103,6 +103,11 @@ class Directory:
             if place + size > len(self.view) and tag in _NEEDED:
                 raise ValueError(f"tag {tag} lies beyond the end of the file")
             entries[tag] = kind, number, place
+        is_tiled = 322 in entries
+        for strips, tiles in ((273, 324), (279, 325)):  # some files have the tags of the one for the other
+            own, other = (tiles, strips) if is_tiled else (strips, tiles)
+            if own not in entries and other in entries:
+                entries[own] = entries.pop(other)
         return entries
 
     def numbers(self, tag: int) -> list[int]:

@@ -23,7 +23,7 @@ _loaded: bool | None = None
 
 
 def image_operator(name: str) -> Callable[..., Any] | None:
-    """Return ``torch.ops.image.<name>``, or None where torchvision does not work."""
+    """Return ``torch.ops.image.<name>``, or None if torchvision does not work."""
     global _loaded
     if _loaded is None:
         with _lock:

@@ -47,7 +47,7 @@ def library() -> Any:
 
 
 def decode_whole(view: memoryview, frame: int, fast: bool = False) -> Pixels | None:
-    """Decode ``(H, W, 3)`` RGB; None where torchvision must.
+    """Decode ``(H, W, 3)`` RGB; None if torchvision must.
 
     Args:
         view: A JPEG of one or three channels.

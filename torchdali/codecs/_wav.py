@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Wav", "parse", "parse_words", "write_words"]
+__all__ = ["Wav", "lacks_length", "parse", "parse_words", "write_words"]
 
 Array = npt.NDArray[Any]
 
@@ -109,7 +109,7 @@ def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | 
         files: ``(n,)`` uint8 each.
 
     Returns:
-        The number of channels; the rates, and the bytes of the samples; None where one is of another kind.
+        The number of channels; the rates, and the bytes of the samples; None if one is of another kind.
     """
     size = _USUAL.size
     headers = b"".join([file[:size].tobytes() for file in files])
@@ -120,7 +120,8 @@ def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | 
     channels, block = first.channels, 2 * first.channels
     alike = (table[:, _FIXED] == table[0, _FIXED]).all()
     rates, lengths = table.view("<u4")[:, (6, 10)].T.tolist()
-    if len(table) == len(files) and headers[12:20] + headers[36:40] == _TWO_CHUNKS and alike and all(rates):
+    is_plain = len(table) == len(files) and headers[12:20] + headers[36:40] == _TWO_CHUNKS and alike
+    if is_plain and all(rates) and all(lengths):
         parts = [
             file[size : size + min(length, len(file) - size) // block * block]
             for file, length in zip(files, lengths, strict=True)
@@ -144,7 +145,8 @@ def parse(encoded: Array) -> Wav | None:
             encoded.data
         )  # fmt: skip
         usual = (riff, wave, name, first, data) == (b"RIFF", b"WAVE", b"fmt ", 16, b"data")
-        if usual and kind == _PCM and bits == 16 and 0 < channels <= 1024 and block == 2 * channels and rate:
+        is_plain = usual and kind == _PCM and bits == 16 and 0 < channels <= 1024 and block == 2 * channels
+        if is_plain and rate and length:
             length = min(length, size - _USUAL.size) // block * block
             return Wav(rate, channels, bits, False, encoded[_USUAL.size : _USUAL.size + length])
     head = encoded[:12].tobytes()
@@ -155,13 +157,25 @@ def parse(encoded: Array) -> Wav | None:
         name, length = _CHUNK.unpack_from(encoded.data, at)
         at += 8
         if name == b"data":
-            return None if form is None else _wav(form, encoded[at : min(at + length, size)])
+            end = size if not length and lacks_length(encoded, at) else min(at + length, size)
+            return None if form is None else _wav(form, encoded[at:end])
         if name == b"fmt " and length >= 16 and at + length <= size:
             form = _form(encoded[at : at + length])
             if form is None:
                 return None
         at += length + (length & 1)
     return None
+
+
+def lacks_length(encoded: Array, at: int) -> bool:
+    """Return True if samples whose length is said to be 0 are there all the same: what follows is no other chunk.
+
+    So write programs into a pipe, and those that end before they correct it.
+    """
+    if len(encoded) < at + 8:
+        return False
+    name, length = _CHUNK.unpack_from(encoded.data, at)
+    return not (name.isascii() and name.decode().isprintable() and length <= len(encoded) - at - 8)
 
 
 def _form(chunk: Array) -> tuple[int, int, int, int] | None:

@@ -1,4 +1,4 @@
-"""Encoded audio to samples: WAV by `_wav`, FLAC by FFmpeg if PyAV is there, everything else by libsndfile."""
+"""Encoded audio to samples: WAV by `_wav`, FLAC and AAC by FFmpeg if PyAV is there, others by libsndfile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs._flac import Flac, parse_flac
+from torchdali.codecs._ffmpeg_sound import decode_ffmpeg
+from torchdali.codecs._flac import Flac, check_bits, parse_flac, without_cut_block
+from torchdali.codecs._sound_headers import BY_FFMPEG, kind_of, with_length, without_tags
 from torchdali.codecs._soundfile import decode_soundfile
 from torchdali.codecs._wav import Array, Wav, parse, parse_words, write_words
 from torchdali.errors import DecodeError
@@ -53,7 +55,7 @@ def decode(
 
     Raises:
         DecodeError: damaged data, or an unknown format. A WAV file that ends early gives what it has.
-        MissingExtraError: the format needs the package soundfile.
+        MissingExtraError: the format needs the package soundfile, or av.
         RuntimeError: another dtype.
     """
     if dtype not in _DTYPES:
@@ -79,7 +81,7 @@ def decode_several(
 
     Returns:
         The samples of all, ``(samples, channels)`` or, with `downmix`, ``(samples,)``; how many there are in each, and
-        their rates. None where one is of another kind, or channels would have to be mixed as integers.
+        their rates. None if one is of another kind, or channels would have to be mixed as integers.
     """
     if not buffers or dtype not in _DTYPES:
         return None
@@ -115,7 +117,9 @@ def _parsed(files: Sequence[Array]) -> list[Wav | Flac] | None:
     found: list[Wav | Flac] = []
     for file in files:
         sound = parse(file) or parse_flac(file)
-        if sound is None or sound.channels * sound.frames > _DENSEST * len(file):
+        if sound is None or (isinstance(sound, Flac) and not sound.frames):
+            return None
+        if sound.channels * sound.frames > _DENSEST * len(file):
             return None
         if found and sound.channels != found[0].channels:
             return None
@@ -230,19 +234,32 @@ def _mixed(samples: Array) -> Array:
 
 
 def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
+    if not len(encoded):
+        raise DecodeError("the data is empty")
+    encoded = without_tags(encoded)
+    if not len(encoded):
+        raise DecodeError("the data is empty behind its ID3 tag")
+    try:
+        return _decoded(encoded, _DTYPES[dtype])
+    except DecodeError:
+        shorter = without_cut_block(encoded)
+        if shorter is None:
+            raise
+        return _decoded(shorter, _DTYPES[dtype])
+
+
+def _decoded(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
+    """Decode by the first that can do it."""
     sound = parse(encoded) or parse_flac(encoded)
     if sound is not None:
         try:
-            return sound.read(_DTYPES[dtype]), sound.rate
+            return sound.read(dtype), sound.rate
         except DecodeError:
             pass  # libsndfile says what is wrong, or can do it
-    if not len(encoded):
-        raise DecodeError("the data is empty")
-    return decode_soundfile(encoded, _DTYPES[dtype], f"audio ({_named(encoded[:4].tobytes())})")
-
-
-@functools.lru_cache(maxsize=64)
-def _named(start: bytes) -> str:
-    """Return the name of a format by its first bytes."""
-    names = {b"fLaC": "FLAC", b"OggS": "Ogg", b"RIFF": "WAV", b"FORM": "AIFF", b"ID3\x03": "MP3"}
-    return names.get(start, "MP3" if start[:1] == b"\xff" else "unknown format")
+    kind = kind_of(encoded)
+    purpose = f"audio ({kind})"
+    if kind in BY_FFMPEG:
+        return decode_ffmpeg(encoded, dtype, purpose)
+    if kind == "FLAC":
+        check_bits(encoded)
+    return decode_soundfile(with_length(encoded), dtype, purpose)

@@ -127,7 +127,7 @@ class Filled(NamedTuple):
 
 
 def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled | None:
-    """Read files that are in the system's cache; None where one is not, or is empty.
+    """Read files that are in the system's cache; None if one is not, or is empty.
 
     Args:
         paths: Of the files.

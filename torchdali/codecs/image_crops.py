@@ -188,7 +188,7 @@ def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> N
 def _decode_scaled(
     view: memoryview, header: Header, window: tuple[int, int, int, int], scale: int, fast: bool
 ) -> ScaledCrop | None:
-    """Decode the stored window, widened to whole blocks, by simplejpeg or Pillow; None where they do not help."""
+    """Decode the stored window, widened to whole blocks, by simplejpeg or Pillow; None if they do not help."""
     y, x, h, w = window
     top, left = y // _BLOCK * _BLOCK, x // _BLOCK * _BLOCK
     bottom, right = (-(-end // _BLOCK) * _BLOCK for end in (y + h, x + w))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._image_colors import DTYPES, OUTPUT_TYPES, to_output
-from torchdali.codecs._image_formats import ENDINGS, decode_file, gray_weights, read_header
+from torchdali.codecs._image_formats import ENDINGS, OTHER_ENDINGS, decode_file, gray_weights, read_header
 from torchdali.codecs._image_headers import (
     Header,
     check_size,
@@ -30,7 +30,7 @@ from torchdali.codecs._turbo import decode_whole
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.limits import limits
 
-__all__ = ["ENDINGS", "Header", "decode", "peek_header", "peek_shape"]
+__all__ = ["ENDINGS", "OTHER_ENDINGS", "Header", "decode", "peek_header", "peek_shape"]
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
 _JPEG_MODES = {"RGB": 3, "GRAY": 1}  # what libjpeg delivers by itself, by torchvision's numbers

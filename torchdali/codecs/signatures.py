@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -36,6 +37,10 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (rb"(?:<\?xml[^>]*>\s*)?<Error\b", "an error of a store such as S3, as XML: download the file again"),
     (rb"(?i:(?:<\?xml[^>]*>\s*)?(?:<!doctype svg[^>]*>\s*)?<svg\b)", "a drawing, SVG: convert it to pixels"),
     (rb"<\?xml\b", "XML"),
+    (
+        rb"ffconcat version|#EXTM3U|v=0\r?\no=|(?i:\[reference\]|<asx\b)",
+        "a playlist, which names other files: these can be read, one by one",
+    ),
     (rb"%PDF-", "a PDF document"),
     (rb"\x93NUMPY", "an array of NumPy: `fn.readers.numpy` reads such"),
     (rb"\x89HDF\r\n\x1a\n", "HDF5: read it by h5py in a data set for `fn.readers.dataset`"),
@@ -59,10 +64,19 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (rb"(?:RIFF|RIFX|RF64).{4}WAVE", "a sound, WAV"),
     (rb"fLaC[\0\x80]", "a sound, FLAC"),
     (rb"OggS\0", "Ogg, a sound or a video"),
-    (rb"ID3[\x02-\x04]", "a sound, MP3"),
+    (rb"ID3[\x02-\x04]|\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\xeb]", "a sound, MP3"),
+    (rb"\xff[\xf0\xf1\xf8\xf9][^\0]", "a sound, AAC (ADTS)"),
+    (rb"FORM.{4}AIF[CF]", "a sound, AIFF"),
+    (rb"\.snd\0", "a sound, AU"),
+    (rb"riff\x2e\x91\xcf\x11", "a sound, W64"),
+    (rb"caff\0", "a sound, CAF"),
+    (rb"#!AMR", "a sound, AMR"),
+    (rb"\x0b\x77.{2}[^\0]", "a sound, AC-3"),
+    (rb"\0.{3}ftypM4[AB] ", "a sound, M4A"),
     (rb"RIFF.{4}AVI ", "a video, AVI"),
-    (rb"\0.{3}ftyp", "a video, MP4"),
-    (rb"\x1a\x45\xdf\xa3", "a video, Matroska or WebM"),
+    (rb"\0.{3}ftyp", "MP4, a video or a sound"),
+    (rb"\x1a\x45\xdf\xa3", "Matroska or WebM, a video or a sound"),
+    (rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "ASF, a video or a sound (WMA)"),
     (rb"FLV\x01", "a video, FLV"),
     (rb"(?:\xff\xfe|\xfe\xff)(?!\0\0)", "UTF-16: save it as UTF-8"),
 )
@@ -107,20 +121,16 @@ def _kind(head: bytes) -> str:
 
 
 def described_file(path: str, but: str = "") -> str:
-    """Say what a file on disk is, as `described` does; empty if it cannot be read."""
-    head = _head_of(path)
-    return "" if head is None else described(head, but)
-
-
-def is_compressed(source: Any) -> bool:
-    """Return True if a file, or the one at a path, begins like one that is compressed, or like an archive."""
-    head = _head_of(source) if isinstance(source, str) else bytes(memoryview(source)[:HEAD])
-    return head is not None and _COMPRESSED_PATTERN.match(head) is not None
-
-
-def _head_of(path: str) -> bytes | None:
+    """Say what a file on disk is, as `described` does; empty if it cannot be read, or is no regular file."""
     try:
+        if not os.path.isfile(path):
+            return ""
         with open(path, "rb") as file:
-            return file.read(HEAD)
+            return described(file.read(HEAD), but)
     except (OSError, ValueError):
-        return None
+        return ""
+
+
+def is_compressed(head: bytes) -> bool:
+    """Return True if a file with these first bytes is compressed, or an archive."""
+    return _COMPRESSED_PATTERN.match(head) is not None

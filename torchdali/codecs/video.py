@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import bisect
 import functools
-import importlib
-import io
 import itertools
 import math
+import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -31,8 +31,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs.signatures import described, described_file, is_compressed
-from torchdali.errors import DecodeError, MissingExtraError
+from torchdali.codecs.media import Media, check_frame, decoding_options, failure, media_errors, open_media, pyav
+from torchdali.errors import DecodeError
 from torchdali.kernels.opencv import opencv
 
 __all__ = ["VideoDecoder", "VideoIndex", "index_video"]
@@ -44,7 +44,6 @@ _SAME_IN_PLANES = frozenset(f"yuv{range_}{chroma}p" for range_ in ("", "j") for 
     "yuv420p10le",
     "yuv422p10le",
 }
-_LARGEST = 1 << 30  # bytes of a frame
 _NEAR = 4  # frames that are sooner decoded than skipped by a seek
 _DAMAGED = 100  # packets in a row that give no frame, after which a stream is given up
 _LABELLED = frozenset(("mov", "mp4", "matroska", "webm", "flv", "nut", "ogg", "mpegts"))
@@ -76,11 +75,7 @@ class VideoIndex:
         return float((self.times[frame] - self.times[0]) * self.unit)
 
 
-def _av() -> Any:
-    try:
-        return importlib.import_module("av")
-    except ImportError:
-        raise MissingExtraError("av", "video", "decoding video") from None
+_PURPOSE = "decoding video"
 
 
 def index_video(source: str | Tensor) -> VideoIndex:
@@ -90,18 +85,18 @@ def index_video(source: str | Tensor) -> VideoIndex:
         DecodeError: it cannot be read, or has no frames.
         MissingExtraError: without PyAV.
     """
-    av = _av()
+    av = pyav(_PURPOSE)
     try:
-        with _open(av, source) as container:
-            index = _index_of_packets(av, container)
+        with open_media(av, source) as container:
+            index = _index_of_packets(av, container, source)
         return index if index is not None else _index_of_frames(av, source)
-    except (av.FFmpegError, ValueError, MemoryError, OverflowError) as error:
-        raise _failure(source, error) from None
+    except media_errors(av) as error:
+        raise failure(source, error, "video") from None
 
 
-def _index_of_packets(av: Any, container: Any) -> VideoIndex | None:
+def _index_of_packets(av: Any, container: Any, source: str | Tensor) -> VideoIndex | None:
     """List the frames by their packets; None if these do not tell them."""
-    stream = _stream(container)
+    stream = _stream(container, source)
     context, times, keys = stream.codec_context, [], []
     if not _LABELLED.intersection(container.format.name.split(",")) and context.has_b_frames:
         return None
@@ -136,8 +131,8 @@ def _is_hidden(codec: str, packet: Any) -> bool:
 
 def _index_of_frames(av: Any, source: str | Tensor) -> VideoIndex:
     """List the frames by decoding them all."""
-    with _open(av, source) as container:
-        stream = _stream(container)
+    with open_media(av, source) as container:
+        stream = _stream(container, source)
         frames = [_shown_at(frame) for frame, _ in _Stream(av, container, stream).frames()]
         if not frames:
             raise ValueError("the video has no frames that can be decoded")
@@ -161,8 +156,6 @@ def _increasing(times: Sequence[int | None], stream: Any) -> list[int]:
 
 def _checked_index(stream: Any, times: Sequence[int], keys: Sequence[int], seekable: bool) -> VideoIndex:
     context = stream.codec_context
-    if context.width * context.height * 3 > _LARGEST or not context.width * context.height:
-        raise ValueError(f"frames of {context.width} x {context.height}")
     unit = Fraction(stream.time_base or Fraction(1, 1000))
     return VideoIndex(tuple(times), tuple(keys), unit, context.width, context.height, seekable)
 
@@ -205,24 +198,23 @@ class _Stream:
             return
 
 
-def _quarter_turns(stream: Any, frame: Any) -> int:
-    """Return by how many quarters, counterclockwise, frames are to be turned; a container says it for all."""
-    degrees = getattr(frame, "rotation", None)
-    if degrees is None:  # PyAV before 13; FFmpeg said it there as a text, clockwise
-        text = stream.metadata.get("rotate", "0")
-        degrees = -int(text) if text.lstrip("-").isdigit() else 0
-    return round(degrees / 90) % 4 if degrees % 90 == 0 else 0
+_QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # counterclockwise, by where the first axis goes
 
 
-def _open(av: Any, source: str | Tensor) -> Any:
-    data = source if isinstance(source, str) else source.numpy().data
-    # FFmpeg takes one of some thousand files of gzip for a raw stream of H.263, by the time in its header.
-    if is_compressed(data):
-        raise ValueError("it is no video")
-    return av.open(data if isinstance(data, str) else io.BytesIO(data))
+def _turn_of(frame: Any) -> tuple[int, bool]:
+    """Return by how many quarters, counterclockwise, a frame is to be turned, and whether it is mirrored before.
+
+    A container says it for all frames. Other angles are left as they are.
+    """
+    for data in frame.side_data:
+        if data.type.name == "DISPLAYMATRIX":
+            a, b, _, c, d = (round(value / (1 << 16)) for value in struct.unpack_from("=5i", data))
+            is_mirrored = a * d < b * c
+            return _QUARTERS.get((-a, -b) if is_mirrored else (a, b), 0), is_mirrored
+    return 0, False
 
 
-def _stream(container: Any) -> Any:
+def _stream(container: Any, source: str | Tensor) -> Any:
     """Return the stream of moving pictures that FFmpeg takes for the main one."""
     found = container.streams.best("video")
     if found is None or found.codec_context is None:
@@ -230,18 +222,8 @@ def _stream(container: Any) -> Any:
     found.thread_type = "NONE"
     found.codec_context.thread_count = 1
     # Damage that a decoder sees is an error: it would fill the gaps with what stood there before.
-    found.codec_context.options = {"err_detect": "crccheck+bitstream+buffer+explode"}
+    found.codec_context.options = {"err_detect": "crccheck+bitstream+buffer+explode", **decoding_options(source)}
     return found
-
-
-def _named(source: str | Tensor) -> str:
-    return source if isinstance(source, str) else "video"
-
-
-def _failure(source: str | Tensor, error: Exception) -> DecodeError:
-    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    known = described_file(source, "video") if isinstance(source, str) else described(source.numpy(), "video")
-    return DecodeError(f"{_named(source)}: {reason}{known}")
 
 
 class VideoDecoder:
@@ -267,48 +249,55 @@ class VideoDecoder:
         fast: bool = False,
         upright: bool = False,
     ) -> None:
-        self._av = _av()
+        self._av = pyav(_PURPOSE)
         self._source = source
-        self._container: Any = None
+        self._media: Media | None = None
+        self._container: Any = None  # of the media
         self._stream: Any = None
         self._decoding: _Stream | None = None
         self._ahead: Iterator[tuple[Any, bool]] = iter(())
         self._last: tuple[int, Any] | None = None  # place and frame
         self._has_decoded = self._is_complete = self._is_damaged = False
         self._count = 0
-        self._index = index or self._listed()
         self._format = "rgb24" if color == "RGB" else "yuv444p"
         self._flags = _FAST if fast else _EXACT
         self._reformatter = self._av.video.reformatter.VideoReformatter()
         # One thread: ours are busy already, and a forked child that frees a reformatter would wait forever
         # for threads that it does not have. PyAV before 17 has no others.
         self._threads = {"threads": 1} if int(self._av.__version__.split(".")[0]) >= 17 else {}
-        self._turns = self._asked_turns() if upright else 0
+        self._turn = None if upright else (0, False)  # None: not known yet
+        with self._named_errors():
+            self._index = index or self._listed()
+            check_frame(self._index.width, self._index.height, source)
 
     def _listed(self) -> VideoIndex:
         """List the frames, and leave the file open: to open one takes as long as to decode several frames."""
-        try:
-            self._container = _open(self._av, self._source)
-            self._stream = _stream(self._container)
-            index = _index_of_packets(self._av, self._container)
-            return index if index is not None else _index_of_frames(self._av, self._source)
-        except (self._av.FFmpegError, ValueError, MemoryError, OverflowError) as error:
-            self.close()
-            raise _failure(self._source, error) from None
+        self._open()
+        index = _index_of_packets(self._av, self._container, self._source)
+        return index if index is not None else _index_of_frames(self._av, self._source)
 
-    def _asked_turns(self) -> int:
-        """Return by how many quarters the container wants frames turned; a frame is decoded to know it."""
+    def _open(self) -> None:
+        self._media = open_media(self._av, self._source)
+        self._container = self._media.container
+        self._stream = _stream(self._container, self._source)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Close the file after an error, and make it a `DecodeError` that names the file."""
         try:
-            return _quarter_turns(self._stream, self._frame(0))
-        except (self._av.FFmpegError, ValueError, MemoryError) as error:
+            yield
+        except media_errors(self._av) as error:
             self.close()
-            raise _failure(self._source, error) from None
+            raise failure(self._source, error, "video") from None
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of the frames as they are delivered."""
+        """Height, width and channels of the frames as they are delivered; a frame is decoded if none was."""
+        if self._turn is None:
+            with self._named_errors():
+                self._frame(0)
         height, width = self._index.height, self._index.width
-        return (width, height, 3) if self._turns % 2 else (height, width, 3)
+        return (width, height, 3) if self._turn is not None and self._turn[0] % 2 else (height, width, 3)
 
     @property
     def index(self) -> VideoIndex:
@@ -316,9 +305,10 @@ class VideoDecoder:
 
     def close(self) -> None:
         """Close the file."""
-        if self._container is not None:
-            self._container.close()
-        self._container, self._stream, self._ahead, self._last = None, None, iter(()), None
+        if self._media is not None:
+            self._media.close()
+        self._media, self._container, self._stream, self._decoding = None, None, None, None
+        self._ahead, self._last = iter(()), None
         self._has_decoded = False
 
     def read(self, frames: Sequence[int], out: Tensor | None = None) -> Tensor:
@@ -330,19 +320,18 @@ class VideoDecoder:
         Raises:
             DecodeError: a frame cannot be decoded.
         """
-        made = torch.empty((len(frames), *self.shape), dtype=torch.uint8) if out is None else out
         places: dict[int, list[int]] = {}
         for place, frame in enumerate(frames):
             places.setdefault(frame, []).append(place)
-        try:
+        with self._named_errors():
+            if places:
+                self._frame(min(places))  # which says the shape of all
+            made = torch.empty((len(frames), *self.shape), dtype=torch.uint8) if out is None else out
             for frame in sorted(places):
                 first, *others = places[frame]
                 self._convert(self._frame(frame), made[first])
                 for place in others:
                     made[place] = made[first]
-        except (self._av.FFmpegError, ValueError, MemoryError) as error:
-            self.close()
-            raise _failure(self._source, error) from None
         return made
 
     def _frame(self, number: int) -> Any:
@@ -353,12 +342,12 @@ class VideoDecoder:
             go_there()
             frame = self._decode_up_to(number)
             if frame is not None:
+                self._turn = self._turn or _turn_of(frame)
                 return frame
         self._is_damaged = True
-        raise DecodeError(
-            f"{_named(self._source)}: frame {number} at {self._index.seconds(number):.3f} s is damaged, or refers to a "
-            "frame that is"
-        )
+        name = self._source if isinstance(self._source, str) else "video"
+        seconds = self._index.seconds(number)
+        raise DecodeError(f"{name}: frame {number} at {seconds:.3f} s is damaged, or refers to a frame that is")
 
     def _ways(self, number: int) -> Iterator[Callable[[], None]]:
         """Yield what leads to a position from which to decode up to a frame, the shortest way first."""
@@ -409,8 +398,7 @@ class VideoDecoder:
             complete: All frames, also those that no other refers to.
         """
         self.close()
-        self._container = _open(self._av, self._source)
-        self._stream = _stream(self._container)
+        self._open()
         self._begin(complete)
 
     def _begin(self, complete: bool = False) -> None:
@@ -459,8 +447,8 @@ class VideoDecoder:
         name = made.format.name
         axes = (self._index.width, 3) if name == "rgb24" else (self._index.width,)
         planes = [_rows(plane, axes) for plane in made.planes]
-        if self._turns:
-            planes = [np.rot90(plane, self._turns) for plane in planes]
+        if self._turn:
+            planes = [_turned(plane, *self._turn) for plane in planes]
         if name == "rgb24":
             np.copyto(place.numpy(), planes[0])
         else:
@@ -477,6 +465,10 @@ class VideoDecoder:
         plain = self._flags == _EXACT and frame.format.name in _SAME_IN_PLANES
         same = (frame.width, frame.height) == (index.width, index.height)
         return "gbrp" if plain and same and index.height % 2 == 0 else "rgb24"
+
+
+def _turned(plane: Any, quarters: int, is_mirrored: bool) -> Any:
+    return np.rot90(plane[:, ::-1] if is_mirrored else plane, quarters)
 
 
 def _rows(plane: Any, axes: tuple[int, ...]) -> Any:

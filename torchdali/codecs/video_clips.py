@@ -69,8 +69,8 @@ def read_clip(decoder: VideoDecoder, frames: Sequence[int], fill: Tensor, out: T
     inside = [frame for frame in frames if frame >= 0]
     if len(inside) == len(frames):
         return decoder.read(frames, out)
+    shown = decoder.read(inside)
     made = fill.expand(len(frames), *decoder.shape).clone() if out is None else out.copy_(fill)
     if inside:
-        places = torch.tensor([i for i, frame in enumerate(frames) if frame >= 0])
-        made[places] = decoder.read(inside)
+        made[[i for i, frame in enumerate(frames) if frame >= 0]] = shown
     return made

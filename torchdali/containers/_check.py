@@ -36,7 +36,7 @@ class Problem(NamedTuple):
         return f"{self.path}{place}: {self.message}"
 
 
-class Part(NamedTuple):
+class CheckedRecord(NamedTuple):
     """A record, or one of several parts of a sample.
 
     Attributes:
@@ -50,7 +50,7 @@ class Part(NamedTuple):
     begins: bool = True
 
 
-Parts = Iterator[Part]
+CheckedRecords = Iterator[CheckedRecord]
 
 
 def check(
@@ -72,7 +72,7 @@ def check(
     files = [file for path in paths for file in _files(path)]
     sizes = [os.path.getsize(file) if os.path.exists(file) else 0 for file in files]
     problems: list[Problem] = []
-    counts, done = {"samples": 0, "files": 0, "unknown": 0}, 0
+    counts, position = {"samples": 0, "files": 0, "unknown": 0}, 0
     for file, size in zip(files, sizes, strict=True):
         kind = _kind(file)
         counts["files" if kind is not None else "unknown"] += 1
@@ -82,9 +82,24 @@ def check(
                 if part.problem:
                     problems.append(Problem(file, None if part.offset < 0 else part.offset, part.problem))
                 if progress is not None:
-                    progress(done + max(part.offset, 0), sum(sizes))
-        done += size
+                    progress(position + max(part.offset, 0), sum(sizes))
+        position += size
+    problems += [problem for path in paths if os.path.isdir(path) for problem in _class_problems(path)]
     return problems, counts
+
+
+def _class_problems(root: str) -> Iterator[Problem]:
+    """Yield the folders beside class folders that `readers.file` numbers as well: empty ones, and hidden ones."""
+    names = {e.name: os.listdir(e.path) for e in sorted(os.scandir(root), key=lambda e: e.name) if e.is_dir()}
+    endings = {name: {os.path.splitext(each)[1].lower() for each in inside} for name, inside in names.items()}
+    images = {name: bool(extensions & IMAGES) for name, extensions in endings.items()}
+    if not any(has and not name.startswith(".") for name, has in images.items()):
+        return
+    for name, inside in names.items():
+        if name.startswith(".") and (images[name] or not inside):
+            yield Problem(os.path.join(root, name), None, "readers.file takes this hidden folder for a class")
+        elif not inside:
+            yield Problem(os.path.join(root, name), None, "the folder is empty: a class without samples")
 
 
 _WRITTEN = ("classes.txt", "pack.json")  # by `pack`, beside the shards
@@ -101,7 +116,7 @@ def _files(path: str) -> Iterator[str]:
         yield from (os.path.join(folder, n) for n in sorted(names) if not n.endswith(".idx") and n not in _WRITTEN)
 
 
-_Check = Callable[[Storage, bool], Parts]
+_Check = Callable[[Storage, bool], CheckedRecords]
 
 
 def _kind(path: str) -> _Check | None:
@@ -114,12 +129,12 @@ def _kind(path: str) -> _Check | None:
     return {".tar": _tar, ".rec": _recordio, ".npy": _array, ".mdb": _database}.get(ending)
 
 
-def _guarded(path: str, kind: _Check, decode: bool) -> Parts:
+def _guarded(path: str, kind: _Check, decode: bool) -> CheckedRecords:
     """Yield what a check finds; what stops it is a problem of the file."""
     try:
         yield from kind(open_storage(path, mapped=False), decode)
     except (RuntimeError, OSError, ValueError) as error:
-        yield Part(-1, str(error))
+        yield CheckedRecord(-1, str(error))
 
 
 def _wrong(function: Callable[[], object]) -> str:
@@ -141,32 +156,32 @@ def _looks_like_an_image(data: Bytes) -> bool:
     return head.startswith(starts) or head[8:] == b"WEBP"
 
 
-def _image(storage: Storage, decode: bool) -> Parts:
+def _image(storage: Storage, decode: bool) -> CheckedRecords:
     data = storage.read(0, storage.size)
-    yield Part(-1, _wrong(lambda: _decoded(data)) if decode else "" if len(data) else "the file is empty")
+    yield CheckedRecord(-1, _wrong(lambda: _decoded(data)) if decode else "" if len(data) else "the file is empty")
 
 
-def _array(storage: Storage, decode: bool) -> Parts:
-    yield Part(-1, _wrong(lambda: npy.array(storage.read(0, storage.size))))
+def _array(storage: Storage, decode: bool) -> CheckedRecords:
+    yield CheckedRecord(-1, _wrong(lambda: npy.array(storage.read(0, storage.size))))
 
 
-def _tfrecord(storage: Storage, decode: bool) -> Parts:
+def _tfrecord(storage: Storage, decode: bool) -> CheckedRecords:
     for offset, size in tfrecord.scan(storage):
         record = storage.read(offset, size)
-        yield Part(offset, _wrong(lambda: _example(record, decode)))  # noqa: B023  called at once
+        yield CheckedRecord(offset, _wrong(lambda: _example(record, decode)))  # noqa: B023  called at once
 
 
 def _example(record: Bytes, decode: bool) -> None:
     tfrecord.verify(record)
     begin, end = tfrecord.payload(record)
-    for found in tfrecord.features(record.data, begin, end).values():
-        if decode and found.kind == "string":
-            for start, stop in found.strings():
+    for value in tfrecord.features(record.data, begin, end).values():
+        if decode and value.kind == "string":
+            for start, stop in value.strings():
                 if _looks_like_an_image(record[start:stop]):
                     _decoded(record[start:stop])
 
 
-def _recordio(storage: Storage, decode: bool) -> Parts:
+def _recordio(storage: Storage, decode: bool) -> CheckedRecords:
     for offset, size in recordio.scan(storage):
         record = storage.read(offset, size)
 
@@ -175,28 +190,31 @@ def _recordio(storage: Storage, decode: bool) -> Parts:
             if decode and _looks_like_an_image(image):
                 _decoded(image)
 
-        yield Part(offset, _wrong(look))
+        yield CheckedRecord(offset, _wrong(look))
 
 
-def _tar(storage: Storage, decode: bool) -> Parts:
+def _tar(storage: Storage, decode: bool) -> CheckedRecords:
     names: set[str] = set()
     last = ""
-    for name, offset, size in tar.members(storage):
+    archive = tar.Archive(storage)
+    for name, offset, size in archive.members():
         problem = ""
         if name in names:
             problem = f"a second member has the name {name!r}"
         elif name.startswith("/") or ".." in name.split("/"):
             problem = f"the name {name!r} leads out of the archive's folder"
         elif decode and os.path.splitext(name.lower())[1] in IMAGES:
-            data = storage.read(offset, size)
+            data = archive.read(offset, size)
             problem = _wrong(lambda: _decoded(data))  # noqa: B023  called at once
         names.add(name)
         key, extension = tar.split_name(name)
         belongs = bool(extension and key and not key.endswith("/"))  # others are in no sample
-        yield Part(offset, problem, belongs and key != last)
+        yield CheckedRecord(archive.place(offset), problem, belongs and key != last)
         last = key if belongs else last
+    for offset, what in archive.left_out:
+        yield CheckedRecord(offset, f"readers leave out {what}", False)
 
 
-def _database(storage: Storage, decode: bool) -> Parts:
+def _database(storage: Storage, decode: bool) -> CheckedRecords:
     for entry in lmdb.entries(storage):
-        yield Part(entry.offset, _wrong(lambda: storage.read(entry.offset, entry.size)))  # noqa: B023  called at once
+        yield CheckedRecord(entry.offset, _wrong(lambda: storage.read(entry.offset, entry.size)))  # noqa: B023  called at once

@@ -15,10 +15,6 @@ Progress = Callable[[int, int], None]
 """Called with what is done, and how much there is, in bytes or in samples."""
 
 
-def _samples(storage: Storage) -> Iterator[Any]:
-    return tar.group(tar.members(storage))
-
-
 def _end_of_sample(sample: Any) -> int:
     return int(sample[-1][1] + sample[-1][2])
 
@@ -29,12 +25,13 @@ def _end_of_record(record: Any) -> int:
 
 _SCANS: dict[str, tuple[Callable[[Storage], Iterator[Any]], Callable[[Any], int], Callable[[str, Any], None]]] = {
     "tfrecord": (tfrecord.scan, _end_of_record, tfrecord.write_index),
-    "webdataset": (_samples, _end_of_sample, tar.write_index),
+    "webdataset": (tar.indexed_samples, _end_of_sample, tar.write_index),
     "mxnet": (recordio.scan, _end_of_record, recordio.write_index),
 }  # fmt: skip
 KINDS = tuple(_SCANS)
 """Containers that have index files."""
 
+_ENDING = {"tfrecord": ".tfrecord", "webdataset": ".tar", "mxnet": ".rec"}
 _ENDINGS = (".tar", ".rec", ".tfrecord", ".tfrecords")
 
 
@@ -67,13 +64,16 @@ def index(
     target = index_path(path, folder)
     if os.path.exists(target) and not force:
         raise RuntimeError(f"{target} exists already; --force replaces it")
+    if os.path.isdir(path):
+        pattern = os.path.join(path, f"*{_ENDING[kind]}")
+        raise RuntimeError(f"{path} is a folder, and each file gets an index of its own: give the files, as {pattern}")
     storage = open_storage(path)
-    found: list[Any] = []
+    tables: list[Any] = []
     for record in scan(storage):
-        found.append(record)
+        tables.append(record)
         if progress is not None:
             progress(end(record), storage.size)
-    if not found:
+    if not tables:
         raise RuntimeError(f"{path} has no samples")
-    write(target, found)
-    return target, len(found)
+    write(target, tables)
+    return target, len(tables)

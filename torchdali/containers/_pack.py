@@ -8,9 +8,7 @@ those of a run that was not.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import math
 import os
 import re
 import threading
@@ -23,21 +21,21 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 import torch
-from PIL import Image
 
 from torchdali import fn, types
 from torchdali.containers._check import IMAGES
+from torchdali.containers._images import FORMATS, Encoded, encode, psnr
 from torchdali.containers._index import Progress
 from torchdali.containers._sources import UNKNOWN, Sample, Source, open_source
 from torchdali.formats import tar, tfrecord
+from torchdali.formats.shared_folder import new_file
 from torchdali.formats.storage import write_text
 
 __all__ = ["PackOptions", "Packed", "pack"]
 
-_FORMATS = {"jpeg": "jpg", "webp": "webp", "raw": "npy"}
+_PLAN = "pack.json"
 _TRIED = 32  # images that are encoded to see how large the others will be
 _COMPARED = 10  # of so many images one is decoded again, for the PSNR
-_SAME = 100.0  # dB, for equal pixels
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,9 @@ class PackOptions:
         shard_size: Bytes of a shard, about.
         shorter: Shrink larger images until their shorter side has so many pixels.
         format: Of the images: ``"jpeg"``, ``"webp"`` or ``"raw"`` (pixels as `numpy.save` writes them). None keeps
-            the images that are not shrunk as they are, and makes JPEG of the others.
+            the images that are not shrunk as they are, and makes JPEG of the others. What is no photo stays without
+            loss, as PNG: palettes, label maps and other images of few values, 16 bits; without a format also gray and
+            alpha.
         quality: Of JPEG and WebP, 1 to 100.
         skip: Leave out what cannot be read or decoded: each image is decoded for that. Otherwise what cannot be read
             is an error, and an image whose header cannot, or that is to be encoded anew.
@@ -66,10 +66,10 @@ class PackOptions:
     skip: bool = False
 
     def __post_init__(self) -> None:
-        if self.to not in ("webdataset", "tfrecord"):
+        if self.to not in _WRITERS:
             raise RuntimeError(f"to={self.to!r}: it is webdataset or tfrecord")
-        if self.format is not None and self.format not in _FORMATS:
-            raise RuntimeError(f"format={self.format!r}: it is one of {', '.join(_FORMATS)}")
+        if self.format is not None and self.format not in FORMATS:
+            raise RuntimeError(f"format={self.format!r}: it is one of {', '.join(FORMATS)}")
         least = min(self.shard_size, 1 if self.shorter is None else self.shorter)
         if least < 1 or not 1 <= self.quality <= 100:
             raise RuntimeError("shard_size and shorter are at least 1, quality is 1 to 100")
@@ -92,6 +92,7 @@ class Packed:
         written: Bytes of the shards that it wrote.
         seconds: That it took.
         psnr: Of some of the images that were encoded anew, in dB.
+        lossless: Images that were encoded anew without loss.
         skipped: What was left out, and why.
     """
 
@@ -102,6 +103,7 @@ class Packed:
     written: int = 0
     seconds: float = 0.0
     psnr: list[float] = field(default_factory=list)
+    lossless: int = 0
     skipped: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -113,6 +115,8 @@ class Packed:
         if self.psnr:
             mean, least = float(np.mean(self.psnr)), min(self.psnr)
             lines.append(f"PSNR of {len(self.psnr)} encoded images: {mean:.1f} dB, at least {least:.1f} dB")
+        if self.lossless:
+            lines.append(f"{self.lossless} images were encoded without loss, as they are no photos or to be raw")
         lines += [f"left out: {each}" for each in self.skipped]
         return "\n".join(lines)
 
@@ -147,13 +151,17 @@ def pack(
     with ThreadPoolExecutor(jobs) as pool:
         running = [pool.submit(work.shard, *each) for each in _ranges(starts, len(opened))]
         try:
-            work.report.shards = [each.result() for each in running]
+            work.report.shards = [path for path in (each.result() for each in running) if path]
         except BaseException:
             work.stopped = True
             pool.shutdown(cancel_futures=True)
             raise
     work.report.seconds = time.perf_counter() - began
     work.report.skipped.sort()
+    if not work.report.shards:
+        os.unlink(os.path.join(target, _PLAN))  # so that another run with other files can begin
+        count, first = len(work.report.skipped), work.report.skipped[0]
+        raise RuntimeError(f"nothing is left of {source}: {count} samples cannot be packed, such as {first}")
     return work.report
 
 
@@ -175,7 +183,7 @@ def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
 
 def _plan(source: Source, target: str, options: PackOptions) -> list[int]:
     """Return the first sample of each shard, as an earlier run has planned it or anew."""
-    path = os.path.join(target, "pack.json")
+    path = os.path.join(target, _PLAN)
     form = {"source": _digest(source), "options": asdict(options)}
     try:
         with open(path, encoding="utf-8") as file:
@@ -212,10 +220,10 @@ def _ratio(source: Source, options: PackOptions) -> float:
     for index in np.unique(np.linspace(0, len(source) - 1, _TRIED).astype(int)).tolist():
         try:
             sample = source.read(index)
-            made = _encoded(sample, options, False)[0]
+            packed = _encoded(sample, options)[0]
         except (RuntimeError, OSError):
             continue
-        before, after = before + sample.size, after + made.size
+        before, after = before + sample.size, after + packed.size
     return after / before
 
 
@@ -240,9 +248,9 @@ class _Work:
         self.report, self.stopped = Packed(), False
         self._progress, self._lock, self._done = progress, threading.Lock(), 0
 
-    def shard(self, number: int, start: int, stop: int) -> str:
-        """Write a shard, unless it is there, and return its path."""
-        ending = ".tar" if self.options.to == "webdataset" else ".tfrecord"
+    def shard(self, number: int, start: int, stop: int) -> str | None:
+        """Write a shard, unless it is there, and return its path; None if all of its samples are left out."""
+        ending, write, write_index = _WRITERS[self.options.to]
         path = os.path.join(self.target, f"shard-{number:06}{ending}")
         if os.path.exists(path):
             with self._lock:
@@ -250,48 +258,48 @@ class _Work:
             self._count(stop - start)
             return path
         torch.set_num_threads(1)
-        write = _write_tar if self.options.to == "webdataset" else _write_tfrecord
         unfinished = f"{path}.part"
-        with open(unfinished, "wb") as file:
-            write(
-                file,
-                path.removesuffix(ending) + ".idx",
-                (self._sample(i) for i in range(start, stop)),
-            )
+        with open(unfinished, "wb", opener=new_file) as file:
+            index = write(file, (self._sample(i) for i in range(start, stop)))
             file.flush()
             os.fsync(file.fileno())
+        if not index:
+            os.unlink(unfinished)
+            return None
+        write_index(path.removesuffix(ending) + ".idx", index)
         with self._lock:
             self.report.written += os.path.getsize(unfinished)
-        os.replace(unfinished, path)
+        os.replace(unfinished, path)  # a shard has its name only when it is whole: a run after a crash keeps those
         return path
 
     def _sample(self, index: int) -> Sample | None:
         """Return a sample as it is written; None if it is left out."""
         if self.stopped:
             raise RuntimeError("stopped")
-        made, psnr = None, None
+        packed = encoded = None
         try:
             sample = self.source.read(index)
             _check_image(sample, self.options.skip)
-            made = sample
+            packed = sample
             if self.options.encodes:
-                made, psnr = _encoded(sample, self.options, index % _COMPARED == 0)
+                packed, encoded = _encoded(sample, self.options)
         except (RuntimeError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             wrong = f"{self.source.name(index)}: {reason or error}"
             if not self.options.skip:
                 raise RuntimeError(f"cannot pack {wrong}; --skip (skip=True) leaves it out") from None
-            made = None
+            packed = None
         with self._lock:
-            if made is None:
+            if packed is None:
                 self.report.skipped.append(wrong)
             else:
                 self.report.samples += 1
                 self.report.read += sample.size
-            if psnr is not None:
-                self.report.psnr.append(psnr)
+                self.report.lossless += encoded is not None and not encoded.is_photo
+        if encoded is not None and encoded.is_photo and index % _COMPARED == 0:
+            self.report.psnr.append(psnr(encoded))
         self._count(1)
-        return made and made._replace(key=f"{index:09}")
+        return packed and packed._replace(key=f"{index:09}")
 
     def _count(self, samples: int) -> None:
         with self._lock:
@@ -300,8 +308,8 @@ class _Work:
                 self._progress(self._done, len(self.source))
 
 
-def _write_tar(file: BinaryIO, index: str, samples: Any) -> None:
-    found, at = [], 0
+def _write_tar(file: BinaryIO, samples: Any) -> list[Any]:
+    index, at = [], 0
     for sample in samples:
         if sample is None:
             continue
@@ -310,33 +318,39 @@ def _write_tar(file: BinaryIO, index: str, samples: Any) -> None:
             name = f"{sample.key}.{extension}"
             parts.append((extension, at + tar.BLOCK, len(content), name))
             at += tar.write_member(file, name, content)
-        found.append(parts)
+        index.append(parts)
     tar.write_end(file)
-    tar.write_index(index, found)
+    return index
 
 
-def _write_tfrecord(file: BinaryIO, index: str, samples: Any) -> None:
-    found, at = [], 0
+def _write_tfrecord(file: BinaryIO, samples: Any) -> list[Any]:
+    index, at = [], 0
     for sample in samples:
         if sample is None:
             continue
         size = tfrecord.write_record(file, tfrecord.write_example(_features(sample)))
-        found.append((at, size))
+        index.append((at, size))
         at += size
-    tfrecord.write_index(index, found)
+    return index
+
+
+_WRITERS: dict[str, tuple[str, Callable[[BinaryIO, Any], list[Any]], Callable[[str, Any], None]]] = {
+    "webdataset": (".tar", _write_tar, tar.write_index),
+    "tfrecord": (".tfrecord", _write_tfrecord, tfrecord.write_index),
+}
 
 
 def _features(sample: Sample) -> dict[str, Any]:
-    """Return the features of a sample: ``image``, ``label`` where it is a number, and other parts by extension."""
-    made: dict[str, Any] = {"key": sample.key.encode()}
+    """Return the features of a sample: ``image``, ``label`` if it is a number, and other parts by extension."""
+    features: dict[str, Any] = {"key": sample.key.encode()}
     for place, (extension, content) in enumerate(sample.parts):
         if place == sample.image:
-            made["image"] = content
+            features["image"] = content
         elif extension == "cls" and content.strip().lstrip(b"-").isdigit():
-            made["label"] = [int(content)]
+            features["label"] = [int(content)]
         else:
-            made[extension] = content
-    return made
+            features[extension] = content
+    return features
 
 
 # ---------------------------------------------------------------- images
@@ -353,58 +367,13 @@ def _check_image(sample: Sample, whole: bool) -> None:
     _ = fn.decoders.image(data, output_type=types.ANY_DATA) if whole else fn.peek_image_shape(data)
 
 
-def _encoded(sample: Sample, options: PackOptions, compare: bool) -> tuple[Sample, float | None]:
-    """Return a sample with its image as the options want it, and if asked for the PSNR of what that cost."""
+def _encoded(sample: Sample, options: PackOptions) -> tuple[Sample, Encoded | None]:
+    """Return a sample with its image as the options want it, and the image if it has new bytes."""
     if sample.image is None:
         return sample, None
-    content = sample.parts[sample.image][1]
-    pixels = _pixels(content)
-    shorter = min(pixels.shape[:2])
-    if options.shorter is not None and shorter > options.shorter:
-        pixels = np.asarray(fn.resize(torch.from_numpy(pixels), resize_shorter=float(options.shorter)))
-    elif options.format is None or (
-        options.format == "jpeg" and content.startswith(b"\xff\xd8\xff") and options.shorter
-    ):
+    image = encode(sample.parts[sample.image][1], options.shorter, options.format, options.quality)
+    if image is None:
         return sample, None
-    kind = options.format or "jpeg"
-    made = _ENCODERS[kind](pixels, options.quality)
     parts = list(sample.parts)
-    parts[sample.image] = _FORMATS[kind], made
-    psnr = _psnr(pixels, _pixels(made)) if compare and kind != "raw" else None
-    return sample._replace(parts=tuple(parts)), psnr
-
-
-def _pixels(content: bytes) -> npt.NDArray[np.uint8]:
-    data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
-    pixels: npt.NDArray[np.uint8] = np.asarray(fn.decoders.image(data))
-    return pixels
-
-
-def _jpeg(pixels: npt.NDArray[np.uint8], quality: int) -> bytes:
-    return _saved(pixels, "JPEG", quality=quality)
-
-
-def _webp(pixels: npt.NDArray[np.uint8], quality: int) -> bytes:
-    return _saved(pixels, "WEBP", quality=quality)
-
-
-def _raw(pixels: npt.NDArray[np.uint8], quality: int) -> bytes:
-    file = io.BytesIO()
-    np.save(file, pixels)
-    return file.getvalue()
-
-
-_ENCODERS: dict[str, Callable[[npt.NDArray[np.uint8], int], bytes]] = {
-    "jpeg": _jpeg, "webp": _webp, "raw": _raw,
-}  # fmt: skip
-
-
-def _saved(pixels: npt.NDArray[np.uint8], kind: str, **options: Any) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, kind, **options)
-    return file.getvalue()
-
-
-def _psnr(first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]) -> float:
-    error = float(np.mean((first.astype(np.float32) - second) ** 2))
-    return min(_SAME, 10 * math.log10(255.0**2 / error)) if error else _SAME
+    parts[sample.image] = image.extension, image.content
+    return sample._replace(parts=tuple(parts)), image

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from torchdali.containers._check import IMAGES
 from torchdali.declaration.registry import lookup
 from torchdali.formats import caffe, lmdb, recordio, tar, tfrecord
 from torchdali.formats.storage import Storage, open_storage
+from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND
 
 __all__ = ["UNKNOWN", "Sample", "Source", "open_source"]
 
@@ -115,8 +117,8 @@ def _extension(content: bytes) -> str:
         b"II*\0": "tif",
         b"MM\0*": "tif",
     }
-    found = next((name for start, name in starts.items() if content.startswith(start)), "")
-    return found or ("webp" if content[8:12] == b"WEBP" else UNKNOWN)
+    extension = next((name for start, name in starts.items() if content.startswith(start)), "")
+    return extension or ("webp" if content[8:12] == b"WEBP" else UNKNOWN)
 
 
 _USUAL = {"jpeg": "jpg", "tiff": "tif"}
@@ -132,7 +134,16 @@ def _labeled(image: bytes, label: Any, extension: str = "") -> Sample:
 def _folder(path: str) -> Source:
     if not os.path.isdir(path):
         raise RuntimeError(f"there is no folder or container {path}")
-    dataset = lookup("readers.file").body(file_root=path)
+    filters = [f"[!.]{pattern}" for pattern in IMAGE_AND_SOUND]
+    try:
+        dataset = lookup("readers.file").body(file_root=path, file_filters=filters, dir_filters=["[!.]*"])
+    except RuntimeError as error:
+        if not str(error).startswith("no files found"):
+            raise
+        raise RuntimeError(
+            f"no files found to pack: {path} has neither class folders with images or sounds, nor files whose names "
+            "end in .tar, .rec or .tfrecord"
+        ) from None
     count = len(dataset)
     labels = dataset.metadata(np.arange(count))[0][:, 0].tolist()
     sizes = np.array([_size(dataset.info(i)) for i in range(count)], np.int64)
@@ -143,8 +154,7 @@ def _folder(path: str) -> Source:
         extension = os.path.splitext(name)[1][1:].lower()
         return _labeled(content, labels[index], _USUAL.get(extension, extension))
 
-    folders = sorted((e.name for e in os.scandir(path) if e.is_dir()), key=os.fsencode)
-    return Source(dataset.source_info, sizes, read, folders)
+    return Source(partial(dataset.info, output=0), sizes, read, dataset.classes)
 
 
 def _size(path: str) -> int:
@@ -155,16 +165,16 @@ def _size(path: str) -> int:
 
 
 def _archives(storages: Sequence[Storage]) -> Source:
-    found = [(s, sample) for s in storages for sample in tar.group(tar.members(s))]
+    samples = [(archive, sample) for archive in map(tar.Archive, storages) for sample in tar.samples(archive)]
 
     def read(index: int) -> Sample:
-        storage, sample = found[index]
-        parts = tuple((e.lower(), storage.read(at, size).tobytes()) for e, at, size, _ in sample)
+        archive, sample = samples[index]
+        parts = tuple((e.lower(), archive.read(at, size).tobytes()) for e, at, size, _ in sample)
         image = next((i for i, (e, _) in enumerate(parts) if f".{e.rpartition('.')[2]}" in IMAGES), None)
         return Sample(parts, image)
 
-    sizes = np.array([sum(part[2] for part in sample) for _, sample in found], np.int64)
-    return Source([f"{s.path}:{sample[0][3]}" for s, sample in found], sizes, read)
+    sizes = np.array([sum(part[2] for part in sample) for _, sample in samples], np.int64)
+    return Source([f"{s.path}:{sample[0][3]}" for s, sample in samples], sizes, read)
 
 
 Records = list[tuple[Storage, int, int]]
@@ -202,8 +212,8 @@ def _tfrecord(storages: Sequence[Storage]) -> Source:
         storage, offset, size = records[index]
         record = storage.read(offset, size)
         try:
-            found = tfrecord.features(record.data, *tfrecord.payload(record))
-            return _of_features(record, found)
+            features = tfrecord.features(record.data, *tfrecord.payload(record))
+            return _of_features(record, features)
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"{storage.path} at {offset}: {error}") from None
 
@@ -213,12 +223,12 @@ def _tfrecord(storages: Sequence[Storage]) -> Source:
 _IMAGE_KEYS, _LABEL_KEYS = ("image/encoded", "image", "jpeg"), ("image/class/label", "label", "cls")
 
 
-def _of_features(record: Any, found: dict[str, tfrecord.Found]) -> Sample:
-    image = next((found[key] for key in _IMAGE_KEYS if key in found), None)
+def _of_features(record: Any, features: dict[str, tfrecord.FeatureValue]) -> Sample:
+    image = next((features[key] for key in _IMAGE_KEYS if key in features), None)
     if image is None or image.kind != "string" or not image.strings():
-        raise ValueError(f"no feature {', '.join(_IMAGE_KEYS)} with an image; there are {', '.join(found)}")
+        raise ValueError(f"no feature {', '.join(_IMAGE_KEYS)} with an image; there are {', '.join(features)}")
     begin, end = image.strings()[0]
-    label = next((found[key] for key in _LABEL_KEYS if key in found), None)
+    label = next((features[key] for key in _LABEL_KEYS if key in features), None)
     numbers = label.integers() if label is not None and label.kind == "int64" else []
     return _labeled(record[begin:end].tobytes(), numbers[0] if numbers else None)
 

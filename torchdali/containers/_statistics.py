@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.codecs.images import ENDINGS, decode, peek_header
+from torchdali.codecs.images import ENDINGS, OTHER_ENDINGS, decode, peek_header
 from torchdali.containers._check import Problem
 from torchdali.containers._index import Progress
 
@@ -54,7 +54,9 @@ class Statistics:
         channels: Images with each number of channels, as the files have them.
         heights: Least, median and greatest.
         widths: As `heights`.
-        classes: Images of each folder directly below `root`.
+        classes: Images of each folder directly below `root`, whose name does not begin with a dot.
+        deeper: Images in folders inside of these, which are counted as theirs.
+        left_out: Files that are images, too, but are not looked at, as readers do not take them by their ending.
         misnamed: Files whose ending is that of another format, with the format that they have.
         mean: Of red, green and blue, for pixels from 0 to 1; each image counts alike, whatever its size.
         std: As `mean`.
@@ -69,6 +71,8 @@ class Statistics:
     heights: tuple[int, int, int]
     widths: tuple[int, int, int]
     classes: Mapping[str, int]
+    deeper: int
+    left_out: Sequence[str]
     misnamed: Sequence[tuple[str, str]]
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
@@ -88,6 +92,7 @@ class Statistics:
             yield f"  mean       {_numbers(self.mean)}  of red, green, blue; each image counts alike"
             yield f"  deviation  {_numbers(self.std)}  mean= and std= of a loader, for pixels from 0 to 1"
         yield from self._class_lines()
+        yield from self._folder_lines()
         if self.misnamed:
             path, kind = self.misnamed[0]
             yield f"  names      {len(self.misnamed):,} with the ending of another format, such as {path} ({kind})"
@@ -106,6 +111,19 @@ class Statistics:
         yield from (f"    {count:8,}  {name}" for name, count in shown)
         if len(shown) < len(ordered):
             yield f"    and {len(ordered) - len(shown):,} more in between"
+
+    def _folder_lines(self) -> Iterator[str]:
+        """Yield what readers make of the folders that a user would not expect."""
+        empty = [name for name, count in self.classes.items() if not count]
+        if empty:
+            yield f"  empty      {len(empty):,} classes, such as {empty[0]}: no sample has their labels"
+        if self.deeper and self.deeper == sum(self.classes.values()):
+            first = os.path.join(self.root, next(name for name, count in self.classes.items() if count))
+            yield f"  deeper     all images; these folders are no classes, but have some. Try: torchdali stats {first}"
+        elif self.deeper:
+            yield f"  deeper     {self.deeper:,} images in folders inside of class folders: readers leave them out"
+        if self.left_out:
+            yield f"  left out   {len(self.left_out):,} images by their ending, such as {self.left_out[0]}"
 
 
 def _counts(counts: Mapping[str, int] | Mapping[int, int]) -> str:
@@ -128,23 +146,24 @@ def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progres
         RuntimeError: there is no image in the folder, or no such folder.
     """
     root = os.fspath(root)
-    paths = list(_images(root))
+    names = list(_visible_files(root))
+    paths = [name for name in names if name.lower().endswith(ENDINGS)]
     if not paths:
         raise RuntimeError(f"{root}: no images here ({', '.join(sorted(ENDINGS))})")
-    summary = _Summary(root)
+    summary = _Summary(root, [name for name in names if name.lower().endswith(OTHER_ENDINGS)])
     with ThreadPoolExecutor(threads) as pool:
         for first in range(0, len(paths), _AT_ONCE):
-            for done, found in enumerate(pool.map(_examined, paths[first : first + _AT_ONCE]), first + 1):
-                summary.add(found)
+            for count, facts in enumerate(pool.map(_examined, paths[first : first + _AT_ONCE]), first + 1):
+                summary.add(facts)
                 if progress is not None:
-                    progress(done, len(paths))
+                    progress(count, len(paths))
     return summary.statistics()
 
 
-def _images(root: str) -> Iterator[str]:
+def _visible_files(root: str) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
-        folders.sort()
-        yield from (os.path.join(folder, name) for name in sorted(names) if name.lower().endswith(ENDINGS))
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (os.path.join(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _examined(path: str) -> _Image | Problem:
@@ -160,10 +179,16 @@ def _examined(path: str) -> _Image | Problem:
 
 
 class _Summary:
-    """Adds up what is known of images, one after the other."""
+    """Adds up what is known of images, one after the other.
 
-    def __init__(self, root: str) -> None:
-        self._root, self._size = root, 0
+    Args:
+        root: The folder.
+        left_out: Images that are not looked at.
+    """
+
+    def __init__(self, root: str, left_out: Sequence[str]) -> None:
+        self._root, self._left_out = root, left_out
+        self._size = self._deeper = 0
         self._formats: Counter[str] = Counter()
         self._channels: Counter[int] = Counter()
         self._classes: Counter[str] = Counter()
@@ -188,6 +213,7 @@ class _Summary:
         folder, *rest = os.path.relpath(image.path, self._root).split(os.sep)
         if rest:
             self._classes[folder] += 1
+            self._deeper += len(rest) > 1
         if _is_misnamed(image):
             self._misnamed.append((image.path, image.format))
 
@@ -200,7 +226,7 @@ class _Summary:
         folders = sorted(e.name for e in os.scandir(self._root) if e.is_dir() and not e.name.startswith("."))
         return Statistics(
             self._root, count, self._size, self._formats, self._channels, _ends(self._heights), _ends(self._widths),
-            {name: self._classes[name] for name in folders}, self._misnamed,
+            {name: self._classes[name] for name in folders}, self._deeper, self._left_out, self._misnamed,
             (red, green, blue), (std[0], std[1], std[2]), self._problems,
         )  # fmt: skip
 

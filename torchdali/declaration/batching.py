@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torchdali.kernels.memory import Room
+
 __all__ = [
     "Arguments",
     "EncodedBody",
@@ -250,23 +252,43 @@ MOST_BYTES = 1 << 22
 """Bytes of samples that one call works on: what fits into cache."""
 
 
+class Left(Protocol):
+    """The samples of a batch that a decoder on the device decodes."""
+
+    @property
+    def takes(self) -> bool:
+        """True if samples should be left; else all had better be decoded."""
+
+    def keep(self, data: Any) -> torch.Tensor:
+        """Keep the bytes of a sample, and return them."""
+
+    def seen(self, count: int) -> None:
+        """Note that so many samples were looked at: when all are, nothing more is left."""
+
+
 class EncodedBody(Protocol):
     """A body for several encoded samples in one call."""
 
     def __call__(
         self,
         sources: Sequence[torch.Tensor | str | None],
-        outs: Sequence[torch.Tensor | None],
+        out: torch.Tensor | None,
         rngs: Sequence[Any] | None,
-        mirrors: Sequence[Any] | None,
-    ) -> Sequence[torch.Tensor | None]:
+        values: Mapping[str, Sequence[Any]],
+        room: Room | None = None,
+        left: Left | None = None,
+    ) -> Sequence[Any]:
         """Return the results; None for samples that are to be done one by one, where what fails raises.
+
+        A result is a tensor, `IN_PLACE`, or a place in the room and a shape; of several outputs, a tuple of such.
 
         Args:
             sources: Encoded bytes, paths of files that hold them, or None for samples to leave out.
-            outs: Where to write results that fit.
+            out: Where to write results that fit, ``(N, ...)``.
             rngs: Random numbers of each sample; None if the operator is not random.
-            mirrors: Values of the argument ``mirror``, if they are given per sample; the only such argument.
+            values: Arguments that are given per sample, a value for each.
+            room: Where to write the others.
+            left: Keeps the bytes of the samples that are left to the device, which are their results.
         """
         ...
 

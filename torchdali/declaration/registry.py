@@ -9,18 +9,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from torchdali.declaration.narrowing import Narrowing
 from torchdali.declaration.schema import Schema
 
 __all__ = [
-    "LayoutRule", "Operator", "OperatorFunction", "OperatorOptions", "define_expression", "expression",
+    "LayoutRule", "Mark", "Operator", "OperatorFunction", "OperatorOptions", "define_expression", "expression",
     "lookup", "registry",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
+Mark: TypeAlias = Literal["levels", "bytes", "view", "anywhere", "pixels", "encoded", "frames"]
 LayoutRule = Callable[[tuple[str, ...], Mapping[str, Any]], "str | tuple[str, ...]"]
 
 
@@ -50,6 +52,19 @@ class OperatorOptions:
             given per sample are left out.
         merges: Its inputs are the values of branches, of which a per-sample argument selects one.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
+        marks: What else is to be known of it:
+
+            ==============  ===========================================================================
+            ``"levels"``    a value means the same before and after it: pixels go elsewhere, or are interpolated
+            ``"bytes"``     without a `dtype` it delivers bytes if it gets them; so do those of ``"levels"``
+            ``"view"``      it looks at its input in another way; as torch's, it may return a view of it. A reader: of
+                            memory of its data set, such as a mapped file
+            ``"anywhere"``  it does not look at the data: its input may be on any device
+            ``"pixels"``    it takes numbers of any number of axes, and means pixels
+            ``"encoded"``   a reader whose first output are files as they are
+            ``"frames"``    it does frames each by itself, in as many operations as one: on a device, samples of one
+                            shape are done as the frames of one sample, unless an argument is given per sample
+            ==============  ===========================================================================
     """
 
     name: str = ""
@@ -66,6 +81,7 @@ class OperatorOptions:
     check: Callable[[Mapping[str, Any]], None] | None = None
     merges: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()
 
 
 class OperatorFunction(Protocol[P, R]):
@@ -106,6 +122,8 @@ class Operator:
         instead: What to use instead, if it is deprecated; calling it warns.
         chunks: Bodies for several samples in one call, by the form that they take; see `decorators.chunk`.
         allocates: See `decorators.chunk`.
+        only_on_devices: The body for samples in one tensor is; see `decorators.chunk`.
+        narrowing: How it narrows pictures that are not decoded yet; None if it needs their pixels.
         function: The function that users call.
     """
 
@@ -120,12 +138,28 @@ class Operator:
     instead: str = ""
     chunks: dict[str, Callable[..., Any]] = field(default_factory=dict)
     allocates: bool = False
+    only_on_devices: bool = False
+    narrowing: Narrowing | None = None
     function: OperatorFunction[..., Any] = field(init=False)
 
     @property
     def hidden(self) -> bool:
         """True if it is not in `fn` and `ops`: its name begins with an underscore, or is that of an expression."""
         return self.name.startswith(("_", "math."))
+
+    @property
+    def is_ours(self) -> bool:
+        """True if this package declares it, and not the user."""
+        return self.body.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+    def has(self, *marks: Mark) -> bool:
+        """True if it has one of some marks; see `OperatorOptions`."""
+        return not set(marks).isdisjoint(self.options.marks)
+
+    @property
+    def takes_tensors(self) -> bool:
+        """True if it has a body for samples in one tensor on the CPU."""
+        return "tensor" in self.chunks and not self.only_on_devices
 
     @property
     def schema_name(self) -> str:
@@ -142,9 +176,9 @@ class Operator:
         return {**self.schema.defaults, **constants}
 
     def axes_of(self, name: str) -> int | None:
-        """Return the number of axes of an argument's values; None where it may vary."""
-        argument = self.schema.arguments[name]
-        return None if argument.of_samples else argument.axes
+        """Return the number of axes of an argument's values; None if it may vary."""
+        argument = self.schema.arguments.get(name)  # a chain of operators has them under names of its own
+        return None if argument is None or argument.of_samples else argument.axes
 
     def is_per_frame(self, name: str, layout: str) -> bool:
         """Return whether an argument takes one value a frame, and has them: samples of such a layout."""

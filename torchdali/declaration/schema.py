@@ -162,8 +162,9 @@ class Argument:
     """One argument of an operator.
 
     Attributes:
-        axes: Of a value: 0 for a number, 1 for a list of numbers; None where it may vary.
+        axes: Of a value: 0 for a number, 1 for a list of numbers; None if it may vary.
         of_samples: Values are indices of samples in the batch.
+        is_path: It says where data lie: a `FilePath`, or a list of them.
     """
 
     name: str
@@ -174,6 +175,7 @@ class Argument:
     hidden: bool = False
     axes: int | None = None
     of_samples: bool = False
+    is_path: bool = False
 
     @property
     def required(self) -> bool:
@@ -205,6 +207,11 @@ class Schema:
     shared: tuple[Callable[..., Any], ...] = ()  # that declare arguments of several operators; see `shares`
 
     @property
+    def paths(self) -> frozenset[str]:
+        """The names of the arguments that say where data lie."""
+        return frozenset(argument.name for argument in self.arguments.values() if argument.is_path)
+
+    @property
     def defaults(self) -> dict[str, Any]:
         """Defaults of the arguments that have one."""
         return {a.name: a.default for a in self.arguments.values() if not a.required}
@@ -224,7 +231,7 @@ class Schema:
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def check_inputs(self, given: Sequence[Any]) -> None:
-        """Raise ValueError for a wrong number of inputs, and TypeError for None where one must be given."""
+        """Raise ValueError for a wrong number of inputs, and TypeError for None if one must be given."""
         count, (least, most) = len(given), self.input_range
         if not least <= count <= most:
             what = f"{least} input{'s' * (least != 1)}" if least == most else f"from {least} to {most} inputs"
@@ -384,11 +391,12 @@ def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
         hidden,
         _axes_of(base),
         "samples" in marks,
+        "path" in marks or any("path" in split(element)[1] for element in typing.get_args(base)),
     )
 
 
 def _axes_of(base: Any) -> int | None:
-    """Return the number of axes of an argument: 0 for a number, 1 for a list of numbers, None where it may vary."""
+    """Return the number of axes of an argument: 0 for a number, 1 for a list of numbers, None if it may vary."""
     if base in (float, int, bool):
         return 0
     element = typing.get_args(base) if typing.get_origin(base) in (list, Sequence) else ()
@@ -439,7 +447,7 @@ def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
         return convert
     if base is str or (inspect.isclass(base) and issubclass(base, int)):
         return base
-    return _same
+    return _array if base is Any and any(isinstance(mark, Edge) for mark in marks) else _same
 
 
 def to_dtype(value: Any) -> torch.dtype:
@@ -490,10 +498,26 @@ def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _elements(value: Any) -> Any:
-    """Return the elements of an array or a tensor as a flat list; other values as they are."""
-    if isinstance(value, (np.ndarray, torch.Tensor)):
+    """Return the elements of an array, or of what becomes one, as a flat list; other values as they are."""
+    if isinstance(value, torch.Tensor):
         return value.reshape(-1).tolist()
+    if hasattr(value, "__array__"):
+        return np.asarray(value).reshape(-1).tolist()
     return value
+
+
+def _array(value: Any) -> Any:
+    """Return numbers as an array, and one as a number of Python."""
+    if isinstance(value, (int, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        value = [_array(each) for each in value]
+    elif isinstance(value, torch.Tensor):
+        is_short = value.is_floating_point() and value.dtype != torch.float64  # NumPy has not all of these
+        value = (value.float() if is_short else value).numpy(force=True)
+    array = np.asarray(value)
+    own = array.astype(array.dtype.newbyteorder("="), order="C")  # what the user does to theirs later changes nothing
+    return own if own.ndim else own.item()
 
 
 def _sequence(kind: Any, marks: tuple[Any, ...] = ()) -> Callable[[Any], list[Any]]:

@@ -200,7 +200,8 @@ def recomputed(
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
     """Yield the edges whose values are indices of samples."""
-    return (edge for name, edge in node.per_sample.items() if node.operator.schema.arguments[name].of_samples)
+    arguments = node.operator.schema.arguments  # a chain of operators has those of its parts under names of its own
+    return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
 
 
 def _mixes(node: Node) -> bool:

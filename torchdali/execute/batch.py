@@ -16,8 +16,8 @@ from torchdali.graph.nodes import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
 from torchdali.reading.cursor import Cursor, Keys
-from torchdali.reading.datasets import Dataset, Indices
-from torchdali.reading.sources import SourceBatch
+from torchdali.reading.datasets import Dataset, Indices, Read
+from torchdali.reading.sources import SourceBatch, SourceWorkers
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 
@@ -35,9 +35,16 @@ class OpenDataset:
 
 @dataclass(frozen=True)
 class Reader(OpenDataset):
-    """The runtime side of a reader: its records and the position in its epochs."""
+    """The runtime side of a reader: its records and the position in its epochs, and processes that read for it."""
 
     cursor: Cursor
+    processes: SourceWorkers | None = None
+
+    def next_keys(self, count: int, records: Indices | None) -> Keys:
+        """Return the keys of the next samples, or of given records, which belong to no epoch."""
+        if records is None:
+            return self.cursor.next_batch(count)
+        return Keys(records, np.zeros(len(records), np.int64), np.zeros(len(records), bool))
 
 
 @dataclass(frozen=True)
@@ -95,12 +102,15 @@ class InFlightBatch:
         kept: Original indices of the samples that are left after bad ones were dropped or replaced; None for all.
         ready: Event on the device stream behind all kernels of the batch, if there is one.
         uploaded: Values that have a copy on the device, while the batch is computed.
+        decoded: What an engine of the device decodes; its memory is used again when the batch is computed.
         asked: True once the scheduler thread was asked to start it.
         prepared: By source, the batches that were taken in the user's thread.
-        reads: By reader, what its `read` is called with for each sample; see `datasets.begun`.
+        reads: By reader, what reads each sample; see `datasets.start_reads`.
         bad_samples: How many were bad at once, and the error of the first of them; see `BadSamples.check_budget`.
         random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
         skipped: Batches that are passed over before it is drawn.
+        version: Of the user's state when it was scheduled; see `UserState`.
+        records: Of the readers, in place of those that their cursors give; see `Executor.schedule`.
     """
 
     index: int
@@ -109,7 +119,7 @@ class InFlightBatch:
     turn: int = -1
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     keys: dict[Node, Keys] = field(default_factory=dict)
-    reads: dict[Node, Sequence[Any]] = field(default_factory=dict)
+    reads: dict[Node, Sequence[Read]] = field(default_factory=dict)
     info: Sequence[str] | None = None
     kept: Sequence[int] | None = None
     state: dict[str, Any] = field(default_factory=dict)
@@ -121,9 +131,12 @@ class InFlightBatch:
     prepared: dict[Node, SourceBatch] = field(default_factory=dict)
     random_keys: Sequence[int] | None = None
     skipped: int = 0
+    version: int = 0
+    records: Indices | None = None
     outputs: tuple[TensorList, ...] = ()
     ready: Any = None
     uploaded: list[TensorList] = field(default_factory=list)
+    decoded: list[Any] = field(default_factory=list)
     finished: OneShotEvent = field(default_factory=OneShotEvent)
     _rng: BatchRng | None = None
 
@@ -146,7 +159,7 @@ class InFlightBatch:
     def select(self, keep: list[int]) -> None:
         """Keep the given samples (an index may repeat) in everything but `values`."""
         self.keys = {n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()}
-        self.reads = {n: [begun[i] for i in keep] for n, begun in self.reads.items()}
+        self.reads = {n: [reads[i] for i in keep] for n, reads in self.reads.items()}
         self.info = None if self.info is None else [self.info[i] for i in keep]
         self.kept = keep if self.kept is None else [self.kept[i] for i in keep]
         self.size, self._rng = len(keep), None

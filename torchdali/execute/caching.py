@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from torchdali.formats.sample_store import MemoryStore, SampleStore, disk_store
 from torchdali.formats.shared_counts import Shared, SharedCounts, shared
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import edges, is_metadata
-from torchdali.reading.datasets import check_dataset, row
+from torchdali.reading.datasets import check_dataset, read_row, source_namer
+from torchdali.reading.file_lists import list_identity
 from torchdali.tensors import TensorList
 
 __all__ = ["CachedDataset", "KeptSamples"]
@@ -48,10 +50,10 @@ class KeptSamples:
         self, graph: Graph, parts: tuple[str, ...], digest: bytes, limit: int | None, folder: str | None
     ) -> None:
         self.graph, self.parts, self.digest = graph, parts, digest
-        self._limit, self._folder = limit, folder
+        self._limit, self._folder = limit, None if folder is None else os.path.abspath(folder)
         self.layouts = _layouts(graph)
         self._store: SampleStore | None = None
-        self._counts = SharedCounts()
+        self._counts = _counts()
         self._shared: tuple[int, Shared, Shared] | None = None
         self._final_texts: tuple[list[str], str] | None = None
 
@@ -72,7 +74,7 @@ class KeptSamples:
         (reader,) = (node for node in self.graph.nodes if node.operator.kind == "reader")
         origin = reader.operator.body(**reader.constants)
         check_dataset(origin)
-        if getattr(origin, "identity", None) is None or (hasattr(origin, "begin") and origin.begin([]) is not None):
+        if getattr(origin, "identity", None) is None or reader.reads_urls:
             raise RuntimeError(
                 f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file of this "
                 "machine a record is from, so that a change of the data could not be noticed"
@@ -103,9 +105,12 @@ class KeptSamples:
 
     def get(self, key: bytes) -> tuple[torch.Tensor, ...] | None:
         """Return the values of a key, if they are kept, and count that."""
-        found = self.store.get(key)
-        self._counts.add(_MISSES if found is None else _HITS)
-        return found
+        values = self.store.get(key)
+        if values is not None and len(values) != len(self.layouts):
+            self.store.forget(key)
+            values = None
+        self._counts.add(_MISSES if values is None else _HITS)
+        return values
 
     def put(self, key: bytes, values: tuple[torch.Tensor, ...]) -> None:
         """Keep values, if there is room; count those for which there is none."""
@@ -158,6 +163,16 @@ class KeptSamples:
         )
 
 
+def _counts() -> SharedCounts:
+    try:
+        return SharedCounts()
+    except OSError as error:
+        raise RuntimeError(
+            f"fn.cache cannot have memory that processes share, for its numbers of hits and misses: {error.strerror}. "
+            "A limit of the process may be too low (ulimit -f, ulimit -v, ulimit -n)"
+        ) from None
+
+
 class CachedDataset:
     """Records of a reader, as they are at a cache: kept, or computed and kept.
 
@@ -169,36 +184,40 @@ class CachedDataset:
     def __init__(self, origin: Any, kept: KeptSamples) -> None:
         self.origin, self.kept = origin, kept
         self._graph, self._parts = kept.graph, kept.parts
-        self._bodies: dict[Node, Bodies] = {node: {} for node in self._graph.nodes}
+        self._bodies = {node: Bodies() for node in self._graph.nodes}
         self._sees_metadata = any(
             e.source is not None and e.source.operator.kind == "reader" and is_metadata(e)
             for e in (*(e for n in self._graph.nodes for e in edges(n)), *self._graph.outputs)
         )
-        self.shares_memory = kept.in_memory or getattr(origin, "shares_memory", False)
 
     def __len__(self) -> int:
         return len(self.origin)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("metadata", "source_info", "classes"):
+        if name in ("metadata", "classes"):
             return getattr(self.origin, name)
         raise AttributeError(name)
 
-    def info(self, index: int) -> str:
+    def info(self, index: int, output: int | None = None) -> str:
         """Name a record as the reader does."""
-        name: str = self.origin.info(index)
-        return name
+        if output is None:
+            name: str = self.origin.info(index)
+            return name
+        namer = source_namer(self.origin, output)
+        return "" if output or namer is None else namer(index)
 
-    def identity(self, index: int) -> bytes | None:
-        """Return the identity of the record's file; see `datasets.Dataset`."""
-        found: bytes | None = self.origin.identity(index)
-        return found
+    def identity(self, index: int | None = None) -> bytes | None:
+        """Return the identity of a record's file, or of the list of all; see `datasets.Dataset`."""
+        identity: bytes | None = list_identity(self.origin) if index is None else self.origin.identity(index)
+        return identity
 
     def read(self, index: int) -> tuple[torch.Tensor, ...]:
         """Return the values at the cache."""
         key = self._key(index)
-        if key is not None and (found := self.kept.get(key)) is not None:
-            return found
+        if key is not None and (values := self.kept.get(key)) is not None:
+            return values
+        # Threads and processes that miss a sample at once all compute it: the first one keeps it, and `put` of the
+        # others finds it there. To wait for each other would cost more than the few samples that this happens to.
         computed = self._computed(index)
         if key is not None and key == self._key(index):  # the file did not change meanwhile
             self.kept.put(key, computed)
@@ -236,7 +255,7 @@ class CachedDataset:
 
     def _read(self, node: Node, index: int) -> Mapping[DataNode, TensorList]:
         with Part(self._parts.index(node.name)):
-            outputs = list(row(self.origin.read(index)))
+            outputs = list(read_row(partial(self.origin.read, index)))
         if self._sees_metadata:
             outputs += [value[0] for value in self.origin.metadata(np.array([index]))]
         layouts = node.operator.output_layouts((), node.constants)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings
 from torchdali.execute.chunks import ChunkRun
-from torchdali.execute.compiled_chain import BoundChain, CompiledChain
+from torchdali.execute.compiled_chain import BoundChain, CompiledChain, Division
 from torchdali.execute.device_stream import DeviceStream
+from torchdali.execute.hardware_decoding import LeftSamples
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.sync import CallerQueue
@@ -46,22 +46,20 @@ class ChainRun:
     """A chain that runs on a batch.
 
     Attributes:
-        form: Of its chunks; ``single`` for sample by sample.
-        chunk: Samples of a chunk.
-        opened: Output buffers, by edge.
-        done: Results of the samples, by edge.
-        chunks: What runs the chunks, if there are any.
+        division: How the batch is divided.
+        opened: Where results are stored, by edge.
+        left: Samples that are left to an engine of the device, by edge.
+        chunks: What runs the chunks.
         blamed: The operator that failed, by the identity of the error.
     """
 
     batch: InFlightBatch
     compiled: CompiledChain
     bound: BoundChain
-    form: str
-    chunk: int
+    division: Division
     timings: ChainTimings | None = None
     opened: dict[DataNode, OpenBuffer] = field(default_factory=dict)
-    done: dict[DataNode, list[Any]] = field(default_factory=dict)
+    left: dict[DataNode, LeftSamples] = field(default_factory=dict)
     chunks: ChunkRun | None = None
     blamed: dict[int, Node] = field(default_factory=dict)
 

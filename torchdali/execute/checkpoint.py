@@ -11,21 +11,23 @@ import contextlib
 import difflib
 import hashlib
 import json
-import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import fields
 from enum import Enum
 from typing import Any
 
 import numpy as np
 import torch
 
+from torchdali.formats.remote import RemoteOptions
+from torchdali.graph.keys import key_of
 from torchdali.graph.nodes import DataNode, Graph, Node
-from torchdali.reading import cursor
+from torchdali.reading import cursor, file_lists
 
 __all__ = [
     "State",
     "check",
+    "check_files",
     "check_form",
     "decode",
     "encode",
@@ -33,7 +35,6 @@ __all__ = [
     "labels",
     "reshard",
     "restoring",
-    "write",
 ]
 
 State = dict[str, Any]
@@ -42,12 +43,9 @@ _VERSION = 1
 _LONG = 60  # characters of a value that stand in the fingerprint; of longer ones a digest does
 _FOR_SPEED = frozenset(("prefetch_queue_depth", "parallel", "no_copy", "hw_decoder_load"))
 _OF_CACHES = frozenset(("bytes", "path"))
-_OF_READERS = _FOR_SPEED | frozenset((
-    "shard_id", "num_shards", "seed", "initial_fill", "read_ahead", "lazy_init", "dont_use_mmap",
-    "skip_cached_images", "tensor_init_bytes",
-    "file_root", "files", "file_list", "path", "paths", "filenames", "index_path", "index_paths",
-    "annotations_file", "manifest_filepaths", "preprocessed_annotations",
-    "workers", "io_concurrency", "io_retries", "io_timeout", "cache_dir", "cache_size",
+_OF_READERS = frozenset((
+    *_FOR_SPEED, *(field.name for field in fields(RemoteOptions)), "workers", "shard_id", "num_shards", "seed",
+    "initial_fill", "read_ahead", "lazy_init", "dont_use_mmap", "skip_cached_images", "tensor_init_bytes",
 ))  # fmt: skip
 
 
@@ -66,31 +64,31 @@ def fingerprint(graph: Graph) -> list[str]:
     """Return a graph as text, one line a node, the same in every run of a program."""
     named = labels(graph)
 
-    def edge(e: DataNode | None) -> str:
-        if e is None or e.source is None:
+    def edge(e: DataNode) -> str:
+        if e.source is None:
             return "None"
         return named[e.source] + (f"[{e.index}]" if e.index else "")
 
     def line(node: Node) -> str:
-        left_out = _OF_READERS if node.operator.kind == "reader" else _FOR_SPEED
-        if node.operator.name == "cache":
-            left_out = _OF_CACHES
-        given = [edge(e) for e in node.inputs]
-        given += [f"{k}={edge(e)}" for k, e in sorted(node.per_sample.items())]
-        constants = sorted(node.constants.items())
-        write = {"source": _source}
-        given += [f"{k}={write.get(k, _text)(v)}" for k, v in constants if k not in left_out]
+        key = key_of(node, edge, _value, _left_out(node))
+        given = [*map(str, key.inputs), *(f"{k}={text}" for k, text in (*key.per_sample, *key.constants))]
         if node.operator.schema.random and "seed" not in node.constants:
             given.append(f"stream={node.stream}")
-        scope = "".join(f" if {edge(c.edge)} is {c.value}" for c in node.scope)
+        scope = "".join(f" if {text} is {value}" for text, value in key.scope)
         return f"{named[node]} = {node.operator.name}({', '.join(given)}) on {node.device}{scope}"
 
     return [*map(line, graph.nodes), f"return {', '.join(map(edge, graph.outputs))}"]
 
 
-def _source(value: Any) -> str:
-    """Describe the data source of an external source: not the data, which may be large, and change."""
-    if isinstance(value, (list, tuple, Mapping, np.ndarray, torch.Tensor)):
+def _left_out(node: Node) -> Collection[str]:
+    if node.operator.name == "cache":
+        return _OF_CACHES
+    return _OF_READERS | node.operator.schema.paths if node.operator.kind == "reader" else _FOR_SPEED
+
+
+def _value(name: str, value: Any) -> str:
+    """Write a constant; of the data of an external source their number: they may be large, and change."""
+    if name == "source" and isinstance(value, (list, tuple, Mapping, np.ndarray, torch.Tensor)):
         return f"{type(value).__name__} of {len(value)}"
     return _text(value)
 
@@ -183,8 +181,19 @@ def check_form(state: Mapping[str, Any]) -> None:
             raise RuntimeError(f"the checkpoint is damaged: it has no field {name!r}")
         if not is_right(state[name]):
             raise RuntimeError(f"the checkpoint is damaged: its field {name!r} is no {form}: {_short(state[name])}")
-    if not isinstance(state.get("external_context", {}), Mapping):
-        raise RuntimeError("the checkpoint is damaged: its field 'external_context' is no dictionary")
+    for name in ("external_context", "files"):
+        if not isinstance(state.get(name, {}), Mapping):
+            raise RuntimeError(f"the checkpoint is damaged: its field {name!r} is no dictionary")
+
+
+def check_files(state: Mapping[str, Any], lists: Mapping[str, str]) -> None:
+    """Warn if a reader has other files than a state was saved with, or the same in another order.
+
+    Args:
+        lists: Digests of the files that the readers have, by label. A state of an earlier version has none.
+    """
+    for label, digest in lists.items():
+        file_lists.compare(label, state.get("files", {}).get(label), digest)
 
 
 def _is_number(value: Any) -> bool:
@@ -222,30 +231,6 @@ def restoring() -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
         raise RuntimeError(f"the checkpoint is damaged: {type(error).__name__}: {error}") from error
-
-
-def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file beside the one it replaces, so that a full disk or a crash leaves the old one whole."""
-    path = os.path.abspath(path)
-    handle, beside = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(beside, _mode(path))
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
-
-
-def _mode(path: str) -> int:
-    """Return the permissions of a file, or for a new one: `mkstemp` gives it to its owner alone."""
-    try:
-        return os.stat(path).st_mode & 0o777
-    except FileNotFoundError:
-        return 0o644
 
 
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:

@@ -1,61 +1,67 @@
-"""Chunks: several samples of a chain in one call.
+"""Chunks: samples that go through a chain together.
 
-A thread holds the GIL once for a chunk, and Python's code and data stay in cache from one sample to the next.
-There are three forms of chunks:
+A thread holds the GIL once for a chunk, and Python's code and data stay in cache from one sample to the next. How many
+samples a chunk has follows from their bytes, for each batch anew (`chunk_size`). An operator does a chunk by its body
+for several samples if it has one that takes them, otherwise one by one (`ChunkFunction`); of the fast path, C does the
+whole chain in one call (`Fused`). Conditions select samples of a chunk (`Places`).
 
-- ``tensor``: samples that lie in one tensor, if each operator of the chain has a body for such, or they are small;
-- ``ragged``: small samples of any shapes, if an operator has a body for such (short sounds);
-- ``encoded``: encoded samples, or records of a reader, with an operator of the fast path, which is one call of C.
-
-Conditions select samples of a chunk (`Places`). What a chunk does not do is done sample by sample, with the same random
-numbers: so an error is that of one sample, and the others are done. How many samples a chunk has follows from their
-bytes, for each batch anew.
+What a chunk does not do is done in chunks of one sample, with the same random numbers: so an error is that of one
+sample, and the others are done.
 """
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from torchdali.calls.chunk_function import put
-from torchdali.calls.running import LARGE, number_of_axes, stacked_if_small
+from torchdali.calls.chunk_function import Broken
+from torchdali.calls.running import number_of_axes, stacked_if_small
+from torchdali.codecs._native import read_files
+from torchdali.codecs.files import read_lent
 from torchdali.declaration.batching import MOST_BYTES, Column, EncodedBody, truth
+from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Chain, column, is_metadata
-from torchdali.reading.datasets import local_paths, read_several, row
+from torchdali.graph.plan import Chain, Value, encoded_operator, value_of
+from torchdali.kernels.memory import SMALL_SAMPLE
+from torchdali.reading.datasets import Read, WholeFiles, read_row
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Dense, Packed, Storage
+from torchdali.tensors._storage import Packed, Samples, arrays_of
 
 __all__ = [
-    "ChunkColumn", "ChunkRun", "Fused", "ChunkReader", "bytes_in_tensors", "can_be_chunk", "chunk_size", "fused",
-    "PartialResult", "Places", "holds", "is_encoded", "is_foreign", "places_of", "put_chunk", "stored_chunks",
+    "MOST_ENCODED", "Chunk", "ChunkReader", "ChunkRun", "Columns", "Fused", "PartialResult", "Places", "branches_of",
+    "bytes_in_tensors", "bytes_of_sample", "can_be_chunk", "chunk_size", "fused", "is_encoded", "is_of_user",
+    "is_small",
 ]  # fmt: skip
 
-_MOST_ENCODED, _MOST_SMALL = 8, 64  # samples of a chunk
-_EACH = 2  # chunks for each thread, if a batch has as many
+_MOST, MOST_ENCODED = 64, 16  # samples of a chunk
 _TINY = 1 << 10  # bytes of a sample; a batch of such is done sooner than another thread wakes
 
 
-def chunk_size(form: str, count: int, threads: int, sample: int) -> int:
-    """Choose how many samples a chunk has: as many as fit into cache, and one or two chunks for each thread.
+def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: int = 2) -> int:
+    """Choose how many samples a chunk has: as many as fit into cache, and some chunks for each thread.
 
     Args:
-        form: Of the chunks.
         count: Samples of the batch.
-        sample: Bytes of a sample; 0 if they are not known.
+        sample: Bytes of a sample.
+        most: Samples of a chunk.
+        parts: Chunks for each thread, if there are several threads, and the batch has as many samples.
     """
-    if form in ("tensor", "single") and sample <= (LARGE if has_gil() else _TINY):
-        return count  # several threads would wait for each other, or take longer to wake
-    most = {"encoded": _MOST_ENCODED, "ragged": _MOST_SMALL}.get(form, count)
-    # Of sounds, a chunk for each thread: their calls are short, and after each the threads wait for each other.
-    share = -(-count // (threads if form == "ragged" or threads == 1 else _EACH * threads))
+    share = -(-count // (threads * parts if threads > 1 else 1))
     return max(1, min(most, MOST_BYTES // max(1, sample), share))
+
+
+def is_small(sample: int) -> bool:
+    """Return True if one thread does a batch of such samples sooner than several, which would wait for each other.
+
+    Args:
+        sample: Bytes of a sample.
+    """
+    return sample <= (SMALL_SAMPLE if has_gil() else _TINY)
 
 
 def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, TensorList], count: int) -> int | None:
@@ -73,6 +79,17 @@ def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, Tens
     return total
 
 
+def bytes_of_sample(samples: Any) -> int:
+    """Return the bytes of a sample of a chunk, on average."""
+    if isinstance(samples, PartialResult):
+        samples = samples.samples
+    if isinstance(samples, (torch.Tensor, Packed)):
+        memory = samples.flat if isinstance(samples, Packed) else samples
+        return memory.nbytes // max(1, len(samples))
+    each = arrays_of(samples) or samples or ()
+    return sum(getattr(sample, "nbytes", 0) for sample in each) // max(1, len(each))
+
+
 def can_be_chunk(node: Node) -> bool:
     """Return True if an operator can take several samples in one call.
 
@@ -82,12 +99,12 @@ def can_be_chunk(node: Node) -> bool:
     options, declared = node.operator.options, node.operator
     takes = node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader"
     lasting = node.preserve or options.preserve or (options.make is not None and not options.merges)
-    return bool(takes) and not (lasting or is_foreign(node))
+    return bool(takes) and not (lasting or is_of_user(node))
 
 
-def is_foreign(node: Node) -> bool:
-    """Return True if an operator is declared outside of this package."""
-    return node.operator.body.__module__.partition(".")[0] != "torchdali"
+def is_of_user(node: Node) -> bool:
+    """Return True if an operator is declared outside of this package, or is given a function."""
+    return not node.operator.is_ours or any(map(callable, node.constants.values()))
 
 
 def is_encoded(batch: TensorList) -> bool:
@@ -96,46 +113,73 @@ def is_encoded(batch: TensorList) -> bool:
 
 
 class ChunkReader:
-    """A reader on lists of records: several in one call where it can, otherwise one by one.
+    """A reader on several records: whole files in one call if they are small, others one by one.
 
     Args:
-        read: The reader on one record.
         lent: What is read need be valid only until this thread reads again.
+        copied: Numbers of the outputs that are copied: they may be memory of the data set, and leave the pipeline.
+            Written to, they would change what is read in later epochs.
     """
 
-    def __init__(self, read: Callable[..., Any], lent: bool = False) -> None:
-        self._read, self._several, self._lent = read, read_several(read), lent
+    def __init__(self, lent: bool = False, copied: Collection[int] = ()) -> None:
+        self._lent, self._copied = lent, copied
+        self._by_library = True
 
-    def __call__(self, records: Sequence[Any]) -> Any:
-        """Read several records."""
-        samples = self._several(records, self._lent)
-        if samples is not None:
-            return (samples,)
-        return tuple(map(list, zip(*[row(self._read(record)) for record in records], strict=True)))
+    def __call__(
+        self, reads: Sequence[Read], out: Sequence[Any] | None = None, **arguments: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Read several records.
+
+        Args:
+            reads: What reads each.
+            out: Places for the first output.
+            arguments: A value for each record.
+        """
+        samples = self._files(reads) if out is None and not arguments else None
+        return self.one_by_one(reads, out, **arguments) if samples is None else (samples,)
+
+    def _files(self, reads: Sequence[Read]) -> Samples | None:
+        if not isinstance(reads, WholeFiles):
+            return None
+        paths = reads.paths
+        files = read_files(paths, self._lent) if self._by_library else None
+        if files is None:
+            # They are larger: it would read them in vain. Any thread may write this; who still sees True tries once.
+            self._by_library = False
+            files = read_lent(paths) if self._lent else None
+        return None if files is None else Samples.of_arrays(files, torch.uint8)
+
+    def one_by_one(
+        self, reads: Sequence[Read], out: Sequence[Any] | None = None, **arguments: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Do the same, without a call for several."""
+        if out is not None:
+            arguments["out"] = out
+        values = zip(*arguments.values(), strict=True) if arguments else [()] * len(reads)
+        rows = [
+            read_row(read, self._copied, **dict(zip(arguments, each, strict=True)))
+            for read, each in zip(reads, values, strict=True)
+        ]
+        return tuple(map(list, zip(*rows, strict=True)))
 
 
-class ChunkColumn:
-    """A column whose items are chunks of the items of another.
+@dataclass(frozen=True)
+class Columns:
+    """The items of a batch, one for each sample, as a chain takes them.
 
-    Args:
-        items: A tensor, `Column` or sequence with an item a sample; None for places that are not there.
+    Attributes:
+        data: Of the inputs of the chain.
+        values: Of its values, by their keys.
+        reads: For each reader what reads each record.
+        rngs: Random numbers of an operator.
+        buffers: Where results are stored.
     """
 
-    def __init__(self, items: Any, chunk: int) -> None:
-        self._items, self._chunk = items, chunk
-
-    def __getitem__(self, i: int) -> Any:
-        return None if self._items is None else self._items[i * self._chunk : (i + 1) * self._chunk]
-
-    def __setitem__(self, i: int, samples: Any) -> None:
-        first = i * self._chunk
-        if isinstance(samples, torch.Tensor):
-            samples = Dense(samples)
-        if isinstance(samples, Storage) and type(self._items) is list:
-            self._items[first] = samples  # it stands for all of them until the batch is made
-            return
-        for k, sample in enumerate(samples, first):
-            self._items[k] = sample
+    data: Mapping[DataNode, Any]
+    values: Mapping[object, Any]
+    reads: Mapping[Node, Sequence[Read]]
+    rngs: Mapping[Node, Sequence[Any]]
+    buffers: Mapping[DataNode, OpenBuffer]
 
 
 @dataclass(frozen=True)
@@ -147,7 +191,7 @@ class Places:
         size: Samples of the chunk.
     """
 
-    numbers: list[int]
+    numbers: Sequence[int]
     size: int
 
     def part(self, items: Any) -> Any:
@@ -179,49 +223,38 @@ class PartialResult:
         return self.places.size
 
 
-def places_of(conditions: Iterable[tuple[Sequence[Any] | None, bool | int]]) -> Places | None:
-    """Return for which samples of a chunk all conditions hold; None if for none.
+class Chunk:
+    """Some samples of a batch on their way through a chain.
+
+    Attributes:
+        samples: Their numbers in the batch.
+        part: The same, as a slice.
+        results: Of the operators so far, and what they took from outside, by edge; none of a branch without samples.
+        branches: The samples of the branches so far, by the conditions around them and by the value of their own: all
+            operators of a branch take the same.
+    """
+
+    __slots__ = ("branches", "part", "results", "samples")
+
+    def __init__(self, samples: range) -> None:
+        self.samples, self.part = samples, slice(samples.start, samples.stop)
+        self.results: dict[DataNode, Any] = {}
+        self.branches: dict[object, Mapping[Any, Sequence[int]]] = {}
+
+
+def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[Any, Sequence[int]]:
+    """Return the samples of each branch of a condition, by its value.
 
     Args:
-        conditions: For each its values, None if there are none, and what they must be. A value is looked at only if the
-            conditions before hold, since otherwise there may be none.
+        values: Of the condition, for each sample of a batch or chunk; None if no sample has one.
+        numbers: The samples that come to the condition.
+        by_truth: The branches are those of True and False.
     """
-    places: Places | None = None
-    for values, wanted in conditions:
-        if values is None:
-            return None
-        numbers = range(len(values)) if places is None else places.numbers
-        places = Places([k for k in numbers if holds(values[k], wanted)], len(values))
-        if not places.numbers:
-            return None
-    return places
-
-
-def holds(value: Any, wanted: bool | int) -> bool:
-    """Return whether the value of a condition is what it must be."""
-    return bool((truth(value) if isinstance(wanted, bool) else value) == wanted)
-
-
-def put_chunk(slots: torch.Tensor | None, samples: Any) -> Any:
-    """Copy results of a chunk to their places in the batch; what is in one tensor and has none stays there."""
-    if isinstance(samples, Packed):
-        return samples.straight()
-    if isinstance(samples, torch.Tensor):
-        return put(slots, samples)
-    places = itertools.repeat(None, len(samples)) if slots is None else slots
-    pairs = zip(places, samples, strict=True)
-    return [None if sample is None else put(slot, sample) for slot, sample in pairs]
-
-
-def stored_chunks(done: MutableSequence[Any], chunk: int) -> list[Storage] | None:
-    """Return the results of chunks of so many samples, if each is in one tensor; otherwise divide them."""
-    results = done[::chunk]
-    if all(isinstance(each, Storage) for each in results):
-        return list(results)
-    for i, each in zip(range(0, len(done), chunk), results, strict=True):
-        if isinstance(each, Storage):
-            done[i : i + len(each)] = each
-    return None
+    branches: dict[Any, list[int]] = {}
+    items = values.values if isinstance(values, Column) else values
+    for i in numbers if items is not None else ():
+        branches.setdefault(truth(items[i]) if by_truth else items[i], []).append(i)
+    return branches
 
 
 @dataclass(frozen=True)
@@ -230,108 +263,92 @@ class Fused:
 
     Attributes:
         body: Of the operator.
-        read: What reads a record; None where the input comes from elsewhere.
-        data: Column of records, or of encoded samples.
-        rng: Column of random numbers, if it takes some.
-        mirror: Column of the argument ``mirror``, if it is given per sample.
-        slot: Column of places for the results.
-        done: Column of the results.
+        node: The operator.
+        data: The reader whose records, or the edge whose samples it takes.
+        values: Arguments that are given per sample, by their names.
     """
 
     body: EncodedBody
-    read: Callable[[Any], Any] | None
-    data: str
-    rng: str | None
-    mirror: str | None
-    slot: str
-    done: str
+    node: Node
+    data: Node | DataNode
+    values: Mapping[str, Value]
 
-    def bind(self, columns: Mapping[str, Any]) -> Callable[[range], Collection[int]]:
+    def bind(self, columns: Columns) -> Callable[[range], Collection[int]]:
         """Return what does some samples of a batch, and returns those that it leaves."""
-        data, slots = columns[self.data], columns[self.slot]
-        rngs = None if self.rng is None else columns[self.rng]
-        mirrors = None if self.mirror is None else columns[self.mirror]
-        done = columns[self.done]
-        paths = None if self.read is None else local_paths(self.read)
+        first, *others = buffers = [columns.buffers[edge] for edge in self.node.outputs]
+        data: Any = columns.reads[self.data] if isinstance(self.data, Node) else columns.data[self.data]
+        rngs = columns.rngs.get(self.node)
+        values = {name: columns.values[value.key] for name, value in self.values.items()}
+
+        def store(samples: range, results: Sequence[Any]) -> None:
+            for buffer, each in zip(buffers, zip(*results, strict=True) if others else [results], strict=True):
+                buffer.store(samples, each)
 
         def do(samples: range) -> Collection[int]:
+            # Several threads are in here, with a chunk each. What they read of the columns nobody changes any more;
+            # what they write, in C without the GIL, is the part of `out` that belongs to the chunk, or a place of the
+            # room that was taken under its lock. Files are read into memory of the thread.
             part = slice(samples.start, samples.stop)
             results = self.body(
-                self._sources(data[part], paths),
-                slots[part],
+                _sources(data[part]) if isinstance(self.data, Node) else data[part],
+                first.place(samples),
                 None if rngs is None else rngs[part],
-                None if mirrors is None else mirrors[part],
+                {name: column[part] for name, column in values.items()},
+                first.arena,
+                first.left,
             )
+            if not any(result is None for result in results):
+                store(samples, results)
+                return ()
             for i, result in zip(samples, results, strict=True):
                 if result is not None:
-                    done[i] = result
+                    store(range(i, i + 1), [result])
             return [i for i, result in zip(samples, results, strict=True) if result is None]
 
         return do
 
-    def _sources(self, data: Sequence[Any], paths: Any) -> Sequence[Any]:
-        if self.read is None or paths is None:
-            return data
-        if not all(type(record) is int for record in data):
-            return [None] * len(data)  # reading has begun elsewhere
-        files = paths(data)
-        return files if files is not None else [self._read_one(record) for record in data]
 
-    def _read_one(self, record: int) -> Any:
-        assert self.read is not None
-        try:
-            return row(self.read(record))[0]
-        except Exception:
-            return None
+def _sources(reads: Sequence[Read]) -> list[Any]:
+    return reads.paths if isinstance(reads, WholeFiles) else list(map(_read_alone, reads))
 
 
-def fused(chain: Chain, index: Mapping[Node, int], readers: Mapping[Node, Callable[[Any], Any]]) -> Fused | None:
+def _read_alone(read: Read) -> Any:
+    """Return the first output of a record; None if it cannot be read, of which the next reading tells more."""
+    try:
+        return read_row(read)[0]
+    except Exception:  # it is read again alone; the others are not
+        return None
+
+
+def fused(chain: Chain) -> Fused | None:
     """Return how a chain of the fast path does several samples in one call; None if it cannot."""
-    *before, node = chain.nodes
-    make, per_sample = node.operator.chunks.get("encoded"), set(node.per_sample)
-    if make is None or len(before) > 1 or len(node.inputs) != 1 or node.scope or not per_sample <= {"mirror"}:
+    node = encoded_operator(chain)
+    if node is None:
         return None
-    edge = node.inputs[0]
-    source = None if edge is None else edge.source
-    if (
-        edge is None
-        or source is None
-        or list(map(id, chain.delivers)) != list(map(id, node.outputs))
-        or is_metadata(edge)
-    ):
+    (edge,) = node.inputs
+    assert edge is not None and edge.source is not None
+    data: Node | DataNode = edge.source if len(chain.nodes) > 1 else edge
+    body = node.operator.chunks["encoded"]({k: v for k, v in node.constants.items() if k != "seed"})
+    values = {name: value_of(given, node, name) for name, given in node.per_sample.items()}
+    known = {value.key for value in chain.values}
+    if body is None or any(value.axes is not None or value.key not in known for value in values.values()):
         return None
-    read = None
-    if before:
-        if before[0] is not source or source.operator.kind != "reader" or source.per_sample or source.scope:
-            return None
-        read, data = readers[source], column("key", index[source])
-    else:
-        data = column("input", index[source], edge.index)
-    body = make({k: v for k, v in node.constants.items() if k != "seed"})
-    if body is None:
-        return None
-    values = {value.edge: value for value in chain.values}
-    mirror = None
-    if per_sample:
-        value = values.get(node.per_sample["mirror"])
-        if value is None or value.edge.source is None or value.kind != "number":
-            return None
-        mirror = column("number", index[value.edge.source], value.edge.index)
-    k = index[node]
-    rng = column("rng", k) if node.operator.schema.random else None
-    return Fused(body, read, data, rng, mirror, column("slot", k), column("done", k))
+    return Fused(body, node, data, values)
 
 
 class ChunkRun:
-    """Runs a chain on one chunk a call; what a chunk leaves, or all of one that fails, sample by sample.
+    """Runs a chain on one chunk a call; what a chunk leaves, or all of one that fails, in chunks of one sample.
+
+    Chunks are numbered in the order of their samples. Threads may do them in any order, and at the same time.
 
     Args:
-        do: Does some samples, and returns those that it leaves.
-        make_single: Makes the function that does a sample. Called once, if there is such a sample.
-        done: Results by edge, a list with a place for each sample.
+        do: Does some samples, and returns those that it leaves; None if samples do not go together.
+        make_single: Makes the function that does a chunk of one sample. Called once, if there is such a sample.
+        buffers: Where results are stored.
         size: Samples of the batch.
         chunk: Samples of a chunk.
         keep_going: Go on after a sample that fails.
+        broken: Is told of what a chunk raised, if none of its samples fails alone.
 
     Attributes:
         count: Chunks of the batch.
@@ -340,50 +357,60 @@ class ChunkRun:
 
     def __init__(
         self,
-        do: Callable[[range], Collection[int]],
-        make_single: Callable[[], Callable[[int], None]],
-        done: Sequence[MutableSequence[Any]],
+        do: Callable[[range], Collection[int]] | None,
+        make_single: Callable[[], Callable[[range], object]],
+        buffers: Collection[OpenBuffer],
         size: int,
         chunk: int,
         keep_going: bool,
+        broken: Broken,
     ) -> None:
-        self._do, self._make_single, self._done = do, make_single, done
-        self._size, self._keep_going = size, keep_going
-        self._single: Callable[[int], None] | None = None
+        self._do, self._make_single, self._buffers = do, make_single, buffers
+        self._size, self._keep_going, self._broken = size, keep_going, broken
+        self._single: Callable[[range], object] | None = None
         self._lock = threading.Lock()
         self.chunk, self.count = chunk, -(-size // chunk)
         self.failures: dict[int, BaseException] = {}
 
     def __call__(self, number: int) -> None:
         """Do a chunk."""
+        # The thread that claimed the number has these samples to itself, until the one that does the last chunk of the
+        # batch goes on with all of them (`Job.work`).
         first = number * self.chunk
         samples = range(first, min(first + self.chunk, self._size))
-        left: Collection[int]
+        if self._do is None:
+            self._one_by_one(samples)
+            return
         try:
             left = self._do(samples)
-        except Exception:  # sample by sample, they tell why
-            left = samples
-            for results in self._done:
-                results[first] = None  # a tensor with results of the whole chunk
+        except Exception as error:  # sample by sample, they tell why
+            for buffer in self._buffers:
+                buffer.forget(samples)
+            if self._one_by_one(samples):
+                self._broken(error)
+            return
         if left:
             self._one_by_one(left)
 
-    def _one_by_one(self, samples: Collection[int]) -> None:
+    def _one_by_one(self, samples: Collection[int]) -> bool:
+        """Do samples; return whether all were done, and none failed."""
         with self._lock:  # several threads may come here with a chunk each; all share one function
             if self._single is None:
                 self._single = self._make_single()
         for i in samples:
             if self.failures and not self._keep_going:
-                return
+                return False
             try:
-                self._single(i)
+                self._single(range(i, i + 1))
             except Exception as error:
                 self.failures[i] = error  # other threads write here too, under keys of their own
+        return self.failures.keys().isdisjoint(samples)
 
     def merged(self, failures: Mapping[int, BaseException]) -> dict[int, BaseException]:
-        """Return all failures by sample.
+        """Return all failures by sample, and forget them: their tracebacks refer to this.
 
         Args:
-            failures: Of chunks as a whole, by their numbers.
+            failures: Of chunks as a whole, by their numbers: what is no `Exception`, such as a KeyboardInterrupt.
         """
-        return {**{number * self.chunk: error for number, error in failures.items()}, **self.failures}
+        own, self.failures = self.failures, {}
+        return {**{number * self.chunk: error for number, error in failures.items()}, **own}

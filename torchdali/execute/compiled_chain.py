@@ -1,7 +1,7 @@
 """Make a chain ready for certain layouts, and bind it to a batch.
 
 Every operator of a chain is prepared for the layouts that it will see; that is done once for each combination of input
-layouts. To run a sample is then to call one prepared function after the other.
+layouts. To run a chunk of samples is then to call one prepared function after the other.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from torchdali.calls.chunk_function import ChunkFunction, put
+from torchdali.calls.chunk_function import ChunkFunction, reported_to
 from torchdali.calls.running import (
-    LARGE,
     Prepared,
     channel_mistake,
     column_of,
@@ -28,180 +27,57 @@ from torchdali.calls.running import (
 from torchdali.declaration.batching import Column, shaped
 from torchdali.errors import located
 from torchdali.execute.chunks import (
-    ChunkColumn,
+    MOST_ENCODED,
+    Chunk,
     ChunkReader,
+    Columns,
     Fused,
     PartialResult,
     Places,
+    branches_of,
     bytes_in_tensors,
+    bytes_of_sample,
     can_be_chunk,
     chunk_size,
     fused,
-    holds,
     is_encoded,
-    is_foreign,
-    places_of,
-    put_chunk,
+    is_of_user,
+    is_small,
 )
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.steps import values
-from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Argument, Call, Chain, Value, column, edges
-from torchdali.kernels.memory import Empty
-from torchdali.reading.datasets import row
+from torchdali.graph.nodes import Condition, DataNode, Node
+from torchdali.graph.plan import Chain, Value, edges, is_metadata, value_of
+from torchdali.kernels.memory import SMALL_SAMPLE, Empty
+from torchdali.reading.datasets import Dataset, Read
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import arrays_of
 
-__all__ = ["BoundChain", "CompiledChain", "Loop", "Mark", "axes_after", "named"]
+__all__ = ["BoundChain", "CompiledChain", "Division", "Mark", "axes_after", "set_assumed_layout"]
 
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
-Mark = Callable[[int, int], None]
-"""Called with the item, and the number of the call that is done with it; -1 before the first."""
-_Take = Callable[[int, list[Any]], Any]
-_Step = Callable[[int, list[Any], "Places | None"], None]
+Mark = Callable[[range, int, int], None]
+"""Called with the samples of a chunk, how many of them a call was for, and its number; -1 before the first."""
+_Take = Callable[[Chunk], Any]
+_Step = Callable[[Chunk], int]
 
 
-@dataclass(frozen=True)
-class Loop:
-    """The calls of a chain, with a function for each.
+class Division(NamedTuple):
+    """The chunks that a batch is divided into.
 
     Attributes:
-        functions: One a call.
-        values: What makes values of results of the chain, by kind.
-        put: Copies a result to its place, or returns it.
-        in_chunks: An item is a chunk: conditions select samples of it.
+        chunk: Samples of a chunk.
+        together: They go through the chain together; otherwise one after the other.
+        in_tensors: Inputs that are one tensor stay so.
+        at_once: The batch is one chunk, which takes less time than waking another thread.
+        encoded: The operator of the fast path does them.
     """
 
-    chain: Chain
-    functions: Sequence[Callable[..., Any]]
-    per_frame: Sequence[frozenset[str]]
-    values: Mapping[str, Callable[..., Any]]
-    put: Callable[..., Any]
-    in_chunks: bool = False
-
-    def bind(
-        self, columns: Mapping[str, Any], blamed: dict[int, Node], mark: Mark | None = None
-    ) -> Callable[[int], None]:
-        """Return what takes an item, a sample or several, through the chain.
-
-        Args:
-            columns: Of the batch.
-            blamed: Gets the node that an exception has left, by the identity of the exception.
-            mark: Notes the time after each call.
-        """
-        steps = [self._step(k, columns, mark) for k in range(len(self.chain.calls))]
-        nodes = self.chain.nodes
-        count = sum(call.count for call in self.chain.calls)
-
-        def run(i: int) -> None:
-            results: list[Any] = [None] * count  # what a branch does not compute is None in the other one
-            k = 0
-            try:
-                for step in steps:
-                    step(i, results, None)
-                    k += 1
-            except BaseException as error:
-                blamed[id(error)] = nodes[k]
-                raise
-
-        def run_timed(i: int) -> None:
-            assert mark is not None
-            mark(i, -1)
-            run(i)
-
-        return run if mark is None else run_timed
-
-    def _step(self, k: int, columns: Mapping[str, Any], mark: Mark | None) -> _Step:
-        """Return one call, bound to the columns of a batch."""
-        call, function = self.chain.calls[k], self.functions[k]
-        inputs = [self._taken(k, each, columns) for each in call.inputs]
-        named = {name: self._taken(k, each, columns) for name, each in call.arguments}
-        named.update({name: _of_column(columns[column]) for name, column in call.columns})
-        is_reader = call.node.operator.kind == "reader"
-        if is_reader:
-            function = _row_of(function)
-        numbers = range(call.first, call.first + call.count)
-        is_one = call.count == 1 and not is_reader
-
-        def compute(i: int, results: list[Any], places: Places | None) -> None:
-            items = [take(i, results) for take in inputs]
-            arguments = {name: take(i, results) for name, take in named.items()}
-            if places is not None:
-                items = list(map(places.part, items))
-                arguments = {name: places.part(each) for name, each in arguments.items() if name != "out"}
-            result = function(*items, **arguments)
-            for number, output in zip(numbers, (result,) if is_one else result, strict=True):
-                results[number] = output if places is None else PartialResult(output, places)
-
-        step: _Step = compute
-        if call.deliveries:
-            step = self._delivering(step, call, columns)
-        if mark is not None:
-            step = _marked(step, k, mark)
-        return step if not call.conditions else self._conditional(k, step, columns)
-
-    def _delivering(self, compute: _Step, call: Call, columns: Mapping[str, Any]) -> _Step:
-        put = self.put
-        ways = [
-            (call.first + each.result, None if each.slot is None else columns[each.slot], columns[each.done])
-            for each in call.deliveries
-        ]
-
-        def step(i: int, results: list[Any], places: Places | None) -> None:
-            compute(i, results, places)
-            for result, slots, done in ways:
-                done[i] = results[result] if slots is None else put(slots[i], results[result])
-
-        return step
-
-    def _conditional(self, k: int, step: _Step, columns: Mapping[str, Any]) -> _Step:
-        conditions = [(self._taken(k, each, columns), value) for each, value in self.chain.calls[k].conditions]
-
-        def step_if(i: int, results: list[Any], _: Places | None) -> None:
-            if all(holds(take(i, results), wanted) for take, wanted in conditions):
-                step(i, results, None)
-
-        def step_for_some(i: int, results: list[Any], _: Places | None) -> None:
-            places = places_of((take(i, results), wanted) for take, wanted in conditions)
-            if places is not None:
-                step(i, results, places if len(places.numbers) < places.size else None)
-
-        return step_for_some if self.in_chunks else step_if
-
-    def _taken(self, k: int, argument: Argument | None, columns: Mapping[str, Any]) -> _Take:
-        """Return what gives an argument, for an item and the results so far."""
-        if argument is None:
-            return _nothing
-        if isinstance(argument.place, str):
-            return _of_column(columns[argument.place])
-        place = argument.place
-        if argument.form == "tensor":
-            return lambda i, results: results[place]
-        value = self.values[argument.form]
-        if argument.form == "value":
-            return lambda i, results: value(results[place])
-        name, frames = argument.name, self.per_frame[k] if argument.frames else frozenset()
-        return lambda i, results: value(results[place], name, frames)
-
-
-def _marked(step: _Step, k: int, mark: Mark) -> _Step:
-    def timed(i: int, results: list[Any], places: Places | None) -> None:
-        step(i, results, places)
-        mark(i, k)
-
-    return timed
-
-
-def _of_column(column: Any) -> _Take:
-    return lambda i, results: column[i]
-
-
-def _nothing(i: int, results: list[Any]) -> None:
-    return None
-
-
-def _row_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *inputs, **arguments: row(function(*inputs, **arguments))
+    chunk: int
+    together: bool = False
+    in_tensors: bool = False
+    at_once: bool = False
+    encoded: bool = False
 
 
 @dataclass
@@ -209,51 +85,198 @@ class BoundChain:
     """A chain for certain layouts.
 
     Attributes:
-        single: For columns with an item a sample.
-        chunks: For columns with an item a chunk.
+        functions: One a node.
+        per_frame: For each node the arguments that are given per frame.
         layouts: Of the chain's inputs and of all that it computes.
         tensors: Each operator has a body for samples in one tensor.
         chunkable: Each operator can take several samples in one call.
         alone: One thread may take a batch of small samples: nothing is read, and no operator is the user's.
-        ragged: Operators with a body for samples of any shapes.
+        ragged: An operator has a body for samples of any shapes.
         fused: How an operator of the fast path does several samples in one call.
+        sample: Bytes of a sample, on average, where they are most, as the first chunk of a batch had them; 0 before it.
     """
 
     chain: Chain
-    single: Loop
-    chunks: Loop
+    functions: Sequence[ChunkFunction | ChunkReader]
+    per_frame: Sequence[frozenset[str]]
     layouts: Mapping[DataNode, str]
     tensors: bool
     chunkable: bool
     alone: bool
-    ragged: Sequence[ChunkFunction]
+    ragged: bool
     fused: Fused | None
+    sample: int = 0
 
-    def chunk(self, batches: Mapping[DataNode, TensorList], count: int, threads: int, result: int) -> tuple[str, int]:
-        """Choose the form of chunks, and how many samples one has.
+    def divide(
+        self, batches: Mapping[DataNode, TensorList], count: int, threads: int, result: int, timed: bool = False
+    ) -> Division:
+        """Choose how a batch is divided into chunks.
 
         Args:
             count: Samples of the batch.
             result: Bytes of a sample of the largest result, as far as known.
-
-        Returns:
-            ``single`` for operators that take one sample at a time. If the samples are small, one thread takes them
-            all: several threads would wait for the GIL.
+            timed: The operators' times are wanted, of which one call of C tells nothing.
         """
         if count < 2:
-            return "single", 1
-        if self.fused is not None:
-            return "encoded", chunk_size("encoded", count, threads, 0)
+            return Division(1)
+        if self.fused is not None and not timed:
+            return Division(chunk_size(count, threads, 0, MOST_ENCODED), together=True, encoded=True)
         asks = bool(self.chain.inputs) and (self.tensors or self.alone)
         sample = bytes_in_tensors(self.chain.inputs, batches, count) if asks else None
-        small = sample is not None and self.alone and max(sample, result) <= LARGE
+        small = sample is not None and self.alone and max(sample, result) <= SMALL_SAMPLE
         small = small and not any(is_encoded(batches[edge]) for edge in self.chain.inputs)
         if sample is not None and (self.tensors or (small and self.chunkable)):
-            size = chunk_size("tensor", count, threads, sample)
-            return ("single", 1) if size == 1 else ("tensor", size)
+            size = count if is_small(sample) else chunk_size(count, threads, sample, count)
+            return Division(size, size > 1, size > 1, size == count)
+        if small or not self.chunkable:
+            at_once = small and is_small(sample or 0)
+            return Division(count if at_once else 1, at_once=at_once)
         if self.ragged:
-            return "ragged", chunk_size("ragged", count, threads, max(each.bytes for each in self.ragged))
-        return "single", chunk_size("single", count, threads, sample or 0) if small else 1
+            # A chunk for each thread: their calls are short, and after each the threads wait for each other. Bodies for
+            # any shapes may round otherwise than those for one sample, so they are used for all.
+            return Division(chunk_size(count, threads, self.sample, parts=1), together=True)
+        size = chunk_size(count, threads, self.sample) if self.sample else 1
+        return Division(size, together=size > 1)
+
+    def bind(
+        self, columns: Columns, blamed: dict[int, Node], mark: Mark | None = None, together: bool = False
+    ) -> Callable[[range], tuple[()]]:
+        """Return what takes a chunk of samples through the chain, and leaves none.
+
+        Args:
+            columns: Of the batch.
+            blamed: Gets the node that an exception has left, by the identity of the exception.
+            mark: Notes the time after each call.
+            together: Use bodies for several samples.
+        """
+        # The steps are for all threads of the batch: what they remember of a chunk is in the `Chunk`, which one thread
+        # has from its first operator to its last.
+        steps = [self._step(k, columns, together) for k in range(len(self.chain.nodes))]
+
+        def run(samples: range) -> tuple[()]:
+            chunk, k = Chunk(samples), 0
+            if mark is not None:
+                mark(samples, len(samples), -1)
+            try:
+                for k, step in enumerate(steps):
+                    count = step(chunk)
+                    if mark is not None and count:
+                        mark(samples, count, k)
+            except BaseException as error:
+                blamed[id(error)] = self.chain.nodes[k]
+                raise
+            if self.chunkable and not samples.start:
+                # A plain store: the threads of several batches say about the same.
+                self.sample = max(map(bytes_of_sample, chunk.results.values()), default=0)
+            return ()
+
+        return run
+
+    def _step(self, k: int, columns: Columns, together: bool) -> _Step:
+        """Return one call, bound to the columns of a batch; it returns for how many samples of a chunk it was."""
+        node, reads = self.chain.nodes[k], self.chain.nodes[k].operator.kind == "reader"
+        function = self.functions[k] if together else self.functions[k].one_by_one
+        inputs = [_part_of(columns.reads[node])] if reads else [_data(edge, columns) for edge in node.inputs]
+        arguments = {name: self._values(k, value_of(e, node, name), columns) for name, e in node.per_sample.items()}
+        if node in columns.rngs:
+            arguments["rng"] = _part_of(columns.rngs[node])
+        outputs = [edge for edge in node.outputs if not is_metadata(edge)]
+        buffers = [(edge, columns.buffers[edge]) for edge in outputs if edge in columns.buffers]
+        writes = node.operator.writes or (node.operator.schema.wants_out and len(node.outputs) == 1)
+        place = columns.buffers.get(node.outputs[0]) if writes else None
+        select = self._places(k, node.scope, columns) if node.scope else None
+        is_one = len(outputs) == 1 and not reads
+
+        def step(chunk: Chunk) -> None:
+            items = [take(chunk) for take in inputs]
+            named = {name: take(chunk) for name, take in arguments.items()}
+            if place is not None:
+                named["out"] = place.place(chunk.samples)
+            result = function(*items, **named)
+            chunk.results.update(zip(outputs, (result,) if is_one else result, strict=True))
+
+        def step_for_some(chunk: Chunk, places: Places) -> None:
+            items = [places.part(take(chunk)) for take in inputs]
+            named = {name: places.part(take(chunk)) for name, take in arguments.items()}
+            result = function(*items, **named)
+            for edge, each in zip(outputs, (result,) if is_one else result, strict=True):
+                chunk.results[edge] = PartialResult(each, places)
+
+        def deliver(chunk: Chunk) -> int:
+            places = None if select is None else select(chunk)
+            count = len(chunk.samples) if places is None else len(places.numbers)
+            if places is None or count == places.size:
+                step(chunk)
+            elif count:
+                step_for_some(chunk, places)
+            else:
+                return 0
+            for edge, buffer in buffers:
+                buffer.store(chunk.samples, chunk.results[edge])
+            return count
+
+        return deliver
+
+    def _places(self, k: int, scope: Sequence[Condition], columns: Columns) -> Callable[[Chunk], Places]:
+        """Return what finds the samples of a branch; those of all branches of a condition are found at once."""
+        *outer, last = scope
+        before = self._places(k, outer, columns) if outer else None
+        take = self._values(k, value_of(last.edge, self.chain.nodes[k]), columns)
+        by_truth = isinstance(last.value, bool)
+        key = (*((id(each.edge), each.value) for each in outer), id(last.edge), by_truth)
+
+        def select(chunk: Chunk) -> Places:
+            branches = chunk.branches.get(key)
+            if branches is None:
+                numbers = range(len(chunk.samples)) if before is None else before(chunk).numbers
+                # Values of samples for which the conditions before do not hold may not be there.
+                items = take(chunk) if numbers else None
+                branches = chunk.branches[key] = branches_of(items, numbers, by_truth)
+            return Places(branches.get(last.value, ()), len(chunk.samples))
+
+        return select
+
+    def _values(self, k: int, value: Value, columns: Columns) -> _Take:
+        """Return what gives the values of an argument or condition."""
+        if value.key in columns.values:
+            return _part_of(columns.values[value.key])
+        edge, name = value.edge, value.name
+        per_frame = name in self.per_frame[k]
+        return lambda chunk: _values_of(chunk.results.get(edge), value.axes, name, per_frame)
+
+
+def _part_of(column: Any) -> _Take:
+    return lambda chunk: column[chunk.part]
+
+
+def _data(edge: DataNode | None, columns: Columns) -> _Take:
+    """Return what gives the samples of an input: those that were computed, or taken before, or of the batch."""
+    if edge is None:
+        return lambda chunk: None
+    if edge not in columns.data:
+        return lambda chunk: chunk.results.get(edge)
+    column = columns.data[edge]
+
+    def take(chunk: Chunk) -> Any:
+        if edge not in chunk.results:
+            chunk.results[edge] = column[chunk.part]
+        return chunk.results[edge]
+
+    return take
+
+
+def _values_of(samples: Any, axes: int | None, name: str, per_frame: bool) -> Column | None:
+    """Return values that the chain has computed; None if no sample of a chunk is in that branch."""
+    if samples is None:
+        return None
+    if isinstance(samples, torch.Tensor):
+        column = Column.of(samples)
+        column.per_frame = per_frame
+        return column.shaped(axes, name)
+    numbers = [None if sample is None else sample.tolist() for sample in samples]
+    column = Column(numbers if per_frame else [shaped(each, axes, name) for each in numbers])
+    column.per_frame = per_frame
+    return column
 
 
 class CompiledChain:
@@ -261,19 +284,20 @@ class CompiledChain:
 
     Args:
         chain: From the plan.
-        index: Number of each node, as in the plan.
-        readers: What reads a record, per reader node.
+        datasets: Of the readers.
+        fell_back: Is told of an operator whose body for several samples failed, and none of the samples.
         empty: Gives memory for what the chain delivers.
     """
 
     def __init__(
         self,
         chain: Chain,
-        index: Mapping[Node, int],
-        readers: Mapping[Node, Callable[[int], Any]],
+        datasets: Mapping[Node, Dataset],
+        fell_back: Callable[[Node, Exception], None],
         empty: Empty | None = None,
     ) -> None:
-        self.chain, self._index, self._readers, self._empty = chain, index, readers, empty
+        self.chain, self._datasets, self._empty = chain, datasets, empty
+        self._fell_back = fell_back
         self._bound: dict[tuple[_Axes, ...], BoundChain] = {}
 
     def bound(self, inputs: Mapping[DataNode, TensorList]) -> BoundChain:
@@ -298,47 +322,54 @@ class CompiledChain:
                 warnings.warn_explicit(f"{node.operator.name}: {text}", UserWarning, line.file, line.line)
 
     def _bind(self, axes: dict[DataNode, _Axes]) -> BoundChain:
-        singles: list[Callable[..., Any]] = []
-        chunks: list[Callable[..., Any]] = []
+        functions: list[ChunkFunction | ChunkReader] = []
         frames = []
         for node in self.chain.nodes:
             if node.operator.kind == "reader":
-                read = self._readers[node]
-                singles.append(read)
-                chunks.append(ChunkReader(read, self._is_passing(node)))
+                functions.append(ChunkReader(self._is_passing(node), self._copied(node)))
                 frames.append(frozenset[str]())
                 layouts = node.operator.output_layouts((), node.constants)
             else:
                 ready, layouts = _located(node, axes)
-                singles.append(ready.function)
-                chunks.append(self._chunk_function(node, ready.chunk))
+                functions.append(self._chunk_function(node, ready.chunk))
                 frames.append(_per_frame(node, axes))
             axes.update(_axes_of_outputs(node, layouts, axes))
-        functions = [each for each in chunks if isinstance(each, ChunkFunction)]
-        chunkable = all(map(can_be_chunk, self.chain.nodes))
-        reads = any(node.operator.kind == "reader" for node in self.chain.nodes)  # how much, nobody knows before
-        alone = not reads and not any(map(is_foreign, self.chain.nodes))
+        bodies = [each for each in functions if isinstance(each, ChunkFunction)]
+        reads = len(bodies) < len(functions)  # how much, nobody knows before
         return BoundChain(
             self.chain,
-            Loop(self.chain, singles, frames, _VALUES, put),
-            Loop(self.chain, chunks, frames, _CHUNK_VALUES, put_chunk, True),
+            functions,
+            frames,
             {e: layout for e, (layout, _) in axes.items()},
-            self.chain.in_chunks and all(each.tensor is not None for each in functions),
-            chunkable,
-            alone,
-            [each for each in functions if each.ragged is not None] if chunkable else [],
-            fused(self.chain, self._index, self._readers),
+            self.chain.in_tensors and all(each.tensor is not None for each in bodies),
+            all(map(can_be_chunk, self.chain.nodes)) and not any(self._is_read_by_user(n) for n in self.chain.nodes),
+            not reads and not any(map(is_of_user, self.chain.nodes)),
+            any(each.ragged is not None for each in bodies),
+            fused(self.chain),
         )
+
+    def _is_read_by_user(self, node: Node) -> bool:
+        """Return True for a reader of a data set of the user: what fails in a chunk would be read again."""
+        dataset = self._datasets.get(node)
+        return dataset is not None and not type(dataset).__module__.startswith("torchdali.")
 
     def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
         """Return an operator on chunks; one whose results are delivered as they are gets memory for them."""
+        chunk = replace(chunk, broken=functools.partial(self._fell_back, node))
+        if "encoded" in node.operator.chunks:
+            chunk = replace(chunk, single=reported_to(chunk.broken, chunk.single))
         if node.operator.options.merges:
             return replace(chunk, ragged=None, stacks=True)
         if node.per_sample:
             return replace(chunk, ragged=None)
         if node.operator.allocates and self._empty is not None and not self._is_used(node):
             return replace(chunk, empty=self._empty)
-        return replace(chunk)  # it counts bytes of its own
+        return chunk
+
+    def _copied(self, reader: Node) -> frozenset[int]:
+        """Return which outputs of a reader are copied: those that may be views, and leave the chain as they are."""
+        delivered = {edge.index for edge in self.chain.delivers if edge.source is reader}
+        return frozenset(delivered if reader.operator.has("view") else ())
 
     def _is_passing(self, reader: Node) -> bool:
         """Return True if what a reader returns goes to decoders alone, whose results are in memory of their own."""
@@ -353,33 +384,21 @@ class CompiledChain:
 
     def columns(
         self,
-        form: str,
-        chunk: int,
+        in_tensors: bool,
+        bound: BoundChain,
         inputs: Mapping[DataNode, TensorList],
-        per_node: Mapping[str, Sequence[Any]],
-        opened: Mapping[DataNode, OpenBuffer],
-        done: Mapping[DataNode, list[Any]],
-    ) -> dict[str, Any]:
-        """Collect the columns that `Loop.bind` takes.
+        reads: Mapping[Node, Sequence[Read]],
+        rngs: Mapping[Node, Sequence[Any]],
+        buffers: Mapping[DataNode, OpenBuffer],
+    ) -> Columns:
+        """Collect what a batch gives to the chain.
 
         Args:
-            form: Of the chunks; ``single`` for an item a sample, as what is ``encoded`` takes, too.
-            chunk: Samples of a chunk.
+            in_tensors: Inputs that are one tensor stay so.
         """
-        by_sample = form in ("single", "encoded")
-        columns: dict[str, Any] = dict(per_node)
-        for edge in self.chain.delivers:
-            buffer = opened[edge]
-            columns[self._column("slot", edge, edge.index)] = buffer.parts if by_sample else buffer.whole
-            columns[self._column("done", edge, edge.index)] = done[edge]
-        for edge in self.chain.inputs:
-            columns[self._column("input", edge, edge.index)] = _samples(inputs[edge], form)
-        for value in self.chain.values:
-            name = self._column(value.kind, value.edge, value.detail)
-            columns[name] = _values(inputs[value.edge], value, by_sample)
-        if by_sample:
-            return {name: columns[name] for name in self.chain.parameters}
-        return {name: ChunkColumn(columns[name], chunk) for name in self.chain.parameters}
+        data = {edge: _samples(inputs[edge], in_tensors, bound.ragged) for edge in self.chain.inputs}
+        numbers: dict[object, Column] = {value.key: _shaped(inputs[value.edge], value) for value in self.chain.values}
+        return Columns(data, numbers, reads, rngs, buffers)
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
         """Return the samples that have several elements where an argument is one number, and the operators."""
@@ -396,30 +415,21 @@ class CompiledChain:
                     failures.setdefault(i, (error, value.node))
         return failures
 
-    def _column(self, kind: str, edge: DataNode, detail: object) -> str:
-        assert edge.source is not None
-        return column(kind, self._index[edge.source], detail)
 
-
-def _samples(batch: TensorList, form: str) -> Any:
-    whole = stacked_if_small(batch) if form == "tensor" else None
+def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
+    whole = stacked_if_small(batch) if in_tensors else None
     if whole is not None:
         return whole
     stored = batch.stored()
     # Arrays stay what they are until somebody asks for a tensor.
-    return stored if form == "ragged" and arrays_of(stored) is not None else stored.samples()
-
-
-def _values(batch: TensorList, value: Value, by_sample: bool) -> Sequence[Any]:
-    if not by_sample and value.name:
-        return _shaped(batch, value)
-    if value.axes is None:
-        return values(batch)  # of a condition, or None where a branch did not compute one
-    return _shaped(batch, value).values
+    return stored if ragged and arrays_of(stored) is not None else stored.samples()
 
 
 def _shaped(batch: TensorList, value: Value) -> Column:
-    """Return the values of an argument; an error says which one, and on which of the user's lines."""
+    """Return the values of an argument or condition; an error says which one, and on which of the user's lines.
+
+    A value is None if a branch did not compute it.
+    """
     per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
     column_ = Column(values(batch)) if batch.dense() is None else column_of(batch, per_frame)
     column_.per_frame = per_frame
@@ -428,35 +438,6 @@ def _shaped(batch: TensorList, value: Value) -> Column:
     except RuntimeError as error:
         name, where = value.node.title, value.node.where
         raise located(error, f"operator {name!r} failed on its arguments\n  {where}") from error
-
-
-def _single_value(axes: int, value: torch.Tensor, name: str, per_frame: frozenset[str] = frozenset()) -> Any:
-    numbers = value.tolist()
-    return numbers if name in per_frame else shaped(numbers, axes, name)
-
-
-def _chunk_value(kind: str, samples: Any, name: str = "", per_frame: frozenset[str] = frozenset()) -> Any:
-    """Return the values of a chunk: a `Column` of what is in one tensor, or a list."""
-    if samples is None:
-        return None  # no sample is in that branch
-    if not isinstance(samples, torch.Tensor):
-        value_of = _VALUES[kind]
-        rest = () if kind == "value" else (name, per_frame)
-        return [None if sample is None else value_of(sample, *rest) for sample in samples]
-    column_ = Column.of(samples)
-    if kind == "value":
-        return column_
-    column_.per_frame = name in per_frame
-    return column_.shaped(_AXES[kind], name)
-
-
-_AXES = {"number": 0, "list": 1}
-_VALUES: dict[str, Callable[..., Any]] = {
-    "value": torch.Tensor.tolist,
-    **{kind: functools.partial(_single_value, axes) for kind, axes in _AXES.items()},
-}
-_CHUNK_VALUES: dict[str, Callable[..., Any]] = {kind: functools.partial(_chunk_value, kind) for kind in _VALUES}
-"""Functions that make values of what the chain computes: of a sample, and of a chunk."""
 
 
 def _axes(batch: TensorList) -> _Axes:
@@ -504,7 +485,7 @@ def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Ax
     return _axes_of_outputs(node, layouts, axes)
 
 
-def named(edge: DataNode, batch: TensorList) -> TensorList:
+def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
     """Give a batch the layout that its operator assumed, if its axes were not known before it ran."""
     edge = _before_caches(edge)
     if edge.source is not None and edge.source.operator.options.layout is None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.calls.dispatch import Call, record
+from torchdali.calls.dispatch import CheckedCall, record
 from torchdali.calls.running import check_form
 from torchdali.declaration.registry import Operator
 from torchdali.errors import located, note
@@ -25,7 +25,7 @@ from torchdali.execute.steps import present, run_step
 from torchdali.execute.timings import Profile, Stats
 from torchdali.graph.nodes import DataNode, Node, Tracer
 from torchdali.reading.cursor import Keys
-from torchdali.reading.datasets import begun, lacking, owning_read, row, source_namer
+from torchdali.reading.datasets import Read, missing_output, read_row, source_namer, start_reads
 from torchdali.reading.sources import Source
 from torchdali.rng import BatchRng
 from torchdali.tensors import Tensor, TensorList, TensorListCPU
@@ -276,7 +276,7 @@ class DebugRun(Tracer):
         node.value = self._batch.values[node] = value
         return node
 
-    def _check_call(self, declared: Operator, checked: Call) -> None:
+    def _check_call(self, declared: Operator, checked: CheckedCall) -> None:
         found = _Seen(
             declared,
             tuple(isinstance(value, DataNode) for value in checked.inputs),
@@ -288,7 +288,7 @@ class DebugRun(Tracer):
             found.check(self._calls[self._called])
         self._called += 1
 
-    def run(self, declared: Operator, checked: Call) -> Any:
+    def run(self, declared: Operator, checked: CheckedCall) -> Any:
         """Record a call and compute it at once."""
         self._check_call(declared, checked)
         result = record(declared, checked)
@@ -363,7 +363,7 @@ class DebugRun(Tracer):
             raise
 
     def _read(self, node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
-        reads = begun(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
+        reads = start_reads(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
         rows = [self._read_one(node, reader, i, r) for i, r in enumerate(reads)]
         layouts = node.operator.output_layouts((), node.constants)
         known = metadata_outputs(node, reader.dataset, keys.records)
@@ -383,17 +383,17 @@ class DebugRun(Tracer):
         try:
             check_form(column)
         except RuntimeError as error:
-            sample, reason = lacking(reader.dataset, keys.records.tolist(), output) or (None, "")
+            sample, reason = missing_output(reader.dataset, keys.records.tolist(), output) or (None, "")
             told = RuntimeError(f"{reason}; {error}") if reason else error
             raise located(told, self._batch.location(node, sample)) from error
         return TensorList.from_samples(column, layout)
 
-    def _read_one(self, node: Node, reader: Reader, sample: int, record: Any) -> Any:
+    def _read_one(self, node: Node, reader: Reader, sample: int, read: Read) -> Any:
         try:
             given = {
                 name: self._batch.values[edge].samples()[sample].tolist() for name, edge in node.per_sample.items()
             }
-            return row(owning_read(reader.dataset)(record, **given))
+            return read_row(read, range(len(node.outputs)) if node.operator.has("view") else (), **given)
         except Exception as error:
             raise located(error, self._batch.location(node, sample)) from error
 

@@ -64,16 +64,16 @@ class DeviceStream:
         self.device = device
         self.stream: Any = None
         self._copies: Any = None
+        self._priority = min(priority, 0)
         if device is not None and device.type == "cuda":
             if not torch.cuda.is_available():
                 raise RuntimeError(
                     f"the pipeline was given {device}, but no CUDA-capable GPU is available; use "
                     "device_id=None (CPU only) or device_id='cpu' (gpu operators on the CPU)"
                 )
-            make: Any = torch.cuda.Stream
-            self.stream = make(device, priority=min(priority, 0))
-            self._copies = self.stream if one_stream else make(device, priority=min(priority, 0))
-        self._sent: deque[tuple[Any, TensorList | torch.Tensor]] = deque()
+            self.stream = self.new_stream()
+            self._copies = self.stream if one_stream else self.new_stream()
+        self._sent: deque[tuple[Any, Any]] = deque()
         self._lock = threading.Lock()
 
     @property
@@ -101,7 +101,7 @@ class DeviceStream:
             moved = _move(source, self.device)
         copied = self.record(self._copies)
         # The copy reads pinned memory after this call returns: the batch must stay until the event behind it is done.
-        self._keep_until_copied(batch, copied)
+        self.keep_until(batch, copied)
         self._wait_for_copies(_tensors(moved), copied)
         return moved
 
@@ -151,16 +151,19 @@ class DeviceStream:
             there = torch.empty_like(flat, device=self.device)
             there[:count].copy_(flat[:count], non_blocking=True)
         # Also for a batch that fails: the memory must not be used again before this copy is done.
-        self._keep_until_copied(flat, self.record(self._copies))
+        self.keep_until(flat, self.record(self._copies))
         return there
 
-    def finish_copy(self, arena: Arena, batches: Iterable[TensorList]) -> tuple[torch.Tensor, list[TensorList]]:
+    def finish_copy(
+        self, arena: Arena, batches: Iterable[TensorList], into: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, list[TensorList]]:
         """Copy to the device what `begin_copy` left of an arena; all of it where that did not begin.
 
         Must run inside `context`, once nobody else fills the arena.
 
         Args:
             batches: Small ones that go up in the same copy, if there is room for them.
+            into: Where to, which nothing uses; `begin_copy` was not called.
 
         Returns:
             The elements of the arena on the device, and what `upload_together` returns.
@@ -174,14 +177,17 @@ class DeviceStream:
         _write(small, arena.flat, behind)
         end = arena.used
         with torch.cuda.stream(self._copies):
-            if there is None:
+            if into is not None:
+                there = into[:end]
+                there.copy_(arena.flat[:end], non_blocking=True)
+            elif there is None:
                 there = arena.flat[:end].to(self.device, non_blocking=True)
             elif end > first:
                 there = there[:end]
                 there[first:].copy_(arena.flat[first:end], non_blocking=True)
         copied = self.record(self._copies)
-        self._keep_until_copied(arena.flat, copied)
-        self._wait_for_copies([there], copied)
+        self.keep_until(arena.flat, copied)
+        self._wait_for_copies([there] if into is None else [], copied)
         return there, _set_uploaded(small, there, behind)
 
     def adopt(self, batch: TensorList) -> TensorList:
@@ -194,13 +200,23 @@ class DeviceStream:
                 tensor.record_stream(self.stream)
         return moved
 
-    def _keep_until_copied(self, batch: TensorList | torch.Tensor, copied: Any) -> None:
-        """Hold pinned memory until the event behind its copy is done; its memory may be reused after that.
+    def new_stream(self) -> Any:
+        """Return another stream on the device, of the same priority."""
+        make: Any = torch.cuda.Stream
+        return make(self.device, priority=self._priority)
+
+    def wait_for(self, event: Any) -> None:
+        """Let the stream that computes wait for an event, if there is one."""
+        if event is not None:
+            self.stream.wait_event(event)
+
+    def keep_until(self, memory: Any, event: Any) -> None:
+        """Hold pinned memory until an event is done; it may be reused after that.
 
         Several threads send batches: without the lock, one could drop the entry that another has not asked about yet.
         """
         with self._lock:
-            self._sent.append((copied, batch))
+            self._sent.append((event, memory))
             while self._sent and self._sent[0][0].query():
                 self._sent.popleft()
 

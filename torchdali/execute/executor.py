@@ -10,6 +10,10 @@ The contract, which every line below keeps:
   operator, line, sample and file; the batches around it are whole, and the executor goes on.
 - *End.* StopIteration from a source ends the epoch: that batch and those scheduled after it are empty and
   raise StopIteration when popped, until `reset`.
+- *The user's state.* A batch that begins an epoch of a reader is computed with the values that operators of the user
+  read from outside when it is taken: if they have changed since it was scheduled, the batches in flight are computed
+  again. That is not so if there are sources, or operators with side effects. Replicas learn of a change before the
+  batches that are scheduled after it.
 - *Cancellation.* Waiting in `pop` can be interrupted (Ctrl-C) at any moment and repeated.
 - *One at a time.* A second thread that takes a batch while one is being taken, and a process forked after
   the threads were started, get an error.
@@ -41,24 +45,29 @@ from torchdali.execute.chain_run import Runtime
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.process_state import has_room
 from torchdali.execute.spans import span
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import Profile, Stats
+from torchdali.execute.user_state import UserState
 from torchdali.execute.workers.batches import BatchJob, Replicas
 from torchdali.execute.workers.messages import Made, read_failure
-from torchdali.execute.workers.placing import Placing
-from torchdali.execute.workers.pool import Worker, WorkerPool
+from torchdali.execute.workers.placing import Placing, has_side_effect
+from torchdali.execute.workers.pool import WorkerPool
 from torchdali.execute.workers.starting import Starter
+from torchdali.execute.workers.worker import Worker
 from torchdali.graph.nodes import Node
-from torchdali.graph.plan import Plan
+from torchdali.graph.plan import Plan, nodes_of
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
-from torchdali.reading.datasets import RecordNames, begun
+from torchdali.reading.datasets import Indices, RecordNames, start_reads
+from torchdali.reading.file_lists import list_identity
 from torchdali.reading.sources import Source, SourceBatch
 from torchdali.reading.user_random import seed_of_name
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
+from torchdali.threads import Thread, close_at_end, patience
 
 __all__ = ["Executor"]
 
@@ -76,6 +85,9 @@ class Executor:
         bad_samples: What to do when a sample fails.
         placing: How many processes there are, and what runs there; one if None.
         start: Makes what starts them, of the arguments of `Starter`.
+
+    Raises:
+        MemoryError: there is none for threads.
     """
 
     def __init__(
@@ -88,8 +100,15 @@ class Executor:
         placing: Placing | None = None,
         start: Callable[..., Any] = Starter,
     ) -> None:
+        if not has_room():
+            raise MemoryError(
+                "the threads of a pipeline get no memory: ulimit -v, RLIMIT_AS or the system sets a limit"
+            )
         self.placing = Placing(1) if placing is None else placing
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
+        nodes = nodes_of(plan.stages)
+        self._user_state = UserState(nodes)
+        self._can_repeat = not (sources or self._user_state.is_empty or any(map(has_side_effect, nodes)))
         starter, processes = self._start_processes(start, plan, settings, readers)  # before there are threads
         self._labels = labels(plan.graph)
         self.device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
@@ -98,7 +117,7 @@ class Executor:
         self.memory = MemoryStats()
         self._caller_queue = CallerQueue() if settings.synchronous else None
         threads = ThreadPool(settings.num_threads, start=settings.starter())
-        self._apart, self._turns = (0, 0) if starter is None else (self.placing.stages, 0)
+        self._remote_stages, self._turns = (0, 0) if starter is None else (self.placing.stages, 0)
         self.replicas: Replicas | None = None
         self._closed = False
         self._lock, self._process = threading.RLock(), os.getpid()
@@ -110,10 +129,12 @@ class Executor:
             settings, readers, bad_samples, self.device_stream, self.buffers, self.profile, self.memory, threads,
             self._caller_queue,
         )  # fmt: skip
-        self._stages = StageRunner(plan, self._runtime, self._apart)
+        self._stages = StageRunner(plan, self._runtime, self._remote_stages)
         self._flight: list[InFlightBatch] = []  # no deque: a copy of one is several steps without the GIL
         self._count = self._position = 0
         self._stopped = self._ended = False
+        self._epoch: int | None = None  # of the first sample of the last batch that was taken
+        self._again: list[InFlightBatch] = []  # see `_repeat`
         self._scheduled = self._skipped = 0
         self._prepared: dict[Node, SourceBatch] = {}
         self.taken_state = self.state()
@@ -121,13 +142,10 @@ class Executor:
         self._asking_sources = threading.RLock()
         self._requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None] = queue.SimpleQueue()
         with keep_torch_threads(1) as ready:
-            self._scheduler = threading.Thread(
-                target=_schedule_batches,
-                args=(self._requests, ready, ThreadStart(settings.max_pixels, settings.exact)),
-                name="torchdali-scheduler",
-                daemon=True,
-            )
+            begin = ThreadStart(settings.max_pixels, settings.exact)
+            self._scheduler = Thread(_schedule_batches, (self._requests, ready, begin), "torchdali-scheduler")
             self._scheduler.start()
+        close_at_end(self)
 
     def _start_processes(
         self, start: Callable[..., Any], plan: Plan, settings: Settings, readers: Mapping[Node, Reader]
@@ -151,7 +169,9 @@ class Executor:
                 return False
             pool = WorkerPool(processes, partial(_run_on, threads), starter, pinned=self.device_stream.pins)
             # The last write: the scheduler thread, which reads it, sees all of the replicas or none.
-            self.replicas = Replicas(starter.plan, self._apart, self.readers, pool)
+            self.replicas = Replicas(
+                starter.plan, self._remote_stages, self.readers, pool, 0 if self.placing.forked else -1
+            )
         return True
 
     @property
@@ -179,7 +199,7 @@ class Executor:
         return [each.kept for each in datasets if isinstance(each, CachedDataset)]
 
     @property
-    def deaths(self) -> tuple[str, ...]:
+    def exits(self) -> tuple[str, ...]:
         """Number of worker processes and how each ended that died; empty if none did."""
         lines = () if self.replicas is None else self.replicas.summary()
         return lines if len(lines) > 1 else ()
@@ -211,24 +231,41 @@ class Executor:
             self._wait(self._flight[-1])
         return self._stopped
 
-    def schedule(self, ended: bool = False, random_keys: Sequence[int] | None = None) -> None:
+    def schedule(
+        self, ended: bool = False, random_keys: Sequence[int] | None = None, records: Indices | None = None
+    ) -> None:
         """Put one more batch in flight; returns once its sources were called.
 
         With ``ended``, it is the end of the epoch instead.
 
-        With ``random_keys``, random operators draw for these, whatever the position of the batch.
+        With ``random_keys``, random operators draw for these, whatever the position of the batch. With ``records``,
+        the batch has these of each reader, however many, and the places of the readers stay.
         A synchronous executor returns when the batch is done, all steps having run in this thread.
         """
         self._check_open()
+        if self._again:
+            self._repeat()
+        self._schedule(ended, random_keys, records)
+
+    def _schedule(self, ended: bool, random_keys: Sequence[int] | None, records: Indices | None) -> None:
         with self._asking_sources:  # not under the lock: close() must not wait for the user's code
             self._ended |= ended
             batch = InFlightBatch(
-                -1, self.settings.batch_size, 0, ended=ended, random_keys=random_keys, skipped=self._skipped
+                -1, self.settings.batch_size, 0, ended=ended, random_keys=random_keys, skipped=self._skipped,
+                version=self._look(),
+                records=records,
             )  # fmt: skip
             self._skipped = 0
             if not self._ended and not self._stopped:
                 self._prepare(batch)
             self._put_in_flight(batch)
+
+    def _look(self, thorough: bool = False) -> int:
+        """Look at what the user's functions read from outside, tell replicas what has changed, return its version."""
+        version, replicas = self._user_state.look(thorough), self.replicas
+        if replicas is not None:
+            replicas.tell(self._user_state)
+        return version
 
     def skip(self, count: int) -> None:
         """Pass over batches between the last that was scheduled and the next."""
@@ -248,7 +285,7 @@ class Executor:
         for node, source in self.sources.items():
             if node not in self._prepared:
                 started = time.perf_counter()
-                prepared = next(_apart(source.prepare, self.settings.batch_size))
+                prepared = next(_prepared_in_own_frames(source.prepare, self.settings.batch_size))
                 if prepared is None:
                     continue
                 self._prepared[node] = prepared
@@ -331,16 +368,15 @@ class Executor:
         self._check_open()
         self.profile.asked(sum([batch.finished.is_set() for batch in self._flight.copy()]))
         with self._taking:
-            if not self._flight:
+            if not self._flight and not self._again:
                 raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
-            batch = self._flight[0]
             with span("wait for a batch", self.settings.device):
-                self._wait(batch)
+                batch = self._oldest()
             # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
             self._flight.pop(0)
             # Noted by the scheduler thread when it drew the batch, and not changed since: batches drawn meanwhile have
             # states of their own, so that a checkpoint counts only what was taken.
-            self.taken_state = batch.state
+            self.taken_state, self._epoch = batch.state, _epoch_of(batch, self._epoch)
         error, batch.error = batch.error, None  # whose frames hold the batch
         if error is not None:
             try:
@@ -353,6 +389,37 @@ class Executor:
         self.device_stream.hand_over(batch.outputs, batch.ready, stream)
         return batch
 
+    def _oldest(self) -> InFlightBatch:
+        """Wait for the oldest batch."""
+        if self._again:
+            return self._repeat()
+        self._wait(self._flight[0])
+        return self._repeat() if self._is_outdated(self._flight[0]) else self._flight[0]
+
+    def _is_outdated(self, batch: InFlightBatch) -> bool:
+        """Return whether a batch begins an epoch, and was made before something changed that its functions read."""
+        if not self._can_repeat or _epoch_of(batch, self._epoch) == self._epoch:
+            return False
+        return self._look(thorough=True) != batch.version
+
+    def _repeat(self) -> InFlightBatch:
+        """Make the batches in flight again; return the first of them when it is done.
+
+        An interrupt may fall anywhere: what is to be made again is remembered until it is scheduled.
+        """
+        again = self._again = self._again or self._flight.copy()
+        self._drop_flight()
+        self._count, skipped = again[0].index, self._skipped
+        self._stages.reset_order(self._count, self._turns)
+        self._restore(self.taken_state)
+        for batch in again:
+            self.bad_samples.take(batch.index)
+            self._skipped = batch.skipped
+            self._schedule(batch.ended, batch.random_keys, batch.records)
+        self._again, self._skipped = [], skipped
+        self._wait(self._flight[0])
+        return self._flight[0]
+
     def reset(self) -> None:
         """Drop the batches in flight and start the next epoch of all sources that ended."""
         # Once nothing is in flight, the scheduler thread has no request left: until the next `schedule`, sources and
@@ -363,6 +430,7 @@ class Executor:
         for source in self.sources.values():
             source.reset()
         self._stopped = self._ended = False
+        self._again.clear()
         self.taken_state = self.state()
 
     def _drop_flight(self) -> list[InFlightBatch]:
@@ -392,9 +460,10 @@ class Executor:
         self._requests.put(None)
         if self.replicas is not None:
             self.replicas.pool.close()
+        self._stages.close()  # its thread gives work to the others
         self._runtime.threads.close()
         if self._scheduler is not threading.current_thread():
-            self._scheduler.join(timeout=10)
+            self._scheduler.join(patience())
         # All threads are gone, so nobody else touches these batches any more. One that is stuck in the user's code for
         # longer finds them finished when it comes back, and leaves them alone.
         for batch in self._flight.copy():
@@ -418,8 +487,8 @@ class Executor:
 
     def start(self, batch: InFlightBatch) -> None:
         """Draw the samples of a batch and begin its first stage."""
-        if batch.index >= 0:
-            return  # it was asked for twice
+        if batch.index >= 0 or self._closed:
+            return  # it was asked for twice, or nobody will take it
         try:
             # Only here are the counters and the cursors of readers advanced: by one thread, so without a lock, and in
             # the order of the requests.
@@ -431,16 +500,16 @@ class Executor:
         except StopIteration as stop:
             self._stopped = True
             batch.state = self.state()
-            self._stages.fail(batch, StopIteration(*stop.args), first=self._apart)
+            self._stages.fail(batch, StopIteration(*stop.args), first=self._remote_stages)
         except BaseException as error:
             batch.state = self.state()
-            self._stages.fail(batch, error, first=self._apart)
+            self._stages.fail(batch, error, first=self._remote_stages)
         else:
             self._begin(batch)
 
     def _begin(self, batch: InFlightBatch) -> None:
         """Start the stages of a batch, here or in a replica."""
-        if self.replicas is None:
+        if self.replicas is None or self.replicas.version < 0:
             batch.turn, self._turns = self._turns, self._turns + 1
             self._stages.begin(batch)
             return
@@ -448,7 +517,7 @@ class Executor:
             # From here on the batch belongs to the replica, and then to the thread in which `_made` is called.
             self.replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
         except BaseException as error:  # no room in shared memory
-            self._stages.fail(batch, error, first=self._apart)
+            self._stages.fail(batch, error, first=self._remote_stages)
 
     def _came_back(self, job: BatchJob) -> None:
         """Go on with a batch that a replica has made, in the thread that runs its later stages."""
@@ -458,7 +527,7 @@ class Executor:
             self._caller_queue.put(partial(self._take_over, job))
 
     def _take_over(self, job: BatchJob) -> None:
-        batch, made, first = job.batch, job.made, self._apart
+        batch, made, first = job.batch, job.made, self._remote_stages
         if batch.finished.is_set():
             return  # closed, or interrupted and given up
         assert self.replicas is not None
@@ -490,11 +559,11 @@ class Executor:
         self._pass_over(batch.skipped)
         sizes = self._pull(batch)
         for node, reader in self.readers.items():
-            batch.keys[node] = keys = reader.cursor.next_batch(self.settings.batch_size)
+            batch.keys[node] = keys = reader.next_keys(self.settings.batch_size, batch.records)
             if self.replicas is None or self.replicas.reads_here(node):
-                batch.reads[node] = begun(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
+                batch.reads[node] = start_reads(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
             batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
-            sizes[node] = self.settings.batch_size
+            sizes[node] = len(keys.records)
         if len(set(sizes.values())) > 1:
             raise RuntimeError(_clash(sizes))
         batch.size = next(iter(sizes.values()), self.settings.batch_size)
@@ -559,19 +628,28 @@ class Executor:
             "sources": {self._labels[n]: s.state() for n, s in self.sources.items()},
         }
 
+    def file_lists(self) -> dict[str, str]:
+        """Return digests of the files of those readers whose order is that of files."""
+        lists = {self._labels[node]: list_identity(reader.dataset) for node, reader in self.readers.items()}
+        return {label: identity.hex() for label, identity in lists.items() if identity is not None}
+
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a checkpoint state; batches in flight are dropped."""
+        self._again.clear()
+        self._restore(state)
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
         # As in `reset`: with nothing in flight, no other thread reads cursors, settings or counters.
         self._drop_flight()
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])
-            if hasattr(reader.dataset, "reseed"):
-                reader.dataset.reseed(seed_of_name(state["seed"], node.name))
+            if reader.processes is not None:
+                reader.processes.seed = seed_of_name(state["seed"], node.name)
         for node, source in self.sources.items():
             source.reseed(seed_of_name(state["seed"], node.name))
             source.restore(state["sources"][self._labels[node]])
         self._runtime.settings = replace(self.settings, seed=state["seed"])
-        self._position, self._skipped = state["position"], 0
+        self._position, self._skipped, self._epoch = state["position"], 0, None
         self._stopped = self._ended = state["stopped"]
         self.taken_state = self.state()
 
@@ -608,13 +686,19 @@ def _nothing(failures: dict[int, BaseException]) -> None:
     pass
 
 
-def _apart(prepare: Callable[[int], SourceBatch | None], size: int) -> Iterator[SourceBatch | None]:
+def _prepared_in_own_frames(prepare: Callable[[int], SourceBatch | None], size: int) -> Iterator[SourceBatch | None]:
     """Yield the batch of a source, from frames that do not lead to the caller's once the call is over.
 
     An exception that waits for its batch keeps the frames it left, and with them the user's that called `run`: they
     would hold the pipeline, which would end with the garbage collector instead of its last reference.
     """
     yield prepare(size)
+
+
+def _epoch_of(batch: InFlightBatch, default: int | None) -> int | None:
+    """Return the epoch in which a batch begins; the default if no reader or no sample tells it."""
+    keys = next(iter(batch.keys.values()), None)
+    return int(keys.epochs[0]) if keys is not None and len(keys.epochs) else default
 
 
 def _clash(sizes: Mapping[Node, int]) -> str:

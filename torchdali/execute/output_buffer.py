@@ -7,18 +7,20 @@ import operator as op
 import threading
 from collections.abc import Callable, Sequence
 from ctypes import memmove
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from torchdali.calls.chunk_function import put
 from torchdali.calls.running import check_form, fitting
+from torchdali.declaration.batching import Left
 from torchdali.forks import cached_property
+from torchdali.kernels.memory import IN_PLACE
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Packed, Storage
+from torchdali.tensors._storage import Dense, Packed, Storage
 from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["Arena", "ArenaColumn", "OpenBuffer", "OutputBuffer", "filled"]
+__all__ = ["Arena", "OpenBuffer", "OutputBuffer"]
 
 Send = Callable[[torch.Tensor, int], torch.Tensor]
 
@@ -66,13 +68,47 @@ class Arena:
                 self._open.add(place)
         return place
 
-    def place_of(self, sample: Any) -> tuple[int, tuple[int, ...]] | None:
-        """Return place and shape of a sample that lies here, which may be a tensor by now; None for others."""
-        if not isinstance(sample, _Tensor):
-            return sample  # type: ignore[no-any-return]
+    def put(self, sample: Any) -> Any:
+        """Copy a sample to the arena, in the thread that computed it, while it is in cache.
+
+        Returns:
+            Place and shape of the sample; the sample itself if it does not fit, or lies in other memory for good.
+        """
+        if not isinstance(sample, _Tensor) or sample.dtype != self.flat.dtype or not sample.is_cpu:
+            return sample
         place = (sample.data_ptr() - self.address) // self.itemsize
-        here = 0 <= place < self._size and sample.dtype == self.flat.dtype
-        return (place, tuple(sample.shape)) if here else None
+        if not 0 <= place < self._size:
+            elements = sample.contiguous()
+            place = self.take(elements.numel())
+            if place < 0:
+                return sample
+            # Torch takes three times as long for a small image.
+            memmove(self.address + place * self.itemsize, elements.data_ptr(), elements.nbytes)
+            if self.sends and elements.nbytes:  # an empty sample has no place of its own
+                self.filled(place)
+        return place, tuple(sample.shape)
+
+    def sample(self, stored: Any) -> Any:
+        """Return a sample of what `put` returned."""
+        if type(stored) is not tuple:
+            return stored
+        place, shape = stored
+        return self.flat[place : place + math.prod(shape)].view(shape)
+
+    def packed(self, stored: Sequence[Any], layout: str, info: Sequence[str] | None) -> TensorList | None:
+        """Return a batch in the arena, with all of its memory.
+
+        None if some samples did not fit, or if the samples have one shape, or several numbers of axes.
+
+        Args:
+            stored: What `put` returned, for each sample.
+        """
+        if set(map(type, stored)) != {tuple}:
+            return None
+        places, shapes = map(list, zip(*stored, strict=True))
+        if shapes.count(shapes[0]) == len(shapes) or len(set(map(len, shapes))) > 1:
+            return None
+        return TensorList.from_packed(self.flat, places, shapes, fitting(layout, len(shapes[0])), info)
 
     def filled(self, place: int) -> None:
         """Note that the elements at a place are there, and send the first piece if it is whole now."""
@@ -88,95 +124,131 @@ class Arena:
         self.there = self._send(self.flat, whole)
 
 
-class ArenaColumn(list):  # type: ignore[type-arg]
-    """Results of a chain; each is copied into the arena by the worker that computed it, while it is in cache.
-
-    What lies there is a place and a shape in the list, until `fill` makes tensors of it.
-    """
-
-    def __init__(self, arena: Arena, count: int) -> None:
-        super().__init__([None] * count)
-        self._arena, self._dtype = arena, arena.flat.dtype
-
-    def __setitem__(self, i: Any, sample: Any) -> None:
-        if isinstance(sample, _Tensor) and sample.dtype == self._dtype and sample.is_cpu:
-            arena, elements = self._arena, sample.contiguous()
-            place = arena.take(elements.numel())
-            if place >= 0:
-                # Torch takes three times as long for a small image.
-                memmove(arena.address + place * arena.itemsize, elements.data_ptr(), elements.nbytes)
-                if arena.sends and elements.nbytes:  # an empty sample has no place of its own
-                    arena.filled(place)
-                sample = place, tuple(sample.shape)
-        list.__setitem__(self, i, sample)
-
-    def fill(self) -> None:
-        """Make tensors of the samples that lie in the arena."""
-        flat = self._arena.flat
-        for i, each in enumerate(self):
-            if type(each) is tuple:
-                place, shape = each
-                sample = flat[place : place + math.prod(shape)].view(shape)
-                list.__setitem__(self, i, sample)
-
-    def packed(self, layout: str, info: Sequence[str] | None) -> TensorList | None:
-        """Return the batch in the arena, with all of its memory.
-
-        None where some samples did not fit, and where the samples have one shape, or several numbers of axes.
-        """
-        placed = self if set(map(type, self)) == {tuple} else list(map(self._arena.place_of, self))
-        if None in placed:
-            return None
-        places, shapes = map(list, zip(*placed, strict=True))
-        if shapes.count(shapes[0]) == len(shapes) or len(set(map(len, shapes))) > 1:
-            return None
-        layout = fitting(layout, len(shapes[0]))
-        return TensorList.from_packed(self._arena.flat, places, shapes, layout, info)
-
-
-@dataclass(frozen=True)
 class OpenBuffer:
-    """The output buffer of one batch.
+    """The results of one batch, for one edge, and the memory where they are written.
+
+    Args:
+        size: Samples of the batch.
+        whole: A tensor for all of them; None if its shape is not known. It stays as it is from here on: operators have
+            places in it, and threads read it without a lock.
+        arena: Memory for samples of any shapes.
 
     Attributes:
-        size: Samples of the batch.
-        whole: A tensor for all of them; None where its shape is not known.
-        arena: Memory for samples of any shapes.
+        left: Keeps samples that are bytes: those that a decoder on the device decodes.
     """
 
-    size: int
-    whole: torch.Tensor | None = None
-    arena: Arena | None = None
+    def __init__(self, size: int, whole: torch.Tensor | None = None, arena: Arena | None = None) -> None:
+        self.size, self.whole, self.arena = size, whole, arena
+        self.left: Left | None = None
+        # By the first sample of a chunk; None are results that lie in the tensor for all. Each thread that does a chunk
+        # writes under keys of its own, and nobody reads before all chunks are done.
+        self._chunks: dict[int, tuple[range, Storage | list[Any] | None]] = {}
 
     @cached_property
     def parts(self) -> Sequence[torch.Tensor | None]:
         """The place of each sample."""
         return [None] * self.size if self.whole is None else self.whole.unbind(0)
 
-    def column(self) -> list[Any]:
-        """Return the list that the chain writes the results into."""
-        return [None] * self.size if self.arena is None else ArenaColumn(self.arena, self.size)
+    def place(self, samples: range) -> torch.Tensor | None:
+        """Return the place of some samples."""
+        return None if self.whole is None else self.whole[samples.start : samples.stop]
+
+    def store(self, samples: range, results: Any) -> None:
+        """Store results of an operator, a tensor or a sequence, in their places if they fit."""
+        self._chunks[samples.start] = samples, self._stored(samples, results)
+
+    def _stored(self, samples: range, results: Any) -> Storage | list[Any] | None:
+        if isinstance(results, Packed):
+            results = results.straight()
+        if self.arena is not None:
+            return list(map(self._kept, results))
+        if isinstance(results, Packed):
+            return results
+        if isinstance(results, torch.Tensor):
+            place = self.place(samples)
+            stored = put(place, results)
+            return None if stored is place else Dense(stored)
+        if all(result is IN_PLACE for result in results):
+            return None
+        places = self.parts[samples.start : samples.stop]
+        each = [_stored_in(place, result) for place, result in zip(places, results, strict=True)]
+        return None if self.whole is not None and all(map(op.is_, each, places)) else each
+
+    def _kept(self, result: Any) -> Any:
+        assert self.arena is not None
+        if self.left is not None and isinstance(result, _Tensor) and result.ndim == 1:
+            return self.left.keep(result)
+        return self.arena.put(result)
+
+    def replaced(self, results: Sequence[Any]) -> OpenBuffer:
+        """Return a buffer for the same edge that holds other results, one a sample."""
+        buffer = OpenBuffer(len(results), arena=self.arena)
+        buffer.store(range(len(results)), results)
+        return buffer
+
+    def forget(self, samples: range) -> None:
+        """Forget the results of a chunk."""
+        self._chunks.pop(samples.start, None)
+
+    def is_filled(self) -> bool:
+        """Return True if all results lie in the tensor for all."""
+        return (
+            self.whole is not None
+            and self._is_complete()
+            and all(stored is None for _, stored in self._chunks.values())
+        )
+
+    def _is_complete(self) -> bool:
+        return sum(len(samples) for samples, _ in self._chunks.values()) == self.size > 0
+
+    def storages(self) -> list[Storage] | None:
+        """Return the results of the chunks, in order; None unless all are there, each in one piece of memory."""
+        storages: list[Storage] = []
+        for first in sorted(self._chunks):
+            samples, stored = self._chunks[first]
+            place = self.place(samples) if stored is None else None
+            if place is not None:
+                storages.append(Dense(place))
+            elif isinstance(stored, Storage):
+                storages.append(stored)
+            else:
+                return None
+        return storages if self._is_complete() else None
+
+    def stored(self) -> list[Any]:
+        """Return the result of each sample, None if there is none; of what lies in the arena place and shape."""
+        results: list[Any] = [None] * self.size
+        for samples, stored in self._chunks.values():
+            results[samples.start : samples.stop] = (
+                self.parts[samples.start : samples.stop] if stored is None else stored
+            )
+        return results
+
+    def samples(self) -> list[Any]:
+        """Return the result of each sample as a tensor, None if there is none."""
+        return self.stored() if self.arena is None else list(map(self.arena.sample, self.stored()))
 
 
 class OutputBuffer:
     """Allocates where the results of one edge are written: a tensor with the shape of the batch before.
 
     A wrong guess costs nothing: an operator that cannot use its part returns a tensor of its own, and the batch is
-    ragged, or is stacked once.
+    ragged, or is stacked once, and the next guess is its shape. A batch that fills its tensor leaves the guess alone.
 
     Args:
         packs: Samples of different shapes go into one piece of memory too, since they are copied to a device next.
         send: Starts that copy for the first of them, see `Arena`.
+        room: Bytes for a sample of the first batch, if there is to be a piece of memory for each batch.
     """
 
-    def __init__(self, buffers: BufferPool, packs: bool = False, send: Send | None = None) -> None:
-        self._buffers, self._packs, self._send = buffers, packs, send
+    def __init__(self, buffers: BufferPool, packs: bool = False, send: Send | None = None, room: int = 0) -> None:
+        self._buffers, self._packs, self._send, self._room = buffers, packs, send, room
         self._ragged: tuple[int, torch.dtype] | None = None
         self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
 
     @property
     def sample(self) -> int:
-        """Bytes of a sample of the batch before; 0 if they had several shapes."""
+        """Bytes of a sample of the batch before; 0 if they had several shapes. How a batch is divided depends on it."""
         guess = self._guess
         return 0 if guess is None else math.prod(guess[0]) * guess[1].itemsize
 
@@ -184,10 +256,13 @@ class OutputBuffer:
         """Return the buffer for a batch.
 
         Args:
-            chunk: Samples of each tensor that the results come in. One tensor gets no buffer: it is the batch.
+            chunk: Samples of each tensor that the results come in; 0 if they come one by one. One tensor gets no
+                buffer: it is the batch.
         """
         # Read once: this thread starts a batch, while a worker may close an earlier one and guess anew.
         guess, ragged = self._guess, self._ragged
+        if self._room and ragged is None:
+            ragged = self._room * size, torch.uint8
         if ragged is not None and not chunk and size:
             elements, dtype = ragged
             return OpenBuffer(size, arena=Arena(self._buffers.empty((elements,), dtype), self._send))
@@ -196,15 +271,21 @@ class OutputBuffer:
         shape, dtype = guess
         return OpenBuffer(size, self._buffers.empty((size, *shape), dtype))
 
-    def close(self, opened: OpenBuffer, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
-        """Make the batch of the results of single samples."""
-        packed = done.packed(layout, info) if isinstance(done, ArenaColumn) else None
-        if packed is not None and opened.arena is not None:
-            self._make_room(opened.arena.used, opened.arena.flat.dtype)
-            return packed
-        filled(done)
-        if _is_filled(opened, done):
+    def close(self, opened: OpenBuffer, layout: str, info: Sequence[str] | None) -> TensorList:
+        """Make the batch of the results."""
+        if opened.arena is not None:
+            packed = opened.arena.packed(opened.stored(), layout, info)
+            if packed is not None:
+                self._make_room(opened.arena.used, opened.arena.flat.dtype)
+                return packed
+        if opened.is_filled():
             return _batch_of(opened.whole, layout, info)
+        storages = opened.storages()
+        if storages is None:
+            return self._close_samples(opened.samples(), layout, info)
+        return self._close_storages(storages, layout, info)
+
+    def _close_samples(self, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         first = next((d for d in done if d is not None), None)
         layout = layout if first is None else fitting(layout, first.ndim)
         if first is None or any(d is None or d.shape != first.shape or d.dtype != first.dtype for d in done):
@@ -215,6 +296,21 @@ class OutputBuffer:
         self._guess = tuple(first.shape), first.dtype
         stacked = torch.stack(done, out=self._buffers.empty((len(done), *first.shape), first.dtype))
         return TensorList.from_dense(stacked, layout, source_info=info)
+
+    def _close_storages(self, storages: list[Storage], layout: str, info: Sequence[str] | None) -> TensorList:
+        if len(storages) == 1 and isinstance(storages[0], Packed):
+            self._guess = None
+            return _of_packed(storages[0], layout, info)
+        tensors = [each.dense for each in storages if each.dense is not None]
+        forms = {(each.shape[1:], each.dtype) for each in tensors}
+        if len(forms) > 1 or len(tensors) < len(storages):
+            return self._close_samples([sample for each in storages for sample in each], layout, info)
+        (shape, dtype) = forms.pop()
+        self._guess = tuple(shape), dtype
+        whole = tensors[0]
+        if len(tensors) > 1:
+            whole = torch.cat(tensors, out=self._buffers.empty((sum(map(len, tensors)), *shape), dtype))
+        return _batch_of(whole, layout, info)
 
     def _ragged_batch(self, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         dtype = None if not done or done[0] is None else done[0].dtype
@@ -230,39 +326,9 @@ class OutputBuffer:
             room = elements + elements // 4
         self._guess, self._ragged = None, (room, dtype)
 
-    def close_chunks(
-        self, opened: OpenBuffer, chunks: Sequence[Storage], layout: str, info: Sequence[str] | None
-    ) -> TensorList:
-        """Make the batch of the results of chunks, each in one tensor."""
-        tensors = [chunk.dense for chunk in chunks if chunk.dense is not None]
-        if len(tensors) == len(chunks):
-            return self._close_tensors(opened, tensors, layout, info)
-        if len(chunks) == 1 and isinstance(chunks[0], Packed):
-            self._guess = None
-            return _of_packed(chunks[0], layout, info)
-        return self.close(OpenBuffer(opened.size), [sample for chunk in chunks for sample in chunk], layout, info)
 
-    def _close_tensors(
-        self, opened: OpenBuffer, tensors: list[torch.Tensor], layout: str, info: Sequence[str] | None
-    ) -> TensorList:
-        if _lie_in(opened.whole, tensors):
-            return _batch_of(opened.whole, layout, info)
-        first = tensors[0]
-        if any(each.shape[1:] != first.shape[1:] or each.dtype != first.dtype for each in tensors):
-            return self.close(OpenBuffer(opened.size), [sample for each in tensors for sample in each], layout, info)
-        self._guess = tuple(first.shape[1:]), first.dtype
-        whole = first
-        if len(tensors) > 1:
-            memory = self._buffers.empty((opened.size, *first.shape[1:]), first.dtype)
-            whole = torch.cat(tensors, out=memory)
-        return _batch_of(whole, layout, info)
-
-
-def filled(done: list[Any]) -> list[Any]:
-    """Return the results of a chain as tensors, also those in an arena."""
-    if isinstance(done, ArenaColumn):
-        done.fill()
-    return done
+def _stored_in(place: torch.Tensor | None, result: Any) -> torch.Tensor | None:
+    return place if result is IN_PLACE else None if result is None else put(place, result)
 
 
 def _of_packed(packed: Packed, layout: str, info: Sequence[str] | None) -> TensorList:
@@ -275,23 +341,6 @@ def _of_packed(packed: Packed, layout: str, info: Sequence[str] | None) -> Tenso
     batch = TensorList.from_rows(*packed.rows, layout)
     batch.set_source_infos(info)
     return batch
-
-
-def _is_filled(opened: OpenBuffer, done: list[Any]) -> bool:
-    """Return True if every result is in its part of the buffer."""
-    return opened.whole is not None and len(done) == opened.size and all(map(op.is_, done, opened.parts))
-
-
-def _lie_in(whole: torch.Tensor | None, tensors: Sequence[torch.Tensor]) -> bool:
-    """Return True if tensors are the rows of another, in their order."""
-    if whole is None or sum(map(len, tensors)) != len(whole):
-        return False
-    place = whole.data_ptr()
-    for each in tensors:
-        if each.data_ptr() != place or each.shape[1:] != whole.shape[1:] or each.dtype != whole.dtype:
-            return False
-        place += each.nbytes
-    return whole.numel() > 0
 
 
 def _batch_of(whole: torch.Tensor | None, layout: str, info: Sequence[str] | None) -> TensorList:

@@ -8,13 +8,16 @@ traceback as its cause; the worker goes on. For the rest see `WorkerPool`, which
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.util
 import os
 import pickle
-import weakref
+import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -22,18 +25,19 @@ from torch.utils.data._utils import worker as torch_worker
 
 from torchdali import pickling
 from torchdali.errors import self_explanatory
-from torchdali.execute.process_state import others_sleep
+from torchdali.execute.process_state import ProcessId, others_sleep
 from torchdali.execute.workers.blocks import Views
 from torchdali.execute.workers.channel import Channel, begin_worker
 from torchdali.execute.workers.messages import Failure, SentBatch, read_failure, received, sent, write_failure
-from torchdali.execute.workers.pool import Worker, WorkerPool
-from torchdali.reading.sources import Made, Source, SourceSettings
+from torchdali.execute.workers.pool import WorkerPool
+from torchdali.execute.workers.served import ForkserverProcess
+from torchdali.execute.workers.worker import Worker
+from torchdali.reading.sources import Source, SourceSettings, SourceWorkers, Work, WorkResult
 from torchdali.reading.user_random import seed_worker
 
-__all__ = ["ProcessPool", "StartMethod", "open_dataset", "open_sources"]
+__all__ = ["ProcessPool", "StartMethod", "open_processes", "open_sources"]
 
 StartMethod = Literal["fork", "spawn", "forkserver"]
-Work = Callable[[Any], Made]
 
 
 def open_sources(
@@ -65,16 +69,27 @@ def open_sources(
         source.open(SourceSettings(batch_size, handle))
 
 
-def open_dataset(dataset: Any, seed: int, start_method: StartMethod, pickler: Any = None) -> None:
-    """Start the worker processes of a reader's data set, if it has `work` for some.
+def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: Any = None) -> SourceWorkers | None:
+    """Let a data set start the worker processes that read its records, if it has some.
 
     Args:
-        dataset: With `work`, `stateful`, `workers` (their number) and ``open(handle)``, or without `work`.
+        dataset: Of a reader.
         seed: For random numbers of its code, see `user_random`.
         start_method, pickler: See `open_sources`.
     """
-    if getattr(dataset, "work", None) is not None:
-        dataset.open(SourceHandle(ProcessPool([dataset], dataset.workers, start_method, pickler), 0, seed))
+
+    def start(work: Work, count: int) -> SourceWorkers:
+        return SourceHandle(ProcessPool([_DatasetWork(work)], count, start_method, pickler), 0, seed)
+
+    started: SourceWorkers | None = dataset.start_processes(start) if hasattr(dataset, "start_processes") else None
+    return started
+
+
+class _DatasetWork(NamedTuple):
+    """The work of processes for a data set, as `ProcessPool` sees its sources."""
+
+    work: Work
+    stateful: bool = False
 
 
 class SourceHandle:
@@ -88,7 +103,7 @@ class SourceHandle:
         self._workers, self._source, self.seed = workers, source, seed
         self.count = workers.count
 
-    def submit(self, request: Any) -> Future[Made]:
+    def submit(self, request: Any) -> Future[WorkResult]:
         """Let a process run the source's work on a request."""
         return self._workers.submit(self._source, request, self.seed)
 
@@ -115,10 +130,12 @@ class ProcessPool:
         if start_method == "fork":
             others_sleep()
         payload = work if start_method == "fork" else _pickled(work, pickler, start_method)
-        self._pool = WorkerPool([_start(context, i, self.count, payload) for i in range(self.count)], _call, None, 1)
-        self.close = weakref.finalize(self, self._pool.close)
+        started = [_start(context, start_method, i, self.count, payload) for i in range(self.count)]
+        self._pool = WorkerPool(started, _call, None, 1)
+        # At the end of the program, before multiprocessing waits for its children: one may be stopped.
+        self.close = multiprocessing.util.Finalize(self, self._pool.close, exitpriority=1)
 
-    def submit(self, source: int, request: Any, seed: int) -> Future[Made]:
+    def submit(self, source: int, request: Any, seed: int) -> Future[WorkResult]:
         """Queue a task: a process runs the work of a source on a request."""
         task = _Task(source, request, seed, self._owner.get(source))
         self._pool.submit(task)
@@ -156,10 +173,10 @@ class _Task:
     request: Any
     seed: int
     owner: int | None
-    future: Future[Made] = field(default_factory=Future)
+    future: Future[WorkResult] = field(default_factory=Future)
     order: int = 0
     losses: int = 0
-    result: Made | Exception | None = None
+    result: WorkResult | Exception | None = None
 
     @property
     def title(self) -> str:
@@ -169,6 +186,7 @@ class _Task:
         return self.future.set_running_or_notify_cancel()
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> _Request:
+        # The thread of the pool that sends it; until `finish`, nobody else looks at the task but for its future.
         return _Request(number, self.source, self.request, self.seed, returned)
 
     def answer(self, result: _Answer, views: Views) -> None:
@@ -194,13 +212,33 @@ class _Task:
             self.future.set_result(result)
 
 
-def _start(context: Any, number: int, count: int, payload: Any) -> Worker:
+def _start(context: Any, start_method: StartMethod, number: int, count: int, payload: Any) -> Worker:
     ours, theirs = context.Pipe(duplex=True)
-    arguments, name = (theirs, payload, number, count), f"torchdali-worker-{number}"
+    arguments, name = (theirs, payload, number, count, ProcessId.of(os.getpid())), f"torchdali-worker-{number}"
     process = context.Process(target=_serve, args=arguments, name=name, daemon=True)
     process.start()
     theirs.close()
-    return Worker(process, ours, number, "the parallel external sources or data sets")
+    seen = ForkserverProcess(process) if start_method == "forkserver" else process
+    return Worker(seen, ours, number, "the parallel external sources or data sets", _hint(start_method))
+
+
+def _hint(start_method: StartMethod) -> str:
+    """Say why a process that is not forked may end before it works."""
+    if start_method == "fork":
+        return ""
+    first = (
+        f"With py_start_method={start_method!r} each process imports the script first; what that raised stands above"
+    )
+    try:
+        script = Path(sys.modules["__main__"].__file__ or "").read_text()
+    except (AttributeError, OSError, ValueError):
+        return first
+    if re.search(r"__name__\s*==|==\s*__name__", script):
+        return first
+    return (
+        f"With py_start_method={start_method!r} each process imports the script, which starts the pipeline again: put "
+        'what builds and runs it under `if __name__ == "__main__":`'
+    )
 
 
 def _pickled(work: Sequence[Work | None], pickler: Any, start_method: str) -> tuple[bytes, Callable[[bytes], Any]]:
@@ -228,9 +266,9 @@ def _pickled(work: Sequence[Work | None], pickler: Any, start_method: str) -> tu
 # ---------------------------------------------------------------- in a worker process
 
 
-def _serve(connection: Any, payload: Any, number: int, count: int) -> None:
+def _serve(connection: Any, payload: Any, number: int, count: int, user: ProcessId) -> None:
     """Work on one task after another, until the process of the user says so or is gone."""
-    begin_worker(os.getppid())
+    begin_worker(user)
     work = _loaded(payload)
     _introduce_worker(work, number, count)
     channel = Channel(connection)

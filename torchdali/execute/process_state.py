@@ -1,16 +1,49 @@
-"""Processes that a signal stopped, threads that are about to end, and the lock that threads share."""
+"""State of processes and their threads: ended, stopped by a signal, about to end, without room for more."""
 
 from __future__ import annotations
 
+import mmap
 import os
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["has_gil", "is_stopped", "others_sleep"]
+__all__ = ["ProcessId", "has_gil", "has_room", "is_stopped", "others_sleep"]
 
 _PATIENCE = 0.5  # seconds
+_ROOM = 32 << 20  # bytes of address space: stacks of threads, and what they allocate first
+
+
+class ProcessId(NamedTuple):
+    """A process, of this program or not: its number, and when it began, since numbers are used again."""
+
+    number: int
+    began: bytes
+
+    @classmethod
+    def of(cls, number: int) -> ProcessId:
+        """Return the process that has a number now."""
+        return cls(number, _facts(Path(f"/proc/{number}/stat"))[1])
+
+    @property
+    def lives(self) -> bool:
+        """True until the process has ended, whether or not somebody has asked how."""
+        if not self.began:  # it was gone, or there is no /proc
+            return _exists(self.number)
+        state, began = _facts(Path(f"/proc/{self.number}/stat"))
+        return began == self.began and state not in (b"Z", b"X")
+
+
+def _exists(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def has_gil() -> bool:
@@ -18,9 +51,18 @@ def has_gil() -> bool:
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
+def has_room() -> bool:
+    """Return False if threads had better not be started: without memory, Python may wait for one for ever."""
+    try:
+        mmap.mmap(-1, _ROOM).close()
+    except OSError:
+        return False
+    return True
+
+
 def is_stopped(pid: int | None) -> bool:
     """Return True if a signal, SIGSTOP or Ctrl-Z, has stopped a process; False if that cannot be known."""
-    return _state(Path(f"/proc/{pid}/stat")) in (b"T", b"t")
+    return _facts(Path(f"/proc/{pid}/stat"))[0] in (b"T", b"t")
 
 
 def others_sleep() -> bool:
@@ -32,16 +74,17 @@ def others_sleep() -> bool:
     deadline = time.monotonic() + _PATIENCE
     own = str(threading.get_native_id())
     tasks = Path("/proc/self/task")
-    while tasks.is_dir() and any(_state(tasks / each / "stat") == b"R" for each in os.listdir(tasks) if each != own):
+    while tasks.is_dir() and any(_facts(tasks / each / "stat")[0] == b"R" for each in os.listdir(tasks) if each != own):
         if time.monotonic() > deadline:
             return False
         time.sleep(1e-3)
     return True
 
 
-def _state(path: Path) -> bytes:
-    """Return the state of a process or thread, a letter; empty if there is none."""
+def _facts(path: Path) -> tuple[bytes, bytes]:
+    """Return the state of a process or thread, a letter, and when it began; empty if there is none."""
     try:
-        return path.read_bytes().rpartition(b")")[2].split()[0]
+        fields = path.read_bytes().rpartition(b")")[2].split()
+        return fields[0], fields[19]
     except (OSError, IndexError):
-        return b""
+        return b"", b""

@@ -7,19 +7,27 @@ the worker threads; the thread that finishes the last sample starts the next sta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from torchdali.calls.running import Bodies as PreparedBodies
+from torchdali.calls.running import Bodies
 from torchdali.errors import DecodeError, is_batch_level, located
 from torchdali.execute.bad_samples import recomputed
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.chain_run import ChainRun, Runtime
-from torchdali.execute.chunks import ChunkRun, stored_chunks
-from torchdali.execute.compiled_chain import CompiledChain, named
-from torchdali.execute.hardware_decoding import Decoded, HardwareDecoding, is_shared, mark
-from torchdali.execute.output_buffer import OutputBuffer, filled
+from torchdali.execute.chunks import ChunkRun, Columns
+from torchdali.execute.compiled_chain import CompiledChain, set_assumed_layout
+from torchdali.execute.hardware_decoding import (
+    ROOM,
+    Decoded,
+    HardwareDecoding,
+    LeftSamples,
+    is_shared,
+    mark,
+    when_submitted,
+)
+from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer
 from torchdali.execute.source_info import read_edges, source_edges
 from torchdali.execute.spans import span, spanned, wants_spans
 from torchdali.execute.steps import fail_alone, present, run_step
@@ -28,12 +36,12 @@ from torchdali.execute.thread_pool import Job
 from torchdali.execute.timings import ChainTimings
 from torchdali.execute.transfers import device_last, is_sent, uploads
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Plan, column, edges
+from torchdali.graph.plan import Plan, edges
 from torchdali.kernels.memory import Empty
-from torchdali.reading.datasets import RecordNames, lacking, owning_read, source_namer
+from torchdali.reading.datasets import RecordNames, missing_output, source_namer
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Packed, Storage
+from torchdali.tensors._storage import Packed
 
 __all__ = ["StageRunner"]
 
@@ -45,32 +53,32 @@ class StageRunner:
 
     Args:
         runtime: Threads, memory, device ...
-        apart: How many of the stages, from the first one on, are not for all batches: other processes run them, too.
+        remote_stages: How many of the stages, from the first one on, other processes run, too: not all batches do here.
         end: How many of the stages run here; all if None.
     """
 
-    def __init__(self, plan: Plan, runtime: Runtime, apart: int = 0, end: int | None = None) -> None:
-        self.plan, self._runtime, self._apart = plan, runtime, apart
+    def __init__(self, plan: Plan, runtime: Runtime, remote_stages: int = 0, end: int | None = None) -> None:
+        self.plan, self._runtime, self._remote_stages = plan, runtime, remote_stages
         self._end = len(plan.stages) if end is None else end
-        self._hardware = HardwareDecoding(runtime.device_stream)
-        delivered = {edge for s in plan.stages if s.chain for edge in s.chain.delivers}
-        reads = {
-            node: owning_read(reader.dataset, {o.index for o in node.outputs if o in delivered})
-            for node, reader in runtime.readers.items()
-        }
+        self._hardware = HardwareDecoding(
+            runtime.device_stream, runtime.buffers, runtime.settings.batch_size, runtime.threads.count
+        )
+        datasets = {node: reader.dataset for node, reader in runtime.readers.items()}
         self._chains = [
-            CompiledChain(s.chain, plan.index, reads, self._empty()) if s.chain else None for s in plan.stages
+            CompiledChain(s.chain, datasets, runtime.profile.fell_back, self._empty()) if s.chain else None
+            for s in plan.stages
         ]
         # Filled by the thread that runs a step first. Two may run it at once, if one does it again without bad samples:
         # either entry serves both.
-        self._bodies: dict[Node, PreparedBodies] = {n: {} for s in plan.stages for n in s.steps}
+        self._bodies = {n: Bodies(partial(runtime.profile.fell_back, n)) for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
+        copies = runtime.device_stream.stream is not None
+        send = runtime.device_stream.begin_copy if copies else None
         self._buffers = {
-            edge: OutputBuffer(
-                runtime.buffers,
-                self._packs(edge),
-                None if edge.device == "cpu" else runtime.device_stream.begin_copy,
-            )
+            # What an engine shares goes up behind its images, in one piece.
+            edge: OutputBuffer(runtime.buffers, self._packs(edge), room=ROOM)
+            if is_shared(edge)
+            else OutputBuffer(runtime.buffers, self._packs(edge), None if edge.device == "cpu" else send)
             for s in plan.stages
             if s.chain
             for edge in s.chain.delivers
@@ -79,6 +87,10 @@ class StageRunner:
         self._uploads = [uploads([node for s in plan.stages[i:] for node in s.steps]) for i in range(len(plan.stages))]
         self.reset_order(0, 0)
 
+    def close(self) -> None:
+        """End the thread of the engine, if there is one."""
+        self._hardware.close()
+
     def _empty(self) -> Empty | None:
         """Return what gives memory for results of chunks; none if they are sent to a device, which copies them."""
         runtime = self._runtime
@@ -86,15 +98,16 @@ class StageRunner:
 
     def _packs(self, edge: DataNode) -> bool:
         """Return whether samples of different shapes go into one piece of memory."""
-        return self._runtime.device_stream.pins and is_sent(self.plan, edge)
+        stream = self._runtime.device_stream
+        return (stream.pins or (stream.device is not None and stream.stream is None)) and is_sent(self.plan, edge)
 
     def reset_order(self, first: int, turn: int) -> None:
         """Reset the sequencers; the next batch is number ``first``, and has that turn."""
-        self._sequencers = [Sequencer(turn if k < self._apart else first) for k in range(len(self.plan.stages))]
+        self._sequencers = [Sequencer(turn if k < self._remote_stages else first) for k in range(len(self.plan.stages))]
 
     def _order(self, batch: InFlightBatch, stage: int) -> int:
         """Return the number of a batch among those that come into a stage here."""
-        return batch.turn if stage < self._apart else batch.index
+        return batch.turn if stage < self._remote_stages else batch.index
 
     def begin(self, batch: InFlightBatch) -> None:
         """Start the first stage of a batch."""
@@ -247,74 +260,84 @@ class StageRunner:
         # output buffers remember is shared.
         bound = compiled.bound(batch.values)
         result = max((self._buffers[e].sample for e in compiled.chain.delivers), default=0)
-        form, chunk = bound.chunk(batch.values, batch.size, runtime.threads.count, result)
-        profiled = runtime.profile.wants(batch.index)
-        if profiled and form == "encoded":  # one call of C tells nothing of its operators
-            form, chunk = "single", 1
-        run = ChainRun(batch, compiled, bound, form, chunk)
-        if profiled:
-            run.timings = ChainTimings(batch.size, 1 if form == "single" else chunk)
-        in_tensors = chunk if form == "tensor" else 0
+        timed = runtime.profile.wants(batch.index)
+        division = bound.divide(batch.values, batch.size, runtime.threads.count, result, timed)
+        run = ChainRun(batch, compiled, bound, division, ChainTimings() if timed else None)
+        in_tensors = division.chunk if division.in_tensors else 0
         run.opened = {e: self._buffers[e].open(batch.size, in_tensors) for e in compiled.chain.delivers}
-        run.done = {e: opened.column() for e, opened in run.opened.items()}
-        function, count = self._bind(run)
+        run.left = {e: self._left(opened) for e, opened in run.opened.items() if is_shared(e)}
+        chunks = run.chunks = self._chunks(run)
+        function: Callable[[int], None] = chunks
         if wants_spans(runtime.settings.device):
             function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), runtime.settings.device)
-        if run.chunks is not None and count == 1 and form != "encoded":
-            # One call of small or few samples: it takes less time than waking a thread. This is the thread that ran the
-            # stage's steps; in a synchronous pipeline the user's, whose KeyboardInterrupt ends the batch as it does in
-            # a step.
+        if division.at_once:
+            # This is the thread that ran the stage's steps; in a synchronous pipeline the user's, whose
+            # KeyboardInterrupt ends the batch as it does in a step.
             function(0)
             self._chain_done(run, {})
             return
         finish: Done = partial(self._chain_done, run)
+        if run.left:
+            finish = partial(self._finish_when_submitted, run, finish)
         if runtime.caller_queue is not None:
             # The last worker hands the batch back to the user's thread, which waits in `Executor._wait`.
             finish = partial(_in_calling_thread, runtime.caller_queue, finish)
         # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
         # submission, since the last worker may be in the next stage already.
         keep_going = runtime.bad_samples.keeps_going
-        runtime.threads.submit(Job(function, count, finish, order=batch.index, keep_going=keep_going))
+        runtime.threads.submit(Job(function, chunks.count, finish, order=batch.index, keep_going=keep_going))
 
-    def _bind(self, run: ChainRun) -> tuple[Callable[[int], None], int]:
-        """Return what runs one item of the chain, a sample or a chunk of them, and the number of items."""
-        bound, size = run.bound, run.batch.size
-        if run.form == "single":
-            if run.chunk == 1:
-                return self._bind_singles(run, run.timings), size
-            do: Callable[[range], Collection[int]] = _leave_all
-        elif run.form == "encoded":
-            assert bound.fused is not None
-            do = bound.fused.bind(self._columns(run, run.form))
-        else:
-            loop = bound.chunks.bind(self._columns(run, run.form), {}, run.timings)
-            do = partial(_do_chunk, loop, run.chunk)
-        single = partial(self._bind_singles, run, run.timings if run.form == "single" else None)
+    def _chunks(self, run: ChainRun) -> ChunkRun:
+        """Return what runs the chunks of a batch."""
+        division = run.division
+        do: Callable[[range], Collection[int]] | None = None
+        if division.encoded:
+            assert run.bound.fused is not None
+            do = run.bound.fused.bind(self._columns(run))
+        elif division.together:
+            do = self._bind(run, together=True)
         keep_going = self._runtime.bad_samples.keeps_going
-        run.chunks = ChunkRun(do, single, [*run.done.values()], size, run.chunk, keep_going)
-        return run.chunks, run.chunks.count
+        single, broken = partial(self._bind, run), partial(self._fell_back, run)
+        return ChunkRun(do, single, run.opened.values(), run.batch.size, division.chunk, keep_going, broken)
 
-    def _bind_singles(self, run: ChainRun, timings: ChainTimings | None = None) -> Callable[[int], None]:
-        """Return what runs the chain on a sample, also one that a chunk left: its random numbers begin anew."""
-        return run.bound.single.bind(self._columns(run, "single"), run.blamed, timings)
+    def _bind(self, run: ChainRun, together: bool = False) -> Callable[[range], tuple[()]]:
+        """Return what runs the chain on a chunk; on one sample that others left, its random numbers begin anew."""
+        columns = self._columns(run, run.division.in_tensors and together)
+        timings = run.timings if together == run.division.together else None
+        return run.bound.bind(columns, run.blamed, timings, together)
 
-    def _columns(self, run: ChainRun, form: str) -> dict[str, Any]:
-        values, per_node = run.batch.values, self._per_node(run.batch, run.compiled)
-        return run.compiled.columns(form, run.chunk, values, per_node, run.opened, run.done)
+    def _fell_back(self, run: ChainRun, error: Exception) -> None:
+        """Note that a chunk was done sample by sample, without an error; the fast path has its operator last."""
+        self._runtime.profile.fell_back(run.blamed.get(id(error), run.compiled.chain.nodes[-1]), error)
 
-    def _per_node(self, batch: InFlightBatch, compiled: CompiledChain) -> dict[str, Sequence[Any]]:
-        columns: dict[str, Sequence[Any]] = {}
-        for node in compiled.chain.nodes:
-            k = self.plan.index[node]
-            if node in batch.keys:
-                columns[column("key", k)] = batch.reads[node]
-            if node.operator.schema.random:
-                columns[column("rng", k)] = self._rng(batch, node).samples()
-        return columns
+    def _columns(self, run: ChainRun, in_tensors: bool = False) -> Columns:
+        batch, nodes = run.batch, run.compiled.chain.nodes
+        reads = {node: batch.reads[node] for node in nodes if node in batch.keys}
+        drawn = [node for node in nodes if node.operator.schema.random and node.operator.kind != "reader"]
+        rngs = {node: self._rng(batch, node).samples() for node in drawn}
+        return run.compiled.columns(in_tensors, run.bound, batch.values, reads, rngs, run.opened)
 
     def _deliver_nothing(self, batch: InFlightBatch, compiled: CompiledChain | None) -> None:
         if compiled is not None:
             batch.values.update({e: TensorList.from_samples([]) for e in compiled.chain.delivers})
+
+    def _left(self, opened: OpenBuffer) -> LeftSamples:
+        left = self._hardware.left(opened.size, 0 if opened.arena is None else opened.arena.flat.numel())
+        if opened.arena is not None:
+            opened.left = left
+        return left
+
+    def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:
+        """Go on when the engine's thread has submitted what was left to it, in a thread of the pool."""
+        order = run.batch.index
+
+        def go_on(elsewhere: bool) -> None:
+            if elsewhere:
+                self._runtime.threads.submit(Job(lambda _: None, 1, lambda _: finish(failures), order=order))
+            else:
+                finish(failures)
+
+        when_submitted([*run.left.values()], go_on)
 
     def _chain_done(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
         """Collect the results and go on to the next stage.
@@ -328,25 +351,30 @@ class StageRunner:
         try:
             if run.timings is not None:
                 self._runtime.profile.chain(run.timings, compiled.chain.nodes, batch.index)
-            chunks = {}
-            if run.chunks is not None:
-                failures = run.chunks.merged(failures)
-                chunks = {edge: stored_chunks(results, run.chunk) for edge, results in run.done.items()}
-            decoded = self._decoded(run, failures)
+            assert run.chunks is not None
+            failures = run.chunks.merged(failures)
+            results = {edge: opened.samples() for edge, opened in run.opened.items() if is_shared(edge)}
+            decoded = self._decoded(run, results, failures)
             if failures:
-                for results in run.done.values():
-                    filled(results)
-                self._leave_out(batch, self._before(batch), run.done, failures, run.node_of)
-            marked = {e: mark(run.done[e], images) for e, images in decoded.items()}
-            for edge, results in run.done.items():
-                batch.values[edge] = self._closed(edge, run, results, chunks.get(edge))
+                others = {edge: opened.samples() for edge, opened in run.opened.items() if edge not in results}
+                results.update(others)
+                self._leave_out(batch, self._before(batch), results, failures, run.node_of)
+            marked = {edge: mark(results[edge], images) for edge, images in decoded.items()}
+            run.opened.update({edge: run.opened[edge].replaced(each) for edge, each in results.items()})
+            for edge in run.opened:
+                batch.values[edge] = self._closed(edge, run)
             # Now that all small values are known, which go up with others.
-            for edge in run.done:
-                if edge.device != "cpu":
+            for edge in run.opened:
+                if edge.device == "cpu":
+                    continue
+                if edge not in decoded:
                     self._send(edge, run)
-            for edge, places in marked.items():
+                    continue
+                behind = self._send(edge, run, decoded[edge])
                 with self._runtime.device_stream.context():
-                    values = self._hardware.join(batch.values[edge], decoded[edge], places)
+                    values = self._hardware.joined(
+                        batch.values[edge], decoded[edge], marked[edge], behind, self._is_kept(edge)
+                    )
                 batch.values[edge] = values
         except BaseException as error:
             self.fail(batch, error, first=batch.stage + 1)
@@ -356,65 +384,76 @@ class StageRunner:
             run.chunks = None
         self._next_stage(batch)
 
-    def _closed(self, edge: DataNode, run: ChainRun, results: list[Any], chunks: list[Storage] | None) -> TensorList:
+    def _closed(self, edge: DataNode, run: ChainRun) -> TensorList:
         """Make the batch of an edge; an error says which operator made it."""
-        buffer, layout = self._buffers[edge], run.bound.layouts[edge]
-        info = self._source_infos(run.batch, edge)
+        layout, info = run.bound.layouts[edge], self._source_infos(run.batch, edge)
         try:
-            if chunks is not None:
-                values = buffer.close_chunks(run.opened[edge], chunks, layout, info)
-            else:
-                values = buffer.close(run.opened[edge], results, layout, info)
+            values = self._buffers[edge].close(run.opened[edge], layout, info)
         except RuntimeError as error:
             raise self._differing(run.batch, edge, error) from error
-        return values if layout else named(edge, values)
+        return values if layout else set_assumed_layout(edge, values)
 
     def _differing(self, batch: InFlightBatch, edge: DataNode, error: RuntimeError) -> Exception:
         """Say which operator made samples that cannot be a batch, and if a reader lacked one that they come from."""
         for origin in read_edges(edge):
             assert origin.source is not None
             dataset = self._runtime.readers[origin.source].dataset
-            missing = lacking(dataset, batch.keys[origin.source].records.tolist(), origin.index)
+            missing = missing_output(dataset, batch.keys[origin.source].records.tolist(), origin.index)
             if missing is not None:
                 sample, reason = missing
                 return located(RuntimeError(f"{reason}; {error}"), batch.location(edge.source, sample))
         return located(error, batch.location(edge.source))
 
-    def _decoded(self, run: ChainRun, failures: dict[int, BaseException]) -> dict[DataNode, Decoded]:
-        """Decode on the device what the chain left to it; see `HardwareDecoding.decode`."""
+    def _decoded(
+        self, run: ChainRun, results: Mapping[DataNode, list[Any]], failures: dict[int, BaseException]
+    ) -> dict[DataNode, Decoded]:
+        """Return what the engine decodes of a batch, and decode the rest of what was left to it."""
         by_edge = {}
-        for edge, results in run.done.items():
-            if not is_shared(edge):
-                continue
+        for edge, left in run.left.items():
             assert edge.source is not None
-            upright = edge.source.constants.get("adjust_orientation", True)
-            before = set(failures)
-            with self._runtime.device_stream.context():
-                decoded = self._hardware.decode(filled(results), upright, failures)
-            run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
+            decoded = left.submit().result()  # it is there
             if decoded is not None:
                 by_edge[edge] = decoded
+                run.batch.decoded.append(decoded)
+            upright = edge.source.constants.get("adjust_orientation", True)
+            before = set(failures)
+            self._hardware.decode_rest(results[edge], decoded, upright, failures)
+            run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
         return by_edge
 
-    def _send(self, edge: DataNode, run: ChainRun) -> None:
-        """Bring what a "mixed" operator made on the CPU to the device; with it small values that later stages need."""
+    def _is_kept(self, edge: DataNode) -> bool:
+        """Return whether the images of an edge, or views of them, may outlive the batch."""
+        takers = [node for node in self.plan.graph.nodes if any(e is edge for e in edges(node))]
+        passing = all(node.operator.name == "_resize_crop_mirror_normalize" for node in takers)
+        return not passing or any(e is edge for e in self.plan.graph.outputs)
+
+    def _send(self, edge: DataNode, run: ChainRun, decoded: Decoded | None = None) -> bool:
+        """Bring what a "mixed" operator made on the CPU to the device; with it small values that later stages need.
+
+        Returns:
+            True if it lies in the arena of what an engine decodes, behind that.
+        """
         batch, arena, stream = run.batch, run.opened[edge].arena, self._runtime.device_stream
         values = batch.values[edge]
         stored = values.stored()
         # In the thread that finished the chain. The copy is enqueued on the stream of the pipeline before the steps of
         # the next stage are: they need no event, although another thread may run them.
         with stream.context():
-            if arena is None or not isinstance(stored, Packed):
+            if arena is None or not isinstance(stored, Packed) or stream.stream is None:
                 batch.values[edge] = stream.to_device(values)
-                return
+                return False
+            into = None if decoded is None else decoded.arena[decoded.used :]
+            into = into if into is not None and into.numel() >= arena.used else None
             later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
             known = map(batch.values.get, later)
             small = [v for v in known if v is not None and v.uploaded is None]
-            flat, uploaded = stream.finish_copy(arena, small)
+            # An arena is used again: what the user may keep does not go there.
+            flat, uploaded = stream.finish_copy(arena, small if into is None else (), into)
         batch.uploaded += uploaded
         batch.values[edge] = TensorList.from_packed(
             flat, stored.offsets, stored.shape(), values.layout(), values.source_infos
         )
+        return into is not None
 
     def _source_infos(self, batch: InFlightBatch, edge: DataNode) -> Sequence[str] | None:
         """Return where the samples of an edge come from, as the reader or the source of them says."""
@@ -463,6 +502,9 @@ class StageRunner:
         for value in batch.uploaded:
             value.set_uploaded(None)
         batch.uploaded.clear()
+        for decoded in batch.decoded:
+            self._hardware.give_back(decoded)
+        batch.decoded.clear()
         if error is None:
             batch.outputs = tuple(present(batch.values, e) for e in self.plan.graph.outputs)
             # Everything of this batch was enqueued before, by whichever thread: kernels behind the event are of later
@@ -472,17 +514,6 @@ class StageRunner:
         # The last access: from here on the batch is the user's thread's. The event orders all writes above before its
         # reads.
         batch.finished.set()
-
-
-def _do_chunk(function: Callable[[int], None], chunk: int, samples: range) -> tuple[()]:
-    """Run the calls of a chain on some samples, which are a chunk; it leaves none."""
-    function(samples.start // chunk)
-    return ()
-
-
-def _leave_all(samples: range) -> range:
-    """Leave all samples, to be done one by one in this thread."""
-    return samples
 
 
 def _in_calling_thread(caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]) -> None:

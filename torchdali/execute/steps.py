@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torchdali.calls.running import Bodies, run_batch, taken_layouts
-from torchdali.declaration.batching import truth
 from torchdali.errors import is_batch_level, located
 from torchdali.execute.batch import InFlightBatch
+from torchdali.execute.chunks import branches_of
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.graph.nodes import Condition, DataNode, Node, scope_of
 from torchdali.graph.plan import edges
@@ -131,14 +131,11 @@ def run_in_scope(
     return tuple(_spread(result, chosen, size) for result in results)
 
 
-def _chosen(scope: Sequence[Condition], conditions: Mapping[DataNode, TensorList], size: int) -> list[int]:
-    chosen = list(range(size))
+def _chosen(scope: Sequence[Condition], conditions: Mapping[DataNode, TensorList], size: int) -> Sequence[int]:
+    chosen: Sequence[int] = range(size)
     for condition in scope:
-        column = values(conditions[condition.edge])
-        if isinstance(condition.value, bool):
-            chosen = [i for i in chosen if truth(column[i]) == condition.value]
-        else:
-            chosen = [i for i in chosen if column[i] == condition.value]
+        branches = branches_of(values(conditions[condition.edge]), chosen, isinstance(condition.value, bool))
+        chosen = branches.get(condition.value, ())
     return chosen
 
 

@@ -21,17 +21,21 @@ import torch
 from torchdali.execute.process_state import has_gil
 from torchdali.forks import ForkSafeLock, on_fork
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
+from torchdali.threads import Thread, patience
 
 __all__ = ["Job", "ThreadPool"]
 
 
 class Job:
-    """Run a function once for each index below ``count``.
+    """Run a function once for each index below ``count``; threads claim them in order, and may end in any.
 
     Args:
         order: Jobs with a smaller one go first.
         done: Called by the worker that finishes last, with the failures ``{index: exception}``.
         keep_going: Go on after a failure; otherwise the indices not yet claimed are left out.
+
+    Attributes:
+        dropped: Its pipeline is closed: indices are not claimed any more, and `done` is not called.
     """
 
     def __init__(
@@ -49,11 +53,12 @@ class Job:
         self._lock = threading.Lock()
         self._left = count
         self._failures: dict[int, BaseException] = {}
+        self.dropped = False
 
     def work(self) -> None:
         """Claim and run indices until none is left."""
         run, claim, count, finished = self.run, self._claim, self.count, 0
-        while (i := claim()) < count:
+        while not self.dropped and (i := claim()) < count:
             if not self._failures or self._keep_going:
                 try:
                     # No other worker has this index: claiming is one step under the GIL, or under a lock without it.
@@ -147,8 +152,7 @@ class _Workers:
         numbers = [n for n in range(self._needed) if n not in taken][: max(0, missing)]
         try:
             with keep_torch_threads(len(numbers)) as ready:
-                new = [threading.Thread(target=_work, args=(self, n, ready), name=f"torchdali-{n}", daemon=True)
-                       for n in numbers]  # fmt: skip
+                new = [Thread(_work, (self, n, ready), f"torchdali-{n}") for n in numbers]
                 with self._condition:
                     self._numbers.update(zip(new, numbers, strict=True))
                 for thread in new:
@@ -172,16 +176,18 @@ class _Workers:
             if queue in self._queues:
                 self._queues.remove(queue)
                 queue.jobs = []
+                for _, _, job in dropped:
+                    job.dropped = True
                 self._count_threads()
                 self._condition.notify_all()
             self._condition.wait_for(
                 lambda: queue.active <= {me} and len(self._numbers) <= self._needed + self._busy,
-                timeout=10,
+                timeout=patience(),
             )
             ended, self._ended = self._ended, []
         for thread in ended:
             if thread is not threading.current_thread():
-                thread.join(timeout=10)
+                thread.join(patience())
         dropped.clear()  # outside of the lock: what the jobs hold may end other pipelines
 
     def put(self, queue: _JobQueue, job: Job) -> None:

@@ -10,15 +10,52 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from torchdali.calls.chunk_function import unless_tested
 from torchdali.graph.nodes import Node
 
-__all__ = ["OperatorTime", "Profile", "Stats", "Times", "line_of"]
+__all__ = ["Fallback", "OperatorTime", "Profile", "Stats", "Times", "line_of"]
 
 _EVERY = 8  # one batch in so many has its samples timed operator by operator
 _Event = tuple[str, str, float, float, str]  # operator, detail, start, seconds, thread
-Times = tuple[dict[int, tuple[float, int]], list[_Event]]
-"""Times of the operators of a graph: seconds and samples by index of the node, and the intervals."""
+
+
+class Times(NamedTuple):
+    """Times of the operators of a graph, and what else one process has noted of them, by index of the node.
+
+    Attributes:
+        operators: Seconds and samples.
+        events: The intervals, if they are kept.
+        fallbacks: How often calls for several samples failed, and the first error.
+    """
+
+    operators: dict[int, tuple[float, int]]
+    events: list[_Event]
+    fallbacks: dict[int, tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """An operator that does samples in a slower way, as a quick one fails: a mistake in it, which costs time alone.
+
+    Attributes:
+        operator: Its name in `fn`.
+        line: The user's line.
+        count: Calls that failed.
+        error: The first error.
+    """
+
+    operator: str
+    line: str
+    count: int
+    error: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operator} ({self.line}): {self.count} calls failed, and their samples were done in a slower way. "
+            f"The results are right, and come later: please report it. The first error: {self.error}"
+        )
 
 
 @dataclass(frozen=True)
@@ -53,6 +90,7 @@ class Stats:
         processes: Worker processes: how many run and were replaced, then how each ended that died; empty for none.
         verdict: Which of the two limits the speed.
         caches: Hits, misses and bytes of each `fn.cache`; empty for none.
+        fallbacks: Operators whose bodies for several samples fail; empty for none.
     """
 
     operators: tuple[OperatorTime, ...]
@@ -65,6 +103,7 @@ class Stats:
     processes: tuple[str, ...]
     verdict: str
     caches: tuple[str, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{'operator':<32}{'ms/sample':>12}{'share':>8}  line"]
@@ -74,7 +113,7 @@ class Stats:
             f"waited {self.waited:.2f} s for the loader, {self.consumed:.2f} s in the consumer; "
             f"{self.bytes_in_flight / 2**20:.0f} MiB in flight"
         )
-        return "\n".join([*lines, *self.caches, *self.processes, self.verdict])
+        return "\n".join([*lines, *self.caches, *map(str, self.fallbacks), *self.processes, self.verdict])
 
 
 class Profile:
@@ -83,6 +122,8 @@ class Profile:
     def __init__(self) -> None:
         self._seconds: dict[Node, float] = defaultdict(float)
         self._samples: dict[Node, int] = defaultdict(int)
+        self._fallbacks: dict[Node, tuple[int, str]] = {}
+        # Of all that threads of the pool report, and that the user's thread reads in between.
         self._lock = threading.Lock()
         self._events: list[_Event] | None = None
         self._asked_at: float | None = None
@@ -131,42 +172,59 @@ class Profile:
     def chain(self, timings: ChainTimings, nodes: Iterable[Node], index: int) -> None:
         """Note the times of a chain's operators on the samples of one batch."""
         by_number = list(nodes)
-        last: dict[int, float] = {}
+        last: dict[range, float] = {}
         with self._lock:
-            for item, number, now, thread in timings.times:
+            for samples, count, number, now, thread in timings.times:
                 if number >= 0:
-                    node, started = by_number[number], last[item]
-                    first, count = timings.samples(item)
+                    node, started, first = by_number[number], last[samples], samples.start
                     self._seconds[node] += now - started
                     self._samples[node] += count
-                    which = f"sample {first}" if count == 1 else f"samples {first} to {first + count - 1}"
+                    which = f"sample {first}" if len(samples) == 1 else f"samples {first} to {samples.stop - 1}"
                     self._event(node, f"batch {index}, {which}", started, now - started, thread)
-                last[item] = now
+                last[samples] = now
 
     @property
     def is_traced(self) -> bool:
         """True if `trace` was called."""
         return self._events is not None
 
+    def fell_back(self, node: Node, error: Exception) -> None:
+        """Note that a call of an operator for several samples failed, and none of the samples; any thread calls it."""
+        unless_tested(error)
+        with self._lock:
+            count, first = self._fallbacks.get(node, (0, f"{type(error).__name__}: {error}"))
+            self._fallbacks[node] = count + 1, first
+
+    def fallbacks(self) -> tuple[Fallback, ...]:
+        """Return the operators whose bodies for several samples fail."""
+        with self._lock:
+            noted = dict(self._fallbacks)
+        return tuple(Fallback(node.title, line_of(node), *each) for node, each in noted.items())
+
     def take_times(self, index: Mapping[Node, int]) -> Times:
-        """Return the times so far, and forget them: another process adds them to its own."""
+        """Return what was noted so far, and forget it: another process adds it to its own."""
         with self._lock:
             times = {index[node]: (seconds, self._samples[node]) for node, seconds in self._seconds.items()}
             self._seconds.clear()
             self._samples.clear()
+            fallbacks = {index[node]: each for node, each in self._fallbacks.items()}
+            self._fallbacks.clear()
             events = self._events or []
             if self._events is not None:
                 self._events = []
-        return times, events
+        return Times(times, events, fallbacks)
 
     def add_times(self, times: Times, nodes: Sequence[Node]) -> None:
-        """Add times that another process took."""
+        """Add what another process has noted."""
         with self._lock:
-            for number, (seconds, samples) in times[0].items():
+            for number, (seconds, samples) in times.operators.items():
                 self._seconds[nodes[number]] += seconds
                 self._samples[nodes[number]] += samples
+            for number, (count, error) in times.fallbacks.items():
+                before, first = self._fallbacks.get(nodes[number], (0, error))
+                self._fallbacks[nodes[number]] = before + count, first
             if self._events is not None:
-                self._events += times[1]
+                self._events += times.events
 
     def _event(self, node: Node, detail: str, started: float, seconds: float, thread: str) -> None:
         if self._events is not None:
@@ -189,7 +247,7 @@ class Profile:
         return Stats(
             self.operators(), self.batches, self.samples, self._ready / max(1, self.batches),
             self.waited, self.consumed, bytes_in_flight, processes, _verdict(self.waited, self.consumed),
-            caches,
+            caches, self.fallbacks(),
         )  # fmt: skip
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
@@ -206,26 +264,19 @@ class Profile:
 
 
 class ChainTimings:
-    """The times at which one batch's samples passed the operators of a chain.
+    """The times at which one batch's samples passed the operators of a chain."""
 
-    Args:
-        size: Of the batch.
-        chunk: Samples that pass together.
-    """
+    def __init__(self) -> None:
+        self.times: list[tuple[range, int, int, float, str]] = []
 
-    def __init__(self, size: int, chunk: int = 1) -> None:
-        self._size, self._chunk = size, chunk
-        self.times: list[tuple[int, int, float, str]] = []
+    def __call__(self, samples: range, count: int, number: int) -> None:
+        """Note that an operator (by its number in the chain; -1 for the start) is done with a chunk.
 
-    def __call__(self, item: int, number: int) -> None:
-        """Note that an operator (by its number in the chain; -1 for the start) is done with a sample or chunk."""
+        Args:
+            count: Samples that were in its branch.
+        """
         # Several workers append, which is one step each; `Profile.chain` reads when the last one is done.
-        self.times.append((item, number, time.perf_counter(), threading.current_thread().name))
-
-    def samples(self, item: int) -> tuple[int, int]:
-        """Return the first sample of a chunk, and how many it has."""
-        first = item * self._chunk
-        return first, min(self._chunk, self._size - first)
+        self.times.append((samples, count, number, time.perf_counter(), threading.current_thread().name))
 
 
 def _trace_event(event: _Event) -> Mapping[str, object]:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from torchdali.codecs.signatures import described_file
 from torchdali.forks import cached_property
 from torchdali.formats.coco_masks import Mask
+from torchdali.formats.shared_folder import open_named
 
 __all__ = ["Annotations", "Form", "Outlines", "parse"]
 
@@ -119,15 +120,18 @@ def parse(path: str, form: Form) -> Annotations:
     """Read annotations from JSON.
 
     Raises:
-        RuntimeError: the file cannot be read, or is no such JSON. ValueError: a box has not four numbers.
+        RuntimeError: the file cannot be read, is no such JSON, or a number in it is not finite. ValueError: a box has
+            not four numbers.
     """
     try:
         with _without_collections():
             return _Collector(_read(path), form).collect()
     except OSError as error:
         raise RuntimeError(f"could not open the annotations file {path}: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RuntimeError(f"{path} is no JSON: {error}{described_file(path, 'JSON')}") from None
+    except _NotFiniteError as error:
+        raise RuntimeError(f"{path}: {error} is not finite: correct it, or remove the annotation") from None
+    except RecursionError as error:
+        raise _no_json(path, error) from None
     except (TypeError, KeyError, AttributeError, OverflowError) as error:
         raise RuntimeError(f"{path} has no annotations of COCO: {type(error).__name__}: {error}") from None
 
@@ -147,10 +151,22 @@ def _without_collections() -> Iterator[None]:
 _NO_BOX = (0, 0, 0, 0)
 
 
+class _NotFiniteError(Exception):
+    """A number of an annotation is NaN, infinite or too large for float32."""
+
+
 def _read(path: str) -> Mapping[str, Any]:
-    with open(path, "rb") as file:
-        data = json.loads(file.read())
+    with open_named(path) as file:
+        text = file.read()
+    try:
+        data = json.loads(text)
+    except ValueError as error:  # also of an integer with too many digits
+        raise _no_json(path, error) from None
     return data if isinstance(data, dict) else {}
+
+
+def _no_json(path: str, error: Exception) -> RuntimeError:
+    return RuntimeError(f"{path} is no JSON: {error}{described_file(path, 'JSON')}")
 
 
 def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
@@ -164,9 +180,23 @@ def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
         raise ValueError(f"Invalid COCO annotation: `bbox` has 4 numbers, and this one {len(box)}: {box}")
     flat = itertools.chain.from_iterable(boxes)
     try:
-        return np.fromiter(flat, np.float64, 4 * len(boxes)).reshape(-1, 4)
+        numbers = np.fromiter(flat, np.float64, 4 * len(boxes)).reshape(-1, 4)
     except ValueError as error:  # words
         raise TypeError(f"bbox: {error}") from None
+    is_finite = _are_finite(numbers).all(1)
+    if not is_finite.all():
+        wrong = listed[int(is_finite.argmin())]
+        place = f"annotation {wrong.get('id')} of image {wrong.get('image_id')}"
+        raise _NotFiniteError(f"the bbox {wrong['bbox']} of {place}")
+    return numbers
+
+
+_MOST = float(np.finfo(np.float32).max) / 4  # so that sums and differences are float32, too
+
+
+def _are_finite(numbers: npt.NDArray[Any]) -> Mask:
+    finite: Mask = np.abs(numbers) <= _MOST
+    return finite
 
 
 def _check_ids(images: Iterable[Any]) -> None:
@@ -194,6 +224,8 @@ class _Collector:
         self._images = self._chosen(data.get("images", ()))
         places = {number: place for place, number in enumerate({i["id"]: 0 for i in self._images})}
         listed = [a for a in data.get("annotations", ()) if a.get("image_id") in places]
+        if any(a.get("image_id") != a.get("image_id") for a in data.get("annotations", ())):
+            raise _NotFiniteError("an image_id, NaN,")
         boxes = _boxes(listed)
         kept = np.flatnonzero(self._counts(listed, boxes))
         self._listed, self._boxes = [listed[place] for place in kept.tolist()], boxes[kept]
@@ -224,7 +256,7 @@ class _Collector:
         parts = [self._by_image[image["id"]] for image in self._images]
         order = np.concatenate([np.empty(0, np.int64), *parts])
         counts = np.array([len(part) for part in parts], np.int32)
-        sizes = [(int(image.get("height", 0)), int(image.get("width", 0))) for image in self._images]
+        sizes = [_size(image) for image in self._images]
         boxes = self._boxes[order].astype(np.float32)
         segmentations: list[list[Any]] = []
         if form.polygons or form.masks:
@@ -246,6 +278,8 @@ class _Collector:
 
     def _label_numbers(self) -> Ints:
         numbers = [annotation["category_id"] for annotation in self._listed]
+        if any(number != number for number in numbers):
+            raise _NotFiniteError("a category_id, NaN,")
         if not self._form.avoid_class_remapping:
             numbers = [self._labels.get(number, 0) for number in numbers]
         return np.array(numbers, np.int32)
@@ -258,6 +292,14 @@ class _Collector:
         return boxes
 
 
+def _size(image: Any) -> tuple[int, int]:
+    try:
+        return int(image.get("height", 0)), int(image.get("width", 0))
+    except (ValueError, OverflowError):
+        size = f"{image.get('height')!r} by {image.get('width')!r}"
+        raise TypeError(f"the image {image['id']} is {size}: height and width are numbers of pixels") from None
+
+
 def _file_name(image: Any) -> str:
     name = image["file_name"]
     if not isinstance(name, str) or "\0" in name:
@@ -265,12 +307,12 @@ def _file_name(image: Any) -> str:
     return name
 
 
-def _outlined(found: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:
+def _outlined(segmentations: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:
     """Make polygons of the segmentations of images, with vertices as parts of their sizes if there are any."""
     rows: list[list[float]] = []
     masks: list[int] = []
     ends: list[int] = []
-    for of_image in found:
+    for of_image in segmentations:
         for mask, segmentation in enumerate(of_image):
             if isinstance(segmentation, list):  # runs are no outlines
                 rows += segmentation
@@ -298,9 +340,12 @@ def _vertices(rows: list[list[float]]) -> tuple[npt.NDArray[np.int64], Floats]:
         rows, sizes = [row[: len(row) // 2 * 2] for row in rows], sizes // 2 * 2
     flat = itertools.chain.from_iterable(rows)
     try:
-        numbers = np.fromiter(flat, np.float32, int(sizes.sum()))
+        with np.errstate(over="ignore"):
+            numbers = np.fromiter(flat, np.float32, int(sizes.sum()))
     except ValueError as error:  # words
         raise TypeError(f"segmentation: {error}") from None
+    if not _are_finite(numbers).all():
+        raise _NotFiniteError("a vertex of a segmentation's polygon")
     return sizes // 2, numbers.reshape(-1, 2)
 
 

@@ -8,8 +8,9 @@ column was crossed above it an odd number of times.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _MOST_PIXELS = 1 << 30
 _SCALE = 5  # steps a pixel in which the outline of a polygon is walked
+_STEPS = 1 << 20  # of an outline at once
 
 
 def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -39,8 +41,8 @@ def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArra
     if height < 1 or width < 1 or height * width > _MOST_PIXELS:
         raise ValueError(f"masks cannot be drawn in an image of {height} by {width} pixels")
     canvas = np.zeros((height, width), np.int32)
-    found = zip(segmentations, labels.tolist(), strict=True)
-    for segmentation, label in sorted(found, key=operator.itemgetter(1)):
+    pairs = zip(segmentations, labels.tolist(), strict=True)
+    for segmentation, label in sorted(pairs, key=operator.itemgetter(1)):
         if segmentation:
             canvas[_mask(segmentation, height, width)] = label
     return canvas
@@ -48,7 +50,10 @@ def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArra
 
 def _mask(segmentation: Any, height: int, width: int) -> Mask:
     if isinstance(segmentation, list):
-        rows = [np.array(row[: len(row) // 2 * 2], np.float32) for row in segmentation]
+        with np.errstate(over="ignore"):
+            rows = [np.array(row[: len(row) // 2 * 2], np.float32) for row in segmentation]
+        if not all(np.isfinite(row).all() for row in rows):
+            raise ValueError("a polygon has a vertex that is not finite")
         filled = [fill_polygon(row.reshape(-1, 2), height, width) for row in rows]
         return functools.reduce(np.logical_or, filled, np.zeros((height, width), np.bool_))
     runs, size = segmentation.get("counts"), segmentation.get("size")
@@ -99,37 +104,55 @@ def uncompress(text: str) -> list[int]:
 
 def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Mask:
     """Fill a polygon of vertices ``(n, 2)``, x and y in pixels."""
-    if not len(points):
-        return np.zeros((height, width), np.bool_)
-    limit = _SCALE * 4 * (height + width)  # what lies far outside changes nothing inside
-    corners = np.clip(_SCALE * points.astype(np.float64) + 0.5, -limit, limit).astype(np.int64)
-    u, v = _outline(corners)
+    turns = np.zeros(height * width, np.int64)
+    if len(points):
+        limit = _SCALE * 4 * (height + width)  # what lies far outside changes nothing inside
+        corners = np.clip(_SCALE * points.astype(np.float64) + 0.5, -limit, limit).astype(np.int64)
+        for u, v in _outline(corners):
+            turns += _crossings(u, v, height, width)
+    filled: Mask = np.cumsum(turns) % 2 == 1
+    return filled.reshape(width, height).T
+
+
+def _crossings(
+    u: npt.NDArray[np.int64], v: npt.NDArray[np.int64], height: int, width: int
+) -> npt.NDArray[np.int64]:  # fmt: skip
+    """Count how often a part of the outline crosses the columns of pixels, at each row."""
     steps = np.flatnonzero(u[1:] != u[:-1]) + 1
     x = (np.where(u[steps] < u[steps - 1], u[steps], u[steps] - 1) + 0.5) / _SCALE - 0.5
     y = (np.minimum(v[steps], v[steps - 1]) + 0.5) / _SCALE - 0.5
     inside = (np.floor(x) == x) & (x >= 0) & (x <= width - 1)
     columns = x[inside].astype(np.int64)
     rows = np.ceil(np.clip(y[inside], 0, height)).astype(np.int64)
-    turns = np.bincount(columns * height + rows, minlength=height * width + 1)[: height * width]
-    filled: Mask = np.cumsum(turns) % 2 == 1
-    return filled.reshape(width, height).T
+    return np.bincount(columns * height + rows, minlength=height * width + 1)[: height * width]
 
 
-def _outline(corners: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Walk along the edges, a step of the longer axis at a time."""
-    us, vs = [], []
-    for (x0, y0), (x1, y1) in zip(corners.tolist(), np.roll(corners, -1, 0).tolist(), strict=True):
-        dx, dy = abs(x1 - x0), abs(y1 - y0)
-        flat = dx >= dy
-        flipped = x0 > x1 if flat else y0 > y1
-        if flipped:
-            x0, y0, x1, y1 = x1, y1, x0, y0
-        steps = np.arange(max(dx, dy) + 1)
-        if flipped:
-            steps = steps[::-1]
-        slope = ((y1 - y0) if flat else (x1 - x0)) / max(dx, dy, 1)
-        along = steps + (x0 if flat else y0)
-        across = ((y0 if flat else x0) + slope * steps + 0.5).astype(np.int64)
-        us.append(along if flat else across)
-        vs.append(across if flat else along)
-    return np.concatenate(us), np.concatenate(vs)
+def _outline(corners: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Walk along the edges, a step of the longer axis at a time; yield parts, of which each begins where one ended."""
+    ends = np.roll(corners, -1, 0)
+    counts = np.abs(ends - corners).max(1) + 1
+    blocks = np.cumsum(counts) // _STEPS
+    last = np.empty((2, 0), np.int64)
+    for begin, end in itertools.pairwise([0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corners)]):
+        part = np.concatenate([last, _walked(corners[begin:end], ends[begin:end], counts[begin:end])], 1)
+        last = part[:, -1:]
+        yield part[0], part[1]
+
+
+def _walked(
+    starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:  # fmt: skip
+    """Return all places on some edges, ``(2, n)``."""
+    extent = np.abs(ends - starts)
+    flat = extent[:, 0] >= extent[:, 1]
+    axis = np.where(flat, 0, 1)  # the longer one
+    each = np.arange(len(starts))
+    flipped = starts[each, axis] > ends[each, axis]
+    low, high = (np.where(flipped[:, None], one, other) for one, other in ((ends, starts), (starts, ends)))
+    slope = (high[each, 1 - axis] - low[each, 1 - axis]) / np.maximum(counts - 1, 1)
+    of = np.repeat(each, counts)
+    steps = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    steps = np.where(flipped[of], counts[of] - 1 - steps, steps)
+    along = steps + low[each, axis][of]
+    across = (low[each, 1 - axis][of] + slope[of] * steps + 0.5).astype(np.int64)
+    return np.where(flat[of], (along, across), (across, along))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchdali.formats.coco import Annotations, Outlines
+from torchdali.formats.shared_folder import open_named, write_whole
 
 __all__ = ["load", "save"]
 
@@ -42,10 +43,10 @@ def save(annotations: Annotations, folder: str) -> None:
         tables[name] = (np.cumsum(counts) - counts, dtype, 1)
     try:
         for name, (values, dtype, width) in tables.items():
-            with open(os.path.join(folder, name), "wb") as file:
-                file.write(np.uint32(values.size // width).tobytes() + values.astype(dtype).tobytes())
-        with open(os.path.join(folder, "filenames.dat"), "w", encoding="utf-8", errors="surrogateescape") as text:
-            text.writelines(f"{name}\n" for name in annotations.names)
+            count = np.uint32(values.size // width).tobytes()
+            write_whole(os.path.join(folder, name), [count, values.astype(dtype).tobytes()])
+        lines = "".join(f"{name}\n" for name in annotations.names)
+        write_whole(os.path.join(folder, "filenames.dat"), [lines.encode("utf-8", "surrogateescape")])
     except OSError as error:
         raise RuntimeError(f"cannot save annotations in {folder}: {error.strerror}") from None
 
@@ -62,46 +63,48 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
         RuntimeError: they cannot be read, or do not go together.
     """
     try:
-        with open(os.path.join(folder, "filenames.dat"), encoding="utf-8", errors="surrogateescape") as text:
-            names = text.read().splitlines()
-        found = {
+        with open_named(os.path.join(folder, "filenames.dat")) as file:
+            names = file.read().decode("utf-8", "surrogateescape").splitlines()
+        arrays = {
             field: _table(folder, name)
             for name, (field, _, _) in _TABLES.items()
             if (polygons or name not in _OF_POLYGONS) and (ids or field != "ids")
         }
     except OSError as error:
         raise RuntimeError(f"no files found: cannot read annotations in {folder}: {error.strerror}") from None
-    found["boxes"] = found["boxes"].reshape(-1, 4)
+    arrays["boxes"] = arrays["boxes"].reshape(-1, 4)
     outlines = Outlines.none(len(names))
     if polygons:
         fields = ("polygon_counts", "polygons", "vertex_counts", "vertices")
-        outlines = Outlines(*(found[field] for field in fields))
-    numbers = found["ids"] if ids else np.zeros(len(names), np.int32)
-    made = Annotations(names, numbers, found["counts"], found["boxes"], found["labels"], outlines, [], [])
-    if not _go_together(made, outlines):
+        outlines = Outlines(*(arrays[field] for field in fields))
+    numbers = arrays["ids"] if ids else np.zeros(len(names), np.int32)
+    annotations = Annotations(names, numbers, arrays["counts"], arrays["boxes"], arrays["labels"], outlines, [], [])
+    if not _go_together(annotations, outlines):
         raise RuntimeError(f"the saved annotations in {folder} do not go together")
-    return made
+    return annotations
 
 
-def _go_together(made: Annotations, outlines: Outlines) -> bool:
+def _go_together(annotations: Annotations, outlines: Outlines) -> bool:
     tables = (
-        (made.counts, made.boxes),
-        (made.counts, made.labels),
+        (annotations.counts, annotations.boxes),
+        (annotations.counts, annotations.labels),
         (outlines.polygon_counts, outlines.polygons),
         (outlines.vertex_counts, outlines.vertices),
     )
-    return len(made.ids) == len(made.names) and all(
-        len(counts) == len(made.names) and counts.min(initial=0) >= 0 and counts.sum() == len(table)
+    return len(annotations.ids) == len(annotations.names) and all(
+        len(counts) == len(annotations.names) and counts.min(initial=0) >= 0 and counts.sum() == len(table)
         for counts, table in tables
     )
 
 
 def _table(folder: str, name: str) -> Any:
     _, dtype, width = _TABLES[name]
-    with open(os.path.join(folder, name), "rb") as file:
+    with open_named(os.path.join(folder, name)) as file:
         data = file.read()
     count = int.from_bytes(data[:4], "little") * width
     if len(data) != 4 + count * np.dtype(dtype).itemsize or (name == "boxes.dat" and count % 4):
         raise RuntimeError(f"{os.path.join(folder, name)} is damaged: it has {len(data)} bytes")
     values = np.frombuffer(data, dtype, offset=4).copy()
+    if not np.isfinite(values).all():
+        raise RuntimeError(f"{os.path.join(folder, name)} has numbers that are not finite: save the annotations anew")
     return values.reshape(-1, width) if width > 1 else values

@@ -1,4 +1,4 @@
-"""CRC-32C (Castagnoli), as TFRecord uses it: by the package google-crc32c where it is installed, otherwise by NumPy.
+"""CRC-32C (Castagnoli), as TFRecord uses it: by the package google-crc32c if it is installed, otherwise by NumPy.
 
 A remainder of a concatenation follows from those of its parts: ``crc(a + b) = shift(crc(a), len(b)) ^ crc(b)``, where
 ``shift`` is linear over bits. So many blocks are taken through the table side by side, and are joined by halves.
@@ -91,12 +91,12 @@ def crc32c(data: npt.NDArray[np.uint8] | bytes) -> int:
 def crc32c_by_numpy(data: npt.NDArray[np.uint8] | bytes) -> int:
     """Return the remainder of some bytes, without the package."""
     array = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
-    crc, done = 0xFFFFFFFF, 0
+    crc, start = 0xFFFFFFFF, 0
     if len(array) >= _FEW:
-        done = len(array) // _BLOCK * _BLOCK
-        crc = _of_blocks(array[:done].reshape(-1, _BLOCK))
+        start = len(array) // _BLOCK * _BLOCK
+        crc = _of_blocks(array[:start].reshape(-1, _BLOCK))
     table = _numbers()
-    for byte in array[done:].tolist():
+    for byte in array[start:].tolist():
         crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
     return crc ^ 0xFFFFFFFF
 

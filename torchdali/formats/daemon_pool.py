@@ -1,17 +1,17 @@
-"""Threads for what may wait long, such as requests: they do not keep the program from ending."""
+"""Threads for what may take long, such as requests and data sets in Python."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import queue
-import threading
 import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from torchdali.forks import ForkSafeLock
+from torchdali.threads import Thread, close_at_end
 
 __all__ = ["DaemonPool"]
 
@@ -21,7 +21,7 @@ _Queue = queue.SimpleQueue["_Task | None"]
 
 
 class DaemonPool:
-    """A fixed number of threads, which end with the pool; then what waits for them is cancelled.
+    """A fixed number of threads, which end with the pool or the program; then what waits for them is cancelled.
 
     A forked process has threads of its own.
 
@@ -32,8 +32,9 @@ class DaemonPool:
 
     def __init__(self, count: int, name: str) -> None:
         self._count, self._name = count, name
-        self._lock = ForkSafeLock()
+        self._lock, self._closed = ForkSafeLock(), False
         self._begin()
+        close_at_end(self)
 
     def _begin(self) -> None:
         self._started, self._process = 0, os.getpid()
@@ -41,18 +42,27 @@ class DaemonPool:
         weakref.finalize(self, _end, self._queue, self._process).atexit = False
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Let a thread call a function."""
+        """Let a thread call a function; a pool that is closed cancels that."""
         future: Future[T] = Future()
         with self._lock:
+            if self._closed:
+                future.cancel()
+                return future
             if self._process != os.getpid():
                 self._begin()  # a forked process has none of the threads
             # Hand-over: from here on the task is the thread's that takes it.
             self._queue.put((future, function, arguments))
             if self._started < self._count:
                 name = f"{self._name}-{self._started}"
-                threading.Thread(target=_work, args=(self._queue,), name=name, daemon=True).start()
+                Thread(_work, (self._queue,), name).start()
                 self._started += 1
         return future
+
+    def close(self) -> None:
+        """Cancel what no thread has begun, and end the threads."""
+        with self._lock:  # so that no task comes behind the end of the queue
+            self._closed = True
+            _end(self._queue, self._process)
 
     def map(self, function: Callable[[Any], T], values: Iterable[Any]) -> list[T]:
         """Call a function on each value, and wait for all results."""
@@ -69,7 +79,7 @@ def _work(tasks: _Queue) -> None:
             except BaseException as error:
                 future.set_exception(error)
         del task, future, function, arguments
-    tasks.put(None)  # for the next thread
+    tasks.put(None)  # the end of the queue is for all threads: each leaves it to the next one
 
 
 def _end(tasks: _Queue, process: int) -> None:

@@ -5,112 +5,203 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+import struct
+import zlib
 from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from torchdali.errors import warn
+from torchdali.formats.shared_folder import FileLock, open_folder, open_own, read_into, room, write_whole
 
 __all__ = ["DiskCache"]
 
 _FULL = 0.9  # of the size that is left after making room
+_NAME = 64  # letters of a digest
+_CHUNK = 1 << 16  # bytes of a string that have a check sum
+_SUM = struct.Struct("<I")
+_TOTAL = struct.Struct("<QI")  # bytes of all strings, and a check sum
 
 
 class DiskCache:
     """Byte strings in a folder; those that were not used for longest are removed when there are too many.
 
-    A string appears as a whole or not at all. What belongs to others in the folder is not touched.
+    A string appears as a whole or not at all; one that is damaged is as good as none. What belongs to others in the
+    folder is not touched.
 
     Args:
         folder: Made if it does not exist, readable for its owner only.
         size: Bytes of all strings at most.
 
     Raises:
-        RuntimeError: the folder cannot be made.
+        RuntimeError: the folder cannot be made, or belongs to somebody else.
     """
 
     def __init__(self, folder: str, size: int) -> None:
-        self._folder, self._size = os.path.join(folder, "torchdali"), size
+        if os.name == "nt":
+            raise RuntimeError("cache_dir needs Linux or macOS: Windows has no locks of files as it uses them")
+        self._path, self._size = os.path.join(os.path.abspath(folder), "torchdali"), size
+        self._lock = FileLock(os.path.join(self._path, "lock"), by_opening=True)
+        self._warned = False
         try:
-            os.makedirs(self._folder, 0o700, exist_ok=True)
+            self._folder = open_folder(self._path, own=True)
         except OSError as error:
-            raise RuntimeError(f"cannot make cache_dir {folder}: {error.strerror}") from None
+            raise RuntimeError(
+                f"cannot make cache_dir {folder}: {self._path}: {error.strerror}. Take another folder"
+            ) from None
+
+    def __del__(self) -> None:
+        if hasattr(self, "_folder"):
+            os.close(self._folder)
 
     def get(self, key: str, start: int = 0, count: int | None = None) -> bytes | None:
-        """Return the string of a key, or a part of it; None where it is not here."""
-        path = self._path(key)
+        """Return the string of a key, or a part of it; None if it is not here, or damaged."""
+        # Without a lock: a file gets its name when it is whole, and one that is removed meanwhile stays open.
+        name = _name(key)
         try:
-            with open(path, "rb", buffering=0) as file:
-                file.seek(start)
-                data = file.read(-1 if count is None else count)
-            os.utime(path)
+            with open(open_own(name, os.O_RDONLY, self._folder), "rb", buffering=0) as file:
+                data = _unsealed(file.fileno(), name, start, count)
+                if data is None:
+                    os.unlink(name, dir_fd=self._folder)
+                else:
+                    with contextlib.suppress(OSError):  # the disk may be read-only
+                        os.utime(file.fileno())
         except OSError:
             return None
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep a string, unless it is larger than the cache or the disk is full."""
-        if len(data) > self._size:
+        """Keep a string, unless it is larger than the cache, the disk is full or others keep the folder locked."""
+        size = _sealed_size(len(data))
+        if size > self._size:
             return
-        with contextlib.suppress(OSError), self._locked():
-            self._make_room(len(data))
-            self._write(self._path(key), data)
-
-    def _path(self, key: str) -> str:
-        return os.path.join(self._folder, hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest())
-
-    def _write(self, path: str, data: bytes) -> None:
-        if os.path.exists(path):
-            return
-        descriptor, unfinished = tempfile.mkstemp(".part", dir=self._folder)
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            os.replace(unfinished, path)
+            with self._locked() as lock:
+                self._write(lock, _name(key), data, size)
+        except TimeoutError:
+            pass
+        except OSError as error:
+            self._tell(error, size)
+
+    def _write(self, lock: int, name: str, data: bytes, size: int) -> None:
+        if self._has(name):
+            return
+        total = self._total(lock)
+        if total + size > self._size:
+            total = self._removed(size)
+        total += size  # before the string is there: too large a number is found when there is no room
+        number = struct.pack("<Q", total)
+        os.pwrite(lock, number + _SUM.pack(zlib.crc32(number)), 0)
+        write_whole(name, _sealed(name, data), folder=self._folder, mode=0o600)
+
+    def _has(self, name: str) -> bool:
+        try:
+            os.close(open_own(name, os.O_RDONLY, self._folder))
         except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(unfinished)
-            raise
-        self._set_total(self._total() + len(data))
+            return False
+        return True
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[int]:
         """Keep other threads and processes from writing."""
-        import fcntl
-
-        descriptor = os.open(os.path.join(self._folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = open_own("lock", os.O_RDWR | os.O_CREAT, self._folder)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
+            with self._lock.held(descriptor):
+                yield descriptor
         finally:
             os.close(descriptor)
 
-    def _make_room(self, count: int) -> None:
-        """Remove the entries that were not used for longest, until `count` more bytes fit."""
-        total = self._total()
-        if total + count <= self._size:
-            return
+    def _total(self, lock: int) -> int:
+        """Return the bytes of all strings, as the file of the lock has them, or counted anew."""
+        known = os.pread(lock, _TOTAL.size, 0)
+        if len(known) == _TOTAL.size:
+            total, check = _TOTAL.unpack(known)
+            if zlib.crc32(known[:8]) == check:
+                return int(total)
+        return sum(size for _, size, _ in self._entries())
+
+    def _removed(self, count: int) -> int:
+        """Remove the entries that were not used for longest, until `count` more bytes fit; return the bytes left."""
         entries = sorted(self._entries())
         total = sum(size for _, size, _ in entries)
-        for _, size, path in entries:
+        for _, size, name in entries:
             if total + count <= self._size * _FULL:
                 break
-            os.unlink(path)
+            with contextlib.suppress(FileNotFoundError):  # it was damaged, and another process has removed it
+                os.unlink(name, dir_fd=self._folder)
             total -= size
-        self._set_total(total)
+        return total
 
     def _entries(self) -> Iterator[tuple[int, int, str]]:
-        """Yield time of the last use, size and path of each string, and of what a crash left unfinished."""
-        with os.scandir(self._folder) as found:
-            for entry in found:
-                if len(entry.name) == 64 or entry.name.endswith(".part"):
-                    status = entry.stat()
-                    yield status.st_mtime_ns, status.st_size, entry.path
+        """Yield time of the last use, size and name of each string, and of what a crash left unfinished."""
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                is_ours = len(entry.name) == _NAME or entry.name.endswith(".part")
+                if is_ours and not entry.is_dir(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    yield status.st_mtime_ns, status.st_size, entry.name
 
-    def _total(self) -> int:
-        try:
-            with open(os.path.join(self._folder, "total"), encoding="ascii") as file:
-                return int(file.read())
-        except (OSError, ValueError):
-            return sum(size for _, size, _ in self._entries())
+    def _tell(self, error: OSError, size: int) -> None:
+        if not self._warned:
+            self._warned = True
+            warn(
+                f"cache_dir: {self._path} does not take {size:,} bytes: {_reason(error)}{room(error, self._path)}; "
+                "what is not kept is read from its URL each time"
+            )
 
-    def _set_total(self, total: int) -> None:
-        with open(os.path.join(self._folder, "total"), "w", encoding="ascii") as file:
-            file.write(str(total))
+
+def _reason(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
+
+
+def _name(key: str) -> str:
+    """Return the name of the file of a key; versions of torchdali that write files of another form have other names."""
+    return hashlib.sha256(b"form 2\n" + key.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+# ---------------------------------------------------------------- strings with check sums
+
+
+def _chunks(size: int) -> int:
+    return max(1, -(-size // _CHUNK))
+
+
+def _sealed_size(size: int) -> int:
+    return size + _chunks(size) * _SUM.size
+
+
+def _sealed(name: str, data: bytes) -> Iterator[Any]:
+    """Yield the chunks of a string, each with the check sum behind it that a part of the string can be read by."""
+    view = memoryview(data)
+    for number in range(_chunks(len(view))):
+        chunk = view[number * _CHUNK : (number + 1) * _CHUNK]
+        yield chunk
+        yield _sum(chunk, name, len(view), number)
+
+
+def _sum(chunk: memoryview, name: str, size: int, number: int) -> bytes:
+    """Return a check sum that is another one for each chunk, string and length."""
+    return _SUM.pack(zlib.crc32(chunk, zlib.crc32(f"{name} {size} {number}".encode())))
+
+
+def _unsealed(descriptor: int, name: str, start: int, count: int | None) -> bytes | None:
+    """Read a string, or a part of it; None if it is damaged."""
+    sealed, step = os.fstat(descriptor).st_size, _CHUNK + _SUM.size
+    size = sealed - -(-sealed // step) * _SUM.size
+    if size < 0 or _sealed_size(size) != sealed:
+        return None
+    stop = size if count is None else min(start + count, size)
+    first = min(start // _CHUNK, _chunks(size) - 1)  # of nothing, too, one chunk tells whether the length is true
+    last = max(first + 1, _chunks(stop))
+    view = np.empty(min(last * step, sealed) - first * step, np.uint8).data
+    if not read_into(descriptor, view, first * step):
+        return None
+    parts = []
+    for number in range(first, last):
+        chunk = view[(number - first) * step :][: min(_CHUNK, size - number * _CHUNK)]
+        at = (number - first) * step + len(chunk)
+        if view[at : at + _SUM.size] != _sum(chunk, name, size, number):
+            return None
+        parts.append(chunk[max(0, start - number * _CHUNK) : max(0, stop - number * _CHUNK)])
+    return b"".join(parts)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from torchdali.errors import warn
 from torchdali.formats.storage import read_text
+from torchdali.formats.urls import shown
 
 __all__ = ["Entry", "read_manifest"]
 
@@ -20,7 +21,7 @@ class Entry(NamedTuple):
     Attributes:
         number: Among those of its manifest that are used, from 0.
         offset: In seconds.
-        duration: In seconds; -1 where the manifest does not say.
+        duration: In seconds; -1 if the manifest does not say.
     """
 
     path: str
@@ -40,7 +41,7 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[E
     Raises:
         RuntimeError: it cannot be read, or a value has another type.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
@@ -49,13 +50,13 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[E
         except (ValueError, RecursionError):
             values = None
         if not isinstance(values, dict) or not values.get("audio_filepath"):
-            warn(f"{path}, line {number} names no audio_filepath: it is left out")
+            warn(f"{shown(path)}, line {number} names no audio_filepath: it is left out")
             continue
-        entry = _entry(values, f"{path}, line {number}", len(found))
+        entry = _entry(values, f"{shown(path)}, line {number}", len(entries))
         if 0 < min_duration > entry.duration or 0 < max_duration < entry.duration:
             continue
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def _entry(values: dict[str, Any], where: str, index: int) -> Entry:

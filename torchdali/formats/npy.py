@@ -64,8 +64,8 @@ def header(data: Bytes) -> Header:
 @functools.lru_cache(maxsize=256)
 def _parse(text: bytes, offset: int) -> Header:
     try:
-        found = _fields(text)
-        kind, fortran, shape = found["descr"], found["fortran_order"], found["shape"]
+        fields = _fields(text)
+        kind, fortran, shape = fields["descr"], fields["fortran_order"], fields["shape"]
         shape = tuple(extent if type(extent) is int else -1 for extent in shape)
     except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
         raise ValueError(f"the header {text[:80]!r} does not describe an array") from None
@@ -105,7 +105,7 @@ def array(data: Bytes) -> Tensor:
 
 
 def check_size(what: Header, size: int) -> None:
-    """Check that an array is not cut off in a file of a size; ValueError where it is."""
+    """Check that an array is not cut off in a file of a size; ValueError if it is."""
     if _size(what) > size - what.offset:
         raise ValueError(f"an array of {_size(what)} bytes has {size - what.offset}")
 
@@ -115,7 +115,7 @@ def _size(what: Header) -> int:
 
 
 def tensor(what: Header, content: Bytes) -> Tensor:
-    """Return the elements of an array as a tensor, on the same memory where they are aligned."""
+    """Return the elements of an array as a tensor, on the same memory if they are aligned."""
     if content.ctypes.data % what.dtype.itemsize:
         content = content.copy()  # torch wants numbers where they belong
     flat = torch.from_numpy(content).view(what.dtype) if len(content) else torch.empty(0, dtype=what.dtype)
@@ -141,7 +141,7 @@ class Slab(NamedTuple):
 
 
 def slab(what: Header, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Slab:
-    """Return the part that has a window; all of the array where the window reaches outside.
+    """Return the part that has a window; all of the array if the window reaches outside.
 
     Args:
         what: The array.

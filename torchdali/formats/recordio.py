@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.formats.storage import Bytes, Storage, read_text, write_text
+from torchdali.formats.urls import shown
 
 __all__ = ["content", "image", "read_index", "scan", "write_image", "write_index", "write_record"]
 
@@ -37,9 +38,9 @@ def read_index(path: str, storage: Storage) -> npt.NDArray[np.int64]:
     except (ValueError, OverflowError):
         offsets = np.empty(0, np.int64)
     if not len(offsets):
-        raise RuntimeError(f"the RecordIO index file doesn't contain any indices: {path}")
+        raise RuntimeError(f"the RecordIO index file doesn't contain any indices: {shown(path)}")
     if offsets[0] < 0 or offsets[-1] >= storage.size:
-        raise RuntimeError(f"{path} has an offset outside of {storage.path}, which has {storage.size} bytes")
+        raise RuntimeError(f"{shown(path)} has an offset outside of {storage.path}, which has {storage.size} bytes")
     ends = np.append(offsets[1:], storage.size)
     # Of the same offset, named twice, the end is that of the next other one.
     later = np.searchsorted(offsets, offsets, "right") - 1

@@ -23,22 +23,16 @@ import numpy.typing as npt
 
 from torchdali.errors import MissingExtraError
 from torchdali.forks import ForkSafeLock
+from torchdali.formats import urls
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
+from torchdali.threads import is_ending
 
-__all__ = [
-    "FAR", "Pending", "Remote", "RemoteFile", "RemoteOptions", "has_secret", "is_url", "read_url", "shown",
-    "start_ranges", "write_url",
-]  # fmt: skip
+__all__ = ["FAR", "Pending", "Remote", "RemoteFile", "RemoteOptions", "read_url", "start_ranges", "write_url"]
 
 T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
 
-is_url: Callable[[str], Any] = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+://").match
-"""Tell an URL from the path of a file."""
-
-_USER = re.compile(r"(?<=://)[^/@?#]*@")
-_QUERY = re.compile(r"[?#].*", re.DOTALL)
 _GIVEN_UP_AT_ONCE = (
     FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError, ImportError,
     ValueError, TypeError,
@@ -46,7 +40,7 @@ _GIVEN_UP_AT_ONCE = (
 _PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds, of the first repetition and at most
 _OBSTORE_TIMEOUT = 30.0  # seconds, of obstore's own; a shorter one needs the event loop
 _BLOCK, _AHEAD, _KEPT = 1 << 20, 16, 32  # bytes, and blocks, of small reads one after the other
-_GAP, _LARGEST = 64 << 10, 8 << 20  # ranges nearer to each other are one request, up to a size
+_GAP = 64 << 10  # bytes; ranges nearer to each other are one request, up to a size
 
 
 def _is_refused(error: Exception) -> bool:
@@ -60,7 +54,7 @@ def _is_refused(error: Exception) -> bool:
 def _status(error: Exception) -> int | None:
     """Return the status of HTTP of an error; fsspec says of each that the file is not found, because of the error."""
     status = getattr(error, "status", getattr(error.__cause__, "status", None))
-    return status if isinstance(status, int) else None
+    return status if isinstance(status, int) and status else None
 
 
 @dataclass(frozen=True)
@@ -70,8 +64,8 @@ class RemoteOptions:
     Args:
         io_concurrency: Of URLs: most requests at a time.
         io_retries: Of URLs: how often a request that failed is repeated.
-        io_timeout: Of URLs: seconds after which a request has failed, where the store's package can be interrupted.
-        cache_dir: Of URLs: folder where what was read is kept; several processes may share it.
+        io_timeout: Of URLs: seconds after which a request has failed, if the store's package can be interrupted.
+        cache_dir: Of URLs: folder where what was read is kept; processes of one user may share it.
         cache_size: Bytes that are kept there at most; what was not used for longest goes first.
 
     Raises:
@@ -92,18 +86,6 @@ class RemoteOptions:
             )
         if not self.io_timeout > 0:
             raise ValueError(f"io_timeout={self.io_timeout}: it is a number of seconds above 0")
-
-
-def shown(url: str) -> str:
-    """Return an URL for a message: without user, password and query."""
-    if not is_url(url):
-        return url
-    return _QUERY.sub("?...", _USER.sub("...@", url))
-
-
-def has_secret(url: str) -> bool:
-    """Return whether an URL has a user, a password or a query, which may be a signature."""
-    return bool(is_url(url)) and shown(url) != url
 
 
 class Pending(NamedTuple):
@@ -175,7 +157,7 @@ class Remote:
         return np.asarray(_Owned(data))
 
     def head(self, url: str, count: int) -> Bytes:
-        """Read the first bytes of an object, fewer where it has no more."""
+        """Read the first bytes of an object, fewer if it has no more."""
 
         def get() -> bytes:
             system, path = self._system(url)
@@ -190,9 +172,9 @@ class Remote:
     def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, kind: str) -> bytes:
         """Read a range of large blocks that are kept: a shuffled epoch asks for each of them once."""
         size, parts = int(kind.rpartition("\n")[2]), []
-        for block in range(start // _LARGEST * _LARGEST, start + count, _LARGEST):
-            first, last = max(start - block, 0), min(start + count - block, _LARGEST)
-            length = min(_LARGEST, size - block)
+        for block in range(start // urls.BLOCK * urls.BLOCK, start + count, urls.BLOCK):
+            first, last = max(start - block, 0), min(start + count - block, urls.BLOCK)
+            length = min(urls.BLOCK, size - block)
             parts.append(self._cached(cache, url, block, length, kind, first, last - first))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -223,22 +205,22 @@ class Remote:
 
     def _get(self, url: str, start: int, count: int | None) -> Any:
         """Return a buffer: bytes, or one of obstore's that nobody else has."""
+        if count is not None and count > urls.MAX_BYTES:
+            raise urls.TooLarge("a record")
         system, path = self._system(url)
         if count == 0:
             return b""
         if hasattr(system, "_construct_store") and self.options.io_timeout >= _OBSTORE_TIMEOUT:
             data: Any = _of_obstore(system, path, start, count)
-        elif count is None:
+        elif count is not None:
+            data = bytes(self._call(system, "cat_file", path, start=start, end=start + count))
+        elif system.async_impl:  # web servers are stopped at the limit; others tell truly how much they send
             data = bytes(self._call(system, "cat_file", path))
         else:
-            data = bytes(self._call(system, "cat_file", path, start=start, end=start + count))
-        if count is None:
-            return data
-        if len(data) > count:  # a server that does not know ranges
-            data = bytes(data)[start : start + count]
-        if len(data) != count:
-            raise OSError(f"{len(data)} bytes arrived of {count} at {start}")
-        return data
+            data = bytes(self._call(system, "cat_file", path, start=0, end=urls.MAX_BYTES + 1))
+        if len(data) > urls.MAX_BYTES:
+            raise urls.TooLarge
+        return data if count is None else _part(data, start, count)
 
     def _system(self, url: str) -> tuple[Any, str]:
         """Return the file system of an URL, one a server or bucket for all threads, and the path in it."""
@@ -247,18 +229,18 @@ class Remote:
         with self._lock:
             if place_name not in self._systems:
                 core = importlib.import_module("fsspec.core")
-                given = _settings(url, self.options)
-                self._systems[place_name] = core.url_to_fs(url, **given)[0]
+                settings = _settings(url, self.options)
+                self._systems[place_name] = core.url_to_fs(url, **settings)[0]
             system = self._systems[place_name]
         return system, system._strip_protocol(url)
 
-    def _call(self, system: Any, name: str, *given: Any, **named: Any) -> Any:
-        """Call a method of a file system, with a time limit where it is asynchronous."""
+    def _call(self, system: Any, name: str, *arguments: Any, **named: Any) -> Any:
+        """Call a method of a file system, with a time limit if it is asynchronous."""
         if not system.async_impl:
-            return getattr(system, name)(*given, **named)
+            return getattr(system, name)(*arguments, **named)
         asyn = importlib.import_module("fsspec.asyn")
         method, limit = getattr(system, f"_{name}"), self.options.io_timeout
-        return asyn.sync(system.loop, method, *given, timeout=limit, **named)
+        return asyn.sync(system.loop, method, *arguments, timeout=limit, **named)
 
     def _repeated(self, url: str, request: Callable[[], T]) -> T:
         for attempt in range(self.options.io_retries + 1):
@@ -269,15 +251,19 @@ class Remote:
                 refused = _is_refused(error)
                 if refused:
                     break
+                if is_ending():
+                    break
                 if attempt < self.options.io_retries:
                     time.sleep(min(_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1.5))
-        reason = f"{type(last).__name__}: {last}".replace(url, shown(url))
-        if has_secret(url):  # a message may have any part of it
+        reason = urls.shown_in_text(f"{type(last).__name__}: {last}")
+        if urls.has_secret(url):  # a message may have any part of it
             reason = type(last).__name__
+        if isinstance(last, urls.TooLarge):
+            reason = str(last)
         if _status(last) not in (None, 404):
             reason = f"the server answers with status {_status(last)}"
         tried = "" if refused else f", after {attempt + 1} attempts"
-        raise RuntimeError(f"cannot read {shown(url)}{tried}: {reason}") from None
+        raise RuntimeError(f"cannot read {urls.shown(url)}{tried}: {reason}") from None
 
     def info(self, url: str) -> dict[str, Any]:
         """Return what the store knows of an object: its size, and as a rule a mark of its version.
@@ -286,8 +272,8 @@ class Remote:
             RuntimeError: there is no such object.
         """
         system, path = self._repeated(url, lambda: self._system(url))
-        found: dict[str, Any] = self._repeated(url, lambda: self._call(system, "info", path))
-        return found
+        facts: dict[str, Any] = self._repeated(url, lambda: self._call(system, "info", path))
+        return facts
 
     def contents(self, url: str) -> tuple[list[str], list[str]]:
         """List the folders and the objects of a folder, each in the order of their names' bytes.
@@ -296,12 +282,25 @@ class Remote:
             RuntimeError: it cannot be listed.
         """
         system, path = self._repeated(url, lambda: self._system(url))
-        folders, objects = self._repeated(url, lambda: _contents(system, path))
+        folders, objects = self._repeated(url, lambda: self._names(system, path))
         return sorted(folders, key=_encoded), sorted(objects, key=_encoded)
 
-    def map(self, function: Callable[[str], T], urls: Iterable[str]) -> list[T]:
+    def _names(self, system: Any, path: str) -> Names:
+        """List a folder; stores, but for web servers, take a request for every thousand names or so, and as long."""
+        if hasattr(system, "_iterdir"):  # s3fs gives entries page by page
+            streamed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _streamed, system, path)
+            return streamed
+        is_a_page = type(system).__module__ == _HTTP
+        entries = self._call(system, "ls", path, detail=True) if is_a_page else system.ls(path, detail=True)
+        names: Names = set(), set()
+        for entry in entries:
+            _add(entry, path, names)
+        system.invalidate_cache(path)  # of a million names one copy is enough
+        return names
+
+    def map(self, function: Callable[[str], T], objects: Iterable[str]) -> list[T]:
         """Call a function, which makes requests, on several URLs at a time."""
-        return self._pool.map(function, urls)
+        return self._pool.map(function, objects)
 
     def write(self, url: str, content: bytes) -> None:
         """Write an object."""
@@ -317,12 +316,23 @@ class _Owned:
         self.__array_interface__ = view.__array_interface__ | {"data": (view.ctypes.data, False)}
 
 
+def _part(data: Any, start: int, count: int) -> Any:
+    if len(data) > count:  # a server that does not know ranges
+        data = bytes(data)[start : start + count]
+    if len(data) != count:
+        raise OSError(f"{len(data)} bytes arrived of {count} at {start}")
+    return data
+
+
 def _of_obstore(system: Any, path: str, start: int, count: int | None) -> Any:
     """Read a range, or all of an object, in this thread: by way of an event loop it takes twice the CPU time."""
     bucket, name = system._split_path(path)
     store = system._construct_store(bucket)
     if count is None:
-        return store.get(name).bytes()
+        answer = store.get(name)
+        if answer.meta["size"] > urls.MAX_BYTES:
+            raise urls.TooLarge
+        return answer.bytes()
     return store.get_range(name, start=start, length=count)
 
 
@@ -330,6 +340,7 @@ FAR = 1 << 62
 """More bytes than there are."""
 
 
+_HTTP = "fsspec.implementations.http"
 _PLACE = re.compile(r"[^:]+://[^/]*/").match
 
 
@@ -341,38 +352,26 @@ Names = tuple[set[str], set[str]]
 """Of folders, and of objects."""
 
 
-def _contents(system: Any, path: str) -> Names:
-    """List a folder, without a time limit: that takes a request for every thousand names or so."""
-    if hasattr(system, "_iterdir"):  # s3fs gives entries page by page
-        streamed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _streamed, system, path)
-        return streamed
-    found: Names = set(), set()
-    for entry in system.ls(path, detail=True):
-        _add(entry, path, found)
-    system.invalidate_cache(path)  # of a million names one copy is enough
-    return found
-
-
 async def _streamed(system: Any, path: str) -> Names:
     bucket, key, _ = system.split_path(path)
     prefix, empty = f"{key.rstrip('/')}/" if key else "", True
-    found: Names = set(), set()
+    names: Names = set(), set()
     try:
         async for entry in system._iterdir(bucket, prefix=prefix):
             empty = False
-            _add(entry, path, found)
+            _add(entry, path, names)
     except Exception as error:
         raise importlib.import_module("s3fs.errors").translate_boto_error(error) from None
     if empty:
         raise FileNotFoundError(path)
-    return found
+    return names
 
 
-def _add(entry: Any, path: str, found: Names) -> None:
+def _add(entry: Any, path: str, names: Names) -> None:
     """Add the name of an entry of a folder; some stores list the folder itself, too."""
     name = entry["name"].rstrip("/")
     if name != path.rstrip("/"):
-        found[0 if entry["type"] == "directory" else 1].add(name.rpartition("/")[2])
+        names[0 if entry["type"] == "directory" else 1].add(name.rpartition("/")[2])
 
 
 def _check_fsspec() -> None:
@@ -390,7 +389,21 @@ def _settings(url: str, options: RemoteOptions) -> dict[str, Any]:
         return {"config_kwargs": {"max_pool_connections": options.io_concurrency}}
     if package.startswith("obstore"):  # by itself it repeats a request ten times
         return {"retry_config": {"max_retries": 0}}
+    if package == _HTTP:
+        return {"client_kwargs": {**_configured("http"), **_configured("https"), "response_class": _bounded_response()}}
     return {}
+
+
+def _configured(protocol: str) -> dict[str, Any]:
+    """Return what the user's configuration of fsspec gives to the client of a protocol."""
+    arguments: dict[str, Any] = importlib.import_module("fsspec.config").conf.get(protocol, {}).get("client_kwargs", {})
+    return arguments
+
+
+def _bounded_response() -> type:
+    from torchdali.formats.bounded_http import BoundedResponse
+
+    return BoundedResponse
 
 
 _MARKS = ("ETag", "etag", "md5Hash", "LastModified", "mtime", "last_modified", "created")
@@ -404,8 +417,10 @@ class RemoteFile:
         url: Of the object.
     """
 
+    identity = None  # nothing tells, at once, when it changes
+
     def __init__(self, remote: Remote, url: str) -> None:
-        self._remote, self._url, self.path = remote, url, shown(url)
+        self._remote, self._url, self.path = remote, url, urls.shown(url)
         info = remote.info(url)
         size = info.get("size")
         if size is None:
@@ -461,42 +476,42 @@ def start_ranges(files: Sequence[Any], ranges: Sequence[tuple[int, int, int]]) -
         files: `RemoteFile`s, or others with `read`.
         ranges: File, offset and number of bytes of each.
     """
-    found: list[Pending | None] = [None] * len(ranges)
+    parts: list[Pending | None] = [None] * len(ranges)
     group: list[int] = []
     begin = end = file = -1
     for place in sorted(range(len(ranges)), key=ranges.__getitem__):
         at, offset, count = ranges[place]
         stop = offset + count
-        if at != file or offset > end + _GAP or max(stop, end) - begin > _LARGEST:
-            _start_group(files, ranges, group, begin, end, found)
+        if at != file or offset > end + _GAP or max(stop, end) - begin > urls.BLOCK:
+            _start_group(files, ranges, group, begin, end, parts)
             group, file, begin, end = [], at, offset, offset
         group.append(place)
         end = max(end, stop)
-    _start_group(files, ranges, group, begin, end, found)
-    return [pending for pending in found if pending is not None]
+    _start_group(files, ranges, group, begin, end, parts)
+    return [pending for pending in parts if pending is not None]
 
 
 def _start_group(
     files: Sequence[Any], ranges: Sequence[tuple[int, int, int]], group: Sequence[int], begin: int, end: int,
-    found: list[Pending | None],
+    parts: list[Pending | None],
 ) -> None:  # fmt: skip
     if not group:
         return
     future = _future(files[ranges[group[0]][0]], begin, end - begin)
     for place in group:
         _, offset, count = ranges[place]
-        found[place] = Pending(future, offset - begin, count)
+        parts[place] = Pending(future, offset - begin, count)
 
 
 def _future(file: Any, offset: int, count: int) -> Future[Bytes]:
-    made: Future[Bytes] = Future()
+    future: Future[Bytes] = Future()
     try:
         if isinstance(file, RemoteFile):
             return file.start(offset, count).future
-        made.set_result(file.read(offset, count))
+        future.set_result(file.read(offset, count))
     except RuntimeError as error:  # of the records that want it
-        made.set_exception(error)
-    return made
+        future.set_exception(error)
+    return future
 
 
 def read_url(url: str) -> bytes:

@@ -3,11 +3,15 @@
 There are two files. The *data* are the samples, one behind the other; the *index* has an entry for each, with its place
 and check sums. A sample is written first, its entry last, under a lock; the entries say how far the data go. So a
 process that is killed leaves at most bytes behind the end, which the next sample overwrites.
+
+What the files hold is believed only as far as it can be: an entry whose place is not in the data, or a sample that is
+no tensors, is as good as none.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import mmap
 import os
 import struct
@@ -21,11 +25,12 @@ import torch
 from torchdali.errors import warn
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.shared_counts import Shared, anonymous_descriptor, opened, shared
+from torchdali.formats.shared_folder import FileLock, open_folder, open_own, read_into, room
 
 __all__ = ["DiskStore", "MemoryStore", "SampleStore", "decoded", "disk_store", "encoded"]
 
 Tensors = tuple[torch.Tensor, ...]
-_Place = tuple[int, int, int]
+_Stretch = tuple[int, int, int]
 """Offset and size in the data, and check sum."""
 
 _ENTRY = struct.Struct("<16sQQI")  # key, offset, size, check sum of the sample
@@ -33,6 +38,8 @@ _SUM = struct.Struct("<I")  # of the entry
 _LENGTH = _ENTRY.size + _SUM.size
 _HEADER = b"torchdali samples, form 1".ljust(_LENGTH, b"\n")
 _ALIGNED = 64  # bytes; tensors begin at multiples
+_BLOCK = _LENGTH << 14  # bytes of the index that are read at once
+_LARGEST_INDEX = _LENGTH << 24
 
 
 class SampleStore:
@@ -45,113 +52,148 @@ class SampleStore:
 
     Attributes:
         name: Where it lies, for messages.
+        index_name: The file that is locked, for messages.
+        bound: What sets the limit, for messages.
         is_full: The disk or the memory takes nothing more.
     """
 
-    name = ""
+    name = index_name = ""
+    bound = "`bytes`"
 
     def __init__(self, data: int, index: int, limit: int) -> None:
         self._data, self._index, self.limit = data, index, limit
         self._lock = ForkSafeLock()  # for what follows; one thread of a process writes at a time
-        self._places: dict[bytes, _Place] = {}
+        self._file_lock = FileLock(self.index_name)
+        self._places: dict[bytes, _Stretch] = {}
         self._read_to, self._end = len(_HEADER), 0
         self.is_full = self._warned = False
-        with self._writing():
-            if os.fstat(index).st_size < len(_HEADER):
-                os.pwrite(index, _HEADER, 0)
-        if os.pread(index, len(_HEADER), 0) != _HEADER:
-            raise RuntimeError(
-                f"{self.name} is not a cache of this version of torchdali: remove it, or take another path"
-            )
         self._catch_up()
+        if not self._places and not _HEADER.startswith(self._header()):
+            raise RuntimeError(
+                f"{self.index_name} is not a cache of this version of torchdali: remove it, or take another path"
+            )
 
     def __del__(self) -> None:
         if hasattr(self, "_data"):
             os.close(self._data)
             os.close(self._index)
 
+    def _header(self) -> bytes:
+        return os.pread(self._index, len(_HEADER), 0)
+
     def get(self, key: bytes) -> Tensors | None:
         """Return the tensors of a key; None if there are none, or if they are damaged."""
+        # Without the lock: entries come and go in one step each, and what one names never changes.
         place = self._places.get(key)
         if place is None:
-            self._catch_up()  # other processes write, too
+            with contextlib.suppress(OSError):
+                self._catch_up()  # other processes write, too
             place = self._places.get(key)
-        sample = None if place is None else self._sample(place)
-        if place is not None and sample is None:
-            with self._lock:
-                if self._places.get(key) == place:
-                    del self._places[key]
-        return None if sample is None else decoded(sample)
+        if place is None:
+            return None
+        sample = self._sample(place)
+        tensors = None if sample is None else decoded(sample)
+        if tensors is None:
+            self.forget(key)
+        return tensors
 
-    def _sample(self, place: _Place) -> torch.Tensor | None:
+    def _sample(self, place: _Stretch) -> torch.Tensor | None:
         raise NotImplementedError
 
+    def forget(self, key: bytes) -> None:
+        """Let the next `put` of a key replace what it has."""
+        with self._lock:
+            self._places.pop(key, None)
+
     def put(self, key: bytes, tensors: Sequence[torch.Tensor]) -> bool:
-        """Keep tensors, unless the key has some; return False if there is no room."""
+        """Keep tensors, unless the key has some; return False if there is no room, or others keep the files locked."""
         parts = encoded(tensors)
         size = sum(map(len, parts))
         if self.is_full or self._end + size > self.limit:
-            if size > self.limit and not self._warned:
-                self._warned = True
-                warn(
-                    f"cache: a sample takes {size:,} bytes, and all may take {self.limit:,} (`bytes`): they are "
-                    "computed each time"
-                )
+            if size > self.limit:
+                self._tell_too_large(size)
             return False
         try:
             with self._writing():
                 self._catch_up()
                 if key in self._places:
                     return True
-                if self._end + size > self.limit:
+                if self._end + size > self.limit or self._read_to >= _LARGEST_INDEX:
                     return False
                 self._append(key, parts, size)
+        except TimeoutError:
+            return False
         except OSError as error:
-            self._give_up(error)
+            self._give_up(error, size)
             return False
         return True
 
     def _append(self, key: bytes, parts: Sequence[Any], size: int) -> None:
+        if self._header() != _HEADER:
+            _write(self._index, _HEADER, 0)
         offset, check = self._end, 0
         place = offset
         for part in parts:
             _write(self._data, part, place)
             place, check = place + len(part), zlib.crc32(part, check)
+        # Last: other processes read the index without a lock, and take what an entry names for whole.
         entry = _ENTRY.pack(key, offset, size, check)
         _write(self._index, entry + _SUM.pack(zlib.crc32(entry)), self._read_to)
         self._catch_up()
 
-    def _give_up(self, error: OSError) -> None:
+    def _tell_too_large(self, size: int) -> None:
+        if not self._warned:
+            self._warned = True
+            warn(
+                f"cache: a sample takes {size:,} bytes, and all may take {self.limit:,} in {self.name} ({self.bound}): "
+                "they are computed each time"
+            )
+
+    def _give_up(self, error: OSError, size: int) -> None:
         """Keep nothing more."""
         if not self.is_full:
             self.is_full = True
-            warn(f"cache: {self.name} takes no more samples: {error.strerror}; the others are computed each time")
+            warn(
+                f"cache: {self.name} takes no more samples: {error.strerror}, for one of {size:,} bytes"
+                f"{self._cure(error)}; the others are computed each time"
+            )
+
+    def _cure(self, error: OSError) -> str:
+        """Say what to do."""
+        return ""
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Keep other threads and processes from writing."""
-        import fcntl
+        """Keep other threads and processes from writing.
 
-        with self._lock:
-            fcntl.lockf(self._index, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.lockf(self._index, fcntl.LOCK_UN)
+        Raises:
+            TimeoutError: another process does so, for too long.
+        """
+        with self._lock, self._file_lock.held(self._index):
+            yield
 
     def _catch_up(self) -> None:
         """Read the entries that were added since the last time."""
         with self._lock:
-            left = os.fstat(self._index).st_size - self._read_to
-            if left < _LENGTH:
-                return
-            block = os.pread(self._index, left - left % _LENGTH, self._read_to)
-            for start in range(0, len(block) - _LENGTH + 1, _LENGTH):
-                self._read_to += _LENGTH
-                entry, check = block[start : start + _ENTRY.size], block[start + _ENTRY.size : start + _LENGTH]
-                if zlib.crc32(entry) != _SUM.unpack(check)[0]:
-                    continue  # damaged on disk
-                key, offset, size, of_sample = _ENTRY.unpack(entry)
+            size = min(os.fstat(self._index).st_size, _LARGEST_INDEX)
+            while size - self._read_to >= _LENGTH:
+                block = os.pread(self._index, min(_BLOCK, size - self._read_to), self._read_to)
+                if len(block) < _LENGTH:  # it was cut off meanwhile
+                    return
+                self._take(block)
+
+    def _take(self, block: bytes) -> None:
+        """Take over the entries of a part of the index."""
+        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size  # data are written before their entry
+        self._read_to += count * _LENGTH
+        if block.count(0) == len(block):  # a hole
+            return
+        for start in range(0, count * _LENGTH, _LENGTH):
+            entry, check = block[start : start + _ENTRY.size], block[start + _ENTRY.size : start + _LENGTH]
+            if zlib.crc32(entry) != _SUM.unpack(check)[0]:
+                continue  # damaged on disk
+            key, offset, size, of_sample = _ENTRY.unpack(entry)
+            if offset + size <= end:
                 self._places[key] = offset, size, of_sample
                 self._end = max(self._end, offset + size)
 
@@ -173,12 +215,19 @@ class MemoryStore(SampleStore):
     What `get` returns are views, which nobody may write to.
     """
 
-    name = "memory"
+    name, index_name = "memory", "the index of a cache in memory"
 
     def __init__(self, limit: int, descriptors: tuple[int, int] | None = None) -> None:
-        made = (anonymous_descriptor(limit), anonymous_descriptor(0)) if descriptors is None else descriptors
-        super().__init__(*made, limit)
-        self._view = torch.frombuffer(mmap.mmap(self._data, limit), dtype=torch.uint8)
+        try:
+            files = (anonymous_descriptor(limit), anonymous_descriptor(0)) if descriptors is None else descriptors
+            super().__init__(*files, limit)
+            self._view = torch.frombuffer(mmap.mmap(self._data, limit), dtype=torch.uint8)
+        except (OSError, OverflowError) as error:
+            raise RuntimeError(
+                f"fn.cache cannot have {limit:,} bytes of memory: {getattr(error, 'strerror', None) or error}. `bytes` "
+                "is how much samples may take at most; pages are taken as they are filled, within the limits of the "
+                "process (ulimit -v, ulimit -f)"
+            ) from None
 
     def shared(self) -> tuple[int, Shared, Shared]:
         """Return what `joined` takes in another process, while this one has the store open."""
@@ -189,13 +238,13 @@ class MemoryStore(SampleStore):
         """Open the store of another process of this machine."""
         return cls(limit, (opened(data), opened(index)))
 
-    def _sample(self, place: _Place) -> torch.Tensor:
+    def _sample(self, place: _Stretch) -> torch.Tensor:
         offset, size, _ = place
         return self._view[offset : offset + size]
 
 
 class DiskStore(SampleStore):
-    """Tensors in two files of a folder, which several processes may use at once.
+    """Tensors in two files of a folder, which several processes of one user may use at once.
 
     Args:
         folder: Made if it does not exist.
@@ -207,27 +256,52 @@ class DiskStore(SampleStore):
     """
 
     def __init__(self, folder: str, stem: str, limit: int | None) -> None:
-        self.name = os.path.join(folder, stem)
+        self._folder, self.name = folder, os.path.join(folder, stem)
+        self.index_name = f"{self.name}.index"
         try:
-            os.makedirs(folder, exist_ok=True)
-            data, index = (_opened(self.name + ending) for ending in (".samples", ".index"))
-            room = os.statvfs(folder)
+            data, index = _opened(folder, stem)
         except OSError as error:
-            raise RuntimeError(f"cannot make the cache {self.name}: {error.strerror}") from None
-        free = room.f_frsize * (room.f_bavail - room.f_blocks // 10)
-        known = os.fstat(data).st_size
-        super().__init__(data, index, max(known, known + free) if limit is None else limit)
+            file = self.name if error.filename is None else os.path.join(folder, error.filename)
+            raise RuntimeError(
+                f"cannot make the cache {file}: {error.strerror}{self._cure(error)}. Remove what is in "
+                "the way, or take another folder (path=), or memory (bytes= alone)"
+            ) from None
+        if limit is None:
+            self.bound = "a tenth of the disk stays free, unless `bytes` says how much may be taken"
+            disk, known = os.statvfs(folder), os.fstat(data).st_size
+            limit = known + max(0, disk.f_frsize * (disk.f_bavail - disk.f_blocks // 10))
+        super().__init__(data, index, limit)
 
-    def _sample(self, place: _Place) -> torch.Tensor | None:
+    def _sample(self, place: _Stretch) -> torch.Tensor | None:
         """Read a sample; None if it is damaged."""
         offset, size, check = place
-        sample = torch.empty(size, dtype=torch.uint8)
-        view = sample.numpy().data
         try:
-            count = os.preadv(self._data, [view], offset)
-        except OSError:
+            sample = torch.empty(size, dtype=torch.uint8)
+            view = sample.numpy().data
+            whole = read_into(self._data, view, offset)
+        except (OSError, RuntimeError):  # the disk, or no memory for what an entry claims
             return None
-        return sample if count == size and zlib.crc32(view) == check else None
+        return sample if whole and zlib.crc32(view) == check else None
+
+    def _cure(self, error: OSError) -> str:
+        return room(error, self._folder)
+
+
+def _opened(folder: str, stem: str) -> tuple[int, int]:
+    """Open data and index."""
+    opened: list[int] = []
+    place = open_folder(folder, own=False)
+    try:
+        for ending in (".samples", ".index"):
+            opened.append(open_own(stem + ending, os.O_RDWR | os.O_CREAT, place))
+    except BaseException:
+        for descriptor in opened:
+            os.close(descriptor)
+        raise
+    finally:
+        os.close(place)
+    data, index = opened
+    return data, index
 
 
 _stores: weakref.WeakValueDictionary[tuple[str, str], DiskStore] = weakref.WeakValueDictionary()
@@ -238,14 +312,10 @@ def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
     """Return the store of a folder: the one that is open, as a lock of a file is that of the whole process."""
     with _opening:
         key = os.path.realpath(folder), stem
-        found = _stores.get(key)
-        if found is None:
-            found = _stores[key] = DiskStore(folder, stem, limit)
-        return found
-
-
-def _opened(path: str) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        store = _stores.get(key)
+        if store is None:
+            store = _stores[key] = DiskStore(folder, stem, limit)
+        return store
 
 
 def _write(descriptor: int, data: Any, offset: int) -> None:
@@ -280,20 +350,23 @@ def _padding(size: int) -> bytes:
     return bytes(-size % _ALIGNED)
 
 
-def decoded(sample: torch.Tensor) -> Tensors:
-    """Return the tensors of a sample, as views of it: the inverse of `encoded`."""
+def decoded(sample: torch.Tensor) -> Tensors | None:
+    """Return the tensors of a sample, as views of it: the inverse of `encoded`; None if there is something else."""
     data = sample.numpy().data
     place, kinds = 1, []
-    for _ in range(data[0]):
-        code, ndim = data[place], data[place + 1]
-        kinds.append((_DTYPES[code], struct.unpack_from(f"<{ndim}q", data, place + 2)))
-        place += 2 + 8 * ndim
-    tensors = []
-    for dtype, shape in kinds:
-        place += -place % _ALIGNED
-        size = dtype.itemsize
-        for extent in shape:
-            size *= extent
-        tensors.append(sample[place : place + size].view(dtype).view(shape))
-        place += size
+    try:
+        for _ in range(data[0]):
+            code, ndim = data[place], data[place + 1]
+            kinds.append((_DTYPES[code], struct.unpack_from(f"<{ndim}q", data, place + 2)))
+            place += 2 + 8 * ndim
+        tensors = []
+        for dtype, shape in kinds:
+            place += -place % _ALIGNED
+            size = dtype.itemsize * math.prod(shape)
+            if min(shape, default=0) < 0 or place + size > len(data):
+                return None
+            tensors.append(sample[place : place + size].view(dtype).view(shape))
+            place += size
+    except (IndexError, struct.error, RuntimeError):
+        return None
     return tuple(tensors)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import secrets
 import tempfile
 
 from torchdali.forks import ForkSafeLock
+from torchdali.formats.shared_folder import FileLock
 
 __all__ = ["Shared", "SharedCounts", "anonymous_descriptor", "opened", "shared"]
 
@@ -34,7 +36,8 @@ class SharedCounts:
         self._process = self._row = 0
 
     def __del__(self) -> None:
-        os.close(self.descriptor)
+        if hasattr(self, "descriptor"):
+            os.close(self.descriptor)
 
     @classmethod
     def joined(cls, place: Shared) -> SharedCounts:
@@ -46,23 +49,20 @@ class SharedCounts:
 
     def add(self, number: int, amount: int = 1) -> None:
         """Add to a number, from 0 to 6."""
-        with self._lock:
+        with self._lock:  # for the threads of this process; no other one writes to its row
             if self._process != os.getpid():  # first here, or the first after a fork
                 self._row, self._process = self._own_row(), os.getpid()
             self._numbers[self._row * _NUMBERS + 1 + number] += amount
 
     def _own_row(self) -> int:
-        """Return the row of this process; the last one, which others may share, if all are taken."""
-        import fcntl
-
-        fcntl.lockf(self.descriptor, fcntl.LOCK_EX)
-        try:
+        """Return the row of this process; the last one, which others may share, if no other is to be had."""
+        with contextlib.suppress(TimeoutError), FileLock("numbers that processes count").held(self.descriptor):
             owners = self._numbers[::_NUMBERS].tolist()
-            row = owners.index(0) if 0 in owners else _ROWS - 1
-            self._numbers[row * _NUMBERS] = os.getpid()
-        finally:
-            fcntl.lockf(self.descriptor, fcntl.LOCK_UN)
-        return row
+            if 0 in owners:
+                row = owners.index(0)
+                self._numbers[row * _NUMBERS] = os.getpid()
+                return row
+        return _ROWS - 1
 
     def total(self, number: int) -> int:
         """Return a number."""
@@ -72,14 +72,18 @@ class SharedCounts:
 def anonymous_descriptor(size: int) -> int:
     """Return the descriptor of a file without a name, of so many bytes that take no memory before they are written.
 
-    It lies in memory where the system has such files; otherwise in the folder for temporary files.
+    It lies in memory if the system has such files; otherwise in the folder for temporary files.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(f"torchdali-{secrets.token_hex(8)}")
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, size)
+    try:
+        os.ftruncate(descriptor, size)
+    except BaseException:
+        os.close(descriptor)
+        raise
     return descriptor
 
 

@@ -1,4 +1,4 @@
-"""Files of records: read by ranges, from mapped memory where that works."""
+"""Files of records: read by ranges, from mapped memory if that works."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import numpy.typing as npt
 import torch
 
 from torchdali.codecs.signatures import HEAD, described
-from torchdali.formats.remote import Remote, RemoteFile, is_url, read_url, shown, write_url
+from torchdali.formats.remote import Remote, RemoteFile, read_url, write_url
+from torchdali.formats.shared_folder import open_named, write_whole
+from torchdali.formats.urls import is_url, shown
 
 __all__ = [
     "Bytes",
@@ -37,10 +39,14 @@ class Storage(Protocol):
     Attributes:
         path: For error messages.
         size: In bytes.
+        identity: Of the file, see `file_identity`, as it was when it was opened; None for an URL.
     """
 
     path: str
     size: int
+
+    @property
+    def identity(self) -> bytes | None: ...
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a range; it may be a view of the whole.
@@ -66,9 +72,14 @@ class MappedFile:
     """
 
     def __init__(self, path: str) -> None:
-        self.path, self.size = path, _size(path)
+        self._status = _status(path)
+        self.path, self.size = path, self._status.st_size
         self.bytes = _map(path, self.size)
-        self._identity = _identity(os.stat(path))
+
+    @property
+    def identity(self) -> bytes:
+        """Identity of the file that was opened."""
+        return _identity(self.path, self._status)
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a view of a range, unless the file was cut off: to look at what is gone ends the process."""
@@ -80,12 +91,12 @@ class MappedFile:
 
     def _check_whole(self) -> None:
         try:
-            now = _identity(os.stat(self.path))
+            now = os.stat(self.path)
         except OSError:
             return  # it has no name any more; what is mapped stays
-        if now[2] < self.size and now[:2] == self._identity[:2]:
+        if now.st_size < self.size and _place(now) == _place(self._status):
             raise RuntimeError(
-                f"{self.path} became shorter while it was read: it had {self.size} bytes and has {now[2]}"
+                f"{self.path} became shorter while it was read: it had {self.size} bytes and has {now.st_size}"
             )
 
 
@@ -105,17 +116,21 @@ else:
         return mmap.mmap(descriptor, length, flags, protection, offset=offset)
 
 
-def _identity(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+def _place(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
-def file_identity(path: str, offset: int = 0) -> bytes | None:
-    """Return path, size and time of change of a file, and an offset in it; None if there is no such file."""
+def _identity(path: str, status: os.stat_result) -> bytes:
+    times = status.st_mtime_ns, status.st_ctime_ns  # the second one cannot be set, as tar, rsync and cp set the first
+    return os.fsencode(os.path.abspath(path)) + b"\0%d %d %d %d %d" % (*_place(status), status.st_size, *times)
+
+
+def file_identity(path: str) -> bytes | None:
+    """Return path, device, inode, size and times of change of a file; None if there is no such file."""
     try:
-        found = os.stat(path)
+        return _identity(path, os.stat(path))
     except OSError:
         return None
-    return os.fsencode(os.path.abspath(path)) + b"\0%d %d %d" % (found.st_size, found.st_mtime_ns, offset)
 
 
 def _map(path: str, size: int) -> Bytes:
@@ -134,11 +149,17 @@ class PlainFile:
 
     Args:
         path: Of the file.
-        direct: Read past the system's cache where the file system can.
+        direct: Read past the system's cache if the file system can.
     """
 
     def __init__(self, path: str, direct: bool = False) -> None:
-        self.path, self.size, self._direct = path, _size(path), direct
+        self._status = _status(path)
+        self.path, self.size, self._direct = path, self._status.st_size, direct
+
+    @property
+    def identity(self) -> bytes:
+        """Identity of the file that was opened."""
+        return _identity(self.path, self._status)
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a copy of a range."""
@@ -157,12 +178,12 @@ class PlainFile:
 
 
 def _read(descriptor: int, offset: int, count: int) -> Bytes:
-    data, done = np.empty(count, np.uint8), 0
-    while done < count:
-        got = os.preadv(descriptor, [data[done:].data], offset + done)
+    data, end = np.empty(count, np.uint8), 0
+    while end < count:
+        got = os.preadv(descriptor, [data[end:].data], offset + end)
         if not got:
-            raise RuntimeError(f"the file ends {count - done} bytes early: it became shorter")
-        done += got
+            raise RuntimeError(f"the file ends {count - end} bytes early: it became shorter")
+        end += got
     return data
 
 
@@ -186,9 +207,9 @@ def _read_pages(path: str, flags: int, offset: int, count: int) -> Bytes:
     return pages[offset - start : offset - start + count]
 
 
-def _size(path: str) -> int:
+def _status(path: str) -> os.stat_result:
     try:
-        return os.stat(path).st_size
+        return os.stat(path)
     except OSError as error:
         raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
 
@@ -199,7 +220,7 @@ def open_storage(path: str, *, mapped: bool = True, direct: bool = False, remote
     Args:
         path: Of a file, or an URL.
         mapped: Map it into memory; otherwise each record is read.
-        direct: Without ``mapped``, read past the system's cache where the file system can.
+        direct: Without ``mapped``, read past the system's cache if the file system can.
         remote: Reads what an URL names.
 
     Raises:
@@ -220,7 +241,7 @@ def read_text(path: str) -> str:
         data = read_url(path)
     else:
         try:
-            with open(path, "rb") as file:
+            with open_named(path) as file:
                 data = file.read()
         except OSError as error:
             raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
@@ -240,10 +261,7 @@ def write_text(path: str, lines: Iterable[str]) -> None:
     if is_url(path):
         write_url(path, "".join(lines).encode("utf-8", "surrogateescape"))
         return
-    unfinished = f"{path}.{os.getpid()}.part"
     try:
-        with open(unfinished, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.writelines(lines)
-        os.replace(unfinished, path)
+        write_whole(path, (line.encode("utf-8", "surrogateescape") for line in lines))
     except OSError as error:
         raise RuntimeError(f"cannot write {path}: {error.strerror}") from None

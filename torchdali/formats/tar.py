@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import itertools
 import os
+import posixpath
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
-from torchdali.formats.storage import Storage, described_storage, read_text, write_text
+import numpy as np
+
+from torchdali.errors import warn
+from torchdali.formats.storage import Bytes, Storage, described_storage, read_text, write_text
+from torchdali.formats.tar_sparse import BLOCK, Records, Sparse, header_number, sparse_of_header, sparse_of_records
+from torchdali.formats.urls import shown
 
 __all__ = [
-    "BLOCK", "Component", "Member", "group", "members", "read_index", "split_name", "write_end", "write_index",
-    "write_member",
+    "BLOCK", "Archive", "Component", "Member", "group", "indexed_samples", "read_index", "samples", "split_name",
+    "write_end", "write_index", "write_member",
 ]  # fmt: skip
 
-BLOCK = 512
 _LONGEST_NAME = 1 << 20
 
 Component = tuple[str, int, int, str]
@@ -35,97 +41,197 @@ class Member(NamedTuple):
 
 # ---------------------------------------------------------------- archives
 
+_FILES = (b"0", b"\0", b"7", b"S")
+_LINK = b"1"
+_OTHERS = {
+    b"2": "a symbolic link", b"3": "a device", b"4": "a device", b"6": "a named pipe (FIFO)", b"M": "the end of a file",
+}  # fmt: skip
+_BEFORE = (b"x", b"X", b"L", b"K")
+_WITHOUT_CONTENT = (b"1", b"2", b"3", b"4", b"5", b"6")
 
-def members(storage: Storage) -> Iterator[Member]:
-    """Yield the files of an archive in their order; folders, links and devices are left out.
 
-    Raises:
-        RuntimeError: the archive is damaged, or ends in a member.
+class _Before(NamedTuple):
+    """Headers before the member's own, as what they say of it."""
+
+    name: str = ""
+    link: str = ""
+    size: int = -1
+    records: Records = ()
+
+    def then(self, kind: bytes, text: bytes) -> _Before:
+        """Return this with one header more."""
+        if kind == b"L":
+            return self._replace(name=_decoded(text))
+        if kind == b"K":
+            return self._replace(link=_decoded(text))
+        records = tuple(_pax(text))
+        named = dict(records)
+        name = named.get("GNU.sparse.name", named.get("path", self.name))
+        return _Before(name, named.get("linkpath", self.link), _size(named, self.size), records)
+
+
+class Archive:
+    """An archive, as a `Storage` of its files: sparse ones, whole, lie behind its end.
+
+    Args:
+        storage: The archive itself.
+
+    Attributes:
+        left_out: Offset and name of the members that are no files, with what they are.
     """
-    try:
-        yield from _members(storage)
-    except ValueError as error:
-        raise RuntimeError(f"corrupted tar file {storage.path}: {error}{described_storage(storage, 'tar')}") from None
 
+    def __init__(self, storage: Storage) -> None:
+        self.path, self.size = storage.path, storage.size
+        self.left_out: list[tuple[int, str]] = []
+        self._storage = storage
+        self._files: dict[str, Member] = {}
+        self._starts = [0]  # of the parts that can be read
+        self._parts = [(storage.size, 0)]  # their lengths, and places in the file
 
-def _members(storage: Storage) -> Iterator[Member]:
-    at, name, size = 0, "", -1  # a name or size of a header before the member's own
-    while at < storage.size:
-        if storage.size - at < BLOCK:
-            raise ValueError(f"{storage.size - at} bytes are left at {at}, too few for a header")
-        header = storage.read(at, BLOCK).tobytes()
-        if not any(header):
-            return
-        _check(header, at)
-        kind, length = header[156:157], _number(header[124:136], at)
-        data = at + BLOCK
-        if kind in b"0\x007":
-            length = length if size < 0 else size
-            _check_length(storage, data, length)
-            yield Member(name or _name(header), data, length)
-            name, size = "", -1
-        elif kind == b"L":
-            name = _text(storage, data, length).split(b"\0")[0].decode("utf-8", "surrogateescape")
-        elif kind == b"x":
-            records = dict(_pax(_text(storage, data, length)))
-            name, size = records.get("path", name), _size(records, size)
-        elif kind in b"123456":
-            name, size, length = "", -1, 0
-        elif kind not in b"Kg":
-            name, size = "", -1
-        _check_length(storage, data, length)
-        at = data + -(-length // BLOCK) * BLOCK
+    @property
+    def storage(self) -> Storage:
+        """Storage that the members are read from: the archive's own storage if none is sparse."""
+        return self._storage if len(self._starts) == 1 else self
+
+    @property
+    def identity(self) -> bytes | None:
+        """That of the archive's file."""
+        return self._storage.identity
+
+    def place(self, offset: int) -> int:
+        """Return where in the file that is which can be read at an offset."""
+        part = bisect_right(self._starts, offset) - 1
+        return self._parts[part][1] + min(offset - self._starts[part], self._parts[part][0])
+
+    def read(self, offset: int, count: int) -> Bytes:
+        """Return a range; what is not stored is zero."""
+        end = offset + count
+        if end <= self._storage.size or offset < 0 or end > self.size:
+            return self._storage.read(offset, count)
+        data = np.zeros(count, np.uint8)
+        for part in range(bisect_right(self._starts, offset) - 1, bisect_right(self._starts, end)):
+            (length, place), start = self._parts[part], self._starts[part]
+            first, last = max(start, offset), min(start + length, end)
+            if first < last:
+                data[first - offset : last - offset] = self._storage.read(place + first - start, last - first)
+        return data
+
+    def members(self) -> Iterator[Member]:
+        """Yield the files in their order; a hard link is the file before it that it names.
+
+        Raises:
+            RuntimeError: the archive is damaged, or ends in a member.
+        """
+        try:
+            yield from self._members()
+        except ValueError as error:
+            described = described_storage(self._storage, "tar")
+            raise RuntimeError(f"corrupted tar file {self.path}: {error}{described}") from None
+
+    def _members(self) -> Iterator[Member]:
+        at, before, end = 0, _Before(), self._storage.size
+        while at < end:
+            if end - at < BLOCK:
+                raise ValueError(f"{end - at} bytes are left at {at}, too few for a header")
+            header = self._storage.read(at, BLOCK).tobytes()
+            if not any(header):
+                return
+            _check(header, at)
+            kind, length, data = header[156:157], header_number(header[124:136], at), at + BLOCK
+            if kind in _BEFORE:
+                before = before.then(kind, self._text(data, length))
+            elif kind in _FILES:
+                length = length if before.size < 0 else before.size
+                member, data = self._file(header, data, length, before)
+                yield self._known(member)
+            elif kind != b"g":
+                yield from self._other(header, at, before)
+                length = 0 if kind in _WITHOUT_CONTENT else length
+            if kind not in (*_BEFORE, b"g"):
+                before = _Before()
+            self._check_length(data, length)
+            at = data + -(-length // BLOCK) * BLOCK
+
+    def _file(self, header: bytes, data: int, length: int, before: _Before) -> tuple[Member, int]:
+        """Return a file, and where the content that `length` counts begins."""
+        name = before.name or _name(header)
+        sparse = sparse_of_header(self._storage, header, data) if header[156:157] == b"S" else None
+        if sparse is not None:
+            data = sparse.start
+        self._check_length(data, length)
+        if sparse is None:
+            sparse = sparse_of_records(self._storage, before.records, data, length)
+        if sparse is None:
+            return Member(name, data, length), data
+        sparse.check(length - (sparse.start - data))
+        return Member(name, self._expand(sparse), sparse.size), data
+
+    def _expand(self, sparse: Sparse) -> int:
+        """Make a file readable as a whole; return its offset."""
+        offset, place = self.size, sparse.start
+        self.size += sparse.size
+        for start, length in [(0, 0), *sparse.extents]:
+            self._starts.append(offset + start)
+            self._parts.append((length, place))
+            place += length
+        return offset
+
+    def _known(self, member: Member) -> Member:
+        self._files[posixpath.normpath(member.name)] = member
+        return member
+
+    def _other(self, header: bytes, at: int, before: _Before) -> Iterator[Member]:
+        """Yield the file that a hard link stands for; note what is no file."""
+        kind, name, target = header[156:157], before.name or _name(header), before.link or _decoded(header[157:257])
+        file = self._files.get(posixpath.normpath(target)) if kind == _LINK else None
+        if file is not None:
+            yield self._known(file._replace(name=name))
+        elif kind == _LINK:
+            self.left_out.append((at, f"{name!r}, a hard link to {target!r}, and no file before it has this name"))
+        elif kind in _OTHERS:
+            self.left_out.append((at, f"{name!r}, {_OTHERS[kind]}" + (f" to {target!r}" if target else "")))
+
+    def _check_length(self, data: int, length: int) -> None:
+        if length > self._storage.size - data:
+            raise ValueError(f"a member of {length} bytes at {data} reaches beyond the end at {self._storage.size}")
+
+    def _text(self, data: int, length: int) -> bytes:
+        if length > _LONGEST_NAME:
+            raise ValueError(f"the header at {data - BLOCK} says that a name has {length} bytes")
+        self._check_length(data, length)
+        return self._storage.read(data, length).tobytes()
 
 
 def _check(header: bytes, at: int) -> None:
-    stored = _number(header[148:156], at)
+    stored = header_number(header[148:156], at)
     counted = sum(header) - sum(header[148:156]) + 8 * ord(" ")
     if stored != counted:
         raise ValueError(f"the check sum of the header at {at} is {stored} and should be {counted}")
 
 
-def _number(field: bytes, at: int) -> int:
-    """Read an octal number, or one of GNU in base 256."""
-    if field[0] & 0x80:
-        return int.from_bytes(bytes((field[0] & 0x7F, *field[1:])), "big")
-    try:
-        value = int(field.split(b"\0")[0].strip() or b"0", 8)
-        if value < 0:
-            raise ValueError
-        return value
-    except ValueError:
-        raise ValueError(f"the header at {at} has {field!r} where a number should be") from None
+def _decoded(field: bytes) -> str:
+    return field.split(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
 def _name(header: bytes) -> str:
-    name = header[:100].split(b"\0")[0]
+    name = _decoded(header[:100])
     if header[257:263] == b"ustar\0" and header[345]:
-        name = header[345:500].split(b"\0")[0] + b"/" + name
-    return name.decode("utf-8", "surrogateescape")
-
-
-def _check_length(storage: Storage, data: int, length: int) -> None:
-    if length > storage.size - data:
-        raise ValueError(f"a member of {length} bytes at {data} reaches beyond the end at {storage.size}")
-
-
-def _text(storage: Storage, data: int, length: int) -> bytes:
-    if length > _LONGEST_NAME:
-        raise ValueError(f"the header at {data - BLOCK} says that a name has {length} bytes")
-    _check_length(storage, data, length)
-    return storage.read(data, length).tobytes()
+        name = f"{_decoded(header[345:500])}/{name}"
+    return name
 
 
 def _pax(text: bytes) -> Iterator[tuple[str, str]]:
     """Read records ``length key=value\\n``."""
-    while text.strip(b"\0"):
-        digits, _, _ = text.partition(b" ")
-        length = int(digits) if digits.isdigit() and len(digits) < 9 else 0
-        key, equals, value = text[len(digits) + 1 : length - 1].partition(b"=")
-        if not len(digits) + 1 < length <= len(text) or not equals:
-            raise ValueError(f"a pax header begins with {text[:20]!r}")
+    at, end = 0, len(text.rstrip(b"\0"))
+    while at < end:
+        space = text.find(b" ", at, at + 9)
+        digits = text[at:space] if space >= 0 else b""
+        length = int(digits) if digits.isdigit() else 0
+        key, equals, value = text[space + 1 : at + length - 1].partition(b"=")
+        if not len(digits) + 1 < length <= end - at or not equals:
+            raise ValueError(f"a pax header begins with {text[at : at + 20]!r}")
         yield key.decode("utf-8", "replace"), value.decode("utf-8", "surrogateescape")
-        text = text[length:]
+        at += length
 
 
 def _size(records: dict[str, str], size: int) -> int:
@@ -145,10 +251,10 @@ def split_name(path: str) -> tuple[str, str]:
     return (path, "") if dot < 0 else (path[:dot], path[dot + 1 :])
 
 
-def group(found: Iterable[Member]) -> Iterator[list[Component]]:
+def group(members: Iterable[Member]) -> Iterator[list[Component]]:
     """Yield samples: runs of members with one key. Hidden files, and those without an extension, belong to none."""
     last, sample = "", list[Component]()
-    for member in found:
+    for member in members:
         key, extension = split_name(member.name)
         if not extension or not key or key.endswith("/"):
             continue
@@ -158,6 +264,32 @@ def group(found: Iterable[Member]) -> Iterator[list[Component]]:
         last = key
         sample.append((extension, member.offset, member.size, member.name))
     if sample:
+        yield sample
+
+
+def samples(archive: Archive) -> Iterator[list[Component]]:
+    """Yield the samples of an archive; at the end, warn of members that are in none, as they are no files."""
+    yield from group(archive.members())
+    if archive.left_out:
+        warn(
+            f"{archive.path}: members that are no files are left out of the samples, {len(archive.left_out)} in all, "
+            f"such as {archive.left_out[0][1]}. Write the archive with the files themselves (tar --dereference)"
+        )
+
+
+def indexed_samples(storage: Storage) -> Iterator[list[Component]]:
+    """Yield the samples of an archive for its index.
+
+    Raises:
+        RuntimeError: there is a sparse member, which an index cannot describe.
+    """
+    for sample in samples(Archive(storage)):
+        for _, offset, size, name in sample:
+            if offset + size > storage.size:
+                raise RuntimeError(
+                    f"an index of {storage.path} cannot be written: its member {name!r} is sparse. Read it without an "
+                    "index, or write the archive anew with whole files (`torchdali pack`, or tar without -S)"
+                )
         yield sample
 
 
@@ -175,7 +307,7 @@ def read_index(path: str, storage: Storage) -> list[list[Component]]:
     try:
         width, count = _read_head(lines[0].split())
     except ValueError as error:
-        raise RuntimeError(f"malformed index file {path}, line 1: {error}") from None
+        raise RuntimeError(f"malformed index file {shown(path)}, line 1: {error}") from None
     samples = []
     for number in range(1, count + 1):
         words = lines[number].split() if number < len(lines) else []
@@ -184,7 +316,7 @@ def read_index(path: str, storage: Storage) -> list[list[Component]]:
             if not words:
                 raise ValueError("no extensions provided for the sample")
         except ValueError as error:
-            raise RuntimeError(f"malformed index file {path}, line {number + 1}: {error}") from None
+            raise RuntimeError(f"malformed index file {shown(path)}, line {number + 1}: {error}") from None
     return samples
 
 
@@ -214,7 +346,10 @@ def _component(words: list[str], width: int, storage: Storage) -> Component:
         raise ValueError(f"offset is outside of the archive file: {offset} of {storage.size}")
     if not 0 <= size <= storage.size - offset:
         raise ValueError(f"a component of {size} bytes at {offset} reaches beyond the end at {storage.size}")
-    return words[0], offset, size, words[3] if width > 3 else ""
+    name = words[3] if width > 3 else ""
+    if "GNUSparseFile." in name:
+        raise ValueError(f"{name} is a sparse member, which an index cannot describe: read the archive without one")
+    return words[0], offset, size, name
 
 
 def write_index(path: str, samples: list[list[Component]]) -> None:

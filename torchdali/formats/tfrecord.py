@@ -27,9 +27,10 @@ from torchdali.formats.protobuf import (
     write_varint,
 )
 from torchdali.formats.storage import Bytes, Storage, described_storage, read_text, write_text
+from torchdali.formats.urls import shown
 
 __all__ = [
-    "Found", "features", "find", "payload", "read_index", "scan", "verify", "write_example", "write_index",
+    "FeatureValue", "features", "find", "payload", "read_index", "scan", "verify", "write_example", "write_index",
     "write_record",
 ]  # fmt: skip
 
@@ -50,9 +51,9 @@ def read_index(path: str) -> Offsets:
     try:
         numbers = np.array(words[: len(words) // 2 * 2], np.int64)
     except (ValueError, OverflowError):
-        raise RuntimeError(f"{path} is no index of a TFRecord file: it has lines 'offset size'") from None
+        raise RuntimeError(f"{shown(path)} is no index of a TFRecord file: it has lines 'offset size'") from None
     if not numbers.size:
-        raise RuntimeError(f"the index file {path} is empty: content of index files should not be empty")
+        raise RuntimeError(f"the index file {shown(path)} is empty: content of index files should not be empty")
     return numbers.reshape(-1, 2)
 
 
@@ -119,7 +120,7 @@ def verify(record: Bytes) -> None:
 # ---------------------------------------------------------------- examples
 
 
-class Found:
+class FeatureValue:
     """The values of one feature in an example: begin and end of its list, and of which kind it is.
 
     Attributes:
@@ -165,13 +166,14 @@ class Found:
         return values
 
 
+_Values = list[FeatureValue | None]
 _STRING = 1 << 3 | BYTES
 _KEY = _ENTRY = _STRING
 _VALUE = 2 << 3 | BYTES
 _KINDS = {1 << 3 | BYTES: "string", 2 << 3 | BYTES: "float32", 3 << 3 | BYTES: "int64"}
 
 
-def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> list[Found | None]:
+def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> _Values:
     """Find features of an example.
 
     Args:
@@ -183,30 +185,30 @@ def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> 
     Raises:
         ValueError: what lies there is no `tf.train.Example`.
     """
-    found: list[Found | None] = [None] * len(names)
+    values: _Values = [None] * len(names)
     for number, kind, at, stop in fields(data, begin, end):
         if number == 1 and kind == BYTES:
-            _find_in(data, at, stop, names, found)
-    return found
+            _find_in(data, at, stop, names, values)
+    return values
 
 
-def features(data: memoryview, begin: int, end: int) -> dict[str, Found]:
+def features(data: memoryview, begin: int, end: int) -> dict[str, FeatureValue]:
     """Return all features of an example, by name.
 
     Raises:
         ValueError: what lies there is no `tf.train.Example`.
     """
-    found: dict[str, Found] = {}
+    values: dict[str, FeatureValue] = {}
     for number, kind, at, stop in fields(data, begin, end):
         for inner, inner_kind, start, last in fields(data, at, stop) if number == 1 else ():
             if inner == 1 and inner_kind == BYTES and kind == BYTES:
                 entry = {n: (b, e) for n, k, b, e in fields(data, start, last) if k == BYTES}
                 name = bytes(data[slice(*entry.get(1, (0, 0)))]).decode("utf-8", "replace")
-                found[name] = _kind_of(data, *entry.get(2, (last, last)))
-    return found
+                values[name] = _kind_of(data, *entry.get(2, (last, last)))
+    return values
 
 
-def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], found: list[Found | None]) -> None:
+def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
     """Walk the entries of `tf.train.Features`, each a key and a feature; a later one of a name counts."""
     while at < end:
         if data[at] != _ENTRY:
@@ -219,13 +221,13 @@ def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], fo
         if size < 128 and data[at] == _KEY and at + 2 + size <= stop:  # a short key first, as a rule
             place = names.get(bytes(data[at + 2 : at + 2 + size]))
             if place is not None:
-                found[place] = _feature(data, at + 2 + size, stop)
+                values[place] = _feature(data, at + 2 + size, stop)
         else:
-            _find_entry(data, at, stop, names, found)
+            _find_entry(data, at, stop, names, values)
         at = stop
 
 
-def _find_entry(data: memoryview, at: int, end: int, names: Mapping[bytes, int], found: list[Found | None]) -> None:
+def _find_entry(data: memoryview, at: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
     key, value = b"", (end, end)
     for number, kind, begin, stop in fields(data, at, end):
         if kind == BYTES and number == 1:
@@ -233,10 +235,10 @@ def _find_entry(data: memoryview, at: int, end: int, names: Mapping[bytes, int],
         elif kind == BYTES and number == 2:
             value = begin, stop
     if key in names:
-        found[names[key]] = _kind_of(data, *value)
+        values[names[key]] = _kind_of(data, *value)
 
 
-def _feature(data: memoryview, at: int, end: int) -> Found:
+def _feature(data: memoryview, at: int, end: int) -> FeatureValue:
     """Read the rest of an entry: the feature, one of three lists."""
     if at < end and data[at] == _VALUE:
         length, at = varint(data, at + 1, end)
@@ -245,19 +247,19 @@ def _feature(data: memoryview, at: int, end: int) -> Found:
         at += length
     if at < end:
         raise ValueError(f"byte {at} does not begin a feature of tf.train.Features")
-    return Found(data, "", end, end)
+    return FeatureValue(data, "", end, end)
 
 
-def _kind_of(data: memoryview, at: int, end: int) -> Found:
+def _kind_of(data: memoryview, at: int, end: int) -> FeatureValue:
     if at == end:
-        return Found(data, "", end, end)
+        return FeatureValue(data, "", end, end)
     kind = _KINDS.get(data[at])
     if kind is None:
         raise ValueError(f"byte {at} does not begin a list of a feature")
     length, at = varint(data, at + 1, end)
     if at + length > end:
         raise ValueError(f"a list of {length} bytes at {at} reaches beyond its feature, which ends at {end}")
-    return Found(data, kind, at, at + length)
+    return FeatureValue(data, kind, at, at + length)
 
 
 # ---------------------------------------------------------------- writing

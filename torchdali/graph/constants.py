@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from torchdali.declaration.registry import lookup
-from torchdali.graph.nodes import DataNode
+from torchdali.graph.nodes import DataNode, current
+from torchdali.graph.unpacking import of_a_dictionary
 from torchdali.tensors import TensorList
 from torchdali.tensors.dtypes import (
     BOOL,
@@ -33,7 +34,7 @@ from torchdali.tensors.dtypes import (
     to_numpy_type,
 )  # fmt: skip
 
-__all__ = ["Constant", "ConstantNode", "ScalarConstant", "as_node", "text_as_input"]
+__all__ = ["Constant", "ConstantNode", "ScalarConstant", "as_node", "is_other_array", "plain", "text_as_input"]
 
 _INT_TYPES = frozenset({BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64})
 _FLOAT_TYPES = frozenset({FLOAT16, FLOAT, FLOAT64})
@@ -143,6 +144,22 @@ class ScalarConstant:
 _ARRAYS = (np.ndarray, np.generic, torch.Tensor)
 
 
+def is_other_array(value: Any) -> bool:
+    """Return True for what another library lets NumPy make an array of."""
+    ours = (DataNode, TensorList, np.ndarray, np.generic, torch.Tensor)
+    return hasattr(value, "__array__") and not isinstance(value, ours) and not hasattr(value, "torch")
+
+
+def plain(value: Any) -> Any:
+    """Return what can be a constant: arrays in the byte order of the machine, tensors of types that batches have."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().float() if value.dtype == torch.bfloat16 else value.detach()
+    if not is_other_array(value) and not isinstance(value, np.ndarray):
+        return value
+    array = np.asarray(value)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
 def _number(value: Any) -> bool | int | float:
     number = value.item() if isinstance(value, _ARRAYS) else value
     if not isinstance(number, bool | int | float) or isinstance(number, Enum):
@@ -183,6 +200,7 @@ def Constant(
     Raises TypeError for what is not a number, ValueError for a shape that does not fit an array,
     OverflowError for NumPy integers outside 32 bits when `dtype` is None.
     """
+    value = plain(value)
     asks_for_node = device is not None or layout is not None or bool(kwargs)
     if asks_for_node or not _is_scalar(value) or _lengths(shape) not in ([], [1]):
         return ConstantNode(device, value, dtype, shape, layout, **kwargs)
@@ -216,7 +234,7 @@ def ConstantNode(
         dtype = _dtype_of_array(value) if dtype is None else dtype
         shape, value = array.shape, array.ravel().tolist()
     elif isinstance(value, list | tuple):
-        value = [_element(each) for each in value]
+        value = [_element(plain(each)) for each in value]
         dtype = _dtype_of_list(value) if dtype is None else dtype
     else:
         value, shape = [_element(value)], _lengths(shape)
@@ -283,6 +301,9 @@ def as_node(value: Any) -> DataNode:
 
 def text_as_input(text: str) -> str:
     """Say what to write instead of text as an input."""
+    tracer = current()
+    if tracer is not None and (why := of_a_dictionary(text, tracer.nodes)):
+        return f"{text!r} is text, and an operator takes data{why}"
     return (
         f"{text[:60]!r} is text, and an operator takes data: files are read by fn.readers.file(files=[...]) in a "
         "pipeline, or one by np.fromfile(path, np.uint8)"

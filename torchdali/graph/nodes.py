@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 import torch.utils._pytree as pytree
 
 from torchdali.declaration.registry import Operator, expression, lookup
-from torchdali.errors import part_of
+from torchdali.errors import on_behalf_of, part_of
+from torchdali.formats.urls import is_url, represented
+from torchdali.graph.unpacking import explain_unpacking
 from torchdali.reading.user_random import Draws
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ def user_line() -> tuple[SourceLine, ...]:
     """Return where the user's code called torchdali: outermost frame last, at most six; none if a command did."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_code is on_behalf_of.__code__:
+            return (SourceLine(*frame.f_locals["site"]),)
         if frame.f_code.co_filename.startswith(_COMMANDS):
             return ()  # below are Python's runner and the script that is installed with torchdali
         frame = frame.f_back
@@ -126,6 +130,18 @@ class Node:
             if edge is not None and edge.source is not None:
                 yield edge.source
 
+    def rename(self, name: str) -> None:
+        """Give the node and its outputs another name."""
+        self.name = name
+        for output in self.outputs:
+            output.name = name
+
+    @property
+    def reads_urls(self) -> bool:
+        """True if an argument that says where data lie is an URL, or a list with some."""
+        places = [self.constants.get(name) or () for name in self.operator.schema.paths]
+        return any(is_url(each) for place in places for each in ([place] if isinstance(place, str) else place))
+
     @property
     def where(self) -> str:
         """The user's line, for messages."""
@@ -142,7 +158,7 @@ class Node:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = represented(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
@@ -203,12 +219,18 @@ class DataNode:
         return self.property("source_info", device=device)
 
     def __bool__(self) -> bool:
+        tracer = current()
+        if tracer is not None and tracer.converts:
+            cure = f"Conditionals are enabled, but do not work here{_NOT_REWRITTEN}"
+        else:
+            cure = (
+                "To use conditional execution via `if` statements you need to specify `enable_conditionals=True` in "
+                "`@torchdali.pipeline_def` decorator, as for `and`, `or` and `not`"
+            )
         raise TypeError(
             f'"DataNode" was used in conditional context: {self} stands for a batch, whose truth value is not known '
-            "while the graph is made. To use conditional execution via `if` statements you need to specify "
-            "`enable_conditionals=True` in `@torchdali.pipeline_def` decorator, as for `and`, `or` and `not`. "
-            "`math.min` and `math.max` compare elements, and the operator `cast` with dtype=types.BOOL makes booleans "
-            "of them."
+            f"while the graph is made. {cure}. `math.min` and `math.max` compare elements, and the operator `cast` "
+            "with dtype=types.BOOL makes booleans of them."
         )
 
     __iter__: ClassVar[None] = None  # so that a node does not count as iterable
@@ -329,6 +351,11 @@ class _Shape:
         return f"<shape of {self._node}: node.shape() and node.shape[i] are nodes too>"
 
 
+_NOT_REWRITTEN = (
+    ", as this code is not rewritten: that is done where your functions call a function whose source Python finds. Left"
+    " as they are: properties, methods behind signs such as `+`, generators, cases of `match`, installed packages, "
+    "and what is marked with do_not_convert. Put the `if` into a function, and call that"
+)
 _FUNCTIONS = "the operators of fn and math, or fn.python_function for a function of your own"
 _LATER = f"{_FUNCTIONS}; run() returns the values"
 _ON_TENSORS = (
@@ -482,12 +509,14 @@ class Tracer:
 
     Attributes:
         draws: Looks for random numbers that the function draws itself.
+        converts: Conditionals are rewritten in the function that is traced.
     """
 
     live = False  # whether calls are computed at once, by a method ``run(operator, call)``
 
     def __init__(self, owner: Any = None) -> None:
         self.draws: Draws | None = None
+        self.converts = False
         self._owner = (lambda: None) if owner is None else weakref.ref(owner)
         self.restart()
 
@@ -506,8 +535,9 @@ class Tracer:
         _stack().append(self)
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object = None, error: BaseException | None = None, trace: object = None) -> None:
         _stack().remove(self)
+        explain_unpacking(error, self.nodes)
 
     def add(self, node: Node) -> None:
         node.scope = self._scope_of(node)

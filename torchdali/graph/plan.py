@@ -2,34 +2,36 @@
 
 A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random
 parameters, permutations, everything on an accelerator); then its chain, one function that takes a sample
-through all its per-sample operators while it is in cache: a list of calls, one an operator.
+through all its per-sample operators while it is in cache.
 
-The same calls take one sample, or a *chunk* of several. Here it is decided which operators form a chain that takes
-samples in one tensor, since each has a body for such (`decorators.chunk`); how many samples a chunk has, for each
-batch anew (`execute.chunks`). Planning is pure, and a plan prints.
+Every chain takes *chunks* of samples, of one or more; how many a chunk has is decided for each batch anew
+(`execute.chunks`). Here it is decided which operators form a chain of `Kind.TENSOR`, since each has a body for samples
+in one tensor (`decorators.chunk`). Planning is pure, and a plan prints.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
 from torchdali.graph.nodes import DataNode, Graph, Node
 
-__all__ = ["Argument", "Call", "Chain", "Kind", "Plan", "Stage", "Value", "column", "is_metadata", "kinds", "plan"]
+__all__ = [
+    "Chain", "Kind", "Plan", "Stage", "Value", "edges", "encoded_operator", "is_metadata", "kinds", "nodes_of", "plan",
+    "value_of",
+]  # fmt: skip
 
 
 class Value(NamedTuple):
-    """Values of an edge that a chain takes as numbers.
+    """Values of an edge that an operator takes as numbers.
 
     Attributes:
-        node: The first node that takes them so.
+        node: The operator.
         name: Of its argument; "" for a condition.
         axes: Of the argument, see `schema.Argument`.
-        frames: The argument takes one value a frame, too; it shares no column with one that does not.
+        frames: The argument takes one value a frame, too.
     """
 
     edge: DataNode
@@ -39,67 +41,9 @@ class Value(NamedTuple):
     frames: bool
 
     @property
-    def kind(self) -> str:
-        """Kind of the column; see `column`."""
-        return {None: "value", 0: "number", 1: "list"}[self.axes]
-
-    @property
-    def detail(self) -> str:
-        """The rest of the column's name."""
-        return f"{self.edge.index}{'f' if self.frames else ''}"
-
-
-class Argument(NamedTuple):
-    """The place where a call finds an argument.
-
-    Attributes:
-        place: Name of a column; or number of a result of an earlier call of the chain.
-        form: ``"tensor"`` if it is wanted as it is, otherwise the kind of value, see `column`.
-        name: Of the argument.
-        frames: See `Value`.
-    """
-
-    place: str | int
-    form: str = "tensor"
-    name: str = ""
-    frames: bool = False
-
-
-class Delivery(NamedTuple):
-    """A result that leaves the chain.
-
-    Attributes:
-        result: Number of the result among those of its operator.
-        slot: Column of its places in the batch; None if the operator has written there.
-        done: Column that gets it.
-    """
-
-    result: int
-    slot: str | None
-    done: str
-
-
-@dataclass(frozen=True)
-class Call:
-    """An operator of a chain.
-
-    Attributes:
-        conditions: Values that must hold, and what they must be; otherwise the results are None.
-        inputs: None for one that is not there.
-        arguments: Those given per sample, by name.
-        columns: Columns of other arguments, by name: random numbers, and memory for the result.
-        first: Number of the first result; the others follow.
-        count: Number of results.
-    """
-
-    node: Node
-    conditions: tuple[tuple[Argument, bool | int], ...]
-    inputs: tuple[Argument | None, ...]
-    arguments: tuple[tuple[str, Argument], ...]
-    columns: tuple[tuple[str, str], ...]
-    first: int
-    count: int
-    deliveries: tuple[Delivery, ...]
+    def key(self) -> tuple[DataNode, int | None, bool]:
+        """The same for operators that take an edge as the same numbers."""
+        return self.edge, self.axes, self.frames
 
 
 @dataclass(frozen=True)
@@ -109,21 +53,18 @@ class Chain:
     Attributes:
         nodes: In order of execution.
         inputs: Edges that come from steps or earlier chains, as inputs of operators.
-        values: Edges from there that are needed as Python numbers: conditions, and per-sample arguments, with the
-            number of axes that they declare.
+        values: Edges from there that are needed as Python numbers: conditions, and per-sample arguments; of those with
+            one key the first.
         delivers: Edges that a later step or the user needs.
-        parameters: Names of the columns that the calls take; an item of a column is of one sample, or of a chunk.
-        calls: One a node.
-        in_chunks: True if each operator has a body for samples in one tensor.
+        in_tensors: Each operator has a body for samples in one tensor. The plan then prints "for each chunk of
+            samples", otherwise "for each sample", which has chunks, too.
     """
 
     nodes: tuple[Node, ...]
     inputs: tuple[DataNode, ...]
     values: tuple[Value, ...]
     delivers: tuple[DataNode, ...]
-    parameters: tuple[str, ...]
-    calls: tuple[Call, ...]
-    in_chunks: bool
+    in_tensors: bool
 
 
 @dataclass(frozen=True)
@@ -153,17 +94,28 @@ class Plan:
             parts.append(f"stage {i}")
             parts += [f"  over the batch: {node}" for node in stage.steps]
             if stage.chain is not None:
-                parts.append(f"  for each {'chunk of samples' if stage.chain.in_chunks else 'sample'}:")
+                parts.append(f"  for each {'chunk of samples' if stage.chain.in_tensors else 'sample'}:")
                 parts += [f"    {node}{_where(node)}" for node in stage.chain.nodes]
         return "\n".join(parts)
 
 
+def nodes_of(stages: Iterable[Stage]) -> list[Node]:
+    """Return the nodes that run in stages: steps, and those of chains."""
+    return [node for s in stages for node in (*s.steps, *(s.chain.nodes if s.chain else ()))]
+
+
 class Kind(IntEnum):
-    """Ways to run a node; in a stage, those of the first kind run first."""
+    """Ways to run a node; in a stage, those of the first kind run first.
+
+    Attributes:
+        STEP: Over the batch.
+        TENSOR: In a chain of operators that each have a body for samples in one tensor.
+        SAMPLE: In a chain with others.
+    """
 
     STEP = 0
-    CHUNK = 1
-    SINGLE = 2
+    TENSOR = 1
+    SAMPLE = 2
 
 
 def plan(graph: Graph) -> Plan:
@@ -176,18 +128,18 @@ def plan(graph: Graph) -> Plan:
     count = 1 + max((level for level, _ in slots.values()), default=-1)
     divided: list[tuple[list[Node], list[Node], bool]] = []
     for level in range(count):
-        steps, chunked, single = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind)
-        if chunked:
-            divided.append((steps, chunked, True))
+        steps, in_tensors, others = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind)
+        if in_tensors:
+            divided.append((steps, in_tensors, True))
             steps = []
-        if steps or single:
-            divided.append((steps, single, False))
+        if steps or others:
+            divided.append((steps, others, False))
     stage_of = {n: i for i, (steps, chained, _) in enumerate(divided) for n in (*steps, *chained)}
     outputs, needed = set(graph.outputs), _last_uses(graph, stage_of)
     stages = []
-    for i, (steps, chained, in_chunks) in enumerate(divided):
+    for i, (steps, chained, alike) in enumerate(divided):
         later = {e for e, last in needed.items() if last > i} | outputs
-        chain = _chain(chained, later, index, in_chunks) if chained else None
+        chain = _chain(chained, later, alike) if chained else None
         stages.append(Stage(tuple(steps), chain))
     dies = tuple(tuple(e for e, last in needed.items() if last == i and e not in outputs) for i in range(len(divided)))
     return Plan(graph, tuple(stages), dies, index)
@@ -196,13 +148,13 @@ def plan(graph: Graph) -> Plan:
 def kinds(graph: Graph) -> dict[Node, Kind]:
     """Decide how each node runs.
 
-    Per-sample operators on the CPU are fused into chains. One with a body for samples in one tensor runs in chunks,
-    unless it works on what a chain of single samples computes, or computes data for one: then it joins that chain,
-    while the sample is in cache. Everything else is a step.
+    Per-sample operators on the CPU are fused into chains. Those with a body for samples in one tensor have chains of
+    their own. But one that works on what a chain of other operators computes, or computes data for one, joins that
+    chain, while the sample is in cache. Everything else is a step.
     """
     kind_of = {node: _kind(node) for node in graph.nodes}
     while joining := _joining(graph, kind_of):
-        kind_of.update(dict.fromkeys(joining, Kind.SINGLE))
+        kind_of.update(dict.fromkeys(joining, Kind.SAMPLE))
     return kind_of
 
 
@@ -211,19 +163,19 @@ def _kind(node: Node) -> Kind:
     if declared.kind not in ("sample", "reader") or node.device == "gpu":
         return Kind.STEP
     is_alike = not (node.scope or declared.schema.random)
-    return Kind.CHUNK if "tensor" in declared.chunks and is_alike else Kind.SINGLE
+    return Kind.TENSOR if declared.takes_tensors and is_alike else Kind.SAMPLE
 
 
 def _joining(graph: Graph, kind_of: dict[Node, Kind]) -> set[Node]:
-    """Return the nodes that would run in chunks before or after one that runs on single samples."""
+    """Return the nodes that would be of the kind `TENSOR` before or after one that is not."""
     joining = set()
     of_source = _of_source(graph)
     for node in graph.nodes:
-        if kind_of[node] is Kind.CHUNK and any(kind_of[p] is Kind.SINGLE for p in _parents(node)):
+        if kind_of[node] is Kind.TENSOR and any(kind_of[p] is Kind.SAMPLE for p in _parents(node)):
             joining.add(node)
-        elif kind_of[node] is Kind.SINGLE:
+        elif kind_of[node] is Kind.SAMPLE:
             before = {_source(e) for e in node.inputs if e is not None and not is_metadata(e)}
-            joining |= {n for n in before & of_source if kind_of[n] is Kind.CHUNK}
+            joining |= {n for n in before & of_source if kind_of[n] is Kind.TENSOR}
     return joining
 
 
@@ -292,118 +244,11 @@ def edges(node: Node) -> Iterable[DataNode]:
     return [*inputs, *node.per_sample.values(), *(c.edge for c in node.scope)]
 
 
-# ---------------------------------------------------------------- the calls of a chain
-
-
-def column(kind: str, index: int, detail: object = 0) -> str:
-    """Name a column of a chain: input, value (number, list), key, rng, slot or delivered, of a node's output."""
-    return f"{kind}{index}_{detail}"
-
-
-def _lent(nodes: Sequence[Node], delivers: Collection[DataNode]) -> dict[Node, Node]:
-    """Find arithmetic whose result only serves other arithmetic: it may be computed where that puts its own.
-
-    Returns:
-        The node, by whose place in the batch another is lent it.
-    """
-    uses = Counter(edge for node in nodes for edge in edges(node))
-    inside, lent = set(nodes), dict[Node, Node]()
-    for last in nodes:
-        if not last.operator.name.startswith("math.") or last.outputs[0] not in delivers:
-            continue
-        node: Node | None = last
-        while node is not None:
-            # One operand alone: both cannot be in one place.
-            before = next((_source(e) for e in node.inputs if e is not None and _source(e) in inside), None)
-            node = None
-            if before is not None and before.operator.name in _WRITING and before.scope == last.scope:
-                edge = before.outputs[0]
-                if uses[edge] == 1 and edge not in delivers:
-                    lent[before], node = last, before
-    return lent
-
-
-_WRITING = {"math.add", "math.mul", "math.sub", "math.truediv"}
-
-
-class _Calls:
-    """Makes the calls of one chain."""
-
-    def __init__(self, index: dict[Node, int], nodes: Sequence[Node], delivers: Sequence[DataNode]) -> None:
-        self.index, self.inside, self.delivers = index, set(nodes), set(delivers)
-        self.lent = _lent(nodes, self.delivers)
-        self.inputs: dict[DataNode, None] = {}
-        self.values: dict[str, Value] = {}
-        self.parameters: dict[str, None] = {}
-        self.first: dict[Node, int] = {}
-        self.count = 0
-
-    def column(self, kind: str, node: Node, detail: object = 0) -> str:
-        name = column(kind, self.index[node], detail)
-        self.parameters.setdefault(name)
-        return name
-
-    def result(self, edge: DataNode) -> int | None:
-        """Return the number of a result that the chain computes; None for other edges."""
-        source = _source(edge)
-        if source not in self.inside or is_metadata(edge):
-            return None
-        return self.first[source] + edge.index
-
-    def tensor(self, edge: DataNode | None) -> Argument | None:
-        """Return a sample's tensor: a result of the chain, or an item of a column."""
-        if edge is None:
-            return None
-        result = self.result(edge)
-        if result is not None:
-            return Argument(result)
-        self.inputs.setdefault(edge)
-        return Argument(self.column("input", _source(edge), edge.index))
-
-    def value(self, edge: DataNode, node: Node, name: str = "") -> Argument:
-        """Return a sample's value as a Python number or list; of a chunk, as a `Column`."""
-        argument = node.operator.schema.arguments.get(name)
-        axes = None if argument is None else node.operator.axes_of(name)
-        frames = argument is not None and argument.edge != "sample"
-        value = Value(edge, node, name, axes, frames)
-        result = self.result(edge)
-        if result is not None:
-            return Argument(result, value.kind, name, frames)
-        parameter = self.column(value.kind, _source(edge), value.detail)
-        self.values.setdefault(parameter, value)
-        return Argument(parameter)
-
-    def call(self, node: Node) -> Call:
-        results = [o for o in node.outputs if not is_metadata(o)]
-        self.first[node], first = self.count, self.count
-        self.count += len(results)
-        conditions = tuple((self.value(c.edge, node), c.value) for c in node.scope)
-        if node.operator.kind == "reader":
-            inputs: tuple[Argument | None, ...] = (Argument(self.column("key", node)),)
-        else:
-            inputs = tuple(map(self.tensor, node.inputs))
-        arguments = tuple((name, self.value(e, node, name)) for name, e in node.per_sample.items())
-        columns = []
-        if node.operator.schema.random and node.operator.kind != "reader":
-            columns.append(("rng", self.column("rng", node)))
-        in_place = self.writes_in_place(node)
-        if in_place or node in self.lent:
-            columns.append(("out", self.column("slot", self.lent.get(node, node))))
-        deliveries = tuple(
-            Delivery(
-                k,
-                None if in_place and not o.index else self.column("slot", node, o.index),
-                self.column("done", node, o.index),
-            )
-            for k, o in enumerate(results)
-            if o in self.delivers
-        )
-        return Call(node, conditions, inputs, arguments, tuple(columns), first, len(results), deliveries)
-
-    def writes_in_place(self, node: Node) -> bool:
-        declared = node.operator
-        alone = declared.schema.wants_out and len(node.outputs) == 1
-        return (alone or declared.writes) and node.outputs[0] in self.delivers
+def value_of(edge: DataNode, node: Node, name: str = "") -> Value:
+    """Return how an operator takes an argument given per sample; without a name, a condition."""
+    argument = node.operator.schema.arguments.get(name)
+    axes = None if argument is None else node.operator.axes_of(name)
+    return Value(edge, node, name, axes, argument is not None and argument.edge != "sample")
 
 
 def _source(edge: DataNode) -> Node:
@@ -417,14 +262,32 @@ def is_metadata(edge: DataNode) -> bool:
     return edge.index >= len(source.outputs) - source.operator.metadata
 
 
-def _chain(nodes: Sequence[Node], later: set[DataNode], index: dict[Node, int], in_chunks: bool) -> Chain:
+def encoded_operator(chain: Chain) -> Node | None:
+    """Return the operator of a chain that takes several encoded samples in one call, from elsewhere or from a reader.
+
+    None if it has no body for them, or if the chain has other operators.
+    """
+    *before, node = chain.nodes
+    edge = node.inputs[0] if len(node.inputs) == 1 else None
+    if edge is None or is_metadata(edge) or node.scope or "encoded" not in node.operator.chunks:
+        return None
+    reads = all(n is edge.source and n.operator.kind == "reader" and not (n.per_sample or n.scope) for n in before)
+    delivers_all = list(map(id, chain.delivers)) == list(map(id, node.outputs))
+    return node if reads and delivers_all else None
+
+
+def _chain(nodes: Sequence[Node], later: set[DataNode], in_tensors: bool) -> Chain:
+    computed = {o for n in nodes for o in n.outputs if not is_metadata(o)}
+    inputs, values = dict[DataNode, None](), dict[object, Value]()
+    for node in nodes:
+        inputs.update((e, None) for e in node.inputs if e is not None and e not in computed)
+        taken = [value_of(c.edge, node) for c in node.scope]
+        taken += [value_of(e, node, name) for name, e in node.per_sample.items()]
+        for value in taken:
+            if value.edge not in computed:
+                values.setdefault(value.key, value)
     delivers = [o for n in nodes for o in n.outputs if o in later and not is_metadata(o)]
-    calls = _Calls(index, nodes, delivers)
-    sequence = tuple(map(calls.call, nodes))
-    return Chain(
-        tuple(nodes), tuple(calls.inputs), tuple(calls.values.values()), tuple(delivers), tuple(calls.parameters),
-        sequence, in_chunks,
-    )  # fmt: skip
+    return Chain(tuple(nodes), tuple(inputs), tuple(values.values()), tuple(delivers), in_tensors)
 
 
 def _where(node: Node) -> str:

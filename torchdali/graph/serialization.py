@@ -4,10 +4,9 @@ Only data are saved: an operator whose argument is a Python object (a callback, 
 refused with its name. Reading looks operators up by name, so that modules which declare a user's own operators must be
 imported before.
 
-A file is not trusted: chains are generated as Python text from the graph, so whatever can get into that text (names of
-operators and arguments, conditions, line numbers) is checked by type and against the schema when it is read. Neither
-reading nor running executes code of the file. What operators do remains: a reader may name any file to read, and
-`dump_image` one to write.
+A file is not trusted: names of operators and arguments, conditions and line numbers are checked by type and against the
+schema when it is read. Neither reading nor running executes code of the file. What operators do remains: a reader may
+name any file to read, and `dump_image` one to write.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import numpy as np
 import torch
 
 from torchdali.declaration.registry import Operator, registry
-from torchdali.formats.remote import has_secret
+from torchdali.formats.urls import has_secret
 from torchdali.graph.nodes import Condition, DataNode, Graph, Node, SourceLine
 from torchdali.tensors import dtypes
 
@@ -345,15 +344,15 @@ def dot(graph: Graph, *, show_tensors: bool = False, use_colors: bool = False) -
     lines = ["digraph pipeline {"]
     for node in graph.nodes:
         color = f', color="{_COLORS[node.device]}"' if use_colors else ""
-        lines.append(f'  "{node.name}" [label="{node.name}\\n{node.operator.name}"{color}];')
+        lines.append(f"  {_quoted(node.name)} [label={_quoted(node.name, node.operator.name)}{color}];")
         for edge in node.outputs if show_tensors else ():
-            lines.append(f'  "{_box(edge)}" [shape=box];')
-            lines.append(f'  "{node.name}" -> "{_box(edge)}" [label="{edge.index}"];')
+            lines.append(f"  {_box(edge)} [shape=box];")
+            lines.append(f'  {_quoted(node.name)} -> {_box(edge)} [label="{edge.index}"];')
     for node in graph.nodes:
         for edge, label in _labelled(node):
             assert edge.source is not None
-            start = _box(edge) if show_tensors else edge.source.name
-            lines.append(f'  "{start}" -> "{node.name}"{label};')
+            start = _box(edge) if show_tensors else _quoted(edge.source.name)
+            lines.append(f"  {start} -> {_quoted(node.name)}{label};")
     return "\n".join([*lines, "}", ""])
 
 
@@ -361,10 +360,16 @@ _COLORS = {"cpu": "blue", "gpu": "green", "mixed": "cyan"}
 
 
 def _box(edge: DataNode) -> str:
-    return f"{edge.name}:{edge.index}"
+    return _quoted(f"{edge.name}:{edge.index}")
+
+
+def _quoted(*lines: str) -> str:
+    r"""Return lines as a string of the language, in which ``\"`` is a quote, ``\n`` the end of a line."""
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for line in lines)
+    return '"' + "\\n".join(escaped) + '"'
 
 
 def _labelled(node: Node) -> list[tuple[DataNode, str]]:
     found = [(edge, "") for edge in node.inputs if edge is not None]
-    found += [(edge, f' [label="{name}"]') for name, edge in node.per_sample.items()]
+    found += [(edge, f" [label={_quoted(name)}]") for name, edge in node.per_sample.items()]
     return found + [(c.edge, f' [label="if {c.value}", style=dashed]') for c in node.scope]

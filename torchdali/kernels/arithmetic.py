@@ -160,7 +160,7 @@ def function(name: str, *operands: Operand) -> Function:
 
 
 def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
-    """Return what computes a function into memory that may be that of a tensor; None where there is no such way.
+    """Return what computes a function into memory that may be that of a tensor; None if there is no such way.
 
     For sums, differences, products and quotients of one tensor and a number, or of two tensors: what is done to images
     step by step then stays in one place, in cache, and needs no copy at the end.

@@ -9,7 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["grid_mask", "mask_of", "steps_of"]
+from torchdali.kernels.device.tables import factors
+from torchdali.kernels.memory import Array
+
+__all__ = ["grid_mask", "grid_mask_each"]
 
 
 def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float, shift_y: float) -> Tensor:
@@ -23,23 +26,31 @@ def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float
         shift_x: Of the grid, in pixels.
         shift_y: The same downwards.
     """
+    return _masked(x, list(map(float, _steps(tile, ratio, angle, shift_x, shift_y))))
+
+
+def grid_mask_each(x: Tensor, *numbers: Array) -> Tensor:
+    """Do what `grid_mask` does to each of ``(N, H, W, C)``; the numbers are arrays of one for each."""
+    return _masked(x, factors(np.stack(_steps(*numbers), -1), x).unbind(-1))
+
+
+def _steps(tile: Any, ratio: Any, angle: Any, shift_x: Any, shift_y: Any) -> tuple[Any, ...]:
+    """Return cosine, sine and shifts in tiles a pixel, and the ratio; of numbers or of arrays."""
+    return np.cos(angle) / tile, np.sin(angle) / tile, shift_x / tile, shift_y / tile, ratio
+
+
+def _masked(x: Tensor, steps: Sequence[Any]) -> Tensor:
     height, width, channels = x.shape[-3:]
-    steps = steps_of(tile, ratio, angle, shift_x, shift_y)
-    keep = mask_of(height, width, steps, x.device)
+    keep = _mask(height, width, steps, x.device)
     if channels > 1:  # a mask of the image's own shape is applied many times faster
         keep = torch.stack([keep] * channels, -1)
         return x * keep
     return x * keep[..., None]
 
 
-def steps_of(tile: Any, ratio: Any, angle: Any, shift_x: Any, shift_y: Any) -> tuple[Any, ...]:
-    """Return cosine, sine and shifts in tiles a pixel, and the ratio; of numbers or of arrays."""
-    return np.cos(angle) / tile, np.sin(angle) / tile, shift_x / tile, shift_y / tile, ratio
-
-
-def mask_of(height: int, width: int, steps: Sequence[float], device: torch.device) -> Tensor:
-    """Return which pixels are not in squares of the grid, ``(height, width)``."""
-    c, s, right, below, ratio = map(float, steps)
+def _mask(height: int, width: int, steps: Sequence[Any], device: torch.device) -> Tensor:
+    """Return which pixels are not in squares of the grid, ``(height, width)``, or one such for each image."""
+    c, s, right, below, ratio = steps
     columns = torch.arange(width, dtype=torch.float32, device=device)
     rows = torch.arange(height, dtype=torch.float32, device=device)[:, None]
     across = _covered(columns * c - right, rows * -s, ratio)
@@ -47,6 +58,6 @@ def mask_of(height: int, width: int, steps: Sequence[float], device: torch.devic
     return across.logical_and_(down).logical_not_()
 
 
-def _covered(columns: Tensor, rows: Tensor, ratio: float) -> Tensor:
+def _covered(columns: Tensor, rows: Tensor, ratio: float | Tensor) -> Tensor:
     place = columns + rows
     return place.sub_(place.floor()) < ratio

@@ -13,10 +13,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
 
-__all__ = ["constants", "distort"]
+__all__ = ["distort", "distort_each"]
 
 _BLOCK = 8
 
@@ -58,9 +59,18 @@ _WAVES = """
 
 def distort(x: Tensor, quality: int) -> Tensor:
     """Return ``(..., H, W, 3)`` uint8 RGB as it comes back from a JPEG of a quality from 1 to 100."""
+    return _distorted(x, _tables(quality, x.device))
+
+
+def distort_each(x: Tensor, qualities: Sequence[int]) -> Tensor:
+    """Do what `distort` does to each of ``(N, H, W, 3)``, with a quality for each."""
+    tables = np.stack([_scaled(quality) for quality in qualities], 1)
+    return _distorted(x, upload(tables[:, :, None, None], x.device))
+
+
+def _distorted(x: Tensor, tables: Tensor) -> Tensor:
     height, width = x.shape[-3:-1]
     luma, blue, red = _converted(x.to(torch.int32).unbind(-1), _TO_YCC)
-    tables = _tables(quality, x.device)
     luma = _quantized(luma, tables[0])[..., :height, :width]
     size = (height + 1) // 2, (width + 1) // 2
     blue, red = (_doubled(_quantized(_halved(chroma), tables[1])[..., : size[0], : size[1]]) for chroma in (blue, red))
@@ -148,16 +158,13 @@ def _base() -> npt.NDArray[np.int64]:
     return np.array([[int(v) for v in text.split()] for text in (_LUMA, _CHROMA)])
 
 
-@device_cache(maxsize=16)
-def constants(device: torch.device) -> Tensor:
-    """Return the tables of luma and chroma and the transform, 64 int32 each."""
-    made = np.concatenate((_base().reshape(-1), _transform().reshape(-1)))
-    return torch.from_numpy(made.astype(np.int32)).to(device)
-
-
 @device_cache(maxsize=256)
 def _tables(quality: int, device: torch.device) -> Tensor:
     """Return the tables of luma and chroma, ``(2, 8, 8)``."""
+    return torch.from_numpy(_scaled(quality)).to(device)
+
+
+def _scaled(quality: int) -> npt.NDArray[np.float64]:
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
-    made = ((_base() * percent + 50) // 100).clip(1, 255).reshape(2, _BLOCK, _BLOCK)
-    return torch.from_numpy(made.astype(np.float64)).to(device)
+    steps = ((_base() * percent + 50) // 100).clip(1, 255).reshape(2, _BLOCK, _BLOCK)
+    return steps.astype(np.float64)

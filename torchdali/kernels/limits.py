@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 __all__ = [
     "FREE_VALUES", "MAX_PIXELS", "MAX_TAPS", "MAX_VALUES_PER_BYTE", "MAX_WINDOW", "MOST_SCANS",
-    "check_pixels", "check_window", "limits", "max_pixels_of", "use_max_pixels",
+    "check_not_empty", "check_pixels", "check_window", "limits", "max_pixels_of", "use_max_pixels",
 ]  # fmt: skip
 
 MAX_PIXELS = int(os.environ.get("TORCHDALI_MAX_PIXELS", 1 << 30))
@@ -82,6 +82,20 @@ def check_pixels(extents: Sequence[float], what: str) -> None:
             f"{what} would be {shown} pixels; at most {limits.pixels} are allowed (max_pixels of the pipeline, "
             "or TORCHDALI_MAX_PIXELS)"
         )
+
+
+def check_not_empty(lengths: Sequence[int], shape: Sequence[int], operator: str) -> None:
+    """Refuse an image without rows or columns, for an operator that has no result for it.
+
+    Args:
+        lengths: Of the axes that must not be empty.
+        shape: Of the image.
+
+    Raises:
+        RuntimeError: naming the operator and the shape.
+    """
+    if 0 in lengths:
+        raise RuntimeError(f"{operator}: the image has no pixels: its shape is {tuple(shape)}")
 
 
 def check_window(size: float, operator: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "SMALL", "Array", "Bytes", "Empty", "Floats", "byte_planes", "byte_scratch", "copied", "fresh", "inside",
-    "in_transform", "is_array", "is_plain", "is_traced", "narrowed", "place", "placed", "scratch",
+    "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "Empty", "Floats", "Placed", "Room", "byte_planes", "byte_scratch",
+    "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced", "narrowed", "place", "placed",
+    "scratch",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- reused buffers
@@ -22,7 +23,7 @@ __all__ = [
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
-SMALL = 1 << 14  # bytes of an image; below, calls cost more than copies
+SMALL_SAMPLE = 1 << 14  # bytes; below, calls cost more than copies, and above, leaving the cache costs more than calls
 _KEPT = 1 << 22  # elements, up to which a thread keeps them
 _LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins
 
@@ -130,6 +131,28 @@ def is_plain(x: Tensor) -> bool:
 
 Empty = Callable[[tuple[int, ...], torch.dtype], Tensor]
 """Returns memory for a batch, which is used again when the user is done with it."""
+
+
+class Room(Protocol):
+    """Memory that several threads fill with results of any shapes, and from where they are copied on."""
+
+    @property
+    def address(self) -> int: ...
+    @property
+    def itemsize(self) -> int: ...
+    def take(self, count: int) -> int:
+        """Return the place of so many elements, or -1 if they do not fit."""
+
+    def filled(self, place: int) -> None:
+        """Note that nobody writes to a place any more; to be told of each that was taken."""
+
+
+IN_PLACE = object()
+"""Stands for a result of several that was written where the caller wanted it: a tensor for each costs as much as what
+describes a picture."""
+
+Placed = tuple[int, tuple[int, ...]]
+"""Place in a room, and the shape of what lies there."""
 
 
 def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import SMALL, is_array, place
+from torchdali.kernels.device.tables import factors
+from torchdali.kernels.memory import SMALL_SAMPLE, is_array, place
+from torchdali.kernels.rearrange import select
 
 __all__ = ["mirror", "mirror_each"]
 
@@ -23,13 +26,22 @@ def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = N
     """Return a tensor of which each ``x[i]`` has some axes reversed; in `out`, if it fits."""
     if x.requires_grad:
         return torch.stack([mirror(each, some) for each, some in zip(x, axes, strict=True)])
+    if not x.is_cpu:
+        return _mirrored_where(x, axes)
     made = place(out, x.shape, x.dtype, x.device)
-    if is_array(x) and 0 < x[0].nbytes <= SMALL:
+    if is_array(x) and 0 < x.nbytes <= SMALL_SAMPLE * len(x):
         _mirror_small(x, axes, made)
         return made
     for source, target, some in zip(x.unbind(0), made.unbind(0), axes, strict=True):
         target.copy_(mirror(source, some) if some else source)
     return made
+
+
+def _mirrored_where(x: Tensor, axes: Sequence[Sequence[int]]) -> Tensor:
+    """Do `mirror_each` on a device: one axis after the other, for all samples."""
+    for axis in sorted(set(itertools.chain(*axes))):
+        x = select(factors([axis in some for some in axes], x) > 0, mirror(x, [axis + 1]), x)
+    return x
 
 
 def _mirror_small(x: Tensor, axes: Sequence[Sequence[int]], made: Tensor) -> None:

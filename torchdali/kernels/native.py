@@ -25,16 +25,23 @@ from torchdali.installation import PACKAGE, rebuild_command, tools
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
 
 __all__ = [
-    "CODE", "FILE", "FILTERS", "SAMPLE", "Lines", "NativeLibrary", "Recipe", "Status", "library", "run", "status",
-    "takes_bytes", "takes_pixels",
+    "CODE", "FILE", "FILTERS", "MIRROR", "PILLOW", "ROWS_FIRST", "SAMPLE", "SHARED", "STEP", "UPSIDE_DOWN", "Lines",
+    "NativeLibrary", "Recipe", "Status", "library", "run", "status", "new_tuple", "takes_bytes", "takes_pixels",
 ]  # fmt: skip
 
 FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")
 """The library, which ``setup.py`` puts there."""
 
-ABI = 8
+ABI = 10
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 """The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
+
+PILLOW = {"nearest": 1, "box": 2, "bilinear": 3, "hamming": 4, "bicubic": 5, "lanczos": 6}
+"""Pillow's filters, by torchvision's names: they round to bytes after each axis."""
+ROWS_FIRST = 8
+"""Added to one of these: the rows are resized before the columns."""
+MIRROR, UPSIDE_DOWN = 1, 2
+"""Reverse each row of the result, or the order of its rows."""
 
 _BEST = 99
 
@@ -43,7 +50,7 @@ class _Recipe(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int32) for name in ("abi", "level", "upright", "fast", "shrinking")),
         *((name, ctypes.c_int32) for name in ("growing", "antialias", "outside", "planar")),
-        *((name, ctypes.c_int32) for name in ("item", "affine")),
+        *((name, ctypes.c_int32) for name in ("item", "channels", "affine")),
         ("scale", ctypes.c_float * 3),
         ("shift", ctypes.c_float * 3),
         ("max_scans", ctypes.c_int32),
@@ -52,10 +59,14 @@ class _Recipe(ctypes.Structure):
     ]
 
 
-# As `tdn_sample`: data, length, limit of pixels, out; of both axes low, high, size, start, extent, first and last;
-# mirror, code, scale, width of pixels.
-SAMPLE = struct.Struct("=QQQQ4d14i")
-CODE = -3
+# As `tdn_sample`: data, length, limit of pixels, out, steps; of both axes low, high, size, start, extent, first and
+# last; mirror, code, scale, width of pixels, filter, number of steps.
+SAMPLE = struct.Struct("=QQQQQ4d16i")
+CODE = -5
+SHARED = struct.Struct("=QQQ4i")
+"""As `tdn_shared`: data, length, out; height, width, code, lot."""
+STEP = struct.Struct("=16i8d")
+"""As `tdn_step`; see `codecs.views`."""
 _Sample = ctypes.c_char * SAMPLE.size
 
 
@@ -67,6 +78,10 @@ class NativeLibrary(NamedTuple):
     peek: ctypes._NamedFuncPointer
     read: ctypes._NamedFuncPointer
     resample: ctypes._NamedFuncPointer
+    draw: ctypes._NamedFuncPointer
+    engine_open: ctypes._NamedFuncPointer
+    engine_decode: ctypes._NamedFuncPointer
+    engine_close: ctypes._NamedFuncPointer
     level: int
     libjpeg: int
 
@@ -125,8 +140,19 @@ def _load(file: str) -> NativeLibrary:
     resample.argtypes = [
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
     ]  # fmt: skip
+    draw, engine_open, engine_decode = loaded.tdn_draw, loaded.tdn_engine_open, loaded.tdn_engine_decode
+    draw.argtypes, draw.restype = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int], None
+    engine_open.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
+    engine_open.restype = ctypes.c_void_p
+    engine_decode.argtypes = [
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p,
+    ]  # fmt: skip
+    engine_close = loaded.tdn_engine_close
+    engine_close.argtypes, engine_close.restype = [ctypes.c_void_p], None
     level = loaded.tdn_level(int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST)))
-    return NativeLibrary(file, run, peek, read, resample, level, loaded.tdn_libjpeg())
+    return NativeLibrary(
+        file, run, peek, read, resample, draw, engine_open, engine_decode, engine_close, level, loaded.tdn_libjpeg()
+    )  # fmt: skip
 
 
 class Recipe:
@@ -140,13 +166,14 @@ class Recipe:
         antialias: Stretch the filter where an axis shrinks.
         outside: What is beyond the limits of a window: "repeat" its edge, or "drop", and weigh the rest.
         dtype: Of the result.
-        planar: The result is ``(3, H, W)``, else ``(H, W, 3)``.
+        planar: The result is ``(channels, H, W)``, else ``(H, W, channels)``.
+        channels: 3, or 1 for the first one.
         values: ``(3, 256)`` of `dtype`: what a level of a channel becomes; None for the levels.
         scaling: Factors and offsets of the channels, where `values` are ``level * factor + offset`` in float32:
             vectors are quicker than a table.
     """
 
-    __slots__ = ("_structure", "_values", "address", "dtype", "planar")
+    __slots__ = ("_structure", "_values", "address", "channels", "dtype", "planar")
 
     def __init__(
         self,
@@ -159,6 +186,7 @@ class Recipe:
         outside: str = "repeat",
         dtype: torch.dtype = torch.uint8,
         planar: bool = False,
+        channels: int = 3,
         values: Tensor | None = None,
         scaling: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     ) -> None:
@@ -169,17 +197,25 @@ class Recipe:
         factor, offset = scaling or ((1.0,) * 3, (0.0,) * 3)
         self._structure = _Recipe(
             ABI, found.level if found else 0, upright, fast, FILTERS[shrinking], FILTERS[growing], antialias,
-            outside == "drop", planar, dtype.itemsize, scaling is not None,
+            outside == "drop", planar, dtype.itemsize, channels, scaling is not None,
             (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,
             None if self._values is None else self._values.data_ptr(),
             FREE_VALUES, MAX_VALUES_PER_BYTE,
         )  # fmt: skip
         self.address = ctypes.addressof(self._structure)
-        self.dtype, self.planar = dtype, planar
+        self.dtype, self.planar, self.channels = dtype, planar, channels
+
+    def shape(self, height: int, width: int) -> tuple[int, int, int]:
+        """Return the shape of a result."""
+        return (self.channels, height, width) if self.planar else (height, width, self.channels)
 
     def set_level(self, level: int) -> None:
         """Use no higher level of vector instructions."""
         self._structure.level = level
+
+
+new_tuple = tuple.__new__
+"""Makes a `NamedTuple` in half the time of its own, for what is made of each sample while the GIL is held."""
 
 
 class Lines(NamedTuple):
@@ -200,43 +236,78 @@ class Lines(NamedTuple):
     first: int
     last: int
 
+    def cut(self, start: int, extent: int, resized: bool) -> Lines:
+        """Return some of the lines.
+
+        Args:
+            resized: What reads pixels may read those beyond these lines, too.
+        """
+        low, high, size, before, _, first, last = self
+        if resized:
+            return Lines(low, high, size, before + start, extent, first, last)
+        first += start
+        return Lines(first, first + extent, extent, 0, extent, first, first + extent)
+
+    def resize(self, low: float, high: float, size: int, mirrored: bool, alone: bool = False) -> Lines:
+        """Return a region of lines that were not resized as another number of lines.
+
+        Args:
+            mirrored: They are in reverse order.
+            alone: Pixels outside of the region, which are whole lines, are not read.
+        """
+        first, last = self[5:]
+        if mirrored:
+            low, high = last - low, last - high
+        else:
+            low, high = first + low, first + high
+        if alone:
+            first, last = (low, high) if low < high else (high, low)  # type: ignore[assignment]
+        return new_tuple(Lines, (low, high, size, 0, size, first, last))
+
 
 def run(
     recipe: Recipe,
     data: Tensor,
     rows: Lines,
     columns: Lines,
-    mirror: bool,
+    mirror: int,
     out: Tensor | None = None,
     scale: int = 1,
+    filter: int = 0,
+    steps: bytes = b"",
+    size: tuple[int, int] | None = None,
 ) -> Tensor | None:
     """Make the pixels of one sample, or return None where the usual way has to.
 
     Args:
         data: uint8: encoded bytes, one-dimensional, or pixels ``(H, W, 3)``.
         rows, columns: Of the upright image.
-        mirror: Reverse the rows of the result.
+        mirror: `MIRROR`, `UPSIDE_DOWN`, both or 0.
         out: Where to write, if it has the shape and type of the result.
         scale: 2, 4 or 8: `rows` and `columns` are those of the image decoded at a half, a quarter or an eighth.
+        filter: One of `PILLOW`, whose region is the window; 0 for those of the recipe.
+        steps: On the pixels, each a `STEP`; the last one is a view, and is what is written.
+        size: Height and width behind these.
 
     Returns:
-        ``(3, H, W)`` or ``(H, W, 3)``, contiguous; `out` or a new tensor.
+        ``(channels, H, W)`` or ``(H, W, channels)``, contiguous; `out` or a new tensor.
     """
     found = library()
     if found is None or not (takes_bytes(data) or takes_pixels(data)):
         return None
-    size = rows.extent, columns.extent
-    if max(rows.size * columns.size, size[0] * size[1]) > limits.pixels:
-        return None
-    shape = (3, *size) if recipe.planar else (*size, 3)
-    if out is None or out.shape != shape or out.dtype != recipe.dtype or not out.is_contiguous():
-        out = torch.empty(shape, dtype=recipe.dtype)
     y, y_end, h, top, height, first, last = rows
     x, x_end, w, left, width, begin, end = columns
+    if max(h * w, height * width) > limits.pixels:
+        return None
+    shape = recipe.shape(*(size or (height, width)))
+    if out is None or out.shape != shape or out.dtype != recipe.dtype or not out.is_contiguous():
+        out = torch.empty(shape, dtype=recipe.dtype)
+    kept = ctypes.c_char_p(steps)
     sample = bytearray(
         SAMPLE.pack(
-            data.data_ptr(), data.numel(), limits.pixels, out.data_ptr(), y, x, y_end, x_end, h, w, top, left,
-            height, width, first, begin, last, end, mirror, 0, scale, data.shape[1] if data.dim() == 3 else 0,
+            data.data_ptr(), data.numel(), limits.pixels, out.data_ptr(), ctypes.cast(kept, ctypes.c_void_p).value or 0,
+            y, x, y_end, x_end, h, w, top, left, height, width, first, begin, last, end, mirror, 0, scale,
+            data.shape[1] if data.dim() == 3 else 0, filter, len(steps) // STEP.size,
         )
     )  # fmt: skip
     return None if found.run(recipe.address, _Sample.from_buffer(sample), 1) else out

@@ -47,7 +47,7 @@ def affine(
     channels: int,
     padded: int = 0,
 ) -> Affine | None:
-    """Return ``(x - mean) / std * scale + shift`` as factor and offset; None where it changes nothing.
+    """Return ``(x - mean) / std * scale + shift`` as factor and offset; None if it changes nothing.
 
     The centre is 0 unless a ``std`` is 0: then the differences to the mean become infinities of both signs,
     or NaN.
@@ -108,7 +108,7 @@ def normalize_into(
         scaling: From `affine`; None only converts.
         channel: Axis of the channels, for scalings that have one value each.
         mirror: Axis to reverse, or None.
-        order: The axes of `out` in the order of the image; None where it is the same.
+        order: The axes of `out` in the order of the image; None if it is the same.
     """
     plain = image.dtype == torch.uint8 and out.dtype == torch.float32 and is_plain(image)
     if plain and image.dim() == 3 and channel == 2 and mirror in (None, 1):
@@ -183,8 +183,8 @@ class _Recipe(NamedTuple):
         order: The axes, the one that moves slowest in memory first; None when they are in this order already.
         mirror: Axis to reverse, in this order.
         rows: Length of the pieces to work in along the first axis; None when the image is small.
-        offset: None where nothing is scaled.
-        centre: None where it is 0.
+        offset: None if nothing is scaled.
+        centre: None if it is 0.
     """
 
     order: tuple[int, ...] | None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torchdali.kernels.memory import SMALL, Bytes, Floats, byte_planes, byte_scratch, scratch
+from torchdali.kernels.memory import SMALL_SAMPLE, Bytes, Floats, byte_planes, byte_scratch, scratch
 from torchdali.kernels.opencv import opencv
 
 __all__ = ["Images", "mirrored_alike", "normalized_by_opencv", "reversed_rows", "runs"]
@@ -110,7 +110,7 @@ def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[
     """Return small images as one array, those with reversed rows reversed in it, so that `runs` finds one run."""
     height, width, channels = images[0].shape
     chosen = np.flatnonzero(mirrored)
-    if images[0].nbytes > SMALL or len(chosen) in (0, len(images)):
+    if images[0].nbytes > SMALL_SAMPLE or len(chosen) in (0, len(images)):
         return images, mirrored
     whole = np.stack(images) if isinstance(images, list) else np.array(images)
     tall = whole[chosen].reshape(-1, width, channels)

@@ -43,8 +43,7 @@ def random_window(
     Raises:
         RuntimeError: a range is empty or has more than two values, or a ratio is not positive.
     """
-    (smallest, largest), (narrowest, widest) = _ranges(area, ratio)
-    low, high = math.log(narrowest), math.log(widest)
+    smallest, largest, narrowest, widest, low, high = _ranges(tuple(area), tuple(ratio))
     for _ in range(attempts):
         pixels = max(0.0, smallest + (largest - smallest) * draw()) * height * width
         aspect = math.exp(low + (high - low) * draw())
@@ -73,8 +72,7 @@ def random_windows(
     Returns:
         Place (y and x) and extents (height and width) of the windows, ``(2, batch)`` each.
     """
-    (smallest, largest), (narrowest, widest) = _ranges(area, ratio)
-    low, high = math.log(narrowest), math.log(widest)
+    smallest, largest, narrowest, widest, low, high = _ranges(tuple(area), tuple(ratio))
     rows = _numbers(len(draws))
     windows = np.empty((2, len(rows)))
     first = found = np.zeros(len(rows), np.bool_)
@@ -124,7 +122,9 @@ def _numbers(count: int) -> Array:
     return numbers
 
 
-def _ranges(area: Sequence[float], ratio: Sequence[float]) -> tuple[tuple[float, float], tuple[float, float]]:
+@functools.lru_cache(maxsize=64)
+def _ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[float, float, float, float, float, float]:
+    """Return the bounds of areas, of ratios, and of their logarithms."""
     if not (1 <= len(area) <= 2 and 1 <= len(ratio) <= 2):
         raise RuntimeError(f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two")
     if not area[0] <= area[-1] or not 0 < ratio[0] <= ratio[-1]:
@@ -132,7 +132,7 @@ def _ranges(area: Sequence[float], ratio: Sequence[float]) -> tuple[tuple[float,
             f"random_area {list(area)} and random_aspect_ratio {list(ratio)} must be ranges [least, greatest], the "
             "ratios positive"
         )
-    return (area[0], area[-1]), (ratio[0], ratio[-1])
+    return area[0], area[-1], ratio[0], ratio[-1], math.log(ratio[0]), math.log(ratio[-1])
 
 
 def _largest(height: int, width: int, area: float, aspect: float) -> tuple[int, int]:

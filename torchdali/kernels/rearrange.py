@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import SMALL, Array
+from torchdali.kernels.memory import SMALL_SAMPLE, Array
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = ["copy_to", "dense"]
+__all__ = ["copy_to", "dense", "select"]
 
 _CHANNELS = 4  # OpenCV gains nothing with more
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.float64}
@@ -18,7 +18,7 @@ _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.float64}
 
 def dense(x: Tensor) -> Tensor:
     """Return a tensor itself if its elements lie in order, otherwise a copy in which they do."""
-    if x.is_contiguous() or x.nbytes < SMALL or opencv_for(x) is None:
+    if x.is_contiguous() or x.nbytes < SMALL_SAMPLE or opencv_for(x) is None:
         return x.contiguous()
     return copy_to(torch.empty(x.shape, dtype=x.dtype, device=x.device), x)
 
@@ -29,7 +29,7 @@ def copy_to(target: Tensor, x: Tensor) -> Tensor:
     Where channels that lie side by side become planes, planes become such channels, or height and width change places,
     that takes a third of torch's time for float32, and a tenth for bytes.
     """
-    cv2 = None if x.nbytes < SMALL or x.is_contiguous() else opencv_for(x)
+    cv2 = None if x.nbytes < SMALL_SAMPLE or x.is_contiguous() else opencv_for(x)
     dtype = _SAME_SIZE.get(x.itemsize)
     if cv2 is None or dtype is None or not target.is_contiguous():
         return target.copy_(x)
@@ -55,3 +55,14 @@ def _copy(cv2: Any, target: Array, source: Array) -> bool:
     else:
         return False
     return True
+
+
+def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Return what `torch.where` does, of two tensors of one type, which may be a wide unsigned one."""
+    if x.dtype not in _UNSIGNED:
+        return torch.where(condition, x, y)
+    kind = _SAME_SIZE[x.itemsize]
+    return torch.where(condition, x.view(kind), y.view(kind)).view(x.dtype)
+
+
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # for which devices have few operations

@@ -12,7 +12,7 @@ from torchdali.kernels.memory import is_plain
 from torchdali.kernels.moments_opencv import Moments, moments_of
 from torchdali.kernels.torch_threads import on_one_thread
 
-__all__ = ["extreme", "float_mean", "float_sum", "moments", "resolve_axes", "spread", "total"]
+__all__ = ["extreme", "float_mean", "float_sum", "moments", "resolve_axes", "total", "variance_of"]
 
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 _UNDIVIDED = 1 << 15  # values that torch sums on one thread
@@ -99,7 +99,7 @@ def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = Fal
     return float_mean(values, axes, keep) if axes else values
 
 
-def spread(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep: bool) -> Tensor:
+def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep: bool) -> Tensor:
     """Return the average squared distance from a mean, as float32.
 
     Args:
@@ -148,19 +148,35 @@ def _shaped(
 
 
 def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> Tensor:
-    """Return the largest or smallest value, of the input's type."""
+    """Return the largest or smallest value, of the input's type; as in DALI, the least or greatest finite one at first.
+
+    So it is that of no values, and of NaN alone: those are left out.
+    """
     if not axes:
         return x
-    if any(x.shape[axis] == 0 for axis in axes):  # as DALI: where a maximum starts
-        limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
+    limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
+    first = limits.min if largest else limits.max
+    if any(x.shape[axis] == 0 for axis in axes):
         shape = x.to(torch.float32).sum(axes, keepdim=keep).shape
-        return torch.full(shape, limits.min if largest else limits.max, dtype=x.dtype, device=x.device)
+        return torch.full(shape, first, dtype=x.dtype, device=x.device)
+    if x.is_floating_point():
+        return _float_extreme(x, axes, keep, largest, first)
     if x.dtype == torch.uint64:  # flipping the sign bit keeps the order
         flipped = x.view(torch.int64) ^ (-(2**63))
         return (extreme(flipped, axes, keep, largest=largest) ^ (-(2**63))).view(torch.uint64)
-    wide = x.to(_CARRIER.get(x.dtype, x.dtype))
+    return _amax_or_amin(x.to(_CARRIER.get(x.dtype, x.dtype)), axes, keep, largest).to(x.dtype)
+
+
+def _float_extreme(x: Tensor, axes: tuple[int, ...], keep: bool, largest: bool, first: float) -> Tensor:
+    found = _amax_or_amin(x, axes, keep, largest) if is_plain(x) else None
+    if found is None or found.isnan().any():
+        found = _amax_or_amin(torch.where(x.isnan(), first, x), axes, keep, largest)
+    return found.clamp(min=first) if largest else found.clamp(max=first)
+
+
+def _amax_or_amin(x: Tensor, axes: tuple[int, ...], keep: bool, largest: bool) -> Tensor:
     if len(axes) == x.dim():
-        return (wide.amax if largest else wide.amin)(axes, keepdim=keep).to(x.dtype)
+        return (x.amax if largest else x.amin)(axes, keepdim=keep)
     for axis in sorted(axes):  # whole rows at a time are several times as fast as all axes at once
-        wide = (wide.amax if largest else wide.amin)(axis, keepdim=True)
-    return (wide if keep else wide.squeeze(axes)).to(x.dtype)
+        x = (x.amax if largest else x.amin)(axis, keepdim=True)
+    return x if keep else x.squeeze(axes)

@@ -25,6 +25,7 @@ def to_bytes(x: Tensor, out: Tensor | None = None) -> Tensor:
         x.clamp_(0.0, 255.0)
         cv2.convertScaleAbs(x.view(1, -1).numpy(), made.view(1, -1).numpy(), 1.0, HALF_UP)
         return made
-    # After the half, truncation rounds; the way over int16 is the fastest.
-    rounded = x.add_(0.5).clamp_(0.0, 255.0).to(torch.int16)
+    # After the half, truncation rounds; the way over int16 is the fastest on the CPU.
+    rounded = x.add_(0.5).clamp_(0.0, 255.0)
+    rounded = rounded.to(torch.int16) if x.is_cpu else rounded
     return rounded.to(torch.uint8) if in_transform() else made.copy_(rounded)

@@ -32,7 +32,7 @@ def standardize(
         out: Where it goes, if it fits.
 
     Returns:
-        None where the means are too large for float32 to scale before it subtracts them.
+        None if the means are too large for float32 to scale before it subtracts them.
     """
     share = moments.count / divisor if divisor > 0 else 0.0
     roots = [v * share + epsilon for v in moments.variances]

@@ -160,7 +160,7 @@ def meet(
 ) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
     """Return what lies in the window as a view, the shape of the window, and where in it the view lies.
 
-    The place is None where the view is all there is: for a window that lies inside, or is trimmed.
+    The place is None if the view is all there is: for a window that lies inside, or is trimmed.
 
     Args:
         policy: ``"error"``, ``"pad"`` or ``"trim_to_shape"``; see `cut` for the rest.

@@ -8,7 +8,7 @@ argument of the one node, in text: ``math.sub(x, constants="255:uint8, _")`` is 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,14 +20,13 @@ from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.registry import define_expression, lookup
 from torchdali.declaration.schema import Arguments, Data, Out
 from torchdali.graph import nodes
+from torchdali.graph.constants import plain
 from torchdali.graph.nodes import DataNode
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
 from torchdali.kernels.convert import integer_limits
-from torchdali.kernels.device.tables import upload
 from torchdali.kernels.memory import placed
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Packed
 
 __all__: list[str] = []
 
@@ -106,60 +105,17 @@ def _declare(name: str) -> None:
     def together(*operands: Tensor, a: Arguments) -> Tensor:
         return body(*arithmetic.broadcast_batches(*operands), constants=a.constants, out=a.out)
 
-    def in_one_piece(*operands: TensorList, a: Arguments) -> Any:
-        tensors = _in_one_piece(operands)
-        if tensors is None:
-            return NotImplemented
-        made = body(*tensors, constants=a.constants)
-        layout = common_layout(tuple(o.layout() for o in operands), None)
-        first = next(o for o in operands if isinstance(o.stored(), Packed))
-        offsets: Any = first.stored()
-        return TensorList.from_packed(made, offsets.offsets, first.shape(), layout)
-
     def expression(*operands: Any) -> Any:
         return _record(name, operands)
 
     body.__doc__ = f"Compute ``{name}`` with DALI's type promotion, element by element."
     declared = operator(name=f"math.{name}", layout=common_layout)(body)
     chunk(declared)(together)
-    chunk(declared, "device")(in_one_piece)
     define_expression(name)(expression)
 
 
 for _name in arithmetic.ARITY:
     _declare(_name)
-
-
-def _in_one_piece(operands: Sequence[TensorList]) -> list[Tensor] | None:
-    """Return the elements of samples that lie in the same order in one piece of memory; numbers, one for each element.
-
-    None where there are other samples.
-    """
-    stored = [o.stored() for o in operands]
-    packed = [s for s in stored if isinstance(s, Packed)]
-    if not packed:
-        return None
-    first, *others = packed
-    size, found = first.flat.numel(), []
-    if any(p.flat.numel() != size or p.offsets != first.offsets or p.shape() != first.shape() for p in others):
-        return None
-    index = None
-    for operand, each in zip(operands, stored, strict=True):
-        dense = operand.dense()
-        if isinstance(each, Packed):
-            found.append(each.flat)
-        elif dense is None or dense.numel() != len(operand) or dense.ndim - 1 > first.ndim():
-            return None
-        else:
-            if index is None:
-                order = np.argsort(np.asarray(first.offsets), kind="stable")
-                starts = np.asarray(first.offsets)[order]
-                starts[0] = 0
-                counts = np.diff(starts, append=size)
-                given = upload(np.stack((order, counts)).astype(np.int32), dense.device)
-                index = given[0].index_select(0, torch.repeat_interleave(given[1], output_size=size))
-            found.append(dense.reshape(-1).index_select(0, index))
-    return found
 
 
 def _check_shapes(operands: tuple[Tensor, ...]) -> None:
@@ -182,6 +138,8 @@ def _record(name: str, operands: tuple[Any, ...]) -> Any:
     recorded = nodes.current() is not None or any(isinstance(o, DataNode) for o in operands)
     for i, operand in enumerate(operands):
         _check_nesting(name, i, operand)
+    if recorded:
+        operands = tuple(map(plain, operands))
     parts = tuple(_number(operand, recorded) for operand in operands)
     inputs = [_input(o, recorded) for o, p in zip(operands, parts, strict=True) if p is None]
     if not inputs:
@@ -243,6 +201,8 @@ def _input(operand: Any, recorded: bool) -> Any:
     if not isinstance(operand, (np.ndarray, Tensor, list, tuple)):
         if hasattr(operand, "torch"):  # a sample of a batch
             return operand
+        if hasattr(operand, "__array__"):
+            return _input(np.asarray(operand), recorded)
         raise TypeError(f"an operand is a node, a number, an array or a types.Constant, not {type(operand).__name__}")
     if recorded:
         return types.Constant(operand)

@@ -12,7 +12,7 @@ __all__ = ["arrays_of"]
 
 
 def arrays_of(batch: TensorList) -> Sequence[Array] | None:
-    """Return the samples as arrays that share their memory, None where NumPy cannot read them."""
+    """Return the samples as arrays that share their memory, None if NumPy cannot read them."""
     dense, rows = batch.dense(), batch.rows()
     if dense is not None:
         whole = dense.numpy() if is_array(dense) else None

@@ -39,7 +39,8 @@ def audio(
 ) -> tuple[Data, Data]:
     """Decode audio: WAV by itself, FLAC, Ogg, MP3 and others by the package soundfile (extra ``audio``).
 
-    FLAC takes a fifth less time where PyAV is installed, too (extra ``video``); its samples are the same.
+    The package av (extra ``video``) decodes AAC, ALAC, M4A, the sound of videos, and FLAC of other than 8, 16 and 24
+    bits. Other FLAC takes a fifth less time with it, and has the same samples.
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
@@ -52,9 +53,10 @@ def audio(
         ``(samples, channels)``, or ``(samples,)`` with ``downmix``; and the sample rate, a float32 scalar.
 
     Raises:
-        DecodeError: the data is empty, damaged or of an unknown format. A WAV file that ends early gives what it has.
+        DecodeError: the data is empty, damaged or of an unknown format, or ends before the length that its header
+            states. A WAV file that ends early gives what it has.
         RuntimeError: the data has more than one dimension, another type, or a quality that is not in 0 to 100.
-        MissingExtraError: the format needs soundfile, which is not installed, nor for FLAC PyAV.
+        MissingExtraError: the format needs soundfile or av, which is not installed.
     """
     if data.ndim != 1:
         raise RuntimeError(f"encoded data has one dimension, not {data.ndim}: is it decoded already?")

@@ -13,10 +13,7 @@ from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.batching import per_sample
 from torchdali.declaration.schema import Arguments, Data, PerSample, Takes
 from torchdali.kernels.color import tone
-from torchdali.kernels.device.counts import count_values, map_values
-from torchdali.kernels.device.tables import upload
-from torchdali.ops._on_device import batch_of, images_of
-from torchdali.tensors import TensorList
+from torchdali.kernels.device.tables import factors
 
 Bytes = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 AnyBytes = Annotated[Tensor, Takes((), (torch.uint8,))]
@@ -69,12 +66,29 @@ def _auto_contrast(image: Bytes, /) -> Bytes:
     return _each_image(tone.stretch, image)
 
 
+@chunk(_auto_contrast, only_on_devices=True)
+def _stretch_batch(image: Tensor, a: Arguments) -> Any:
+    return NotImplemented if image.ndim != 4 else tone.stretch_each(image)
+
+
 @operator
 def _contrast_around_mean(image: Bytes, /, *, factor: PerSample[float]) -> Bytes:
     """Scale the distance of intensities from the mean luma of the image."""
+    _check_rgb(image)
+    return _each_image(lambda x: tone.contrast_around_mean(x, factor), image)
+
+
+def _check_rgb(image: Tensor) -> None:
     if image.shape[-1] != 3:
         raise ValueError(f"contrast takes RGB images of 3 channels, not {image.shape[-1]}")
-    return _each_image(lambda x: tone.contrast_around_mean(x, factor), image)
+
+
+@chunk(_contrast_around_mean, only_on_devices=True)
+def _contrast_batch(image: Tensor, a: Arguments) -> Any:
+    if image.ndim != 4:
+        return NotImplemented
+    _check_rgb(image)
+    return tone.contrast_each_around_mean(image, factors(per_sample(a["factor"], len(image)), image))
 
 
 @operator
@@ -83,51 +97,21 @@ def _solarize(image: AnyBytes, threshold: Data, /) -> AnyBytes:
     return tone.solarize(image, math.ceil(threshold))
 
 
+@chunk(_solarize, only_on_devices=True)
+def _solarize_batch(image: Tensor, threshold: Tensor, a: Arguments) -> Any:
+    if threshold.ndim != 1:
+        return NotImplemented
+    return tone.solarize_each(image, threshold.view(-1, *[1] * (image.ndim - 1)))
+
+
 @operator
 def _solarize_add(image: AnyBytes, shift: Data, /) -> AnyBytes:
     """Add a shift to intensities below 128."""
     return tone.solarize_add(image, int(shift))
 
 
-# ---------------------------------------------------------------- on an accelerator: a table for each image
-
-
-def _mapped(image: TensorList, make: Callable[[Tensor], Tensor]) -> Any:
-    """Map bytes by tables ``(N, 1 or C, 256)``, which a function makes of the counts of all values ``(N, C, 256)``."""
-    images = images_of(image, image.layout())
-    if images is None:
+@chunk(_solarize_add, only_on_devices=True)
+def _solarize_add_batch(image: Tensor, shift: Tensor, a: Arguments) -> Any:
+    if shift.ndim != 1:
         return NotImplemented
-    pixels = images.sides.prod(0)
-    counts, rows = count_values(images.flat, images.offsets, pixels, images.channels)
-    tables = make(counts).expand(counts.shape)
-    return batch_of(map_values(images.flat, rows, tables, pixels), images.sides, images.channels)
-
-
-@chunk(_auto_contrast, "device")
-def _auto_contrast_on_device(image: TensorList, a: Arguments) -> Any:
-    return _mapped(image, tone.stretching_tables)
-
-
-@chunk(_contrast_around_mean, "device")
-def _contrast_on_device(image: TensorList, a: Arguments) -> Any:
-    given = torch.tensor(per_sample(a["factor"], len(image)), dtype=torch.float64)
-    factors = upload(given.numpy(), image.device)
-    if image.ndim() != 3 or any(shape[2] != 3 for shape in image.shape()):
-        return NotImplemented
-    return _mapped(image, lambda counts: tone.contrast_tables(counts, factors))
-
-
-@chunk(_solarize, "device")
-def _solarize_on_device(image: TensorList, threshold: TensorList, a: Arguments) -> Any:
-    if threshold.ndim():
-        return NotImplemented
-    limits = threshold.stacked().view(-1, 1, 1)
-    return _mapped(image, lambda counts: tone.solarizing_tables(limits))
-
-
-@chunk(_solarize_add, "device")
-def _solarize_add_on_device(image: TensorList, shift: TensorList, a: Arguments) -> Any:
-    if shift.ndim():
-        return NotImplemented
-    shifts = shift.stacked().view(-1, 1, 1)
-    return _mapped(image, lambda counts: tone.adding_tables(shifts))
+    return tone.solarize_add_each(image, shift.view(-1, *[1] * (image.ndim - 1)))

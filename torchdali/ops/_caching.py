@@ -26,9 +26,9 @@ class Size(int):
         Raises:
             ValueError: it is less than one byte, or no size.
         """
-        found = _SIZE.fullmatch(value) if isinstance(value, str) else None
-        if found is not None:
-            number, unit, binary = found.groups()
+        match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+        if match is not None:
+            number, unit, binary = match.groups()
             value = int(float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()])
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ValueError(f"{value!r} is no size: pass a number of bytes, or a text such as '8GB' or '500MiB'")
@@ -55,23 +55,24 @@ def cache(
 ) -> Any:
     """Keep samples, so that what stands before this is computed once for each record; not in DALI.
 
-    In a pipeline, a sample that is kept is neither read nor computed again, while its file keeps size and time of
-    change. Whatever is random comes behind it. Everywhere else (called on tensors, in debug mode, in the dynamic mode)
-    it returns its inputs. See `docs/cache.md`.
+    In a pipeline, a sample that is kept is neither read nor computed again, while its file stays the same one.
+    Whatever is random comes behind it. Everywhere else (called on tensors, in debug mode, in the dynamic mode) it
+    returns its inputs. See `docs/cache.md`.
 
     Args:
         data: Any; on the CPU, and computed sample by sample from the records of one reader.
         others: The same, of the same reader. All are kept together.
         bytes: How much is kept at most: a number, or a text such as ``"8GB"``. What comes first stays.
-        path: A folder to keep samples in, for further runs and other processes as well; without it they are in memory.
-            Without ``bytes``, a tenth of the disk stays free.
+        path: A folder to keep samples in, for further runs and other processes of this user as well; without it they
+            are in memory. Without ``bytes``, a tenth of the disk stays free.
 
     Returns:
         The inputs, unchanged.
 
     Raises:
         ValueError: neither ``bytes`` nor ``path`` is given. RuntimeError, when a pipeline is built: something before it
-            is random, sees more than one sample, or comes from no record of a file.
+            is random, sees more than one sample, or comes from no record of a file; or there is no such memory or
+            folder, or something else lies in it under the names of the files.
     """
     return (data, *others) if others else data
 
@@ -88,11 +89,11 @@ def _count_with_labels(arguments: Mapping[str, Any]) -> int:
 
 
 def _cached_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    found: tuple[str, ...] = arguments["samples"].layouts
-    return found
+    known: tuple[str, ...] = arguments["samples"].layouts
+    return known
 
 
-@reader(name="_cached", title="cache", outputs=_cached_count, layout=_cached_layouts)
+@reader(name="_cached", title="cache", outputs=_cached_count, layout=_cached_layouts, marks=("view",))
 def _cached(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(1)]:
     """Read samples that are kept, or compute them.
 
@@ -109,6 +110,7 @@ def _cached(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -
     metadata=1,
     outputs=_count_with_labels,
     layout=_cached_layouts,
+    marks=("view",),
 )
 def _cached_with_labels(
     *, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]

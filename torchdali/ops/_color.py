@@ -14,16 +14,14 @@ from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, Column, DType, Out, PerFrame, Takes, per_sample
 from torchdali.kernels.color import spaces
 from torchdali.kernels.color.affine import (
+    affine_each_rgb,
     affine_intensities,
     affine_intensity,
     affine_rgb,
     twist_matrix,
 )
 from torchdali.kernels.convert import full_scale
-from torchdali.kernels.device.color import map_colors
 from torchdali.kernels.memory import placed
-from torchdali.ops._on_device import batch_of, each_pixel, images_of
-from torchdali.tensors import TensorList
 from torchdali.types import DALIImageType
 
 __all__ = [
@@ -82,7 +80,7 @@ def _adjusted(
     return float(light * scale), float(offset)
 
 
-@operator
+@operator(marks=("bytes",))
 def brightness_contrast(
     image: Intensities,
     /,
@@ -117,7 +115,7 @@ def _adjust_batch(image: Tensor, a: Arguments) -> Tensor:
     return _affine_batch(image, _adjusted, numbers, a.dtype, a.out)
 
 
-@operator
+@operator(marks=("bytes",))
 def brightness(
     image: Intensities,
     /,
@@ -147,7 +145,7 @@ def _brighten_batch(image: Tensor, a: Arguments) -> Tensor:
     return _affine_batch(image, _brightened, (a["brightness"], a["brightness_shift"]), a.dtype, a.out)
 
 
-@operator
+@operator(marks=("bytes",))
 def contrast(
     image: Intensities,
     /,
@@ -179,15 +177,31 @@ def _twist(
     image: Tensor, hue: float, saturation: float, value: float, offset: float, dtype: torch.dtype | None,
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
+    _check_rgb(image)
+    return affine_rgb(image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype, out)
+
+
+def _twist_batch(
+    image: Tensor, a: Arguments, hue: Any = 0.0, saturation: Any = 1.0, value: Any = 1.0, offset: Any = 0.0
+) -> Any:  # fmt: skip
+    """Do what `_twist` does, with numbers that may be given per sample."""
+    if not len(image):
+        return NotImplemented
+    _check_rgb(image)
+    rows = list(zip(*[per_sample(each, len(image)) for each in (hue, saturation, value, offset)], strict=True))
+    matrices = [twist_matrix(*row[:3]) for row in rows]
+    return affine_each_rgb(image, matrices, [(row[3],) * 3 for row in rows], a.dtype or image.dtype, a.out)
+
+
+def _check_rgb(image: Tensor) -> None:
     if image.shape[-1] != 3:
         raise ValueError(
             f"the color operators take RGB images of 3 channels, not {image.shape[-1]}: decode with "
             "output_type=types.RGB; fn.brightness_contrast takes gray ones"
         )
-    return affine_rgb(image, twist_matrix(hue, saturation, value), (offset,) * 3, dtype or image.dtype, out)
 
 
-@operator
+@operator(marks=("bytes",))
 def hsv(
     image: Colors,
     /,
@@ -212,7 +226,12 @@ def hsv(
     return _twist(image, hue, saturation, value, 0.0, dtype, out)
 
 
-@operator
+@chunk(hsv)
+def _hsv_batch(image: Tensor, a: Arguments) -> Any:
+    return _twist_batch(image, a, a["hue"], a["saturation"], a["value"])
+
+
+@operator(marks=("bytes",))
 def hue(
     image: Colors,
     /,
@@ -233,7 +252,12 @@ def hue(
     return _twist(image, hue, 1.0, 1.0, 0.0, dtype, out)
 
 
-@operator
+@chunk(hue)
+def _hue_batch(image: Tensor, a: Arguments) -> Any:
+    return _twist_batch(image, a, a["hue"])
+
+
+@operator(marks=("bytes",))
 def saturation(
     image: Colors,
     /,
@@ -254,7 +278,12 @@ def saturation(
     return _twist(image, 0.0, saturation, 1.0, 0.0, dtype, out)
 
 
-@operator
+@chunk(saturation)
+def _saturation_batch(image: Tensor, a: Arguments) -> Any:
+    return _twist_batch(image, a, saturation=a["saturation"])
+
+
+@operator(marks=("bytes",))
 def color_twist(
     image: Colors,
     /,
@@ -278,98 +307,25 @@ def color_twist(
         image_type: Accepted; images are RGB.
         saturation: Multiplier.
     """
-    center = 0.5 if image.dtype.is_floating_point else 128.0  # also of wide integers, as in DALI
-    offset = brightness * (center - contrast * center)
-    return _twist(image, hue, saturation, brightness * contrast, offset, dtype, out)
+    return _twist(image, hue, saturation, *_light(image.dtype, brightness, contrast), dtype, out)
 
 
-# ---------------------------------------------------------------- whole batches on an accelerator
+@chunk(color_twist)
+def _color_twist_batch(image: Tensor, a: Arguments) -> Any:
+    count = len(image)
+    pairs = zip(per_sample(a["brightness"], count), per_sample(a["contrast"], count), strict=True)
+    light = [_light(image.dtype, *pair) for pair in pairs]
+    values, offsets = (Column([pair[i] for pair in light]) for i in (0, 1))
+    return _twist_batch(image, a, a["hue"], a["saturation"], values, offsets)
 
 
-def _mapped(data: TensorList, dtype: torch.dtype | None, matrices: Any) -> Any:
-    """Map the colors of RGB bytes.
-
-    Args:
-        matrices: Called with the number of images; returns ``(N, 3, 4)``, the offset last.
-    """
-    images = images_of(data, data.layout())
-    if images is None or images.channels != 3 or dtype not in (None, torch.uint8):
-        return NotImplemented
-    sides = images.sides
-    sizes = sides.prod(0) * 3
-    flat = map_colors(images.flat, images.offsets, sizes, matrices(len(sizes)))
-    return batch_of(flat, sides, 3)
+def _light(source: torch.dtype, brightness: float, contrast: float) -> Numbers:
+    """Return the factor and the offset of all channels."""
+    center = 0.5 if source.is_floating_point else 128.0  # also of wide integers, as in DALI
+    return brightness * contrast, brightness * (center - contrast * center)
 
 
-def _gray_matrices(numbers: Callable[..., Numbers], given: Sequence[Any]) -> Callable[[int], Any]:
-    """Return matrices that scale and shift all channels alike."""
-
-    def make(count: int) -> Any:
-        rows = zip(*[per_sample(value, count) for value in given], strict=True)
-        both = np.array([numbers(torch.uint8, torch.uint8, *row) for row in rows], np.float32)
-        made = np.zeros((count, 3, 4), np.float32)
-        made[:, range(3), range(3)] = both[:, :1]
-        made[:, :, 3] = both[:, 1:]
-        return made
-
-    return make
-
-
-def _twist_matrices(
-    hue: Any = 0.0, saturation: Any = 1.0, value: Any = 1.0, contrast: Any = 1.0
-) -> Callable[[int], Any]:
-    """Return matrices of `_twist`, with contrast around the middle of bytes."""
-
-    def make(count: int) -> Any:
-        given = [per_sample(each, count) for each in (hue, saturation, value, contrast)]
-        made = np.empty((count, 3, 4), np.float32)
-        for row, (turn, colors, light, scale) in zip(made, zip(*given, strict=True), strict=True):
-            row[:, :3] = twist_matrix(turn, colors, light * scale)
-            row[:, 3] = light * (128.0 - scale * 128.0)
-        return made
-
-    return make
-
-
-@chunk(brightness_contrast, "device")
-def _adjust_on_device(image: TensorList, a: Arguments) -> Any:
-    numbers = a["brightness"], a["brightness_shift"], a["contrast"], a["contrast_center"]
-    return _mapped(image, a.dtype, _gray_matrices(_adjusted, numbers))
-
-
-@chunk(brightness, "device")
-def _brighten_on_device(image: TensorList, a: Arguments) -> Any:
-    numbers = a["brightness"], a["brightness_shift"]
-    return _mapped(image, a.dtype, _gray_matrices(_brightened, numbers))
-
-
-@chunk(contrast, "device")
-def _contrast_on_device(image: TensorList, a: Arguments) -> Any:
-    return _mapped(image, a.dtype, _gray_matrices(_contrasted, (a["contrast"], a["contrast_center"])))
-
-
-@chunk(hsv, "device")
-def _hsv_on_device(image: TensorList, a: Arguments) -> Any:
-    return _mapped(image, a.dtype, _twist_matrices(a["hue"], a["saturation"], a["value"]))
-
-
-@chunk(hue, "device")
-def _hue_on_device(image: TensorList, a: Arguments) -> Any:
-    return _mapped(image, a.dtype, _twist_matrices(a["hue"]))
-
-
-@chunk(saturation, "device")
-def _saturation_on_device(image: TensorList, a: Arguments) -> Any:
-    return _mapped(image, a.dtype, _twist_matrices(saturation=a["saturation"]))
-
-
-@chunk(color_twist, "device")
-def _color_twist_on_device(image: TensorList, a: Arguments) -> Any:
-    matrices = _twist_matrices(a["hue"], a["saturation"], a["brightness"], a["contrast"])
-    return _mapped(image, a.dtype, matrices)
-
-
-@operator
+@operator(marks=("bytes",))
 def color_space_conversion(
     image: Annotated[Tensor, Takes(("HWC", "FHWC", "DHWC", "FDHWC"), (torch.uint8,))],
     /,
@@ -405,12 +361,3 @@ def color_space_conversion(
 @chunk(color_space_conversion)
 def _convert_batch(image: Tensor, a: Arguments) -> Tensor:
     return color_space_conversion.body(image, image_type=a.image_type, output_type=a.output_type, out=a.out)
-
-
-@chunk(color_space_conversion, "device")
-def _convert_on_device(image: TensorList, a: Arguments) -> Any:
-    convert: Callable[[Tensor], Tensor] = functools.partial(
-        color_space_conversion.body, image_type=a.image_type, output_type=a.output_type
-    )
-    convert = torch.clone if a.image_type == a.output_type else convert
-    return each_pixel(image, 1 if a.image_type.name == "GRAY" else 3, convert)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,7 +11,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.calls.decorators import chunk, operator
+from torchdali.calls.decorators import chunk, narrows, operator
+from torchdali.codecs.views import View
+from torchdali.declaration.batching import argument_names
+from torchdali.declaration.narrowing import Narrow
 from torchdali.declaration.schema import (
     Arguments,
     Column,
@@ -147,7 +151,7 @@ def _window_sizes(crop: tuple[float, ...] | None, d: float, h: float, w: float) 
     return w, h, d
 
 
-@operator(deprecated=RENAMED)
+@operator(deprecated=RENAMED, marks=("levels",))
 def crop(
     data: Picture,
     /,
@@ -178,6 +182,22 @@ def crop(
         policy=out_of_bounds_policy, fill=fill_values, channel=layout.find("C"), dtype=dtype,
     )  # fmt: skip
     return placed(found, out)
+
+
+_OF_THE_WINDOW = argument_names(crop_window)
+
+
+@narrows(crop, _OF_THE_WINDOW, _OF_THE_WINDOW)
+def narrow_to_crop(view: View, arguments: Mapping[str, Any], rng: Any = None) -> View | None:
+    """Return the window of a view that the arguments of `crop_window` describe; None if it reaches outside."""
+    if _OF_THE_WINDOW.isdisjoint(arguments):
+        return view
+    window = {k: v for k, v in arguments.items() if k in _OF_THE_WINDOW}
+    part = [[0, extent] for extent in view.size]
+    for axis, start, extent in zip(*crop_window((*view.size, 3), "HWC", **window), strict=True):
+        part[axis] = [start, extent]
+    (top, height), (left, width) = part
+    return view.crop(top, left, height, width)
 
 
 @chunk(crop)
@@ -226,7 +246,7 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
         window: Arguments of `crop_window`; `Column`s differ from sample to sample.
 
     Returns:
-        An array ``(N, ...)``, or a list where the windows lie in several places; None where there are no images, or
+        An array ``(N, ...)``, or a list where the windows lie in several places; None if there are no images, or
         windows of several sizes, or some that reach outside.
     """
     array = data.numpy()
@@ -316,6 +336,47 @@ def crop_mirror_normalize(
         region = region[part]
     normalize_into(region, inside, scaling, channel, row)
     return out
+
+
+_OF_THE_FINISH = ("dtype", "mean", "output_layout", "scale", "shift", "std")
+_OUTSIDE = ("fill_values", "out_of_bounds_policy", "pad_output")
+_NO_FINISH = {"dtype": torch.uint8, "output_layout": "HWC"}
+
+
+def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the numbers of a finish of three channels; nothing if bytes stay as they are."""
+    if constants.get("pad_output") or constants.get("out_of_bounds_policy", "error") not in POLICIES:
+        return None
+    given = {k: constants[k] for k in _OF_THE_FINISH if k in constants}
+    if given == _NO_FINISH:
+        return {"mirrors": True}
+    numbers = [constants[name] for name in ("mean", "std", "fill_values") if name in constants]
+    fits = all(isinstance(each, list) and len(each) in (1, 3) for each in numbers)
+    return {"finish": given} if fits and given.get("output_layout", "CHW") in ("CHW", "HWC", "") else None
+
+
+@narrows(
+    crop_mirror_normalize,
+    {*_OF_THE_WINDOW, *_OF_THE_FINISH, *_OUTSIDE, "mirror"},
+    {*_OF_THE_WINDOW, "mirror"},
+    _settings,
+    prepared=True,
+)
+def _narrow_and_mirror(constants: Mapping[str, Any]) -> Narrow:
+    window = {k: v for k, v in constants.items() if k in _OF_THE_WINDOW}
+    always = bool(constants.get("mirror", 0))
+
+    def narrow(view: View, given: Mapping[str, Any], rng: Any) -> View | None:
+        part: View | None = view
+        if window or not given.keys() <= _MIRROR:
+            part = narrow_to_crop(view, {**window, **given})
+        mirrored = given.get("mirror", always)
+        return part.flip(True, False) if mirrored and part is not None else part
+
+    return narrow
+
+
+_MIRROR = {"mirror"}
 
 
 @chunk(crop_mirror_normalize)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
-from torchdali.calls.decorators import operator
+from torchdali.calls.decorators import narrows, operator
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import decode, peek_header, peek_shape
+from torchdali.codecs.views import View
+from torchdali.declaration.batching import argument_names
 from torchdali.declaration.schema import Data, DType, Takes, shares
 from torchdali.kernels.random_window import random_window
 from torchdali.ops._crop import crop_window
@@ -78,8 +80,8 @@ def decoder_hints(
         device_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
         host_memory_padding: Accepted: bytes that DALI reserves of pinned memory for each thread.
         host_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
-        hw_decoder_load: Share of the images that `decoders.image` on ``"mixed"`` gives to nvImageCodec, where that is
-            installed; otherwise accepted.
+        hw_decoder_load: Share of the images that `image` and `image_random_crop` on ``"mixed"`` leave to the GPU's
+            engine for JPEGs, if there is one; otherwise accepted. Not given, it follows the number of threads.
         hybrid_huffman_threshold: Accepted: pixels from which on DALI decodes Huffman codes on the GPU.
         jpeg_fancy_upsampling: Accepted: colors are always upsampled smoothly, as DALI's CPU decoder does.
         preallocate_height_hint: Accepted: height of images for which DALI reserves hardware decoders.
@@ -333,3 +335,39 @@ def place_window(size: tuple[int, int], axes: Sequence[int], starts: Sequence[in
             f"cropping window {y}..{y + h}, {x}..{x + w} is not valid for image dimensions [{size[0]} x {size[1]}]"
         )
     return y, x, h, w
+
+
+# ---------------------------------------------------------------- without pixels
+
+
+_HINTS = argument_names(decoder_hints) | argument_names(cache_hints) | frozenset(_DECODING)
+_RANDOM = ("num_attempts", "random_area", "random_aspect_ratio")
+
+
+def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what a decoder sets; None if it makes something else than RGB bytes."""
+    usual = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
+    if not usual or constants.get("dtype", torch.uint8) != torch.uint8:
+        return None
+    return {"upright": constants.get("adjust_orientation", True), "fast": constants.get("use_fast_idct", False)}
+
+
+narrows(image, _HINTS, settings=_settings)(None)
+
+
+@narrows(image_crop, _HINTS | frozenset(_CROP), _CROP, _settings)
+def _narrow_to_crop(view: View, arguments: Mapping[str, Any], rng: Any) -> View | None:
+    window = {k: v for k, v in arguments.items() if k in _CROP}
+    return view.crop(*place_window(view.size, *crop_window(view.size, "HW", **window)))
+
+
+@narrows(image_slice, _HINTS | frozenset(_SLICE), _SLICE, _settings)
+def _narrow_to_slice(view: View, arguments: Mapping[str, Any], rng: Any) -> View | None:
+    window = {k: v for k, v in arguments.items() if k in _SLICE}
+    return view.crop(*place_window(view.size, *slice_window(view.size, "HW", *arguments["inputs"], **window)))
+
+
+@narrows(image_random_crop, _HINTS | frozenset(_RANDOM), settings=_settings)
+def _narrow_at_random(view: View, arguments: Mapping[str, Any], rng: Rng) -> View | None:
+    choosing = {k: v for k, v in arguments.items() if k in _RANDOM}
+    return view.crop(*choose_window(rng, *view.size, **choosing))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, Layout, Out, Takes
+from torchdali.calls.decorators import operator
+from torchdali.declaration.schema import Layout, Out, Takes
 from torchdali.kernels.color import histogram
 from torchdali.kernels.color.lab import lab_to_rgb, rgb_to_lab
-from torchdali.kernels.device.counts import count_values, map_values
-from torchdali.kernels.device.tiles import equalize_tiles_batch
-from torchdali.ops._on_device import batch_of, images_of
-from torchdali.tensors import TensorList
+from torchdali.kernels.limits import check_not_empty
 
 __all__ = ["clahe", "equalize"]
 
@@ -24,7 +21,7 @@ Equalized = Annotated[Tensor, Takes(("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"),
 Interleaved = Annotated[Tensor, Takes(("HWC",))]
 
 
-@operator
+@operator(marks=("frames",))
 def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equalized:
     """Spread the values of images over the full range: histogram equalization, each channel by itself.
 
@@ -40,24 +37,12 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
     """
     made = _place(image, out)
     source, target = _channel_last(image, layout), _channel_last(made, layout)
-    height, width, channels = source.shape[-3:]
+    channels = source.shape[-1]
     if not 1 <= channels <= _CHANNELS:
         raise RuntimeError(f"equalize: from 1 to {_CHANNELS} channels, not {channels}")
-    if not height * width:
-        raise RuntimeError(f"equalize: the image has no pixels: its shape is {tuple(image.shape)}")
+    check_not_empty(source.shape[-3:-1], image.shape, "equalize")
     histogram.equalize(source, target)
     return made
-
-
-@chunk(equalize, "device")
-def _equalize_on_device(image: TensorList, a: Arguments) -> Any:
-    images = images_of(image, a.layout)
-    if images is None or images.channels > _CHANNELS:
-        return NotImplemented
-    pixels = images.sides.prod(0)
-    counts, rows = count_values(images.flat, images.offsets, pixels, images.channels)
-    tables = histogram.equalizing_tables(counts.view(-1, 256)).view(counts.shape)
-    return batch_of(map_values(images.flat, rows, tables, pixels), images.sides, images.channels)
 
 
 def _place(image: Tensor, out: Tensor | None) -> Tensor:
@@ -71,7 +56,7 @@ def _channel_last(image: Tensor, layout: str) -> Tensor:
     return image.movedim(layout.index("C"), -1) if "C" in layout else image.unsqueeze(-1)
 
 
-@operator(layout="HWC")
+@operator(layout="HWC", marks=("frames",))
 def clahe(
     image: Interleaved,
     /,
@@ -112,35 +97,11 @@ def clahe(
     return made
 
 
-@chunk(clahe, "device")
-def _clahe_on_device(image: TensorList, a: Arguments) -> Any:
-    images = images_of(image, "HWC")
-    if images is None or images.channels not in (1, 3) or min(a.tiles_x, a.tiles_y) < 1:
-        return NotImplemented
-    how = (a.tiles_y, a.tiles_x), a.clip_limit
-    if images.channels == 1 or not a.luma_only:
-        flat = equalize_tiles_batch(*images[:4], *how)
-    elif (images.offsets % 3).any():
-        return NotImplemented
-    else:
-        pixels = images.flat.numel() // 3
-        lab = rgb_to_lab(images.flat[: 3 * pixels].view(1, pixels, 3))
-        lightness = lab[0, :, 0].contiguous()
-        lightness = equalize_tiles_batch(lightness, images.offsets // 3, images.sides, 1, *how)
-        made = torch.empty_like(lab)
-        lab_to_rgb(lightness[None], lab, made)
-        flat = made.view(-1)
-    if images.uniform:
-        return flat.view(len(image), *image.shape()[0])
-    return TensorList.from_packed(flat, images.offsets.tolist(), image.shape(), "HWC")
-
-
 def _check_clahe(image: Tensor, tiles_x: int, tiles_y: int) -> None:
     if image.dtype != torch.uint8:
         raise ValueError(f"clahe: uint8 images, not {image.dtype}")
     if image.shape[-1] not in (1, 3):
         raise ValueError(f"clahe: images of 1 or 3 channels, not {image.shape[-1]}")
-    if not image.numel():
-        raise RuntimeError(f"clahe: the image has no pixels: its shape is {tuple(image.shape)}")
+    check_not_empty(image.shape, image.shape, "clahe")
     if tiles_x < 1 or tiles_y < 1:
         raise RuntimeError(f"clahe: tiles_x ({tiles_x}) and tiles_y ({tiles_y}) must be positive")

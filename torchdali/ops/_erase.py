@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, Data, Layout, Out, PerSample, per_sample
-from torchdali.kernels.device.erase import erase_batch
+from torchdali.kernels.erasing import fill_spans
 from torchdali.kernels.memory import is_array, placed
 from torchdali.kernels.window import check_fill, fill_number, filled, single
 from torchdali.ops._arguments import Unset, indices, listed, named
-from torchdali.ops._on_device import batch_of, images_of
-from torchdali.tensors import TensorList
 
 __all__ = ["erase"]
 
@@ -25,7 +22,7 @@ _AXES = [1, 0]
 _NAMES = Unset("HW")
 
 
-@operator
+@operator(marks=("levels", "pixels"))
 def erase(
     data: Data,
     /,
@@ -70,15 +67,15 @@ def erase(
     check_fill(fill, data.shape, channel)
     lengths = tuple([data.shape[axis] for axis in which])
     starts, sizes = _flat(anchor), _flat(shape)
-    made = placed(data, out)
-    made = data.clone() if made is data else made
+    filled = placed(data, out)
+    filled = data.clone() if filled is data else filled
     value = _value(fill, data, channel)
     for place in _regions(starts, sizes, which, lengths, how, data.ndim):
         if isinstance(value, Tensor):
-            made[place] = value[place]
+            filled[place] = value[place]
         else:
-            made[place].fill_(value)
-    return made
+            filled[place].fill_(value)
+    return filled
 
 
 def _flat(value: Any) -> tuple[float, ...]:
@@ -88,47 +85,40 @@ def _flat(value: Any) -> tuple[float, ...]:
 
 @chunk(erase)
 def _erase_batch(data: Tensor, a: Arguments) -> Any:
-    if not is_array(data):
+    if data.is_cpu and not is_array(data):
         return NotImplemented
     count, extents, channel = len(data), data.shape[1:], a.layout.find("C")
     which = _axes(a.axes, a.axis_names, a.layout, len(extents))
     lengths, relative = tuple([extents[axis] for axis in which]), _relative(**a.of(_relative))
-    made = placed(data, a.out)
-    made = made.clone() if made is data else made
+    columns = [per_sample(value, count) for value in (a["anchor"], a["shape"], a["fill_value"])]
+    fills = [tuple(listed(fill)) for fill in columns[2]]
+    for fill in set(fills):
+        check_fill(fill, extents, channel)
+    places = (
+        list(_regions(_flat(start), _flat(size), which, lengths, relative, len(extents)))
+        for start, size in zip(columns[0], columns[1], strict=True)
+    )
+    if data.is_cpu:
+        return _filled_arrays(data, places, fills, channel, a.out)
+    return fill_spans(data, places, fills, channel)
+
+
+def _filled_arrays(
+    data: Tensor, places: Iterable[list[tuple[slice, ...]]], fills: Sequence[tuple[float, ...]], channel: int,
+    out: Tensor | None,
+) -> Tensor:  # fmt: skip
+    """Fill regions of samples on the CPU, by NumPy."""
+    filled = placed(data, out)
+    filled = filled.clone() if filled is data else filled
     values: dict[tuple[float, ...], Any] = {}
-    for result, start, size, fill in zip(
-        made.numpy(), *[per_sample(v, count) for v in (a["anchor"], a["shape"], a["fill_value"])], strict=True
-    ):
-        filling = tuple(listed(fill))
-        if filling not in values:
-            check_fill(filling, extents, channel)
-            value = _value(filling, data[0], channel)
-            values[filling] = value.numpy() if isinstance(value, Tensor) else value
-        for place in _regions(_flat(start), _flat(size), which, lengths, relative, len(extents)):
-            value = values[filling]
+    for result, regions, fill in zip(filled.numpy(), places, fills, strict=True):
+        if fill not in values:
+            value = _value(fill, data[0], channel)
+            values[fill] = value.numpy() if isinstance(value, Tensor) else value
+        value = values[fill]
+        for place in regions:
             result[place] = value[place] if isinstance(value, np.ndarray) else value
-    return made
-
-
-@chunk(erase, "device")
-def _erase_on_device(data: TensorList, a: Arguments) -> Any:
-    images, which = images_of(data, a.layout), _axes(a.axes, a.axis_names, a.layout, 3)
-    if images is None or not set(which) <= {0, 1}:
-        return NotImplemented
-    count, channels, relative = len(data), images.channels, _relative(**a.of(_relative))
-    given = [per_sample(each, count) for each in (a["anchor"], a["shape"], a["fill_value"])]
-    regions, fills = [], []
-    for sides, start, size, fill in zip(images.sides.T.tolist(), *given, strict=True):
-        check_fill(listed(fill), (*sides, channels), 2)
-        values = [int(fill_number(value, torch.uint8)) for value in listed(fill) or [0.0]]
-        fills.append(values * channels if len(values) == 1 else values)
-        lengths = tuple([sides[axis] for axis in which])
-        places = _regions(_flat(start), _flat(size), which, lengths, relative, 2)
-        # Of a slice of all of an axis, `indices` knows the end.
-        spans = [[part.indices(side) for part, side in zip(place, sides, strict=True)] for place in places]
-        regions.append([(top, left, bottom, right) for (top, bottom, _), (left, right, _) in spans])
-    flat = erase_batch(images.flat, images.offsets, images.sides, channels, regions, fills)
-    return batch_of(flat, images.sides, channels)
+    return filled
 
 
 def _relative(

@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import (
     Arguments,
-    Column,
     Data,
     DType,
     Layout,
@@ -27,17 +25,12 @@ from torchdali.declaration.schema import (
 )
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
-from torchdali.kernels.device.correlate import correlate_batch
-from torchdali.kernels.device.median import median_batch
-from torchdali.kernels.device.separable import filter_batch
 from torchdali.kernels.filters import linear, rank
 from torchdali.kernels.limits import check_window
 from torchdali.kernels.memory import scratch
 from torchdali.kernels.rounding import to_bytes
 from torchdali.kernels.warp.perspective import BORDERS
 from torchdali.ops._arguments import matched
-from torchdali.ops._on_device import batch_of, images_of
-from torchdali.tensors import TensorList
 
 __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_blur"]
 
@@ -86,7 +79,7 @@ def _result_type(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
     return dtype or x.dtype
 
 
-@operator
+@operator(marks=("bytes", "pixels"))
 def gaussian_blur(
     data: Filtered,
     /,
@@ -114,25 +107,25 @@ def gaussian_blur(
     """
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
-    pairs = zip(matched("sigma", sigma, len(axes)), matched("window_size", window_size, len(axes)), strict=True)
-    windows = [_gaussian(float(deviation), int(window), axis) for axis, (deviation, window) in enumerate(pairs)]
+    windows = _windows(sigma, window_size, len(axes))
     total = linear.separable(data, axes, windows, _room(data, kind, out))
     return _finish(total, data.dtype, kind, out)
 
 
-@chunk(gaussian_blur, "device")
-def _blur_on_device(data: TensorList, a: Arguments) -> Any:
-    images = images_of(data, a.layout, floats=True)
-    if images is None:
-        return NotImplemented
-    kind, count = _result_type(images.flat, a.dtype), len(images.offsets)
-    windows = []
-    for deviations, sizes in zip(per_sample(a["sigma"], count), per_sample(a["window_size"], count), strict=True):
-        pairs = zip(matched("sigma", deviations, 2), matched("window_size", sizes, 2), strict=True)
-        y, x = (_gaussian(float(pair[0]), int(pair[1]), axis) for axis, pair in enumerate(pairs))
-        windows.append((y, x))
-    flat = filter_batch(*images[:4], windows, kind)
-    return batch_of(flat, images.sides, images.channels)
+@chunk(gaussian_blur, only_on_devices=True)
+def _blur_batch(data: Tensor, a: Arguments) -> Tensor:
+    kind, axes = _result_type(data, a.dtype), _spatial(a.layout, data.ndim - 1)
+    columns = [per_sample(value, len(data)) for value in (a["sigma"], a["window_size"])]
+    each = [_windows(sigma, size, len(axes)) for sigma, size in zip(*columns, strict=True)]
+    windows = [linear.columns_of(column, data) for column in zip(*each, strict=True)]
+    total = linear.separable(data, [axis + 1 for axis in axes], windows)
+    return _finish(total, data.dtype, kind, a.out)
+
+
+def _windows(sigma: list[float], window_size: list[int], axes: int) -> list[tuple[float, ...]]:
+    """Return a window for each axis."""
+    pairs = zip(matched("sigma", sigma, axes), matched("window_size", window_size, axes), strict=True)
+    return [_gaussian(float(deviation), int(window), axis) for axis, (deviation, window) in enumerate(pairs)]
 
 
 def _room(x: Tensor, dtype: torch.dtype, out: Tensor | None, purpose: str = "result") -> Tensor | None:
@@ -160,7 +153,7 @@ def _gaussian(sigma: float, window: int, axis: int) -> tuple[float, ...]:
     return linear.gaussian(window, sigma or 0.3 * ((window - 1) * 0.5 - 1) + 0.8)
 
 
-@operator
+@operator(marks=("pixels", "frames"))
 def laplacian(
     data: Filtered,
     /,
@@ -225,21 +218,6 @@ def _derivatives(
     return found
 
 
-@chunk(laplacian, "device")
-def _laplacian_on_device(data: TensorList, a: Arguments) -> Any:
-    images = images_of(data, a.layout, floats=True)
-    if images is None:
-        return NotImplemented
-    kind = _result_type(images.flat, a.dtype)
-    given = [per_sample(value, len(data)) for value in (a["scale"], a["smoothing_size"], a["window_size"])]
-    each = [_derivatives(2, a.normalized_kernel, *row) for row in zip(*given, strict=True)]
-    down, across = (
-        filter_batch(*images[:4], [([f * factor for f in y], x) for (y, x), factor in parts], torch.float32)
-        for parts in zip(*each, strict=True)
-    )
-    return batch_of(convert(down.add_(across), kind), images.sides, images.channels)
-
-
 def _check_windows(sizes: Sequence[int], place: int) -> None:
     """Check the window of a derivative, which stands at `place`, and those that smooth it."""
     for number, size in enumerate(sizes):
@@ -279,51 +257,41 @@ def filter(
     Raises:
         RuntimeError: an unknown mode, an anchor outside of the window, or no pixel whose window lies inside.
     """
-    kind = _result_type(data, dtype)
-    if mode not in _FILTER_MODES:
-        raise RuntimeError(f"filter: mode {mode!r}: it is 'same' or 'valid'")
-    axes = _spatial(layout, data.ndim)[-window.ndim :]
-    places = [
-        size // 2 if place == -1 else int(place)
-        for place, size in zip(matched("anchor", anchor, window.ndim), window.shape, strict=True)
-    ]
-    if mode == "valid" and any(data.shape[a] < n for a, n in zip(axes, window.shape, strict=True)):
-        raise RuntimeError(
-            f"filter: the window {list(window.shape)} is larger than the image {list(data.shape)}; "
-            "mode 'valid' has no pixel for it"
-        )
-    if any(not 0 <= place < size for place, size in zip(places, window.shape, strict=True)):
-        raise RuntimeError(f"filter: the anchor {places} lies outside of the window {list(window.shape)}")
+    kind, axes = _result_type(data, dtype), _spatial(layout, data.ndim)[-window.ndim :]
+    places = _anchor(data.shape, axes, window.shape, anchor, mode)
     fill = 0.0 if fill_value is None else float(fill_value)
     border = linear.OTHER_NAMES.get(border, border)
     return linear.correlate(data, axes, window, places, border, fill, mode == "same", kind, out)
 
 
-@chunk(filter, "device")
-def _filter_on_device(
-    data: TensorList, window: TensorList, fill_value: TensorList | None = None, *, a: Arguments
-) -> Any:
-    images, border = images_of(data, a.layout, floats=True), linear.OTHER_NAMES.get(a.border, a.border)
-    if (
-        images is None
-        or (fill_value, a.mode) != (None, "same")
-        or border not in linear.BORDERS
-        or isinstance(a["anchor"], Column)
-        or window.torch_dtype != torch.float32
-        or window.ndim() != 2
-        or not window.is_dense_tensor()
-    ):
-        return NotImplemented
-    windows = window.stacked()
-    places = zip(matched("anchor", a["anchor"], 2), windows.shape[1:], strict=True)
-    y, x = (size // 2 if place == -1 else int(place) for place, size in places)
-    if not (windows.numel() and 0 <= y < windows.shape[1] and 0 <= x < windows.shape[2]):
-        return NotImplemented
-    flat = correlate_batch(*images[:4], windows, (y, x), border, _result_type(images.flat, a.dtype))
-    return batch_of(flat, images.sides, images.channels)
+def _anchor(shape: Sequence[int], axes: Sequence[int], sizes: Sequence[int], anchor: Any, mode: str) -> list[int]:
+    """Return the element of a window that lies on the pixel, for a sample of a shape."""
+    if mode not in _FILTER_MODES:
+        raise RuntimeError(f"filter: mode {mode!r}: it is 'same' or 'valid'")
+    places = [
+        size // 2 if place == -1 else int(place)
+        for place, size in zip(matched("anchor", anchor, len(sizes)), sizes, strict=True)
+    ]
+    if mode == "valid" and any(shape[a] < n for a, n in zip(axes, sizes, strict=True)):
+        raise RuntimeError(
+            f"filter: the window {list(sizes)} is larger than the image {list(shape)}; mode 'valid' has no pixel for it"
+        )
+    if any(not 0 <= place < size for place, size in zip(places, sizes, strict=True)):
+        raise RuntimeError(f"filter: the anchor {places} lies outside of the window {list(sizes)}")
+    return places
 
 
-@operator(name="experimental.median_blur")
+@chunk(filter, only_on_devices=True)
+def _filter_batch(data: Tensor, window: Tensor, fill_value: Tensor | None = None, *, a: Arguments) -> Any:
+    if fill_value is not None or window.dtype != torch.float32 or window.ndim < 2:
+        return NotImplemented
+    axes, sizes = _spatial(a.layout, data.ndim - 1)[1 - window.ndim :], window.shape[1:]
+    places = _anchor(data.shape[1:], axes, sizes, a.anchor, a.mode)
+    kind, border = _result_type(data, a.dtype), linear.OTHER_NAMES.get(a.border, a.border)
+    return linear.correlate_each(data, [x + 1 for x in axes], window, places, border, a.mode == "same", kind)
+
+
+@operator(name="experimental.median_blur", marks=("frames",))
 def median_blur(
     data: Morphed,
     /,
@@ -346,15 +314,6 @@ def _odd(window_size: Any, axes: int) -> list[int]:
     if any(size % 2 == 0 or size < 1 for size in sizes):
         raise RuntimeError(f"median_blur: window sizes must be odd, not {sizes}")
     return sizes
-
-
-@chunk(median_blur, "device")
-def _median_on_device(data: TensorList, a: Arguments) -> Any:
-    images = images_of(data, a.layout)
-    if images is None:
-        return NotImplemented
-    windows = np.array([_odd(given, 2) for given in per_sample(a["window_size"], len(data))], np.int64)
-    return batch_of(median_batch(*images[:4], windows.T), images.sides, images.channels)
 
 
 _BORDER = {"reflect": "reflect_1001", "replicate": "clamp"}
@@ -387,7 +346,7 @@ def morphed(
     return data
 
 
-@operator(name="experimental.dilate")
+@operator(name="experimental.dilate", marks=("frames",))
 def dilate(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]) -> Data:
     """Replace each pixel by the largest value of a rectangle around it.
 
@@ -397,7 +356,7 @@ def dilate(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shar
     return morphed(data, layout, True, **rectangle)
 
 
-@operator(name="experimental.erode")
+@operator(name="experimental.erode", marks=("frames",))
 def erode(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]) -> Data:
     """Replace each pixel by the smallest value of a rectangle around it.
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-import numpy as np
 from torch import Tensor
 
-from torchdali.calls.decorators import chunk, operator
+from torchdali.calls.decorators import chunk, narrows, operator
+from torchdali.codecs.views import View
 from torchdali.declaration.schema import Arguments, Column, Layout, Out, PerSample, Takes, per_sample
-from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.memory import placed
 from torchdali.kernels.mirror import mirror, mirror_each
-from torchdali.ops._on_device import batch_of, images_of
-from torchdali.tensors import TensorList
 
 __all__ = ["flip"]
 
 Flippable = Annotated[Tensor, Takes(("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW"))]
 
 
-@operator
+@operator(marks=("levels",))
 def flip(
     data: Flippable,
     /,
@@ -43,6 +41,14 @@ def flip(
     return mirror(data, axes) if axes else placed(data, out)
 
 
+_DIRECTIONS = ("horizontal", "vertical")
+
+
+@narrows(flip, (*_DIRECTIONS, "depthwise"), (*_DIRECTIONS, "depthwise"), lambda constants: {"mirrors": True})
+def _narrow(view: View, arguments: Mapping[str, Any], rng: Any) -> View:
+    return view.flip(bool(arguments.get("horizontal", 1)), bool(arguments.get("vertical", 0)))
+
+
 @chunk(flip)
 def _flip_batch(data: Tensor, a: Arguments) -> Tensor:
     given: tuple[Any, ...] = a["depthwise"], a["horizontal"], a["vertical"]
@@ -52,19 +58,6 @@ def _flip_batch(data: Tensor, a: Arguments) -> Tensor:
         return mirror(data, axes) if axes else placed(data, a.out)
     rows = zip(*[per_sample(value, len(data)) for value in given], strict=True)
     return mirror_each(data, [_axes(layout, *row) for row in rows], a.out)
-
-
-@chunk(flip, "device")
-def _flip_on_device(data: TensorList, a: Arguments) -> Any:
-    images = images_of(data, a.layout, floats=True)
-    if images is None:
-        return NotImplemented
-    count, sides = len(images.offsets), images.sides
-    columns, rows = (np.array(per_sample(value, count)).reshape(-1) != 0 for value in (a["horizontal"], a["vertical"]))
-    flat = copy_windows(
-        images.flat, images.offsets, sides, images.channels, np.zeros_like(sides), sides, columns + 2 * rows, 0
-    )  # fmt: skip
-    return batch_of(flat, sides, images.channels)
 
 
 def _axes(layout: str, depthwise: int, horizontal: int, vertical: int) -> list[int]:

@@ -28,7 +28,6 @@ from torchdali.declaration.schema import (
 )
 from torchdali.kernels.convert import convert, convert_number
 from torchdali.kernels.memory import place, placed
-from torchdali.ops._on_device import each_element
 from torchdali.tensors import TensorList
 
 __all__ = [
@@ -54,7 +53,7 @@ def _given(layouts: tuple[str, ...], arguments: Any) -> str:
 # ---------------------------------------------------------------- conversion and copies
 
 
-@operator
+@operator(marks=("levels",))
 def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
     """Convert to another element type.
 
@@ -70,11 +69,6 @@ def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
 @chunk(cast)
 def _cast_batch(data: Tensor, a: Arguments) -> Tensor:
     return cast.body(data, dtype=a.dtype, out=a.out)
-
-
-@chunk(cast, "device")
-def _cast_on_device(data: TensorList, a: Arguments) -> Any:
-    return each_element(data, functools.partial(_converted, dtype=a.dtype, out=None))
 
 
 @operator
@@ -97,7 +91,7 @@ def _converted(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     return place(out, data.shape, dtype, data.device).copy_(data)
 
 
-@operator
+@operator(marks=("levels",))
 def copy(data: Data, /, *, out: Out = None) -> Data:
     """Copy.
 
@@ -114,7 +108,7 @@ def _copy_batch(data: Tensor, a: Arguments) -> Tensor:
     return copy.body(data, out=a.out)
 
 
-@operator(over="batch")
+@operator(over="batch", marks=("levels", "anywhere"))
 def _to_device(data: Batch, /) -> BatchOutput:
     """Return the batch: the executor has brought it to the device of the node."""
     return data
@@ -359,7 +353,7 @@ def _check_indices(order: Sequence[int], size: int) -> None:
             raise RuntimeError(f"indices[{at}] = {index} is not a sample of a batch of {size} samples")
 
 
-@operator(over="batch", layout="")
+@operator(over="batch", layout="", marks=("anywhere",))
 def get_property(data: Batch, /, *, key: Annotated[str, one_of(_PROPERTIES)]) -> BatchOutput:
     """Return what is known about each sample, as text: 1D uint8.
 
@@ -381,7 +375,7 @@ def _bytes(text: str) -> Tensor:
     return torch.tensor(list(text.encode("utf-8", "surrogateescape")), dtype=torch.uint8)
 
 
-@operator(layout="")
+@operator(layout="", marks=("anywhere",))
 def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
     """Return the shape of each sample, 1D.
 

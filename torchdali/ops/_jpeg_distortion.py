@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs.jpeg import recode
 from torchdali.declaration.schema import Arguments, PerSample, Takes, per_sample
-from torchdali.kernels.device.jpeg import distort_batch
-from torchdali.kernels.jpeg import distort
-from torchdali.ops._on_device import batch_of, images_of
-from torchdali.tensors import TensorList
+from torchdali.kernels.jpeg import distort, distort_each
 
 __all__ = ["jpeg_compression_distortion"]
 
 Colored = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 
 
-@operator
+@operator(marks=("bytes",))
 def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 50) -> Colored:
     """Give images the artefacts of JPEG: what comes back after encoding (4:2:0 chroma) and decoding.
 
@@ -46,11 +42,8 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
     return torch.stack([recode(frame, quality) for frame in image]) if len(image) else image
 
 
-@chunk(jpeg_compression_distortion, "device")
-def _distort_on_device(image: TensorList, a: Arguments) -> Any:
-    images = images_of(image, "HWC")
-    if images is None or images.channels != 3:
+@chunk(jpeg_compression_distortion, only_on_devices=True)
+def _distort_batch(image: Tensor, a: Arguments) -> Any:
+    if image.ndim != 4 or image.shape[-1] != 3:
         return NotImplemented
-    qualities = np.array(per_sample(a["quality"], len(image)), np.int64).clip(1, 100)
-    flat = distort_batch(images.flat, images.offsets, images.sides, qualities)
-    return batch_of(flat, images.sides, 3)
+    return distort_each(image, [min(max(int(quality), 1), 100) for quality in per_sample(a["quality"], len(image))])

@@ -73,7 +73,7 @@ alias("experimental.tensor_resize", _resize.tensor_resize)
 alias("transform_translation", _transforms.translation)
 
 
-@operator
+@operator(marks=("bytes",))
 def fast_resize_crop_mirror(
     data: Image,
     /,

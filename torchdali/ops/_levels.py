@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -14,10 +13,6 @@ from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Takes, one_of
 from torchdali.kernels.audio import levels
 from torchdali.kernels.convert import convert
-from torchdali.kernels.device.reduce import reduce_batch
-from torchdali.kernels.device.standardize import standardize_batch
-from torchdali.ops._on_device import each_element, elements_of, in_turn
-from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
 
 __all__ = ["nonsilent_region", "preemphasis_filter", "to_decibels"]
@@ -71,22 +66,6 @@ def _to_decibels_together(data: Sequence[Tensor], a: Arguments) -> Any:
         return NotImplemented
     decibels = levels.decibels_of_rows(rows, counts, a.multiplier, a.reference, a.cutoff_db)
     return Packed.of_rows(decibels, counts, data.turned)
-
-
-@chunk(to_decibels, "device")
-def _to_decibels_on_device(data: TensorList, a: Arguments) -> Any:
-    if a.reference is not None:
-        return each_element(data, lambda x: levels.decibels(x, a.multiplier, a.reference, a.cutoff_db))
-    found = elements_of(data)
-    counts = np.array(list(map(math.prod, data.shape())), np.int64)
-    if found is None or not counts.all():
-        return NotImplemented
-    flat, offsets, shapes = found
-    tops = reduce_batch(flat, offsets, counts, 1, "max", counts)
-    factors = torch.where(tops > 0, tops, 1.0).reciprocal_()
-    zeros = torch.zeros_like(factors)
-    made = standardize_batch(flat, offsets, np.ones_like(counts), counts, zeros, factors, 0.0)
-    return in_turn(levels.decibels(made, a.multiplier, 1.0, a.cutoff_db), shapes, data.layout())
 
 
 @operator(layout="")

@@ -15,12 +15,10 @@ from torchdali.calls.running import each_frame_value
 from torchdali.declaration.schema import BatchOutput, Column, DType, PerFrame, PerSample, SampleIndices, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
-from torchdali.kernels.device.compose import compose_batch
 from torchdali.kernels.limits import check_pixels, limits
 from torchdali.kernels.memory import Array
 from torchdali.kernels.pasting import regions
 from torchdali.ops._arrays import arrays_of
-from torchdali.ops._on_device import elements_of, in_turn
 from torchdali.tensors import TensorList
 
 __all__ = ["multi_paste"]
@@ -76,8 +74,8 @@ def multi_paste(
     Raises:
         RuntimeError: a region reaches outside, or contradictory arguments.
     """
-    given = {"in_anchors": in_anchors, "out_anchors": out_anchors, "shapes": shapes}
-    relative = {"in_anchors": in_anchors_rel, "out_anchors": out_anchors_rel, "shapes": shapes_rel}
+    given = _listed(in_anchors=in_anchors, out_anchors=out_anchors, shapes=shapes)
+    relative = _listed(in_anchors=in_anchors_rel, out_anchors=out_anchors_rel, shapes=shapes_rel)
     for name in given:
         if given[name] is not None and relative[name] is not None:
             raise batch_level(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
@@ -86,18 +84,19 @@ def multi_paste(
     inputs = [images, *others]
     _check_inputs(inputs)
     request = inputs, dtype, _places(given, relative), in_ids, output_size
-    made = pasted(*request) if images.device.type == "cpu" else _pasted_on_device(*request)
-    if made is None:
-        made = _one_by_one(inputs, dtype, given, relative, in_ids, output_size)
+    pasted_images = pasted(*request)
+    if pasted_images is None:
+        pasted_images = _one_by_one(inputs, dtype, given, relative, in_ids, output_size)
     infos = _joined_infos(inputs, in_ids)
     layout = images.layout() or "FHWC"[-images.ndim() :]
-    if isinstance(made, Tensor):
-        return TensorList.from_dense(made, layout, source_info=infos)
-    if isinstance(made, TensorList):
-        made.set_source_infos(infos)
-        return made
+    if isinstance(pasted_images, Tensor):
+        return TensorList.from_dense(pasted_images, layout, source_info=infos)
     kind = dtype or images.torch_dtype
-    return TensorList.from_samples(made, layout, kind, source_info=infos)
+    return TensorList.from_samples(pasted_images, layout, kind, source_info=infos)
+
+
+def _listed(**places: Any) -> dict[str, Any]:
+    return {name: place.tolist() if isinstance(place, np.ndarray) else place for name, place in places.items()}
 
 
 def _check_inputs(inputs: Sequence[TensorList]) -> None:
@@ -320,7 +319,7 @@ def pasted(
         size: Of the canvases; that of the images when None.
 
     Returns:
-        The canvases; None where that does not work, or something is wrong.
+        The canvases; None if that does not work, or something is wrong.
     """
     columns = [arrays_of(each) for each in inputs]
     kind = inputs[0].torch_dtype
@@ -341,36 +340,6 @@ def pasted(
         for k, (y, x, v, u, h, w) in zip(ids_, rows, strict=True):
             result[..., v : v + h, u : u + w, :] = arrays[k][..., y : y + h, x : x + w, :]
     return canvases
-
-
-def _pasted_on_device(
-    inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
-) -> Tensor | TensorList | None:
-    """Do what `pasted` does on an accelerator, with images ``(H, W, C)``."""
-    parts = [part for part in map(elements_of, inputs) if part is not None]
-    shapes = [shape for _, _, each in parts for shape in each]
-    if not shapes or len(parts) < len(inputs) or len(shapes[0]) != 3:
-        return None
-    channels = shapes[0][2]
-    if any(shape[2] != channels for shape in shapes):
-        return None
-    try:
-        chosen, found, sizes = _planned(shapes, len(inputs[0]), places, ids, size)
-    except (TypeError, ValueError, IndexError):
-        return None
-    flat = torch.cat([flat for flat, _, _ in parts]) if len(parts) > 1 else parts[0][0]
-    flat = flat if dtype is None else convert(flat, dtype)
-    bases = np.cumsum([0, *(flat.numel() for flat, _, _ in parts)])
-    offsets = np.concatenate([b + part[1] for b, part in zip(bases, parts, strict=False)])[chosen]
-    pixel = channels * flat.element_size()
-    pitch = np.array(shapes)[:, 1][chosen] * pixel
-    y, x, v, u, h, w = np.moveaxis(found, 2, 0)
-    starts = offsets * flat.element_size() + y * pitch + x * pixel
-    regions = np.stack((starts, pitch, v, u * pixel, h, w * pixel), 2)
-    if not sizes.all() or not channels:
-        return None
-    made = compose_batch(flat, sizes * (1, pixel), np.full(len(chosen), chosen.shape[1]), regions)
-    return in_turn(made, [(h, w, channels) for h, w in sizes.tolist()], "HWC")
 
 
 def _planned(

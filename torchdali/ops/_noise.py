@@ -33,7 +33,7 @@ def _on(array: np.ndarray[tuple[int, ...], np.dtype[np.float32]], data: Tensor) 
     return torch.from_numpy(array).to(data.device)
 
 
-@operator(name="noise.gaussian")
+@operator(name="noise.gaussian", marks=("pixels",))
 def gaussian(data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0, rng: Rng) -> Data:
     """Add normally distributed noise: ``out = in + normal(mean, stddev)``, rounded and saturated.
 
@@ -57,7 +57,7 @@ def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
     return batch_of(flat, images.sides, images.channels)
 
 
-@operator(name="noise.shot")
+@operator(name="noise.shot", marks=("pixels",))
 def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data:
     """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated; 0 keeps the data.
 
@@ -86,7 +86,7 @@ def _poisson(
     return np.asarray(generator.poisson(expected), np.float32)
 
 
-@operator(name="noise.salt_and_pepper")
+@operator(name="noise.salt_and_pepper", marks=("pixels",))
 def salt_and_pepper(
     data: Numbers,
     /,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.calls.decorators import chunk, operator
+from torchdali.calls.decorators import chunk, narrows, operator
+from torchdali.codecs.views import View
 from torchdali.declaration.schema import (
     Arguments,
     BatchOutput,
@@ -26,14 +27,10 @@ from torchdali.declaration.schema import (
 )
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
-from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
-from torchdali.kernels.device.standardize import standardize_batch
 from torchdali.kernels.device.tables import upload
-from torchdali.kernels.memory import Array
 from torchdali.kernels.moments_opencv import moments_of, pooled
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
-from torchdali.ops._on_device import each_element, elements_of, in_turn
 from torchdali.tensors import TensorList
 
 __all__ = ["normalize"]
@@ -56,7 +53,7 @@ def _affine(mean: float, stddev: float, epsilon: float, scale: float, shift: flo
     return factor, shift - mean * factor
 
 
-@operator(variant=_over_batch)
+@operator(variant=_over_batch, marks=("pixels",))
 def normalize(
     data: Numbers,
     /,
@@ -110,15 +107,50 @@ def normalize(
     return _finish(x - center, where, count - ddof, deviation, epsilon, scale, shift, dtype)
 
 
+_BY_NUMBERS = ("axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift", "stddev")
+
+
+def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what it is as `crop_mirror_normalize`, by given numbers for each channel or for all; otherwise None."""
+    dtype = constants.get("dtype", torch.float32)
+    if not {"mean", "stddev"} <= constants.keys() or dtype not in _NORMALIZED:
+        return None
+    mean, deviation = (np.asarray(constants[name], np.float64) for name in ("mean", "stddev"))
+    of_channels = (
+        constants.get("axes") in ([0, 1], (0, 1))
+        or constants.get("axis_names") == "HW"
+        or not constants.keys() & {"axes", "axis_names"}  # taken from the shape (1, 1, 3)
+    )
+    if any(values.size != 1 and not (of_channels and values.shape == (1, 1, 3)) for values in (mean, deviation)):
+        return None
+    divisor = np.sqrt(deviation**2 + constants.get("epsilon", 0.0))
+    if not (divisor > 0).all():
+        return None
+    finish = {"dtype": dtype, "output_layout": "HWC", "mean": mean.ravel().tolist(), "std": divisor.ravel().tolist()}
+    return {"finish": {**finish, **{name: constants[name] for name in ("scale", "shift") if name in constants}}}
+
+
+_NORMALIZED = (torch.float32, torch.float16, torch.uint8, torch.int8)
+
+
+@narrows(normalize, _BY_NUMBERS, settings=_settings)
+def _narrow(view: View, arguments: Mapping[str, Any], rng: Any) -> View:
+    return view
+
+
 @chunk(normalize)
 def _normalize_together(data: Tensor, a: Arguments) -> Any:
     rows = list(zip(per_sample(a["mean"], len(data)), per_sample(a["stddev"], len(data)), strict=True))
     if not all(isinstance(number, (int, float)) for row in rows for number in row):
-        return NotImplemented
-    numbers = [_affine(*row, a.epsilon, a.scale, a.shift) for row in rows]
+        if data.is_cpu:
+            return NotImplemented
+        where = _reduced(a.axes, a.axis_names, a.layout, data.ndim - 1, a["mean"], a["stddev"])
+        numbers = a.ddof, a.dtype, a.epsilon, a["mean"], a.scale, a.shift, a["stddev"]
+        return _each_normalized(data, where, False, *numbers)
+    pairs = [_affine(*row, a.epsilon, a.scale, a.shift) for row in rows]
     if isinstance(a["mean"], Column) or isinstance(a["stddev"], Column) or not rows:
-        return affine_intensities(data, numbers, a.dtype, a.out)
-    return affine_intensity(data, *numbers[0], a.dtype, a.out)
+        return affine_intensities(data, pairs, a.dtype, a.out)
+    return affine_intensity(data, *pairs[0], a.dtype, a.out)
 
 
 def _finish(
@@ -194,9 +226,8 @@ def _normalize_batch(
 ) -> BatchOutput:
     """Normalize by the mean and deviation of all samples of the batch together; see `normalize`."""
     where = _reduced(axes, axis_names, layout, data.ndim(), mean, stddev)
-    made: BatchOutput = _together(data, where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
-    if made is not NotImplemented:
-        return made
+    if data.device.type != "cpu" and data.is_dense_tensor():
+        return _each_normalized(data.stacked(), where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
     if mean is stddev is None:
         fast = _pooled(data, where, ddof, epsilon, scale, shift, dtype)
         if fast is not None:
@@ -254,105 +285,28 @@ def _total(x: Tensor, where: tuple[int, ...]) -> Tensor:
     return float_sum(x, where, True) if where else x
 
 
-# ---------------------------------------------------------------- whole batches on an accelerator
-
-_MOST_GROUPS = (1 << 16) - 1  # of a launch
+# ---------------------------------------------------------------- several samples in one tensor, on a device
 
 
-@chunk(normalize, "device")
-def _normalize_on_device(data: TensorList, a: Arguments) -> Any:
-    if isinstance(a["mean"], (int, float)) and isinstance(a["stddev"], (int, float)):
-        numbers = _affine(a["mean"], a["stddev"], a.epsilon, a.scale, a.shift)
-        return each_element(data, lambda x: affine_intensity(x, *numbers, a.dtype))
-    where = _reduced(a.axes, a.axis_names, a.layout, data.ndim(), a["mean"], a["stddev"])
-    return _together(data, where, False, a.ddof, a.dtype, a.epsilon, a["mean"], a.scale, a.shift, a["stddev"])
-
-
-def _together(
-    data: TensorList, where: tuple[int, ...], pooled: bool, ddof: int, dtype: torch.dtype, epsilon: float, mean: Any,
+def _each_normalized(
+    data: Tensor, where: tuple[int, ...], pooled: bool, ddof: int, dtype: torch.dtype, epsilon: float, mean: Any,
     scale: float, shift: float, stddev: Any,
-) -> Any:  # fmt: skip
-    found = _groups_of(data, where, pooled)
-    if found is None or min(found.counts) <= max(ddof, 0):
-        return NotImplemented
-    form = [[1 if i in where else n for i, n in enumerate(shape)] for shape in found.shapes]
-    centers = _uploaded(mean, form, found.channels, found.flat.device)
-    deviations = _uploaded(stddev, form, found.channels, found.flat.device)
-    if centers is NotImplemented or deviations is NotImplemented:
-        return NotImplemented
-    centers = found.total("sum", pooled, 0) if centers is None else centers
-    if deviations is None:
-        variances = found.total("squares", pooled, ddof, centers)
-    else:
-        variances = deviations.square()
-    factors = _inverse_root(variances, epsilon) * scale
-    lengths = found.counts * found.channels
-    made = standardize_batch(found.flat, found.offsets, found.groups, lengths, centers, factors, shift)
-    return in_turn(convert(made, dtype), found.shapes, data.layout())
+) -> Tensor:  # fmt: skip
+    """Do what `normalize` does to each of samples of one shape, or to all of them together."""
+    axes = (*[0] * pooled, *[axis + 1 for axis in where])
+    x = data.to(torch.float32)
+    count = math.prod([x.shape[axis] for axis in axes])
+    center, deviation = _given_each(mean, x, where, "mean"), _given_each(stddev, x, where, "stddev")
+    if center is None:
+        center = float_mean(x, axes, True) if axes else x
+    return _finish(x - center, axes, count - ddof, deviation, epsilon, scale, shift, dtype)
 
 
-class _Groups(NamedTuple):
-    """Samples ``(groups, count, channels)``, of which the middle axis is normalized.
-
-    Attributes:
-        flat: All elements, uint8 or float32.
-        offsets: Where each sample starts.
-        shapes: Of the samples, as they were.
-        groups: Of each sample.
-        counts: Of each sample.
-        channels: Of all samples.
-    """
-
-    flat: Tensor
-    offsets: Array
-    shapes: list[tuple[int, ...]]
-    groups: Array
-    counts: Array
-    channels: int
-
-    def total(self, kind: str, pooled: bool, ddof: int, means: Tensor | None = None) -> Tensor:
-        """Return sums or squares of all groups, divided by the number of values: ``(all groups, channels)``."""
-        counts, lengths = np.repeat(self.counts, self.groups), self.counts * self.channels
-        number = np.concatenate([np.arange(n) for n in self.groups.tolist()])
-        starts = np.repeat(self.offsets, self.groups) + number * np.repeat(lengths, self.groups)
-        divisors = np.full_like(counts, self.counts.sum()) if pooled else counts
-        each = reduce_batch(self.flat, starts, counts, self.channels, kind, divisors - ddof, means)
-        if not pooled:
-            return each
-        size = len(self.groups)
-        return each.view(size, -1).sum(0).repeat(size).view(each.shape)
-
-
-def _groups_of(data: TensorList, where: tuple[int, ...], pooled: bool) -> _Groups | None:
-    """Return what kernels take of samples; None where the axes are not neighbors, or there are too many numbers."""
-    found = elements_of(data)
-    first, last = min(where, default=0), max(where, default=-1) + 1
-    if found is None or not where or len(where) != last - first:
-        return None
-    flat, offsets, shapes = found
-    parts = (slice(first), slice(first, last), slice(last, None))
-    groups, counts, widths = (np.array(shapes, np.int64)[:, part].prod(1) for part in parts)
-    if (
-        (widths != widths[0]).any()
-        or not 1 <= widths[0] <= MOST_CHANNELS
-        or not 1 <= groups.min() <= groups.sum() <= _MOST_GROUPS
-        or (pooled and (groups != groups[0]).any())
-    ):
-        return None
-    if flat.dtype not in (torch.uint8, torch.float32):
-        flat = flat.to(torch.float32)
-    return _Groups(flat, offsets, shapes, groups, counts, int(widths[0]))
-
-
-def _uploaded(value: Any, shapes: list[list[int]], channels: int, device: torch.device) -> Any:
-    """Return given numbers on a device, ``(all groups, channels)``; NotImplemented where they do not fit."""
+def _given_each(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
+    """Return given means or deviations as a tensor that broadcasts against a batch."""
     if value is None:
         return None
-    rows: list[Array] = []
-    for given, shape in zip(per_sample(value, len(shapes)), shapes, strict=True):
-        row = np.asarray(given, np.float32)
-        row = row.reshape(()) if row.size == 1 else row
-        if row.ndim and list(row.shape) != shape:
-            return NotImplemented
-        rows.append(np.broadcast_to(row, shape).reshape(-1, channels))
-    return upload(np.concatenate(rows), device)
+    like = torch.empty(()).expand(x.shape[1:])
+    rows = [_given(each, like, where, name) for each in per_sample(value, len(x))]
+    numbers = upload(torch.stack([row for row in rows if row is not None]), x.device)
+    return numbers if numbers.ndim > 1 else numbers.view(-1, *[1] * (x.ndim - 1))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +23,7 @@ __all__ = [
     "Images",
     "batch_of",
     "cut_out",
-    "each_element",
-    "each_pixel",
-    "elements_of",
-    "floats_of",
     "images_of",
-    "in_turn",
     "on_their_device",
     "span_of",
     "spans_of",
@@ -58,7 +52,7 @@ class Images(NamedTuple):
 
 
 def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | None:
-    """Return the images of a batch; None where these are not ``HWC``, or there are no kernels.
+    """Return the images of a batch; None if these are not ``HWC``, or there are no kernels.
 
     Args:
         floats: Images of float32 will do, not only those of bytes.
@@ -87,30 +81,6 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
     return Images(flat, offsets, sides, channels[0], False)
 
 
-def floats_of(batch: TensorList) -> tuple[Tensor, Array, list[tuple[int, ...]]] | None:
-    """Return what `elements_of` does, of float32 samples; None for samples of other types."""
-    return elements_of(batch) if batch.torch_dtype == torch.float32 else None
-
-
-def elements_of(batch: TensorList) -> tuple[Tensor, Array, list[tuple[int, ...]]] | None:
-    """Return the elements of samples, where each starts, and their shapes; None where there are no kernels."""
-    if not has_kernels(batch.device):
-        return None
-    stored, shapes = batch.stored(), batch.shape()
-    if isinstance(stored, Packed):
-        return stored.flat, np.array(stored.offsets, np.int64), shapes
-    sizes = np.array(list(map(math.prod, shapes)), np.int64)
-    return stored.packed()[1], sizes.cumsum() - sizes, shapes
-
-
-def in_turn(flat: Tensor, shapes: list[tuple[int, ...]], layout: str) -> Tensor | TensorList:
-    """Return samples that lie one after the other, as one tensor if all have the same shape."""
-    if all(shape == shapes[0] for shape in shapes):
-        return flat.view(-1, *shapes[0])
-    sizes = np.array(list(map(math.prod, shapes)), np.int64)
-    return TensorList.from_packed(flat, (sizes.cumsum() - sizes).tolist(), shapes, layout)
-
-
 @functools.lru_cache(maxsize=64)
 def _alike(shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Return where images of one size start in a batch ``(N, H, W, C)``, and their sides; not to be changed."""
@@ -135,37 +105,6 @@ def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
     counts = sides.prod(0) * channels
     shapes: list[tuple[int, ...]] = [(h, w, channels) for h, w in sides.T.tolist()]
     return TensorList.from_packed(flat, (np.cumsum(counts) - counts).tolist(), shapes, "HWC")
-
-
-def each_element(batch: TensorList, function: Callable[[Tensor], Tensor]) -> Any:
-    """Apply a function of single elements to samples of any shapes."""
-    stored, layout = batch.stored(), batch.layout()
-    if isinstance(stored, Packed):
-        made = function(stored.flat)
-        return TensorList.from_packed(made, list(stored.offsets), stored.shape(), layout)
-    if batch.dense() is not None:
-        return NotImplemented
-    return in_turn(function(stored.packed()[1]), stored.shape(), layout)
-
-
-def each_pixel(batch: TensorList, channels: int, function: Callable[[Tensor], Tensor]) -> Any:
-    """Apply a function of pixels ``(1, n, channels)`` to images of any sizes that lie in one piece of memory.
-
-    NotImplemented where they do not, or where an image has another number of channels.
-    """
-    stored = batch.stored()
-    if not isinstance(stored, Packed) or not has_kernels(batch.device):
-        return NotImplemented
-    if any(shape[-1] != channels for shape in stored.shape()):
-        return NotImplemented
-    pixels = stored.flat.numel() // channels
-    if any(offset % channels for offset in stored.offsets):
-        return NotImplemented
-    made = function(stored.flat[: pixels * channels].view(1, pixels, channels))
-    count = made.shape[-1]
-    offsets = [offset // channels * count for offset in stored.offsets]
-    shapes = [(*shape[:-1], count) for shape in stored.shape()]
-    return TensorList.from_packed(made.view(-1), offsets, shapes, batch.layout())
 
 
 def spans_of(sides: Sequence[Sequence[int]], windows: Sequence[Window]) -> tuple[Array, Array] | None:
@@ -195,7 +134,7 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
         return NotImplemented
     check_pixels(sizes[:, sizes.prod(0).argmax()].tolist(), "the window")
     value = fill_number(fill[0], images.flat.dtype) if fill else 0
-    flat = copy_windows(images.flat, images.offsets, images.sides, images.channels, starts, sizes, 0, value)
+    flat = copy_windows(images.flat, images.offsets, images.sides, images.channels, starts, sizes, value)
     return batch_of(flat, sizes, images.channels)
 
 

@@ -12,12 +12,12 @@ from torch import Tensor
 from torchdali.calls.decorators import operator
 from torchdali.declaration.schema import BatchOutput, Column, PerSample, Takes, per_sample
 from torchdali.errors import batch_level
-from torchdali.kernels.device.compose import compose_batch
+from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.window import fill_number, filled
 from torchdali.ops._arguments import indices, listed, matched, named
 from torchdali.ops._arrays import arrays_of
-from torchdali.ops._on_device import elements_of, in_turn
+from torchdali.ops._on_device import batch_of, images_of
 from torchdali.tensors import TensorList
 
 __all__ = ["pad"]
@@ -25,7 +25,7 @@ __all__ = ["pad"]
 Batch = Annotated[TensorList, Takes()]
 
 
-@operator(over="batch", separable=True)
+@operator(over="batch", separable=True, marks=("levels",))
 def pad(
     data: Batch,
     /,
@@ -90,23 +90,15 @@ def pad(
 
 
 def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: float) -> Tensor | TensorList | None:
-    """Pad the first two axes of samples of any sizes; None where others grow, or there are no kernels."""
-    found = elements_of(data)
-    if found is None or not shapes[0]:
+    """Pad images of any sizes at their right and bottom; None if channels are added, or there are no kernels."""
+    images = images_of(data, data.layout(), floats=True)
+    if images is None or any(shape[2] != images.channels for shape in shapes):
         return None
-    flat, offsets, given = found
-    before, after = (np.array(each, np.int64).reshape(len(given), -1) for each in (given, shapes))
-    if (before[:, 2:] != after[:, 2:]).any() or not after.all():
-        return None
-    if len(shapes[0]) == 1:
-        before, after = (np.insert(each, 0, 1, 1) for each in (before, after))
-    size = flat.element_size()
-    canvases, parts = (np.stack((each[:, 0], each[:, 1:].prod(1) * size), 1) for each in (after, before))
-    places = np.zeros_like(parts)
-    regions = np.concatenate((offsets[:, None] * size, parts[:, 1:], places, parts), 1)
-    value = torch.tensor([fill_number(fill, flat.dtype)]).to(flat.dtype).view(torch.uint8)
-    made = compose_batch(flat, canvases, np.ones_like(offsets), regions, value.tolist())
-    return in_turn(made, list(map(tuple, shapes)), data.layout())
+    sides = np.array(shapes, np.int64)[:, :2].T
+    value = fill_number(fill, images.flat.dtype)
+    flat = copy_windows(*images[:4], np.zeros_like(sides), sides, value)
+    padded: Tensor | TensorList = batch_of(flat, sides, images.channels)
+    return padded
 
 
 def _grown(extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any) -> list[int]:

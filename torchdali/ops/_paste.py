@@ -10,12 +10,10 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, BatchOutput, PerSample, Takes, per_sample
-from torchdali.kernels.device.compose import compose_batch
-from torchdali.kernels.device.grid import mask_grid_batch
+from torchdali.declaration.schema import Arguments, BatchOutput, Layout, PerSample, Takes, per_sample
 from torchdali.kernels.grid import grid_mask as masked
+from torchdali.kernels.grid import grid_mask_each
 from torchdali.kernels.limits import check_pixels
-from torchdali.ops._on_device import batch_of, elements_of, images_of, in_turn
 from torchdali.ops._rows import Rows, column
 from torchdali.tensors import TensorList
 
@@ -28,7 +26,7 @@ Boxes = Annotated[TensorList, Takes((), (torch.float32,))]
 Masked = Annotated[Tensor, Takes(("HWC", "HW", "FHWC", "CHW", "FCHW"), _REAL, channel_last=True, names=False)]
 
 
-@operator
+@operator(marks=("levels",))
 def paste(
     image: Still,
     /,
@@ -94,24 +92,6 @@ def _colored(shape: tuple[int, int, int], colors: Sequence[int], like: Tensor) -
     return color.expand(shape).contiguous()
 
 
-@chunk(paste, "device")
-def _paste_on_device(image: TensorList, a: Arguments) -> Any:
-    images = images_of(image, "HWC")
-    if images is None:
-        return NotImplemented
-    given = (a["ratio"], a["min_canvas_size"], a["paste_x"], a["paste_y"])
-    columns = [per_sample(value, len(image)) for value in given]
-    spots = np.array(list(map(_spot, images.sides.T.tolist(), *columns)), np.int64)
-    (height, width), channels = images.sides, images.channels
-    pitch = width * channels
-    regions = [images.offsets, pitch, spots[:, 2], spots[:, 3] * channels, height, pitch]
-    flat = compose_batch(
-        images.flat, spots[:, :2] * (1, channels), np.ones_like(height), np.stack(regions, 1),
-        _colors(a.fill_value, channels),
-    )  # fmt: skip
-    return batch_of(flat, spots[:, :2].T, channels)
-
-
 @operator(over="batch", separable=True, devices=("cpu",))
 def bbox_paste(
     boxes: Boxes,
@@ -142,7 +122,7 @@ def bbox_paste(
     return table.batch((table.rows + table.spread(moved)) / table.spread(size))
 
 
-@operator
+@operator(marks=("bytes",))
 def grid_mask(
     image: Masked,
     /,
@@ -152,6 +132,7 @@ def grid_mask(
     shift_x: PerSample[float] = 0.0,
     shift_y: PerSample[float] = 0.0,
     tile: PerSample[int] = 100,
+    layout: Layout,
 ) -> Masked:
     """Set the squares of a grid to zero.
 
@@ -168,21 +149,18 @@ def grid_mask(
     """
     if tile <= 0:
         raise RuntimeError(f"tile must be positive, not {tile}")
-    if image.dim() == 2:
+    if layout == "HW":
         return masked(image[..., None], tile, ratio, angle, shift_x, shift_y)[..., 0]
     return masked(image, tile, ratio, angle, shift_x, shift_y)
 
 
-@chunk(grid_mask, "device")
-def _mask_on_device(image: TensorList, a: Arguments) -> Any:
-    found, axes = elements_of(image), image.ndim()
-    given = [per_sample(value, len(image)) for value in (a["tile"], a["ratio"], a["angle"], a["shift_x"], a["shift_y"])]
-    if found is None or image.layout() not in ("", "HW", "HWC") or min(given[0]) <= 0:
+@chunk(grid_mask, only_on_devices=True)
+def _mask_batch(image: Tensor, a: Arguments) -> Any:
+    if a.layout not in ("HW", "HWC"):
         return NotImplemented
-    flat, offsets, shapes = found
-    extents = np.ones((len(shapes), 3), np.int64)
-    extents[:, :axes] = shapes
-    if not extents.all():
+    numbers = [a["tile"], a["ratio"], a["angle"], a["shift_x"], a["shift_y"]]
+    columns = np.array([per_sample(value, len(image)) for value in numbers], np.float64)
+    if not image.numel() or columns[0].min() <= 0:
         return NotImplemented
-    made = mask_grid_batch(flat, offsets, extents, np.array(given, np.float64).T)
-    return in_turn(made, shapes, image.layout())
+    masked_images = grid_mask_each(image if a.layout == "HWC" else image[..., None], *columns)
+    return masked_images if a.layout == "HWC" else masked_images[..., 0]

@@ -13,6 +13,7 @@ from torchdali.declaration.schema import AllFrames, Arguments, Data, Layout, Out
 from torchdali.kernels.convert import convert_number
 from torchdali.kernels.device.warp import warp_batch
 from torchdali.kernels.folding import folded
+from torchdali.kernels.limits import check_not_empty
 from torchdali.kernels.warp import perspective as kernel
 from torchdali.kernels.warp.perspective import BORDERS, sample_at
 from torchdali.ops._on_device import batch_of, images_of
@@ -81,6 +82,7 @@ def warp_perspective(
     """
     if image.dim() == 2:
         image = image[..., None]
+    check_not_empty(image.shape[-3:-1], image.shape, "warp_perspective")
     fill = _checked(pixel_origin, border_mode, fill_value, image.shape[-1])
     if matrix_input is not None and len(matrix):
         raise RuntimeError("the matrix is given twice: as an input, and as the argument `matrix`")
@@ -161,6 +163,7 @@ def remap(
         RuntimeError: maps of different shapes, or not one a frame.
     """
     _check_origin(pixel_origin)
+    check_not_empty(image.shape[-3:-1], image.shape, "remap")
     if mapx.shape != mapy.shape:
         raise RuntimeError(f"mapx and mapy must have the same shape, not {(*mapx.shape,)} and {(*mapy.shape,)}")
     x, y = (_plane(m, image) - (0.5 if pixel_origin == "corner" else 0.0) for m in (mapx, mapy))

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.registry import OperatorFunction
 from torchdali.declaration.schema import Arguments, Data, DType, Layout, Takes, shares
 from torchdali.kernels.convert import convert
-from torchdali.kernels.device.counts import count_values
-from torchdali.kernels.device.reduce import MOST_CHANNELS, reduce_batch
-from torchdali.kernels.reduce import extreme, moments, resolve_axes, spread, total
-from torchdali.ops._on_device import floats_of, images_of
-from torchdali.tensors import TensorList
+from torchdali.kernels.reduce import extreme, moments, resolve_axes, total, variance_of
 
 __all__ = ["max", "mean", "mean_square", "min", "rms", "std_dev", "sum", "variance"]
 
@@ -147,6 +142,8 @@ def max(
 ) -> Data:
     """Return the largest value over axes, of the input's type.
 
+    NaN is left out. Of no values it is the least that the type has.
+
     Args:
         data: Any shape.
     """
@@ -162,6 +159,8 @@ def min(
     **where: Annotated[Any, shares(reduced)],
 ) -> Data:
     """Return the smallest value over axes, of the input's type.
+
+    NaN is left out. Of no values it is the greatest that the type has.
 
     Args:
         data: Any shape.
@@ -187,7 +186,7 @@ def variance(
         ddof: Subtracted from the number of values in the divisor.
     """
     axes, keep_dims = reduced(layout, data.ndim, **where)
-    return spread(data, mean, axes, ddof, keep_dims)
+    return variance_of(data, mean, axes, ddof, keep_dims)
 
 
 @operator(name="reductions.std_dev", layout=_reduced_layout)
@@ -208,173 +207,39 @@ def std_dev(
         ddof: Subtracted from the number of values in the divisor.
     """
     axes, keep_dims = reduced(layout, data.ndim, **where)
-    return spread(data, mean, axes, ddof, keep_dims).sqrt()
+    return variance_of(data, mean, axes, ddof, keep_dims).sqrt()
 
 
-# ---------------------------------------------------------------- on an accelerator
+# ---------------------------------------------------------------- several samples in one tensor, on a device
 
 
-def _of_floats(
-    data: TensorList,
-    kind: str,
-    layout: str,
-    where: Mapping[str, Any],
-    mean: TensorList | None = None,
-    ddof: int | None = 0,
-) -> Any:
-    """Reduce the leading axes of float32 samples, of which the others are alike; NotImplemented for what else there is.
+def _declare_batch(function: OperatorFunction[..., Any]) -> None:
+    """Declare a body that reduces samples of one shape."""
 
-    Args:
-        kind: See `reduce_batch`.
-        mean: What distances are measured from.
-        ddof: Subtracted from the number of values, by which a sum is divided; None: it is not.
-    """
-    found = floats_of(data)
-    if found is None:
-        return NotImplemented
-    axes, keep_dims = reduced(layout, data.ndim(), **where)
-    if not axes or set(axes) != set(range(len(axes))):
-        return NotImplemented
-    (flat, offsets, shapes), rest = found, len(axes)
-    kept, channels = shapes[0][rest:], math.prod(shapes[0][rest:])
-    counts = np.array([math.prod(shape[:rest]) for shape in shapes], np.int64)
-    middle = None if mean is None else mean.dense()
-    if (
-        any(shape[rest:] != kept for shape in shapes)
-        or not 1 <= channels <= MOST_CHANNELS
-        or counts.min() <= (ddof or 0)
-        or counts.max() >= 1 << 31
-        or (mean is not None and middle is None)
-        or (middle is not None and middle.numel() not in (len(shapes), len(shapes) * channels))
-    ):
-        return NotImplemented
-    divisors = np.ones(len(shapes)) if ddof is None else counts - ddof
-    means = None if middle is None else middle.to(torch.float32).contiguous()
-    result = reduce_batch(flat, offsets, counts, channels, kind, divisors, means)
-    return result.view([len(shapes), *[1] * (rest * keep_dims), *kept])
+    @chunk(function, only_on_devices=True)
+    def body(data: Tensor, a: Arguments) -> Any:
+        return function.body(data, layout="", **a.of(function.body), **_shifted(data, a))
 
 
-def _done(result: Any, *last: Callable[[Tensor], Tensor]) -> Any:
-    """Apply functions to a result, if there is one."""
-    if result is not NotImplemented:
-        for function in last:
-            result = function(result)
-    return result
+def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
+    """Declare a body that reduces samples of one shape, with a mean for each."""
+
+    @chunk(function, only_on_devices=True)
+    def body(data: Tensor, mean: Tensor, a: Arguments) -> Any:
+        where = _shifted(data, a)
+        if mean[0].numel() == 1:
+            kept = [1 if i in where["axes"] else extent for i, extent in enumerate(data.shape)]
+            mean = mean.reshape(-1, *[1] * (data.ndim - 1)).expand(kept)
+        return function.body(data, mean, layout="", **a.of(function.body), **where)
 
 
-# ---------------------------------------------------------------- bytes there: their values are counted
+def _shifted(data: Tensor, a: Arguments) -> dict[str, Any]:
+    """Return which axes of a batch are reduced."""
+    axes, keep_dims = reduced(a.layout, data.ndim - 1, **a.of(reduced))
+    return {"axes": [axis + 1 for axis in axes], "keep_dims": keep_dims}
 
 
-class _Counted(NamedTuple):
-    """Histograms of what is reduced, ``(N, channels or 1, 256)``, and the shape of the result."""
-
-    counts: Tensor
-    shape: list[int]
-
-    def average(self, values: Tensor) -> Tensor:
-        """Return the average of a function of the values, in float64."""
-        counts = self.counts.to(torch.float64)
-        return (counts * values).sum(-1) / counts.sum(-1)
-
-    def values(self) -> Tensor:
-        """Return all values of a byte."""
-        return torch.arange(256, device=self.counts.device)
-
-
-def _counted(data: TensorList, layout: str, where: Mapping[str, Any]) -> _Counted | None:
-    images = images_of(data, layout)
-    if images is None:
-        return None
-    (axes, keep_dims), count = reduced(layout, 3, **where), len(data)
-    if not {0, 1} <= {*axes}:
-        return None
-    counts, _ = count_values(images.flat, images.offsets, images.sides.prod(0), images.channels)
-    channels = [images.channels] if 2 not in axes else []
-    if not channels:
-        counts = counts.sum(1, keepdim=True)
-    return _Counted(counts, [count, 1, 1, *(channels or [1])] if keep_dims else [count, *channels])
-
-
-@chunk(sum, "device")
-def _sum_on_device(data: TensorList, a: Arguments) -> Any:
-    if a.dtype in (None, data.torch_dtype) and data.torch_dtype == torch.float32:
-        return _of_floats(data, "sum", a.layout, a.of(reduced), ddof=None)
-    found = _counted(data, a.layout, a.of(reduced))
-    if found is None:
-        return NotImplemented
-    total = (found.counts.to(torch.int64) * found.values()).sum(-1).view(found.shape)
-    return total.view(torch.uint64) if a.dtype is None else total.to(a.dtype)
-
-
-@chunk(mean, "device")
-def _mean_on_device(data: TensorList, a: Arguments) -> Any:
-    found = _counted(data, a.layout, a.of(reduced))
-    if found is None:
-        result = _of_floats(data, "sum", a.layout, a.of(reduced))
-        return _done(result, lambda each: _as(each, a.dtype))
-    return _as(found.average(found.values()).to(torch.float32).view(found.shape), a.dtype)
-
-
-def _average_square(data: TensorList, layout: str, where: Mapping[str, Any]) -> Any:
-    found = _counted(data, layout, where)
-    if found is None:
-        return _of_floats(data, "squares", layout, where)
-    return found.average(found.values().square()).to(torch.float32).view(found.shape)
-
-
-@chunk(mean_square, "device")
-def _mean_square_on_device(data: TensorList, a: Arguments) -> Any:
-    found = _average_square(data, a.layout, a.of(reduced))
-    return _done(found, lambda each: _as(each, a.dtype))
-
-
-@chunk(rms, "device")
-def _rms_on_device(data: TensorList, a: Arguments) -> Any:
-    found = _average_square(data, a.layout, a.of(reduced))
-    return _done(found, Tensor.sqrt, lambda each: _as(each, a.dtype))
-
-
-@chunk(max, "device")
-def _max_on_device(data: TensorList, a: Arguments) -> Any:
-    found = _counted(data, a.layout, a.of(reduced))
-    if found is None:
-        return _of_floats(data, "max", a.layout, a.of(reduced))
-    return torch.where(found.counts > 0, found.values(), 0).amax(-1).to(torch.uint8).view(found.shape)
-
-
-@chunk(min, "device")
-def _min_on_device(data: TensorList, a: Arguments) -> Any:
-    found = _counted(data, a.layout, a.of(reduced))
-    if found is None:
-        return _of_floats(data, "min", a.layout, a.of(reduced))
-    return torch.where(found.counts > 0, found.values(), 255).amin(-1).to(torch.uint8).view(found.shape)
-
-
-def _variance(
-    data: TensorList,
-    mean: TensorList,
-    ddof: int,
-    layout: str,
-    where: Mapping[str, Any],
-) -> Any:
-    if data.torch_dtype == torch.float32:
-        return _of_floats(data, "squares", layout, where, mean, ddof)
-    middle = mean.dense()
-    found = None if middle is None else _counted(data, layout, where)
-    if middle is None or found is None or middle.numel() not in (len(data), found.counts[..., 0].numel()):
-        return NotImplemented
-    distance = found.values() - middle.reshape(len(data), -1, 1).to(torch.float64)
-    pixels = found.counts.sum(-1)
-    share = torch.where(pixels > ddof, pixels / (pixels - ddof), 0.0)
-    return (found.average(distance.square()) * share).to(torch.float32).view(found.shape)
-
-
-@chunk(variance, "device")
-def _variance_on_device(data: TensorList, mean: TensorList, a: Arguments) -> Any:
-    return _variance(data, mean, a.ddof, a.layout, a.of(reduced))
-
-
-@chunk(std_dev, "device")
-def _std_dev_on_device(data: TensorList, mean: TensorList, a: Arguments) -> Any:
-    found = _variance(data, mean, a.ddof, a.layout, a.of(reduced))
-    return _done(found, Tensor.sqrt)
+for _reduction in (sum, mean, mean_square, rms, max, min):
+    _declare_batch(_reduction)
+for _deviation in (variance, std_dev):
+    _declare_batch_around_means(_deviation)

@@ -29,7 +29,7 @@ def _reshaped(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return layouts[0] if ndim == len(layouts[0]) else ""
 
 
-@operator(layout=_reshaped)
+@operator(layout=_reshaped, marks=("levels", "view"))
 def reshape(
     data: Data,
     shape_input: Data | None = None,
@@ -155,7 +155,7 @@ def _filled(new: list[int], old: Sequence[int], volume: int) -> list[int]:
     return new
 
 
-@operator(layout=_reshaped)
+@operator(layout=_reshaped, marks=("view",))
 def reinterpret(
     data: Data,
     shape_input: Data | None = None,

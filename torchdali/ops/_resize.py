@@ -12,13 +12,18 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.calls.decorators import chunk, operator
+from torchdali.calls.decorators import chunk, narrows, operator
+from torchdali.codecs.image_crops import scale_for
+from torchdali.codecs.views import Resize, View
 from torchdali.declaration.batching import argument_names
+from torchdali.declaration.narrowing import Narrow
 from torchdali.declaration.schema import Arguments, DType, Image, Layout, Out, PerSample, Takes, each_of, one_of, shares
+from torchdali.kernels import native
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.resize import Regions, resize_batch
 from torchdali.kernels.device.take import take_batch
-from torchdali.kernels.limits import check_pixels, limits
+from torchdali.kernels.exactness import exactness
+from torchdali.kernels.limits import check_not_empty, check_pixels, limits
 from torchdali.kernels.memory import is_array, placed
 from torchdali.kernels.random_window import random_windows
 from torchdali.kernels.reduce import resolve_axes
@@ -27,7 +32,7 @@ from torchdali.kernels.resample.nearest_opencv import nearest_each
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.shape import MODES, ROUNDINGS, plain_size, resize_shape
 from torchdali.kernels.resample.weights import Axis, nearest, passes, resize_axes
-from torchdali.ops._crop import crop_window
+from torchdali.ops._crop import crop_window, narrow_to_crop
 from torchdali.ops._decoders import choose_window
 from torchdali.ops._on_device import Images, batch_of, images_of
 from torchdali.rng import Rng
@@ -191,6 +196,7 @@ def _plain_target(
 
 
 @operator(
+    marks=("levels",),
     outputs=lambda arguments: 2 if arguments["save_attrs"] else None,
     deprecated={"image_type": None},
 )
@@ -328,7 +334,7 @@ def _nearest_on_device(images: Images, sizes: npt.NDArray[np.int64], regions: np
     return take_batch(images.flat, images.offsets, images.sides[1], images.channels, found)
 
 
-@operator
+@operator(marks=("bytes",))
 def resize_crop_mirror(
     data: Image,
     /,
@@ -345,6 +351,7 @@ def resize_crop_mirror(
     """
     size_arguments, others = _divide(arguments)
     lengths = _spatial(data.shape, layout)
+    check_not_empty(lengths, data.shape, "resize_crop_mirror")
     size, whole = sizing(lengths, **size_arguments)
     names = argument_names(crop_window)
     window = {k: v for k, v in others.items() if k in names}
@@ -365,7 +372,7 @@ def resize_crop_mirror(
 RandomlyCropped = Annotated[Tensor, Takes(("HWC", "CHW", "FHWC", "FCHW", "CFHW"), channel_last=True)]
 
 
-@operator
+@operator(marks=("levels",))
 def random_resized_crop(
     data: RandomlyCropped,
     /,
@@ -387,6 +394,7 @@ def random_resized_crop(
         random_aspect_ratio: Least and greatest ratio of width to height.
     """
     height, width = data.shape[-3:-1]
+    check_not_empty((height, width), data.shape, "random_resized_crop")
     y, x, h, w = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
     # The outermost lines of a random window need not be DALI's to the last level.
     return resampling(data, height_width(size), [(y, y + h), (x, x + w)], False, **filters)
@@ -413,6 +421,90 @@ def height_width(size: list[int]) -> tuple[int, int]:
     return size[0], size[-1]
 
 
+# ---------------------------------------------------------------- without pixels
+
+_SIZING = argument_names(sizing) - {"resize_z"}
+_HINTS = ("minibatch_size", "temp_buffer_hint")
+_CHOOSING = {"num_attempts": 10, "random_area": (0.08, 1.0), "random_aspect_ratio": (3 / 4, 4 / 3)}
+_OTHER_FILTERS = frozenset(FILTERS) - {"antialias"}
+
+
+def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the filters; None if the library does not have them."""
+    filters = {k: constants[k] for k in FILTERS if k in constants}
+    chosen = {FILTER.get(v) for k, v in filters.items() if k != "antialias" and v is not None}
+    return {"filters": filters} if chosen <= native.FILTERS.keys() else None
+
+
+@narrows(resize, {*_SIZING, *FILTERS, *_HINTS}, _SIZING, _settings)
+def narrow_to_resized(view: View, arguments: Mapping[str, Any], rng: Any = None) -> View | None:
+    """Return a view with the size that the arguments of `sizing` ask for; None if it was resized before."""
+    size, region = sizing(view.size, **{k: v for k, v in arguments.items() if k in _SIZING})
+    rows, columns = map(_rounded, region, size)
+    return view.resize_region(rows, columns) if min(size) > 0 else None
+
+
+def _rounded(region: tuple[float, float], size: int) -> Resize:
+    """Round a region to float32, as `resize_axes` does: it decides which pixel is the nearest."""
+    low, high = region
+    return float(np.float32(low)), float(np.float32(high)), size
+
+
+@narrows(
+    resize_crop_mirror,
+    {*_SIZING, *FILTERS, *_HINTS, *argument_names(crop_window), "mirror"},
+    {*_SIZING, *argument_names(crop_window), "mirror"},
+    lambda constants: {"mirrors": True, **found} if (found := _settings(constants)) else None,
+)
+def _narrow_in_one_pass(view: View, arguments: Mapping[str, Any], rng: Any) -> View | None:
+    mirror = int(arguments.get("mirror", 0))
+    resized_view = narrow_to_resized(view, arguments)
+    part = None if resized_view is None or mirror & 4 else narrow_to_crop(resized_view, arguments)
+    return None if part is None else part.flip(bool(mirror & 1), bool(mirror & 2))
+
+
+def _random_settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
+    found = _settings(constants)
+    inside = found is not None and _sees_its_window_alone(height_width(constants["size"]), constants)
+    return None if found is None else {**found, "inside": inside}
+
+
+def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
+    """Return whether what the body does to bytes sees nothing outside of the window."""
+    return not exactness.on and min(target) >= SMALLEST and _OTHER_FILTERS.isdisjoint(arguments)
+
+
+@narrows(random_resized_crop, {"size", *_CHOOSING, *FILTERS, *_HINTS}, (), _random_settings, prepared=True)
+def _narrow_at_random(constants: Mapping[str, Any]) -> Narrow:
+    height, width = height_width(constants["size"])
+    choices = [constants.get(name, choice) for name, choice in _CHOOSING.items()]
+    alone = _sees_its_window_alone((height, width), constants)
+
+    def narrow(view: View, given: Mapping[str, Any], rng: Rng) -> View | None:
+        y, x, h, w = choose_window(rng, view.rows.extent, view.columns.extent, *choices)
+        if view.scale == 0:
+            return _reduced(view, (y, x, h, w), height, width)
+        return view.resize_region((y, y + h, height), (x, x + w, width), alone)
+
+    return narrow
+
+
+def _reduced(view: View, window: tuple[int, int, int, int], height: int, width: int) -> View | None:
+    """Return a window of a whole picture at the least scale that has the pixels; it begins and ends at whole blocks."""
+    y, x, h, w = window
+    x = view.columns.extent - x - w if view.mirror & native.MIRROR else x
+    y = view.rows.extent - y - h if view.mirror & native.UPSIDE_DOWN else y
+    scale = 1
+    if h >= 2 * height and w >= 2 * width:
+        y, x, h, w = (8 * (value // 8) for value in (y, x, h, w))
+        scale = scale_for(h, w, height, width)
+    top, left, bottom, right = y // scale, x // scale, (y + h) // scale, (x + w) // scale
+    smaller = View.of(bottom, right, scale).crop(top, left, bottom - top, right - left)
+    assert smaller is not None
+    smaller = smaller._replace(mirror=view.mirror)
+    return smaller.resize_region((0, bottom - top, height), (0, right - left, width))
+
+
 # ---------------------------------------------------------------- any axes
 
 Resized = Annotated[Tensor, Takes((), (torch.uint8, torch.int16, torch.uint16, torch.float32))]
@@ -426,7 +518,7 @@ experimental_resize = operator(
 chunk(experimental_resize, "device")(_resize_on_device)
 
 
-@operator
+@operator(marks=("pixels",))
 def tensor_resize(
     data: Resized,
     /,

@@ -31,7 +31,7 @@ def _count(arguments: Any) -> int | None:
     return None if count <= 1 else count
 
 
-@operator(outputs=_count, layout=_extracted)
+@operator(outputs=_count, layout=_extracted, marks=("view",))
 def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) -> Elements:
     """Take frames out of a sequence, each as an output of its own.
 
@@ -133,7 +133,7 @@ def _check_sequence(shape: Sequence[int], layout: str) -> None:
         raise RuntimeError(f"a sequence has at least two dimensions, frames and elements, not {len(shape)}")
 
 
-@operator(over="batch", separable=True)
+@operator(over="batch", separable=True, marks=("view",))
 def per_frame(data: Batch, /, *, replace: bool = False) -> BatchOutput:
     """Mark data as one value a frame, for the arguments of operators on sequences.
 

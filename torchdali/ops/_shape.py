@@ -7,17 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, Data, Layout, Out, PerSample
 from torchdali.errors import batch_level
-from torchdali.kernels.device.compose import joined
 from torchdali.ops._arguments import listed
-from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.tensors import TensorList
 
 __all__ = ["cat", "expand_dims", "squeeze", "stack", "transpose"]
 
@@ -83,7 +79,7 @@ def _new_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout:
     return axis if axis >= 0 else ndim + 1 + axis
 
 
-@operator
+@operator(marks=("view",))
 def cat(
     first: Data,
     /,
@@ -117,43 +113,6 @@ def cat(
 def _cat_batches(*input: Tensor, a: Arguments) -> Tensor:
     at = _old_axis(input, a.axis, a.axis_name, a.layout, input[0].ndim - 1)
     return torch.cat(input, at + 1)
-
-
-@chunk(stack, "device")
-def _stack_on_device(*input: TensorList, a: Arguments) -> Any:
-    at = _new_axis(_outlines(input), a.axis, a.axis_name, a.layout, input[0].ndim())
-    name = _stacked((a.layout,), {"axis": a.axis, "axis_name": a.axis_name})
-    return _joined(input, at, True, name)
-
-
-@chunk(cat, "device")
-def _cat_on_device(*input: TensorList, a: Arguments) -> Any:
-    at = _old_axis(_outlines(input), a.axis, a.axis_name, a.layout, input[0].ndim())
-    return _joined(input, at, False, a.layout)
-
-
-def _outlines(batches: Sequence[TensorList]) -> list[Tensor]:
-    """Return tensors like the first samples, without memory."""
-    return [torch.empty(b.shape()[0], dtype=b.torch_dtype, device="meta") for b in batches]
-
-
-def _joined(batches: Sequence[TensorList], at: int, stacked: bool, layout: str) -> Any:
-    """Join samples of different sizes along an axis, or before it; NotImplemented for others."""
-    found = [elements_of(batch) for batch in batches]
-    if None in found or len(found) == 1 or all(batch.dense() is not None for batch in batches):
-        return NotImplemented
-    parts = [(flat, offsets, np.array(shapes, np.int64)) for flat, offsets, shapes in filter(None, found)]
-    first = parts[0][2]
-    free = [stacked or axis != at for axis in range(first.shape[1])]
-    if any((s[:, free] != first[:, free]).any() or not s.all() for _, _, s in parts):
-        return NotImplemented
-    made = joined(parts, at)
-    if stacked:
-        shapes = np.insert(first, at, len(parts), 1)
-    else:
-        shapes = first.copy()
-        shapes[:, at] = sum(s[:, at] for _, _, s in parts)
-    return in_turn(made, list(map(tuple, shapes.tolist())), layout)
 
 
 def _old_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout: str, ndim: int) -> int:
@@ -202,7 +161,7 @@ def _expanded(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return layout if names else ""
 
 
-@operator(layout=_expanded)
+@operator(layout=_expanded, marks=("view",))
 def expand_dims(data: Data, /, *, axes: list[int], new_axis_names: str = "", layout: Layout) -> Data:
     """Insert axes of extent 1.
 
@@ -244,7 +203,7 @@ def _squeezed(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return "".join(name for axis, name in enumerate(layout) if axis not in dropped)
 
 
-@operator(layout=_squeezed)
+@operator(layout=_squeezed, marks=("view",))
 def squeeze(
     data: Data,
     /,
@@ -313,7 +272,7 @@ def _transposed(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return "".join(layout[axis] for axis in _permutation(len(layout), _hashable(perm)))
 
 
-@operator(layout=_transposed)
+@operator(layout=_transposed, marks=("levels", "view"))
 def transpose(
     data: Data,
     /,

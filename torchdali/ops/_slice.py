@@ -97,6 +97,7 @@ def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 @operator(
+    marks=("levels",),
     name="slice", deprecated={"image_type": None, "output_dtype": "dtype"},
 )  # fmt: skip
 def slice_(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,17 +17,11 @@ from torchdali.kernels.audio.mel import FORMULAS, apply_filters, mel_filters
 from torchdali.kernels.audio.spectrum import (
     hann,
     number_of_windows,
-    spectra,
     spectrograms,
-    window_on,
 )
 from torchdali.kernels.audio.spectrum import power_spectrum as transform
 from torchdali.kernels.audio.spectrum import spectrogram as transform_windows
-from torchdali.kernels.device.tables import upload
-from torchdali.kernels.device.turn import turn_batch
 from torchdali.kernels.memory import Array
-from torchdali.ops._on_device import elements_of, in_turn
-from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed, arrays_of
 
 __all__ = ["mel_filter_bank", "mfcc", "power_spectrum", "spectrogram"]
@@ -134,60 +127,6 @@ def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
     return Packed.of_rows(made, counts, turned=a.layout == "ft")
 
 
-@chunk(spectrogram, "device")
-def _spectrogram_on_device(data: TensorList, a: Arguments) -> Any:
-    size = a.window_length if a.nfft is None else a.nfft
-    _check_windows(a.window_length, a.window_step, size, a.power, a.layout)
-    found = elements_of(data)
-    if found is None or len(a.window_fn or ()) not in (0, a.window_length):
-        return NotImplemented
-    flat, offsets, shapes = found
-    lengths = np.array(list(map(math.prod, shapes)), np.int64)
-    counts = np.array(
-        [number_of_windows(n, a.window_length, a.window_step, a.center_windows) for n in lengths.tolist()]
-    )
-    if not counts.all() or not lengths.all() or any(map(_several_axes, shapes)):
-        return NotImplemented
-    number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = number * a.window_step - (a.window_length // 2 if a.center_windows else 0)
-    places = np.stack((np.repeat(offsets, counts), np.repeat(lengths, counts), starts))
-    window = window_on(tuple(a.window_fn or ()), a.window_length, flat.device)
-    rows = spectra(flat, upload(places, flat.device), window, size, a.power, a.reflect_padding)
-    return _turned_back(rows, counts, a.layout == "ft", a.layout)
-
-
-def _several_axes(shape: tuple[int, ...]) -> bool:
-    return math.prod(shape) != max(shape, default=1)
-
-
-def _turned_back(rows: Tensor, counts: Array, turned: bool, layout: str) -> Any:
-    """Return rows as one matrix a sample, the rows of which are its columns if it is turned."""
-    width = rows.shape[1]
-    flat, shapes = rows.reshape(-1), [(count, width) for count in counts.tolist()]
-    if turned:
-        sides = np.array(shapes, np.int64).T
-        flat = turn_batch(flat, (np.cumsum(counts) - counts) * width, sides)
-        shapes = [(width, count) for count in counts.tolist()]
-    return in_turn(flat, list(shapes), layout)
-
-
-def _each_row(data: TensorList, axis: int, function: Callable[[Tensor], Tensor]) -> Any:
-    """Apply a function of rows to the values along an axis of matrices; NotImplemented for other samples."""
-    found = elements_of(data)
-    if found is None or data.ndim() != 2 or axis not in (0, 1):
-        return NotImplemented
-    flat, offsets, shapes = found
-    sides = np.array(shapes, np.int64).T
-    if (sides[axis] != sides[axis][0]).any() or not sides.all():
-        return NotImplemented
-    if axis == 0:
-        flat = turn_batch(flat, offsets, sides)
-    elif (np.diff(offsets, append=flat.numel()) != sides.prod(0)).any() or offsets[0]:
-        return NotImplemented
-    rows = function(flat.view(-1, int(sides[axis][0])))
-    return _turned_back(rows, sides[1 - axis], axis == 0, data.layout())
-
-
 def _arrays(data: Sequence[Tensor]) -> list[Array]:
     """Return samples as arrays."""
     arrays = arrays_of(data)
@@ -277,18 +216,6 @@ def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
     return Packed.of_rows(apply_filters(rows, filters, 1), counts, turned)
 
 
-@chunk(mel_filter_bank, "device")
-def _mel_filters_on_device(data: TensorList, a: Arguments) -> Any:
-    high = a.freq_high or a.sample_rate / 2
-    _check_bank(a.freq_low, high, a.mel_formula, a.nfilter, a.sample_rate)
-
-    def applied(rows: Tensor) -> Tensor:
-        given = a.nfilter, a.sample_rate, a.freq_low, high, a.mel_formula, a.normalize
-        return rows @ mel_filters(rows.shape[1], *given, rows.device).t()
-
-    return _each_row(data, a.layout.find("f") if a.layout else 0, applied)
-
-
 def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
     """Return rows, of whose values an axis of the samples is, how many each sample has, and whether they are turned."""
     if not isinstance(data, Packed) or data.rows is None or data.ndim() != 2 or axis != (0 if data.turned else 1):
@@ -353,19 +280,6 @@ def _mfccs(data: Sequence[Tensor], a: Arguments) -> Any:
     size = rows.shape[1]
     matrix = cosine_matrix(size, min(a.n_mfcc, size), a.dct_type, a.normalize, a.lifter, rows.device)
     return Packed.of_rows(apply_filters(rows, matrix, 1), counts, turned)
-
-
-@chunk(mfcc, "device")
-def _mfcc_on_device(data: TensorList, a: Arguments) -> Any:
-    if a.dct_type not in (2, 3, 4) or a.n_mfcc <= 0:
-        return NotImplemented
-
-    def applied(rows: Tensor) -> Tensor:
-        size = rows.shape[1]
-        given = min(a.n_mfcc, size), a.dct_type, a.normalize, a.lifter
-        return rows @ cosine_matrix(size, *given, rows.device).t()
-
-    return _each_row(data, a.axis, applied)
 
 
 def _axis_size(data: Tensor, axis: int, kind: int) -> int:

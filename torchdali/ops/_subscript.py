@@ -190,7 +190,7 @@ def _layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return result + "".join(axes)
 
 
-@operator(name="_subscript", title="subscript", layout=_layout)
+@operator(name="_subscript", title="subscript", layout=_layout, marks=("view",))
 def subscript(
     data: Data,
     /,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import Array, place
 from torchdali.kernels.opencv import opencv_for
-from torchdali.ops._on_device import each_element
 from torchdali.tensors import TensorList
 
 __all__ = ["lookup_table", "one_hot"]
@@ -184,11 +183,6 @@ def lookup_table(
 @chunk(lookup_table)
 def _look_up_batch(data: Tensor, a: Arguments) -> Tensor:
     return lookup_table.body(data, **a.of(lookup_table.body), out=a.out)
-
-
-@chunk(lookup_table, "device")
-def _look_up_on_device(data: TensorList, a: Arguments) -> Any:
-    return each_element(data, functools.partial(lookup_table.body, **a.of(lookup_table.body)))
 
 
 def _look_up_bytes(data: Tensor, table: Tensor, out: Tensor | None) -> Tensor | None:

@@ -26,7 +26,7 @@ def video(
     encoded: Encoded,
     /,
     *,
-    adjust_orientation: bool = False,
+    adjust_orientation: bool = True,
     affine: bool = True,
     build_index: bool = True,
     end_frame: PerSample[int] | None = None,
@@ -42,7 +42,8 @@ def video(
 
     Args:
         encoded: The bytes of a file, ``(n,)`` uint8.
-        adjust_orientation: Ours: turn frames as the container asks for, as videos from phones do; DALI never does.
+        adjust_orientation: Ours: turn frames as the container asks for, as videos of phones do; DALI leaves them as
+            they are stored.
         affine: Accepted: threads of DALI's that keep to their cores.
         build_index: Accepted: packets are always listed.
         end_frame: First frame that is not taken; not with ``sequence_length``.

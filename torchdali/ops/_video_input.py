@@ -27,11 +27,12 @@ class VideoInput(Source):
     Args:
         length: Frames of a sequence.
         padded: Fill the last sequence of a video with zeros; otherwise it is shorter.
+        upright: Turn frames as the container asks for.
         blocking: Wait for data; otherwise a run without is a RuntimeError.
     """
 
-    def __init__(self, length: int, *, padded: bool, blocking: bool) -> None:
-        self._length, self._padded, self._blocking = length, padded, blocking
+    def __init__(self, length: int, *, padded: bool, blocking: bool, upright: bool) -> None:
+        self._length, self._padded, self._blocking, self._upright = length, padded, blocking, upright
         self._fed: deque[Tensor] = deque()
         self._decoder: VideoDecoder | None = None
         self._next = 0
@@ -76,7 +77,7 @@ class VideoInput(Source):
 
     def _current(self) -> VideoDecoder:
         if self._decoder is None:
-            self._decoder, self._next = VideoDecoder(self._take()), 0
+            self._decoder, self._next = VideoDecoder(self._take(), upright=self._upright), 0
         return self._decoder
 
     def _take(self) -> Tensor:
@@ -113,6 +114,7 @@ class VideoInput(Source):
 )  # fmt: skip
 def video_input(
     *,
+    adjust_orientation: bool = True,
     affine: bool = True,
     blocking: bool = False,
     last_sequence_policy: Annotated[str, one_of(_POLICIES)] = "partial",
@@ -124,6 +126,8 @@ def video_input(
     Each batch holds sequences of one video, the last of them fewer.
 
     Args:
+        adjust_orientation: Ours: turn frames as the container asks for, as videos of phones do; DALI leaves them as
+            they are stored.
         affine: Accepted: threads of DALI's that keep to their cores.
         blocking: Wait for a video; otherwise a run without one is an error.
         last_sequence_policy: The last sequence of a video: ``"partial"``, shorter, or ``"pad"``, filled with zeros.
@@ -142,4 +146,4 @@ def video_input(
     if sequence_length < 1:
         raise RuntimeError(f"sequence_length={sequence_length}: it is positive")
     padded = last_sequence_policy == "pad"
-    return VideoInput(sequence_length, padded=padded, blocking=blocking)
+    return VideoInput(sequence_length, padded=padded, blocking=blocking, upright=adjust_orientation)

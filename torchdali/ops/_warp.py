@@ -24,8 +24,7 @@ from torchdali.declaration.schema import (
     Takes,
     per_sample,
 )
-from torchdali.kernels.device.tables import upload
-from torchdali.kernels.device.warp import displace_batch, warp_batch
+from torchdali.kernels.device.warp import warp_batch
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.warp import affine, effects, sample
@@ -131,7 +130,7 @@ def _spatial(x: Tensor, layout: str) -> tuple[int, ...]:
     return x.shape[-4:-1] if "D" in layout else x.shape[-3:-1]
 
 
-@operator(deprecated=_RENAMED)
+@operator(deprecated=_RENAMED, marks=("levels",))
 def warp_affine(
     data: Picture,
     mtx: Data | None = None,
@@ -177,7 +176,7 @@ def warp_affine(
     )  # fmt: skip
 
 
-@operator(deprecated=_RENAMED)
+@operator(deprecated=_RENAMED, marks=("levels",))
 def rotate(
     data: Picture,
     /,
@@ -318,7 +317,7 @@ def _displace(image: Tensor, places: Tensor, linear: bool, fill: float) -> Tenso
     return take(image, places, fill, image.dtype)
 
 
-@operator
+@operator(marks=("bytes",))
 def water(
     image: Still,
     /,
@@ -357,36 +356,7 @@ def water(
     return _displace(image, places, linear, fill_value)
 
 
-@device_cache(maxsize=4)
-def _waves(length: int, device: torch.device, *given: tuple[float, float]) -> Tensor:
-    return torch.stack(effects.waves(length, length, device, *given))
-
-
-@chunk(water, "device")
-def _water_on_device(image: TensorList, a: Arguments) -> Any:
-    images = images_of(image, "HWC", floats=True)
-    if images is None:
-        return NotImplemented
-    given = (a.ampl_x, a.ampl_y), (a.freq_x, a.freq_y), (a.phase_x, a.phase_y)
-    length = -(-int(images.sides.max()) // _STEP) * _STEP
-    waves = _waves(length, images.flat.device, *given)
-    return _displaced(images, "waves", a["mask"], waves, a.interp_type, a.fill_value)
-
-
-_STEP = 256  # lengths of waves that are kept
-
-
-def _displaced(
-    images: Images, kind: str, mask: int | Column, extra: Tensor | None, interp_type: DALIInterpType, fill_value: float
-) -> Any:  # fmt: skip
-    mode = "bilinear" if is_linear(interp_type) and kind != "moves" else "nearest"
-    masks = np.array(per_sample(mask, len(images.offsets)), np.float64)
-    fill = sample.fill_in(fill_value, images.flat.dtype)
-    flat = displace_batch(*images[:4], kind, masks, extra, mode, fill)
-    return batch_of(flat, images.sides, images.channels)
-
-
-@operator
+@operator(marks=("bytes",))
 def sphere(
     image: Still,
     /,
@@ -409,15 +379,7 @@ def sphere(
     return _displace(image, _sphere(*image.shape[:2], image.device, linear), linear, fill_value)
 
 
-@chunk(sphere, "device")
-def _sphere_on_device(image: TensorList, a: Arguments) -> Any:
-    images = images_of(image, "HWC", floats=True)
-    if images is None:
-        return NotImplemented
-    return _displaced(images, "sphere", a["mask"], None, a.interp_type, a.fill_value)
-
-
-@operator
+@operator(marks=("bytes",))
 def jitter(
     image: Annotated[Tensor, Takes(("HWC",))],
     /,
@@ -442,8 +404,8 @@ def jitter(
     is_linear(interp_type)
     height, width = image.shape[:2]
     x, y = torch.from_numpy(_moves(height, width, nDegree, rng)).to(image.device, torch.float32)
-    x += torch.arange(0.5, width, device=image.device)
-    y += torch.arange(0.5, height, device=image.device)[:, None]
+    x += torch.arange(width, device=image.device) + 0.5
+    y += torch.arange(height, device=image.device)[:, None] + 0.5
     return sample.sample(image, (x, y), linear=False, fill=fill_value)
 
 
@@ -451,20 +413,3 @@ def _moves(height: int, width: int, degree: int, rng: Rng) -> npt.NDArray[np.int
     """Draw how far each pixel moves, along x and y."""
     shape = 2, height, width
     return rng.generator().integers(-(degree // 2), degree // 2 + 1, shape, dtype=np.int32)
-
-
-@chunk(jitter, "device")
-def _jitter_on_device(image: TensorList, a: Arguments) -> Any:
-    images = images_of(image, "HWC", floats=True)
-    if images is None:
-        return NotImplemented
-    ends = images.sides.prod(0).cumsum()
-    found = np.zeros((2, int(ends[-1])), np.int32 if a.nDegree > 255 else np.int8)
-    masks = per_sample(a["mask"], len(image))
-    sizes = images.sides.T.tolist()
-    for (height, width), wanted, end, each in zip(sizes, masks, ends, a.rng.samples(), strict=True):
-        if wanted:
-            moves = _moves(height, width, a.nDegree, each).reshape(2, -1)
-            found[:, end - height * width : end] = moves
-    extra = upload(found, images.flat.device)
-    return _displaced(images, "moves", a["mask"], extra, a.interp_type, a.fill_value)

@@ -75,7 +75,7 @@ class Edge:
 
 
 @dataclass(eq=False)
-class _Place:
+class _Spot:
     """A box, or a bend of an edge that passes through a layer, and where it is."""
 
     layer: int
@@ -83,8 +83,8 @@ class _Place:
     height: float = 0.0
     box: Box | None = None
     x: float = 0.0  # of its middle
-    above: list[_Place] = field(default_factory=list)
-    below: list[_Place] = field(default_factory=list)
+    above: list[_Spot] = field(default_factory=list)
+    below: list[_Spot] = field(default_factory=list)
 
 
 def draw_graph(boxes: Sequence[Box], edges: Sequence[Edge], title: str = "") -> Svg:
@@ -95,7 +95,7 @@ def draw_graph(boxes: Sequence[Box], edges: Sequence[Edge], title: str = "") -> 
         title: Of the drawing, for readers of screens.
     """
     layers = _layers(boxes, edges)
-    places = {box.key: _Place(layers[box.key], box.width, box.height, box) for box in boxes}
+    places = {box.key: _Spot(layers[box.key], box.width, box.height, box) for box in boxes}
     paths = [_path(edge, places) for edge in edges]
     rows = _ordered(_rows([*places.values(), *(bend for path in paths for bend in path[1:-1])]))
     _align(rows)
@@ -137,25 +137,25 @@ def _layers(boxes: Sequence[Box], edges: Iterable[Edge]) -> dict[str, int]:
     return found
 
 
-def _path(edge: Edge, places: Mapping[str, _Place]) -> list[_Place]:
+def _path(edge: Edge, places: Mapping[str, _Spot]) -> list[_Spot]:
     """Return the places of an edge: its boxes, and a bend in each layer between them; connect them."""
     start, end = places[edge.start], places[edge.end]
-    path = [start, *(_Place(layer) for layer in range(start.layer + 1, end.layer)), end]
+    path = [start, *(_Spot(layer) for layer in range(start.layer + 1, end.layer)), end]
     for upper, lower in itertools.pairwise(path):
         upper.below.append(lower)
         lower.above.append(upper)
     return path
 
 
-def _rows(places: Iterable[_Place]) -> list[list[_Place]]:
-    rows: list[list[_Place]] = []
+def _rows(places: Iterable[_Spot]) -> list[list[_Spot]]:
+    rows: list[list[_Spot]] = []
     for place in places:
         rows += [[] for _ in range(place.layer + 1 - len(rows))]
         rows[place.layer].append(place)
     return rows
 
 
-def _ordered(rows: list[list[_Place]]) -> list[list[_Place]]:
+def _ordered(rows: list[list[_Spot]]) -> list[list[_Spot]]:
     """Order each layer by the middle of the neighbours above it, and below it, in turn: fewer lines cross."""
     _spread(rows)
     for sweep in range(SWEEPS):
@@ -166,11 +166,11 @@ def _ordered(rows: list[list[_Place]]) -> list[list[_Place]]:
     return rows
 
 
-def _middle(neighbours: Sequence[_Place], otherwise: float) -> float:
+def _middle(neighbours: Sequence[_Spot], otherwise: float) -> float:
     return sum(place.x for place in neighbours) / len(neighbours) if neighbours else otherwise
 
 
-def _spread(rows: Iterable[Sequence[_Place]]) -> None:
+def _spread(rows: Iterable[Sequence[_Spot]]) -> None:
     """Set the places of each layer side by side, around 0."""
     for row in rows:
         x = -(sum(place.width for place in row) + BETWEEN * (len(row) - 1)) / 2
@@ -179,7 +179,7 @@ def _spread(rows: Iterable[Sequence[_Place]]) -> None:
             x += place.width + BETWEEN
 
 
-def _align(rows: Sequence[Sequence[_Place]]) -> None:
+def _align(rows: Sequence[Sequence[_Spot]]) -> None:
     """Move places towards their neighbours, keeping the order and the distances in each layer."""
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
@@ -188,7 +188,7 @@ def _align(rows: Sequence[Sequence[_Place]]) -> None:
             _move(row, wanted)
 
 
-def _move(row: Sequence[_Place], wanted: Sequence[float]) -> None:
+def _move(row: Sequence[_Spot], wanted: Sequence[float]) -> None:
     """Set places as near to where they are wanted as their widths allow: the mean of pushing right, and left."""
     right, left = list(wanted), list(wanted)
     for k in range(1, len(row)):
@@ -199,7 +199,7 @@ def _move(row: Sequence[_Place], wanted: Sequence[float]) -> None:
         place.x = (a + b) / 2
 
 
-def _tops(rows: Sequence[Sequence[_Place]]) -> list[float]:
+def _tops(rows: Sequence[Sequence[_Spot]]) -> list[float]:
     tops, top = [], float(PAD)
     for row in rows:
         tops.append(top)
@@ -207,7 +207,7 @@ def _tops(rows: Sequence[Sequence[_Place]]) -> list[float]:
     return tops
 
 
-def _box(place: _Place, top: float, left: float) -> str:
+def _box(place: _Spot, top: float, left: float) -> str:
     box = place.box
     assert box is not None
     x, middle = place.x - place.width / 2 - left, place.x - left
@@ -234,7 +234,7 @@ def _text(x: float, y: float, text: str, style: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" {style}>{escape(text)}</text>'
 
 
-def _curve(edge: Edge, path: Sequence[_Place], tops: Sequence[float], left: float) -> str:
+def _curve(edge: Edge, path: Sequence[_Spot], tops: Sequence[float], left: float) -> str:
     first, last = path[0], path[-1]
     points = [(first.x - left, tops[first.layer] + first.height)]
     points += [(bend.x - left, tops[bend.layer]) for bend in path[1:-1]]

@@ -19,23 +19,12 @@ from torchdali.execute.batch import InFlightBatch, Reader, Settings
 from torchdali.execute.caching import KeptSamples
 from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
-from torchdali.execute.process_pool import open_dataset, open_sources
+from torchdali.execute.process_pool import open_processes, open_sources
 from torchdali.execute.timings import Profile, Stats
 from torchdali.execute.workers.placing import place, place_elsewhere
 from torchdali.graph.nodes import Graph, Node
 from torchdali.graph.plan import Plan, plan
-from torchdali.graph.rewrite import (
-    cut_at_caches,
-    decode_windows,
-    finish_together,
-    fuse_decoding,
-    fuse_native,
-    fuse_on_device,
-    fuse_resizing,
-    is_fast,
-    merge_identical,
-    share_decoding,
-)
+from torchdali.graph.rewrite import cut_at_caches, is_fast, rewrite
 from torchdali.kernels.native import library
 from torchdali.pipeline._options import PipelineOptions
 from torchdali.pipeline._warnings import warn_of_likely_mistakes
@@ -108,11 +97,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
 
 
 def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | None) -> Graph:
-    merged = finish_together(merge_identical(graph), options.exact)
-    fused = fuse_resizing(fuse_decoding(merged, options.scaled_decode))
-    shared = share_decoding(fuse_native(fused, options.exact), device)
-    seen = shared if options.exact else decode_windows(shared, device)
-    return fuse_on_device(seen, device)
+    return rewrite(graph, options.exact, options.scaled_decode, device, options.num_threads or 1)
 
 
 def _kept(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> KeptSamples:
@@ -144,9 +129,9 @@ def _check_constants(graph: Graph) -> None:
         check = node.operator.options.check
         if check is None:
             continue
-        given = node.operator.arguments(node.constants)
+        arguments = node.operator.arguments(node.constants)
         try:
-            check({k: v for k, v in given.items() if k not in node.per_sample})
+            check({k: v for k, v in arguments.items() if k not in node.per_sample})
         except Exception as error:
             raise located(error, _cannot_be_built(node)) from error
 
@@ -229,12 +214,12 @@ def open_reader(options: PipelineOptions, node: Node) -> Reader:
 
 
 def _opened(options: PipelineOptions, node: Node) -> Reader:
-    given = {k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants}
-    loader = LoaderOptions(**given)
+    arguments = {k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants}
+    loader = LoaderOptions(**arguments)
     dataset: Any = node.operator.body(**node.constants)
     check_dataset(dataset)
     seed = seed_of_name(options.random_seed, node.name)
-    open_dataset(dataset, seed, options.py_start_method, options.py_callback_pickler)
+    processes = open_processes(dataset, seed, options.py_start_method, options.py_callback_pickler)
     own = loader.seed if loader.seed not in (None, -1) else None
     seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
-    return Reader(dataset, Cursor(EpochOrder(len(dataset), loader, seed)))
+    return Reader(dataset, Cursor(EpochOrder(len(dataset), loader, seed)), processes)

@@ -14,6 +14,7 @@ from torchdali.graph.nodes import DataNode
 from torchdali.pipeline._build import open_reader, open_source
 from torchdali.pipeline._graph_builder import as_output
 from torchdali.pipeline._pipeline import Pipeline
+from torchdali.threads import close_abandoned
 
 __all__ = ["DebugPipeline"]
 
@@ -44,7 +45,7 @@ class DebugPipeline(Pipeline):
         openers = functools.partial(open_reader, options), functools.partial(open_source, options)
         run = DebugRun(self, settings, _weakly(self._evaluate), *openers)
         self._executor = run
-        self._finalizer = weakref.finalize(self, DebugRun.close, run)
+        self._finalizer = weakref.finalize(self, close_abandoned, run)
 
     def _evaluate(self) -> list[DataNode]:
         result = self.define_graph()

@@ -100,6 +100,7 @@ def pipeline_def(
             pipe._builder.defined_by = _described(function)
             pipe.factory = functools.partial(create, *args, **given)
             defining = convert(function, always=True) if rewrites else function
+            pipe._builder.tracer.converts = bool(rewrites)
             if debugged:
                 pipe._builder.function = functools.partial(defining, *args, **rest)
                 return pipe

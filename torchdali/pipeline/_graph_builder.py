@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.graph.constants import as_node
-from torchdali.graph.nodes import DataNode, Graph, Tracer
+from torchdali.errors import warn, warnings_on
+from torchdali.graph.constants import as_node, is_other_array
+from torchdali.graph.nodes import DataNode, Graph, Node, Tracer, scope_of
+from torchdali.graph.unpacking import of_a_dictionary
 from torchdali.types import ScalarConstant
 
 __all__ = ["GraphBuilder", "as_output"]
@@ -47,7 +49,9 @@ class GraphBuilder:
     def set_outputs(self, values: Sequence[Any]) -> None:
         """Note the outputs; see `Pipeline.set_outputs`."""
         with self.tracer:
-            self._outputs = tuple(as_output(value, i) for i, value in enumerate(values))
+            self._outputs = tuple(as_output(value, i, self.tracer.nodes) for i, value in enumerate(values))
+        for i, edge in enumerate(self._outputs):
+            _warn_of_a_part(edge, i)
 
     def add_sink(self, edge: DataNode) -> None:
         """Keep the operator of an edge although no output needs it; see `Pipeline.add_sink`."""
@@ -72,12 +76,30 @@ class GraphBuilder:
         return self.graph
 
 
+def _warn_of_a_part(edge: DataNode, index: int) -> None:
+    """Warn of an output that is from a branch: it has only the samples of that."""
+    scope = scope_of(edge)
+    if not scope or edge.source is None or not edge.source.lines:
+        return
+    conditions = " and ".join(f"{each.edge} is {each.value}" for each in scope)
+    line = edge.source.lines[0]
+    with warnings_on(line.file, line.line):
+        warn(
+            f"output {index} has only the samples for which {conditions}: it was made in a branch of an `if`, and left "
+            "it in a list, dictionary or object. Set a variable in both branches instead"
+        )
+
+
 _CONSTANTS = (bool, int, float, np.ndarray, np.generic, torch.Tensor, ScalarConstant)
 
 
-def as_output(value: Any, index: int) -> DataNode:
-    """Return the node of an output: itself, or a constant; TypeError for anything else."""
-    if isinstance(value, (DataNode, *_CONSTANTS)) or hasattr(value, "as_node"):
+def as_output(value: Any, index: int, nodes: Sequence[Node] = ()) -> DataNode:
+    """Return the node of an output: itself, or a constant; TypeError for anything else.
+
+    Args:
+        nodes: Of the pipeline, for the message.
+    """
+    if isinstance(value, (DataNode, *_CONSTANTS)) or hasattr(value, "as_node") or is_other_array(value):
         return as_node(value)
     if isinstance(value, (list, tuple)):
         if all(isinstance(v, (bool, int, float)) for v in value):
@@ -96,5 +118,5 @@ def as_output(value: Any, index: int) -> DataNode:
         )
     raise TypeError(
         f"illegal output type: output {index} is {value!r} of type {type(value).__name__}; an output is a "
-        "DataNode, a number, an array or a list of numbers"
+        f"DataNode, a number, an array or a list of numbers{of_a_dictionary(value, nodes)}"
     )

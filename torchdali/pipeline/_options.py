@@ -72,7 +72,7 @@ class PipelineOptions:
     seed: int | None = _option(
         None,
         "Of all random operators without a seed of their own; None or -1 for a new one each time.",
-        "The seed as given; None where the pipeline chose one.",
+        "The seed as given; None if the pipeline chose one.",
     )
     exec_pipelined: bool = _option(
         True,
@@ -153,7 +153,7 @@ class PipelineOptions:
     exact: bool = _option(
         False,
         "Give DALI's bytes where operators on the CPU have a faster way that is a level off here and there: `resize`, "
-        "`random_resized_crop`, `resize_crop_mirror`, decoders fused with them. docs/differences.md has figures.",
+        "`random_resized_crop`, `resize_crop_mirror`, decoders fused with them (docs/differences_operators.md).",
         "True if bytes are DALI's where that is slower.",
     )
 

@@ -37,10 +37,6 @@ from torchdali.tensors import TensorList
 __all__ = ["html", "show_each", "show_next", "svg"]
 
 _LONGEST = 70  # characters of a line of code
-_KEEPS_LEVELS = frozenset((
-    "_to_device", "cast", "copy", "crop", "erase", "flip", "pad", "paste", "random_resized_crop", "reshape", "resize",
-    "rotate", "slice", "transpose", "warp_affine",
-))  # fmt: skip
 
 
 # ---------------------------------------------------------------- the batch that comes next
@@ -211,7 +207,7 @@ def _heading(edge: DataNode) -> str:
 def _normalization(edge: DataNode) -> Normalization | None:
     """Return the normalization that made an edge, if it is the same for all samples."""
     node = edge.source
-    while node is not None and node.operator.name in _KEEPS_LEVELS and node.inputs and node.inputs[0] is not None:
+    while node is not None and node.operator.has("levels") and node.inputs and node.inputs[0] is not None:
         node = node.inputs[0].source
     if node is None or node.operator.name != "crop_mirror_normalize" or {"mean", "std"} & node.per_sample.keys():
         return None

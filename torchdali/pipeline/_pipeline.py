@@ -6,11 +6,13 @@ import inspect
 import json
 import os
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from torchdali.errors import strip_internal_frames
 from torchdali.execute import checkpoint
@@ -20,9 +22,11 @@ from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
 from torchdali.execute.workers.placing import Placing
 from torchdali.forks import cached_property
+from torchdali.formats.shared_folder import write_whole
 from torchdali.graph import nodes, serialization
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.rewrite import fast_path
+from torchdali.graph.unpacking import explain_unpacking
 from torchdali.pipeline._api_check import ApiCheck
 from torchdali.pipeline._build import Elsewhere, Opened, Runner, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
@@ -38,7 +42,9 @@ from torchdali.pipeline._options import (
 )
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
 from torchdali.reading.datasets import shared_arguments
+from torchdali.rng import mix
 from torchdali.tensors import TensorList
+from torchdali.threads import close_abandoned
 from torchdali.types import DALIDataType, OperatorConcurrency, PipelineAPIType, StreamPolicy
 
 if TYPE_CHECKING:
@@ -124,6 +130,7 @@ class Pipeline(PipelineOldNames):
 
     def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
         self.pop_current()
+        explain_unpacking(exception_value, self._builder.tracer.nodes)
 
     @staticmethod
     def current() -> Any:
@@ -221,7 +228,7 @@ class Pipeline(PipelineOldNames):
         assert self._opened is not None
         executor = build(self._options, self._opened, self._bad_samples, self._elsewhere)
         self._executor = executor
-        self._finalizer = weakref.finalize(self, Executor.close, executor)
+        self._finalizer = weakref.finalize(self, close_abandoned, executor)
         if self._options.checkpoint is None:
             return
         try:
@@ -243,8 +250,8 @@ class Pipeline(PipelineOldNames):
 
     def close(self) -> None:
         """End the pipeline's threads; batches in flight are lost. May be called again."""
-        if self._finalizer is not None:
-            self._finalizer()
+        if self._finalizer is not None and self._finalizer.detach() is not None and self._executor is not None:
+            self._executor.close()
         for source in self._opened.sources.values() if self._opened is not None else ():
             source.close()
 
@@ -437,6 +444,23 @@ class Pipeline(PipelineOldNames):
             self._first = False
             self._running.schedule()
 
+    def submit_records(self, records: Sequence[int], key: int) -> None:
+        """Start a batch of certain records of the reader; `outputs` returns it when its turn comes.
+
+        Args:
+            records: Their numbers, in order; one may come twice.
+            key: Of the batch's random numbers: the same key and place in the batch give the same ones.
+        """
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            self._first = False
+            planned = self._planned
+            keys = [mix(key, stream) for stream in range(self._streams)]
+            planned.schedule(random_keys=keys, records=np.asarray(records, np.int64))
+
+    @cached_property
+    def _streams(self) -> int:
+        return 1 + max(node.stream for node in self._planned.plan.graph.nodes)
+
     def skip(self, batches: int) -> None:
         """Pass over the next batches that are not scheduled yet, without computing them.
 
@@ -460,11 +484,15 @@ class Pipeline(PipelineOldNames):
 
         It costs nothing, and counts only batches that were taken: those in flight come again.
         """
-        return checkpoint.encode(self._planned.taken_state, self._fingerprint)
+        return checkpoint.encode({**self._planned.taken_state, "files": self._file_lists}, self._fingerprint)
 
     @cached_property
     def _fingerprint(self) -> list[str]:
         return checkpoint.fingerprint(self._traced())
+
+    @cached_property
+    def _file_lists(self) -> dict[str, str]:
+        return self._planned.file_lists()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue at a place that `state_dict` returned; batches in flight are dropped.
@@ -475,8 +503,12 @@ class Pipeline(PipelineOldNames):
         Raises:
             RuntimeError: the graph is another one, with the lines that differ; or the place is of another
             data set or shard.
+
+        Warns:
+            UserWarning: a reader has other files than the place was saved with, or has them in another order.
         """
         checkpoint.check(state, self._fingerprint)
+        checkpoint.check_files(state, self._file_lists)
         with checkpoint.restoring():
             self._planned.restore(state)
         self._first, self._restored = True, True
@@ -490,7 +522,7 @@ class Pipeline(PipelineOldNames):
         """
         data = json.dumps(self.state_dict()).encode()
         if filename is not None:
-            checkpoint.write(filename, data)
+            write_whole(os.path.abspath(filename), [data], lasting=True)
         return data
 
     @property
@@ -691,14 +723,17 @@ class Pipeline(PipelineOldNames):
         return {"capacities": [], "per_sample_capacities": []}
 
     def explain(self) -> str:
-        """Return the graph, the plan, what is cached or on the fast path, and the processes if there are several."""
+        """Return the graph, the plan, what is cached or on the fast path, the processes if there are several, and which
+        bodies for several samples have failed so far.
+        """
         executor = self._planned
         plan, placing = executor.plan, executor.placing
         lines = [str(plan.graph), "", str(plan), *fast_path(plan.graph)]
         for kept in executor.caches:
             lines += [*kept.explained(), *(f"  {line}" for line in fast_path(kept.graph))]
         if placing.stages or placing.reason:
-            lines += [str(placing), *executor.deaths]
+            lines += [str(placing), *executor.exits]
+        lines += map(str, executor.profile.fallbacks())
         return "\n".join(lines)
 
     def bad_sample_report(self) -> list[BadSample]:

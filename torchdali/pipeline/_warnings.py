@@ -11,15 +11,6 @@ from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = ["scale_mistake", "warn_of_likely_mistakes"]
 
-_KEEP_BYTES = frozenset((
-    "_to_device", "brightness", "brightness_contrast", "color_space_conversion", "color_twist", "contrast", "copy",
-    "crop", "erase", "fast_resize_crop_mirror", "flip", "gaussian_blur", "grid_mask", "hsv", "hue", "jitter",
-    "jpeg_compression_distortion", "pad", "paste", "random_resized_crop", "resize", "resize_crop_mirror", "rotate",
-    "saturation", "slice", "sphere", "transpose", "warp_affine", "water",
-))  # fmt: skip
-"""Operators that deliver bytes where they get them, unless they have a `dtype`."""
-
-
 _ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
 """Transforms of torchvision that do not ask which axis is which."""
 
@@ -76,20 +67,11 @@ def _of_channels(node: Node) -> str:
 def _of_bytes(node: Node) -> str:
     """Find operators on pixels that get the bytes of files as they are; most of the others refuse them."""
     edge = node.inputs[0] if node.inputs else None
-    if node.operator.name not in _ON_PIXELS or edge is None or edge.source is None or edge.index:
+    if not node.operator.has("pixels") or edge is None or edge.source is None or edge.index:
         return ""
-    if edge.source.operator.name not in _OF_ENCODED:
+    if not edge.source.operator.has("encoded"):
         return ""
     return f"it gets the bytes of files of {edge.source.operator.name}: decode them first, by fn.decoders.image"
-
-
-_ON_PIXELS = frozenset((
-    "erase", "experimental.tensor_resize", "gaussian_blur", "laplacian", "noise.gaussian", "noise.salt_and_pepper",
-    "noise.shot", "normalize", "tensor_resize",
-))  # fmt: skip
-_OF_ENCODED = frozenset((
-    "readers.caffe", "readers.caffe2", "readers.coco", "readers.file", "readers.mxnet", "readers.webdataset",
-))  # fmt: skip
 
 
 def _of_scales(node: Node) -> str:
@@ -114,7 +96,7 @@ def _of_axes(node: Node) -> str:
     names = [type(step).__name__ for step in steps]
     if (
         way is None
-        or any(each.operator.name == "transpose" for each in way)
+        or any(each.operator.has("view") for each in way)
         or not all(type(step).__module__.startswith("torchvision.transforms") for step in steps)
         or "Lambda" in names
         or _ANY_AXES.issuperset(names)
@@ -142,6 +124,6 @@ def _way_from_decoder(node: Node) -> list[Node] | None:
         way.append(node)
         if node.operator.name.startswith("decoders.image"):
             return way
-        if node.operator.name not in _KEEP_BYTES:
+        if not node.operator.has("levels", "bytes"):
             return None
     return None

@@ -29,7 +29,7 @@ State = dict[str, Any]
 
 
 class LastBatchPolicy(Enum):
-    """Policies for the last batch of an epoch where the samples do not fill it.
+    """Policies for the last batch of an epoch, if the samples do not fill it.
 
     FILL completes it, by padding or with the first samples of the next epoch; DROP leaves it out;
     PARTIAL delivers a smaller one.
@@ -76,7 +76,7 @@ class Shards:
         Args:
             rank: Whose shard.
             epoch: When.
-            size: Samples that are divided, where it is not a whole epoch.
+            size: Samples that are divided, if it is not a whole epoch.
         """
         total = self.size if size is None else size
         shard = self.shard(rank, epoch)
@@ -136,7 +136,7 @@ class EpochCounter:
             return max(self._batches_until(self._size), 0)
         if self.policy is LastBatchPolicy.DROP:
             return min(self.sizes) // self.batch_size
-        missing = [size - done for size, done in zip(self.sizes, self.carried, strict=True)]
+        missing = [size - carried for size, carried in zip(self.sizes, self.carried, strict=True)]
         return max(-(-max(missing) // self.batch_size), 1)
 
     def _count_dropped(self) -> int:
@@ -221,10 +221,10 @@ class EpochCounter:
         self._begin(self.epoch + 1, self._carry() if self.carries else self._whole, self.rest)
 
     def _carry(self) -> list[int]:
-        done = self.batches * self.batch_size
+        delivered = self.batches * self.batch_size
         if self.split and self._size is not None:
-            return [max(self.carried[0] + done - self._size, 0)]
-        return [c + done - size for c, size in zip(self.carried, self.sizes, strict=True)]
+            return [max(self.carried[0] + delivered - self._size, 0)]
+        return [c + delivered - size for c, size in zip(self.carried, self.sizes, strict=True)]
 
     def state(self, undelivered: int = 0) -> State:
         """Return the place as a JSON-able dict.
@@ -331,8 +331,8 @@ def reshard(state: State, num_shards: int) -> State:
     with the records. The state is the same on all ranks, so that one of them suffices.
     """
     epoch, following = str(state["epoch"]), str(state["epoch"] + 1)
-    done = [c + state["delivered"] * state["batch_size"] for c in state["carried"]]
-    left = [size - taken for size, taken in zip(state["sizes"], done, strict=True)]
+    delivered = [c + state["delivered"] * state["batch_size"] for c in state["carried"]]
+    left = [size - taken for size, taken in zip(state["sizes"], delivered, strict=True)]
     ahead = sum(max(-missing, 0) for missing in left) if state["carries"] else 0
     rest: dict[str, int] = dict(state["rest"])
     rest[epoch] = sum(max(missing, 0) for missing in left)
@@ -342,7 +342,7 @@ def reshard(state: State, num_shards: int) -> State:
 
 
 class OpenEpochs:
-    """Counts batches where only the source knows when an epoch ends; used like `EpochCounter`."""
+    """Counts batches if only the source knows when an epoch ends; used like `EpochCounter`."""
 
     batches = dropped = 0
     finished = False

@@ -68,7 +68,7 @@ class BaseIterator(IteratorOldNames):
 
     Args:
         pipelines: One pipeline, or several that deliver side by side.
-        size: Samples of an epoch where there is no reader; negative: until the source ends.
+        size: Samples of an epoch if there is no reader; negative: until the source ends.
         reader_name: The reader whose shards and padding make the epoch; excludes `size`.
         auto_reset: Begin the next epoch by itself: True or "yes"; False, "no" or None need `reset`,
             or a new `for` loop.
@@ -262,7 +262,7 @@ class BaseIterator(IteratorOldNames):
         return self.__next__()
 
     def __len__(self) -> int:
-        """Return how many batches the present epoch has; 0 where only the source knows."""
+        """Return how many batches the present epoch has; 0 if only the source knows."""
         self._warn_of_length()
         return self._epochs.batches
 

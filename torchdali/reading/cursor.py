@@ -14,14 +14,18 @@ last record of the shard is repeated, so that all ranks have as many batches in 
 Which records belong to a shard does not depend on the seed, only their order inside it does: ranks
 with different seeds still get disjoint shards, as in DALI.
 
+**Long data sets.** Nothing grows with the data set if it is read in order, or has more than 2**24 records: then
+the order is computed for the positions that are asked for, and a permutation is a cipher on the numbers below its size.
+
 **Keys.** A sample is known by (epoch, record): the same record in the same epoch has the same key,
 and so the same random numbers, in any world size, batch size or order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,15 +39,93 @@ State = dict[str, Any]
 
 # What a permutation is for; the first word of its key, so that no two uses share numbers.
 _ASSIGN, _WITHIN, _AFTER_EPOCH = 1, 2, 3
+_ROUNDS = 8
+_LONG = 1 << 24  # records; a permutation of more is computed piece by piece
 
 
-def _permutation(size: int, *key: int) -> Indices:
-    """Permute ``0 .. size - 1`` as a pure function of the key.
+class Order:
+    """Records in an order, computed where they are asked for.
+
+    Args:
+        length: Number of records.
+        at: Returns those at some positions.
+    """
+
+    def __init__(self, length: int, at: Callable[[Indices], Indices]) -> None:
+        self._length, self.at = length, at
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, part: slice) -> Indices:
+        """Return the records of a range of positions."""
+        start, stop, _ = part.indices(self._length)
+        return self.at(np.arange(start, stop, dtype=np.int64))
+
+    def part(self, start: int, stop: int, order: Callable[[Indices], Indices] | None = None) -> Order:
+        """Return the records between two positions, in another order; of a short data set they are at hand."""
+
+        def at(positions: Indices) -> Indices:
+            return self.at(start + (positions if order is None else order(positions)))
+
+        return Order(max(0, stop - start), at)._at_hand(len(self))
+
+    def _at_hand(self, size: int) -> Order:
+        return self if size > _LONG else Order(self._length, self[:].__getitem__)
+
+
+def _joined(parts: Sequence[Order]) -> Order:
+    """Return the records of several orders, one after another."""
+    ends = np.cumsum([len(part) for part in parts])
+
+    def at(positions: Indices) -> Indices:
+        which = np.searchsorted(ends, positions, side="right")
+        records = np.empty(len(positions), np.int64)
+        for i, part in enumerate(parts):
+            chosen = which == i
+            records[chosen] = part.at(positions[chosen] - (ends[i] - len(part)))
+        return records
+
+    return Order(int(ends[-1]), at)._at_hand(int(ends[-1]))
+
+
+def _permutation(size: int, *key: int) -> Callable[[Indices], Indices]:
+    """Return a permutation of ``0 .. size - 1`` as a pure function of the key: what it has at some positions.
 
     RandomState is the one generator whose stream NumPy promises never to change.
     """
     words = [word & 0xFFFFFFFF for part in key for word in (part, part >> 32)]
-    return np.random.RandomState(words).permutation(size).astype(np.int64, copy=False)
+    numbers = np.random.RandomState(words)
+    if size > _LONG:
+        return partial(_enciphered, size, numbers.randint(0, 1 << 62, _ROUNDS, np.uint64))
+    return numbers.permutation(size).astype(np.int64, copy=False).__getitem__
+
+
+def _enciphered(size: int, keys: npt.NDArray[np.uint64], positions: Indices) -> Indices:
+    """Permute ``0 .. size - 1`` by a Feistel network on the bits of a number, until it is below the size."""
+    bits, numbers = (size - 1).bit_length(), positions.astype(np.uint64)
+    outside = np.ones(len(numbers), bool)
+    while outside.any():
+        numbers[outside] = _rounds(bits, keys, numbers[outside])
+        outside = numbers >= size
+    return numbers.astype(np.int64)
+
+
+def _rounds(bits: int, keys: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    low = np.uint64(bits // 2)
+    masks = np.uint64((1 << (bits - bits // 2)) - 1), np.uint64((1 << (bits // 2)) - 1)
+    halves = [values >> low, values & masks[1]]
+    for number, key in enumerate(keys):
+        this, other = number % 2, 1 - number % 2
+        halves[this] = halves[this] ^ (_mixed(halves[other] ^ key) & masks[this])
+    return (halves[0] << low) | halves[1]
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Mix the bits of numbers, as the end of SplitMix64 does."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 @dataclass(frozen=True)
@@ -63,13 +145,13 @@ class Shard(NamedTuple):
     """The records that one rank reads in one epoch.
 
     Attributes:
-        records: Record indices in order, int64.
+        records: In order.
         length: Samples that the rank delivers, before the last batch is filled: with
             ``pad_last_batch`` the same for all ranks, otherwise ``len(records)``.
         filler: The record that padding repeats.
     """
 
-    records: Indices
+    records: Order
     length: int
     filler: int
 
@@ -101,8 +183,8 @@ class EpochOrder:
             )
 
     def records(self, epoch: int) -> Indices:
-        """Return the record indices of this rank's shard in an epoch, without padding."""
-        return self.shard(epoch).records
+        """Return the record indices of this rank's shard in an epoch, int64, without padding."""
+        return self.shard(epoch).records[:]
 
     def shard(self, epoch: int, cuts: Sequence[Cut] = ()) -> Shard:
         """Return this rank's part of an epoch.
@@ -117,33 +199,34 @@ class EpochOrder:
             rest = self._left_over(rest, epoch, cut)
         options = self.options
         records = self._part(rest, epoch, options.shard_id, options.num_shards, self.seed)
-        records.flags.writeable = False
         length = -(-len(rest) // options.num_shards) if options.pad_last_batch else len(records)
-        filler = records[-1] if len(records) else rest[0] if len(rest) else 0
-        return Shard(records, length, int(filler))
+        filler = records[-1:] if len(records) else rest[:1]
+        return Shard(records, length, int(filler[0]) if len(filler) else 0)
 
-    def _whole(self, epoch: int) -> Indices:
+    def _whole(self, epoch: int) -> Order:
         options = self.options
         if options.shuffle_after_epoch:
             seed = options.shuffle_after_epoch_seed or 0
-            return _permutation(self.size, _AFTER_EPOCH, seed, epoch)
+            return Order(self.size, _permutation(self.size, _AFTER_EPOCH, seed, epoch))
         if options.random_shuffle:
             # A rank that sticks to its shard must find the same records in it in every epoch.
-            return _permutation(self.size, _ASSIGN, 0 if options.stick_to_shard else epoch)
-        return np.arange(self.size, dtype=np.int64)
+            return Order(self.size, _permutation(self.size, _ASSIGN, 0 if options.stick_to_shard else epoch))
+        return Order(self.size, _same)
 
-    def _part(self, rest: Indices, epoch: int, rank: int, ranks: int, seed: int) -> Indices:
+    def _part(self, rest: Order, epoch: int, rank: int, ranks: int, seed: int) -> Order:
         shard = (rank + epoch) % ranks if self.options.rotates else rank
         start, stop = (shard_start(len(rest), ranks, i) for i in (shard, shard + 1))
-        if self.options.random_shuffle:
-            return rest[start + _permutation(stop - start, _WITHIN, seed, epoch, shard)]
-        return rest[start:stop].copy()  # a view would keep the whole epoch alive
+        shuffled = self.options.random_shuffle
+        return rest.part(start, stop, _permutation(stop - start, _WITHIN, seed, epoch, shard) if shuffled else None)
 
-    def _left_over(self, rest: Indices, epoch: int, cut: Cut) -> Indices:
+    def _left_over(self, rest: Order, epoch: int, cut: Cut) -> Order:
         ranks = len(cut.taken)
-        return np.concatenate(
-            [self._part(rest, epoch, rank, ranks, cut.seeds[rank])[cut.taken[rank] :] for rank in range(ranks)]
-        )
+        parts = [self._part(rest, epoch, rank, ranks, cut.seeds[rank]) for rank in range(ranks)]
+        return _joined([part.part(taken, len(part)) for part, taken in zip(parts, cut.taken, strict=True)])
+
+
+def _same(positions: Indices) -> Indices:
+    return positions
 
 
 class Keys(NamedTuple):
@@ -178,7 +261,7 @@ class Cursor:
     def _move(self, epoch: int, taken: int, cuts: dict[int, tuple[Cut, ...]]) -> None:
         self.epoch = epoch
         self.taken = taken
-        self._cuts = {number: made for number, made in cuts.items() if number >= epoch}
+        self._cuts = {number: of_epoch for number, of_epoch in cuts.items() if number >= epoch}
         self._shard = self.order.shard(epoch, self._cuts.get(epoch, ()))
         while self._shard.length == 0:  # another number of ranks finished this epoch
             self.epoch += 1
@@ -251,8 +334,8 @@ class Cursor:
         self._check(state)
         self.order = replace(self.order, seed=state["seed"])
         cuts = {
-            int(epoch): tuple(Cut(tuple(cut["taken"]), tuple(cut["seeds"])) for cut in made)
-            for epoch, made in state["cuts"].items()
+            int(epoch): tuple(Cut(tuple(cut["taken"]), tuple(cut["seeds"])) for cut in of_epoch)
+            for epoch, of_epoch in state["cuts"].items()
         }
         self._move(state["epoch"], state["taken"], cuts)
         if self.taken >= self._shard.length:
@@ -329,7 +412,7 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     old = _all_ranks(states)
     hindmost = min(old, key=lambda state: int(state["epoch"]))  # the others have dropped its cuts
     first, last = hindmost["epoch"], max(state["epoch"] for state in old)
-    cuts = {epoch: list(made) for epoch, made in hindmost["cuts"].items()}
+    cuts = {epoch: list(of_epoch) for epoch, of_epoch in hindmost["cuts"].items()}
     for epoch in range(first, last + 1):
         taken = [_taken_of(state, epoch) for state in old]
         if any(taken):
@@ -350,7 +433,7 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
 
 
 def _taken_of(state: State, epoch: int) -> int:
-    """Count what a rank had taken of an epoch; all of it (or more) where it is further on."""
+    """Count what a rank had taken of an epoch; all of it (or more) if it is further on."""
     if state["epoch"] == epoch:
         return int(state["taken"])
     return int(state["size"]) if state["epoch"] > epoch else 0
@@ -358,10 +441,10 @@ def _taken_of(state: State, epoch: int) -> int:
 
 def _all_ranks(states: Sequence[State]) -> list[State]:
     old = sorted(states, key=lambda state: int(state["shard_id"]))
-    found = [state["shard_id"] for state in old]
-    if not old or found != list(range(old[0]["num_shards"])):
+    ranks = [state["shard_id"] for state in old]
+    if not old or ranks != list(range(old[0]["num_shards"])):
         wanted = old[0]["num_shards"] if old else "all"
-        raise ValueError(f"reshard needs one state of each of the {wanted} ranks; got those of ranks {found}.")
+        raise ValueError(f"reshard needs one state of each of the {wanted} ranks; got those of ranks {ranks}.")
     if any(state["size"] != old[0]["size"] for state in old):
         raise ValueError("The states belong to data sets of different sizes.")
     return old

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, overload
@@ -15,12 +16,13 @@ import torch
 from torchdali.errors import warn
 
 __all__ = [
-    "Dataset", "Indices", "LoaderOptions", "RecordNames", "begun", "check_dataset", "lacking",
-    "local_paths", "owning_read", "read_several", "reader_meta", "row", "shard_start", "shared_arguments",
-    "source_namer",
+    "Dataset", "Indices", "LoaderOptions", "Read", "RecordNames", "WholeFiles", "check_dataset", "missing_output",
+    "read_row", "reader_meta", "shard_start", "shared_arguments", "source_namer", "start_reads",
 ]  # fmt: skip
 
 Indices = npt.NDArray[np.int64]
+Read = Callable[..., tuple[torch.Tensor, ...]]
+"""Reads one record: `read` of a data set, without the index."""
 
 
 class Dataset(Protocol):
@@ -30,21 +32,16 @@ class Dataset(Protocol):
     has n outputs more than `read` returns: those of ``metadata(records) -> tuple[Tensor, ...]``, each ``(N, ...)``
     for N records; labels, as a rule.
 
-    Where a record takes long to come, from a network or another process, ``begin(records) -> Sequence | None`` is
-    called when a batch is drawn, some batches ahead: it starts what it can and returns at once, for each record what
-    `read` is called with in place of its index. None stands for the indices. ``begin_in_epochs(records, epochs)`` is
-    called in its place if there is one: for code of the user whose random numbers differ from epoch to epoch.
+    ``read_many(records, epochs) -> Sequence[Read] | None`` is called when a batch is drawn, some batches ahead, and
+    returns at once, for each record what is called in place of `read`, without the index. If a record takes long to
+    come, from a network or another process, it starts to read, and the call waits for it. If all records are files of
+    this machine as they are, it returns `WholeFiles`: threads read several of them in one call. None stands for `read`.
+    The epochs are for code of the user whose random numbers differ from epoch to epoch.
 
-    Where a record is a file, ``local_paths(records) -> Sequence[str] | None`` names the files, for those who read
-    several at once; None where they are not all on this machine.
-
-    ``read_several(records, lent) -> Sequence[Tensor] | None`` returns what `read` does for a few records of one output
-    in one call; if they are only lent, in memory that the thread's next call may use again. None, or an error, means
-    that `read` must do it.
-
-    Where a record is of a file of this machine, ``identity(index) -> bytes | None`` names it by what changes with it:
-    path, size and time of change, and its place in the file. `fn.cache` needs that. None if there is no such file, of
-    which `read` then tells more.
+    ``identity(index) -> bytes | None`` names a record of a file of this machine by what changes with it: what
+    `formats.storage.file_identity` says, and its place in the file. `fn.cache` needs that. None if there is no such
+    file, of which `read` then tells more. If the index may be left out, it names the list of all records, of which a
+    saved position is: as a rule by `file_lists.list_digest`.
 
     Where something else may stand in for an output that a record does not have, ``lacks(index, output) -> str`` says
     so, for the message about a batch whose samples differ; empty for other records.
@@ -62,70 +59,42 @@ class Dataset(Protocol):
     def info(self, index: int) -> str:
         """Name a record in error messages, by its file as a rule.
 
-        Where ``source_info(index)`` is there, it is what samples of the first output say of their source instead; or
-        ``component_info(index, output)``, of each output.
+        ``info(index, output)``, if it takes both, is what samples of an output say of their source; empty for nothing.
         """
         ...
 
 
 def check_dataset(dataset: Any) -> None:
-    """Raise TypeError where an object has not the methods of a `Dataset`."""
+    """Raise TypeError if an object has not the methods of a `Dataset`."""
     missing = [name for name in ("__len__", "read", "info") if not hasattr(dataset, name)]
     if missing:
         names = ", ".join(missing)
         raise TypeError(f"a reader returns a data set, and {type(dataset).__name__!r} has no {names}")
 
 
-def row(found: Any) -> Sequence[Any]:
-    """Return what `read` of a data set returned, if it is a tuple.
-
-    Raises:
-        TypeError: it is a single tensor or array, which would be taken for as many outputs as its first axis is long.
-    """
-    if type(found) is not tuple and isinstance(found, (torch.Tensor, np.ndarray)):
-        raise TypeError(
-            f"`read` of a data set returns a tuple of tensors, one an output, not a {type(found).__name__} of shape "
-            f"{tuple(found.shape)}: for one output, return (tensor,)"
-        )
-    outputs: Sequence[Any] = found
-    return outputs
-
-
-def owning_read(dataset: Any, delivered: Collection[int] | None = None) -> Callable[..., tuple[torch.Tensor, ...]]:
-    """Return `read` of a data set whose results are the caller's to change.
-
-    What a data set with ``shares_memory`` returns may be views of a mapped file: written to, they would
-    change what is read in later epochs.
+def read_row(read: Read, copied: Collection[int] = (), **arguments: Any) -> Sequence[Any]:
+    """Read a record.
 
     Args:
-        dataset: Of the reader.
-        delivered: Numbers of the outputs that leave the pipeline as they are; None for all.
+        copied: Numbers of the outputs that are copied.
+        arguments: Of `read`.
+
+    Raises:
+        TypeError: what is read is a single tensor or array, which would be taken for as many outputs as its first axis
+            is long.
     """
-    read: Callable[..., tuple[torch.Tensor, ...]] = dataset.read
-    if not getattr(dataset, "shares_memory", False) or (delivered is not None and not delivered):
-        return read
+    outputs: Sequence[Any] = read(**arguments)
+    if type(outputs) is not tuple:
+        _check_row(outputs)
+    return [each.clone() if i in copied else each for i, each in enumerate(outputs)] if copied else outputs
 
-    def read_copies(index: int, **given: Any) -> tuple[torch.Tensor, ...]:
-        return tuple(
-            output.clone() if delivered is None or i in delivered else output
-            for i, output in enumerate(row(read(index, **given)))
+
+def _check_row(result: Any) -> None:
+    if isinstance(result, (torch.Tensor, np.ndarray)):
+        raise TypeError(
+            f"`read` of a data set returns a tuple of tensors, one an output, not a {type(result).__name__} of shape "
+            f"{tuple(result.shape)}: for one output, return (tensor,)"
         )
-
-    return read_copies
-
-
-def local_paths(read: Callable[..., Any]) -> Callable[[Sequence[Any]], Sequence[str] | None]:
-    """Return the `local_paths` of a data set by its `read`, or a function that returns None; see `Dataset`."""
-    dataset = getattr(read, "__self__", None)
-    found = getattr(dataset, "local_paths", None)
-    return found if found is not None else lambda records: None
-
-
-def read_several(read: Callable[..., Any]) -> Callable[[Sequence[Any], bool], Sequence[Any] | None]:
-    """Return the `read_several` of a data set by its `read`, or a function that returns None; see `Dataset`."""
-    dataset = getattr(read, "__self__", None)
-    found = getattr(dataset, "read_several", None)
-    return found if found is not None else lambda records, lent: None
 
 
 class RecordNames(Sequence[str]):
@@ -152,30 +121,62 @@ class RecordNames(Sequence[str]):
         return self._name(self._records.item(i))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Become a list where it is copied or sent: the data set stays."""
+        """Become a list if it is copied or sent: the data set stays."""
         return list, (list(self),)
 
 
 def source_namer(dataset: Any, output: int) -> Callable[[int], str] | None:
     """Return what tells where an output of a record comes from, as `source_info` of a sample says; None if nothing."""
-    component: Any = getattr(dataset, "component_info", None)
-    if component is not None:
-        return functools.partial(component, output=output)
-    name: Callable[[int], str] = getattr(dataset, "source_info", dataset.info)
+    name: Callable[..., str] = dataset.info
+    if _takes_output(getattr(name, "__func__", name)):
+        return functools.partial(name, output=output)
     return None if output else name
 
 
-def begun(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Any]:
-    """Let a data set start to read records, and return what to call `read` with for each of them."""
-    if hasattr(dataset, "begin_in_epochs"):
-        begun_records: Sequence[Any] = dataset.begin_in_epochs(records, epochs)
-        return begun_records
-    begin = getattr(dataset, "begin", None)
-    started: Sequence[Any] | None = None if begin is None else begin(records)
-    return records if started is None else started
+@functools.cache
+def _takes_output(info: Callable[..., str]) -> bool:
+    return "output" in inspect.signature(info).parameters
 
 
-def lacking(dataset: Any, records: Sequence[int], output: int) -> tuple[int, str] | None:
+class WholeFiles(Sequence[Read]):
+    """Records that are files of this machine as they are: who reads several files in one call takes their paths.
+
+    Args:
+        records: Their indices.
+        name: Returns the path of a record.
+        read: Reads one alone: `read` of the data set.
+    """
+
+    def __init__(self, records: Sequence[int], name: Callable[[int], str], read: Read) -> None:
+        self._records, self._name, self._read = records, name, read
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, i: int) -> Read: ...
+    @overload
+    def __getitem__(self, i: slice) -> WholeFiles: ...
+    def __getitem__(self, i: int | slice) -> Read | WholeFiles:
+        if isinstance(i, slice):
+            return WholeFiles(self._records[i], self._name, self._read)
+        return functools.partial(self._read, self._records[i])
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files."""
+        return list(map(self._name, self._records))
+
+
+def start_reads(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read]:
+    """Let a data set start to read records, and return what reads each of them, or waits for it."""
+    # In the thread that draws batches, one at a time; what is returned is called by the threads that compute them.
+    read_many = getattr(dataset, "read_many", None)
+    reads: Sequence[Read] | None = None if read_many is None else read_many(records, epochs)
+    return [functools.partial(dataset.read, record) for record in records] if reads is None else reads
+
+
+def missing_output(dataset: Any, records: Sequence[int], output: int) -> tuple[int, str] | None:
     """Return which of some records lacks an output, and what its data set says about it; None if none does."""
     lacks = getattr(dataset, "lacks", None)
     if lacks is None:
@@ -192,7 +193,7 @@ class LoaderOptions:
     Args:
         shard_id: Which shard this reader walks first, ``0 .. num_shards - 1``.
         num_shards: Into how many shards the epoch is divided.
-        stick_to_shard: Walk the same shard in every epoch, where otherwise the shards rotate.
+        stick_to_shard: Walk the same shard in every epoch; otherwise the shards rotate.
         pad_last_batch: Repeat the last record until the shard has ``ceil(N / num_shards)`` samples
             and the last batch is full.
         random_shuffle: Shuffle every epoch as a whole (within its shard with ``stick_to_shard``).

@@ -9,10 +9,13 @@ from typing import Any, Protocol
 
 from torchdali.tensors import TensorList
 
-__all__ = ["Made", "Source", "SourceBatch", "SourceSettings", "SourceWorkers"]
+__all__ = ["Source", "SourceBatch", "SourceSettings", "SourceWorkers", "Work", "WorkResult"]
 
-Made = tuple["tuple[TensorList, ...] | None", Mapping[str, Any]]
+WorkResult = tuple["tuple[TensorList, ...] | None", Mapping[str, Any]]
 """Result of a worker process: a batch an output (None at the end of the data), and the place after it."""
+
+Work = Callable[[Any], WorkResult]
+"""Answers a request, in a worker process."""
 
 
 class SourceWorkers(Protocol):
@@ -21,7 +24,7 @@ class SourceWorkers(Protocol):
     count: int
     seed: int
 
-    def submit(self, request: Any) -> Future[Made]:
+    def submit(self, request: Any) -> Future[WorkResult]:
         """Let a process run the source's `work` on a request."""
 
     def close(self) -> None:
@@ -45,7 +48,7 @@ class SourceBatch:
     """The next batch of a source, taken in the user's thread for the scheduler thread.
 
     Attributes:
-        outputs: One `TensorList` an output; none where there is no data.
+        outputs: One `TensorList` an output; none if there is no data.
         state: Position of the source after this batch.
         error: Raised in place of the outputs by the `Source.next` that gets this.
     """
@@ -66,7 +69,7 @@ class Source:
         stateful: All requests must go to one process, in their order.
     """
 
-    work: Callable[[Any], Made] | None = None
+    work: Work | None = None
     stateful: bool = False
 
     def open(self, settings: SourceSettings) -> None:

@@ -19,6 +19,7 @@ import torch
 
 from torchdali.errors import warn
 from torchdali.rng import mix
+from torchdali.threads import processor_time
 
 __all__ = ["Draws", "seed_of_name", "seed_sample", "seed_worker"]
 
@@ -54,15 +55,19 @@ class Draws:
     """Numbers that a function under `pipeline_def` draws from the generators of the process, while it is traced."""
 
     def __init__(self, function: str) -> None:
-        self._function, self._states = function, _states()
+        self._function = function
+        self.pass_over()
 
     def pass_over(self) -> None:
         """Leave out what was drawn up to now: by an operator that looks at a data set, for example."""
-        self._states = _states()
+        self._states, self._others = _states(), processor_time()
 
     def warn(self) -> None:
         """Warn, on the user's line, if numbers were drawn since the last call; seeding is none."""
-        before, self._states = self._states, _states()
+        before, others = self._states, self._others
+        self.pass_over()
+        if self._others != others:
+            return  # a thread of another pipeline, which reads a data set, may have drawn them
         for name, state in self._states.items():
             if state != before[name] and not _is_seeded(name, state):
                 warn(

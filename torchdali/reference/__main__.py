@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import torchdali.ops  # noqa: F401  declares the operators
-from torchdali.reference import reference
+from torchdali.reference import write
 from torchdali.reference._pictures import files
 
 
@@ -17,11 +17,10 @@ def main() -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="where the files are written")
     parser.add_argument("--pictures", action="store_true", help="write the pictures instead of the pages")
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
     if not options.pictures:
-        for name, text in reference().items():
-            (options.folder / name).write_text(text, encoding="utf-8", newline="\n")
+        write(options.folder)
         return
+    options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files(Path(folder)).items():
             (options.folder / name).write_bytes(data)

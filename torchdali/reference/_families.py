@@ -15,7 +15,7 @@ class Family:
         page: Name of its file, without ``.md``.
         title: Heading.
         purpose: One sentence.
-        operators: Names of its operators, separated by spaces.
+        operators: Names of its operators, separated by spaces; others of their modules follow.
     """
 
     page: str
@@ -32,11 +32,22 @@ class Family:
 FAMILIES = (
     Family(
         "readers",
-        "Readers",
-        "These operators read records of files, archives, databases and data sets.",
-        "readers.file readers.webdataset readers.tfrecord readers.mxnet readers.caffe readers.caffe2 readers.coco "
-        "readers.numpy readers.nemo_asr readers.dataset readers.video readers.video_resize readers.sequence "
-        "experimental.readers.fits experimental.readers.video io.file.read cache",
+        "Readers of files and data sets",
+        "These operators read records of files and of data sets in Python, and keep them.",
+        "readers.file readers.coco readers.numpy readers.nemo_asr readers.dataset experimental.readers.fits "
+        "io.file.read cache",
+    ),
+    Family(
+        "containers",
+        "Readers of containers",
+        "These operators read records of archives and databases.",
+        "readers.webdataset readers.tfrecord readers.mxnet readers.caffe readers.caffe2",
+    ),
+    Family(
+        "video_readers",
+        "Readers of videos",
+        "These operators read clips of videos, or of folders of images.",
+        "readers.video readers.video_resize readers.sequence experimental.readers.video",
     ),
     Family(
         "decoders",
@@ -167,7 +178,7 @@ TASKS = {
     "add noise": "noise.gaussian noise.salt_and_pepper noise.shot",
     "add artifacts of JPEG": "jpeg_compression_distortion",
     "erase rectangles (Cutout)": "erase",
-    "mix two images ([Mixup](../recipes/tasks.md#mixup-inside-the-pipeline))": "permute_batch",
+    "mix two images ([Mixup](../recipes/views.md#mixup-inside-the-pipeline))": "permute_batch",
     "paste a part of one image into another (CutMix)": "permute_batch multi_paste",
     "crop images together with their boxes": "random_bbox_crop",
     "mirror boxes": "bb_flip",

@@ -56,8 +56,7 @@ def stubs() -> dict[str, str]:
     """Return the text of every stub file by its path below `torchdali`."""
     spaces: dict[str, list[Operator]] = defaultdict(list)
     for operator in registry.values():
-        own = operator.body.__module__.startswith("torchdali.")
-        if own and not operator.hidden and is_wanted(operator):
+        if operator.is_ours and not operator.hidden and is_wanted(operator):
             spaces[operator.name.rpartition(".")[0]].append(operator)
     for space in list(spaces):
         while space:

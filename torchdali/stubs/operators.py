@@ -40,7 +40,7 @@ def stubs() -> dict[str, str]:
     """Return the text of every stub file by its path below the package."""
     spaces: dict[str, list[Operator]] = defaultdict(list)
     for operator in registry.values():
-        if not operator.hidden and operator.body.__module__.startswith("torchdali."):
+        if not operator.hidden and operator.is_ours:
             spaces[operator.name.rpartition(".")[0]].append(operator)
     for space in list(spaces):  # namespaces that hold only other namespaces
         while space:

@@ -245,7 +245,7 @@ class TensorList:
 
     @property
     def source_infos(self) -> Sequence[str] | None:
-        """Origin of each sample, or None where it is not known."""
+        """Origin of each sample, or None if it is not known."""
         return self._source_info
 
     def set_source_infos(self, infos: Sequence[str] | None) -> None:

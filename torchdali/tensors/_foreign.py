@@ -25,7 +25,7 @@ def as_torch(object: Any, device: str) -> torch.Tensor:
         what = f"a {type(object).__name__} is not data on the {device}"
         raise TypeError(what) if device == "cpu" else RuntimeError(what)
     if not tensor.is_contiguous():
-        raise RuntimeError(f"strided data are not supported: strides {tensor.stride()}")
+        raise RuntimeError(f"strided data are not supported (strides {tensor.stride()}): give a copy by contiguous()")
     try:
         from_torch_dtype(tensor.dtype)
     except TypeError as reason:

@@ -54,7 +54,7 @@ class Storage:
 
     @property
     def dtype(self) -> torch.dtype | None:
-        """Type of the elements; None where there is no sample and none was given."""
+        """Type of the elements; None if there is no sample and none was given."""
         raise NotImplementedError
 
     @property

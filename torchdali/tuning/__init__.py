@@ -7,17 +7,18 @@ time and bytes meanwhile; `report` says what limits.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from torchdali.cores import cores as cores_here
 from torchdali.pipeline import Pipeline
 from torchdali.tuning.machine import Machine, Run, processes_of
 from torchdali.tuning.report import Report, call_of, limits
 from torchdali.tuning.search import Choice, Measure, Result, Settings, compare, search
-from torchdali.tuning.usage import cores as cores_here
 
 __all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
@@ -41,7 +42,8 @@ def tune(
 
     Args:
         factory: Makes the pipeline, and takes the options of `Pipeline`: `Pipeline.factory`.
-        seconds: For all measurements together. The settings as they are are measured once, however long that takes.
+        seconds: For all measurements together. The settings as they are are measured once, however long that takes;
+            what there is no time for is not begun.
         step: Seconds of the training step; 0 for a loop that does nothing with the batches.
         cores: The most threads, and processes; as many as this process has cores by default.
         memory: The most bytes of the batches in flight.
@@ -65,15 +67,18 @@ def tune(
     start = _present(factory)
     scaled = None
     with contextlib.closing(machine):
+        measure(start)  # tells how long a measurement takes: what there is no time for is not begun
+        machine.close()
         found = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
         if not over(1.0)() and _may_scale(factory, machine.runs):
             scaled = compare(measure, found.best, {**found.best, "scaled_decode": True}, over(1.0))
         runs = _runs_of(machine, found.best, measure, over(1.0))
     changes = _changes(start, found.best)
+    notes = [*_notes(machine, runs, found), *_on_time(machine, found, seconds, time.monotonic() - began)]
     return Report(
         getattr(getattr(factory, "func", factory), "__name__", "pipeline"), start, found.best, changes,
         call_of(factory, changes), runs.rate, found.comparisons, found.last, scaled,
-        limits(runs, cores_here(), step, load), _notes(machine, runs, found),
+        limits(runs, cores_here(), step, load), tuple(notes),
     )  # fmt: skip
 
 
@@ -130,7 +135,7 @@ def _changes(start: Settings, best: Settings) -> dict[str, Any]:
     return changes
 
 
-def _notes(machine: Machine, run: Run, found: Result) -> tuple[str, ...]:
+def _notes(machine: Machine, run: Run, found: Result) -> list[str]:
     notes = [f"Not possible: {each}." for each in machine.refusals]
     megabytes = run.usage.read / run.usage.wall / 1e6
     if megabytes >= 1 and run.usage.from_disk < 0.1 * run.usage.read:
@@ -141,6 +146,17 @@ def _notes(machine: Machine, run: Run, found: Result) -> tuple[str, ...]:
     noise = statistics.median([statistics.stdev(c.ratios) for c in found.comparisons if len(c.ratios) > 1] or [0.0])
     if noise > _NOISY:
         notes.append(f"Measurements in a row differ by {noise:.0%}: gains that are not far above cannot be seen.")
-    if not found.is_complete:
+    return notes
+
+
+def _on_time(machine: Machine, found: Result, seconds: float, taken: float) -> list[str]:
+    """Say what there was no time for, and why it took longer than it should."""
+    notes, one = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
+    if not (found.is_complete or found.comparisons):
+        least = math.ceil((2 * _PAIRS + 1) * machine.seconds / _STEPS)
+        notes.append(f"There was no time to try anything else: {one}. Give it more than {least} seconds.")
+    elif not found.is_complete:
         notes.append("The time was over before everything was tried: more seconds may find more.")
-    return tuple(notes)
+    if taken > 1.2 * seconds + 1:
+        notes.append(f"It took {taken:.0f} s, and not {seconds:g}: {one}, and what has begun is finished.")
+    return notes

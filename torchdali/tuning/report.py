@@ -143,4 +143,4 @@ def call_of(factory: Callable[..., Any], changes: Settings) -> str:
 
 def _shortened(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= _LONGEST else "..."
+    return text if len(text) <= _LONGEST and "://" not in text else "..."  # an URL may have a password

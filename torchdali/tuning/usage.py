@@ -12,14 +12,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Usage", "cores"]
+__all__ = ["Usage"]
 
 _PROC = Path("/proc")
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,7 @@ class Usage:
     Attributes:
         wall: Seconds of the clock.
         own: Processor seconds of this process and those that it started.
-        all: Processor seconds of all programs on the cores of this process; None where the system does not tell.
+        all: Processor seconds of all programs on the cores of this process; None if the system does not tell.
         read: Bytes that this process and those that it started read from files, out of memory or not.
         from_disk: Those that were not in memory.
     """
@@ -75,7 +70,7 @@ class Usage:
 
     @property
     def others(self) -> float | None:
-        """Number of cores that computed for other programs, on average; None where the system does not tell."""
+        """Number of cores that computed for other programs, on average; None if the system does not tell."""
         return None if self.all is None else max(0.0, self.all - self.own) / self.wall
 
 

@@ -9,15 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
-
 from tests.check import Result, compare
 from tests.helpers.expressions import Expression, Given, evaluate, given
 
-pytestmark = pytest.mark.parity
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "math.rsqrt": "of 0 is inf; DALI's CPU approximation gives nan",

@@ -11,11 +11,7 @@ from tests.check import PerSample, Result, check, compare, dali, pipeline
 from tests.helpers.data import folder
 from tests.helpers.encoded_audio import WIDTHS, encoded, speech, wav
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 RANDOM = np.random.default_rng(3)
 STEREO, MONO, THREE = speech(500, 2), speech(400, 1, 1), speech(300, 3, 2)
@@ -46,6 +42,7 @@ def test_wav_to_the_bit(width, dtype):
         check("decoders.audio", [files], arguments)
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize(
     ("format", "subtype"),
     [("FLAC", "PCM_16"), ("FLAC", "PCM_24"), ("OGG", "VORBIS"), ("WAV", "ULAW"), ("WAV", "MS_ADPCM"), ("AIFF", "PCM_16")],
@@ -57,6 +54,7 @@ def test_formats_of_libsndfile(format, subtype):
         both("decoders.audio", [files], {"dtype": f"types.{dtype}"}, **exact)
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("format", ["wav", "flac"])
 def test_speech(format):
     files = sorted(folder("audio/librispeech").glob(f"*.{format}"))
@@ -287,6 +285,7 @@ def test_preemphasis_filter(dtype):
     check("preemphasis_filter", [[s.reshape(4, -1) for s in samples]], {}, relative=1e-6, level=2e-5)
 
 
+@pytest.mark.parity
 def test_speech_to_mfcc():
     """The whole way, operator by operator on DALI's own results before it, and at the end."""
     files = sorted(folder("audio/librispeech").glob("*.wav"))[:3]

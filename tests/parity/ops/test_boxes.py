@@ -14,11 +14,7 @@ from tests.check import PerSample, Result, check, pipeline
 from tests.helpers.crop_cases import message, refused_by_both
 from tests.ops.test_boxes import SOLID, THREE, f32, i32, some_boxes
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 Array = npt.NDArray[Any]
 BOTH = ("nvidia.dali", "torchdali")
@@ -237,6 +233,7 @@ def windows(
     return rows, Counter(tuple(kept.tolist()) for kept in found[3].samples), found
 
 
+@pytest.mark.parity  # many draws
 @pytest.mark.parametrize("boxes, arguments", WINDOWS, ids=message)
 def test_random_bbox_crop(boxes: Array, arguments: dict[str, Any]) -> None:
     (real, kept, results), (ours, ours_kept, others) = (
@@ -357,6 +354,7 @@ def test_random_bbox_crop_refuses_other_boxes(boxes: Array) -> None:
 # ---------------------------------------------------------------- ssd_random_crop
 
 
+@pytest.mark.parity  # many draws
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("attempts", [1, 3, 50])
 @pytest.mark.parametrize(

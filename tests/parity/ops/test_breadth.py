@@ -10,11 +10,7 @@ import pytest
 
 from tests.check import PerSample, check
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 Array = npt.NDArray[Any]
 DTYPES = ("uint8", "int16", "float32")

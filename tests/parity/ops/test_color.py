@@ -9,11 +9,7 @@ import pytest
 
 from tests.check import PerSample, check
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "color_space_conversion": "from a space to itself is the identity; DALI refuses it",
@@ -26,7 +22,7 @@ RANDOM = np.random.default_rng(11)
 def images(dtype: str, layout: str, channels: int = 3) -> list[np.ndarray]:
     """Two samples; ragged in height."""
     lead = (2,) if len(layout) == 4 else ()
-    shapes = [(*lead, height, 14, channels) for height in (9, 12)]
+    shapes = [(*lead, height, 6, channels) for height in (4, 5)]
     if dtype == "float32":
         return [RANDOM.random(shape).astype(dtype) for shape in shapes]
     limits = np.iinfo(dtype)

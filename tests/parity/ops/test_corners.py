@@ -9,11 +9,7 @@ import pytest
 
 from tests.helpers.libraries import check
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 
 class Frames(NamedTuple):

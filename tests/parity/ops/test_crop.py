@@ -11,11 +11,7 @@ from tests.check import PerSample, check, dali
 from tests.helpers.crop_cases import PAD, SHAPES, arrays, f32, message, refused_by_both
 from tests.helpers.data import folder
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS: dict[str, str] = {
     "crop": "float16 output is rounded half to even (DALI: half away from zero), and saturates with several fill "
@@ -83,6 +79,7 @@ def test_crop_and_slice_borders(policy: str) -> None:
     check("slice", [arrays([(3,), (1,)], "int32")], lines)
 
 
+@pytest.mark.slow
 def test_crop_positions() -> None:
     """Starts are rounded as DALI does for 400 positions, windows inside and outside."""
     rng = np.random.default_rng(3)
@@ -208,6 +205,7 @@ def test_crop_mirror_normalize_errors(arguments: dict[str, Any]) -> None:
     refused_by_both("crop_mirror_normalize", [arrays(SHAPES["HWC"][:1])], arguments, "HWC")
 
 
+@pytest.mark.parity
 def test_crop_mirror_normalize_photos() -> None:
     """The training pipeline's step on real photos: within 1e-5 of DALI."""
     files = sorted(folder("imagenet").rglob("*.JPEG"))[:4] or sorted(folder("imagenet").rglob("*.jp*g"))[:4]

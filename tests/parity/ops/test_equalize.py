@@ -8,11 +8,7 @@ import pytest
 from tests.check import check
 from tests.helpers.opencv_switch import LIBRARIES, computing_with
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "clahe": "tiles_x or tiles_y of 0 raises RuntimeError; DALI's process ends with a signal",

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+from tests import golden
+from tests.helpers.sources import batch, batches, epochs, pipeline, run, source
 
-from tests.helpers.sources import batch, batches, epochs, pipeline, run, source  # noqa: E402
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS: dict[str, str] = {
     "callback errors": "DALI raises them when it schedules, batches ahead of their own; here an exception "
@@ -33,12 +30,14 @@ def both(
     make: Callable[[], dict[str, Any]], *, runs: int = 5, count: int = 3, **settings: Any
 ) -> None:
     """Assert that two libraries deliver the same epochs; each gets its own source."""
-    found = []
-    for library in ("torchdali", "nvidia.dali"):
+
+    @golden.answered
+    def delivered(library: str) -> Any:
         pipe = pipeline(source(**make()), library=library, **settings)
         pipe.build()
-        found.append(epochs(pipe, count, runs))
-    assert found[0] == found[1]
+        return epochs(pipe, count, runs)
+
+    assert delivered("torchdali") == delivered("nvidia.dali")
 
 
 def generate(count: int) -> Iterator[list[Any]]:
@@ -137,12 +136,13 @@ def test_two_sources_of_different_length(cycle, depth) -> None:
             dali.fn.external_source(batches(5, 10), cycle=cycle),
         ]
 
-    found = []
-    for library in ("torchdali", "nvidia.dali"):
+    @golden.answered
+    def delivered(library: str) -> Any:
         pipe = pipeline(define, library=library, prefetch_queue_depth=depth)
         pipe.build()
-        found.append(epochs(pipe, 4, 4))
-    assert found[0] == found[1]
+        return epochs(pipe, 4, 4)
+
+    assert delivered("torchdali") == delivered("nvidia.dali")
 
 
 PARALLEL: list[tuple[str, dict[str, Any]]] = [
@@ -218,24 +218,24 @@ DATA: list[tuple[str, Any, dict[str, Any]]] = [
 )
 def test_data(data, arguments) -> None:
     """The same values, type and layout; or an error of the same class."""
-    found = []
-    for library in ("torchdali", "nvidia.dali"):
 
-        def define(dali: Any) -> Any:
-            rest = dict(arguments)
-            if "dtype" in rest:
-                rest["dtype"] = getattr(dali.types, rest["dtype"])
-            return dali.fn.external_source(lambda: data, **rest)
+    def define(dali: Any) -> Any:
+        rest = dict(arguments)
+        if "dtype" in rest:
+            rest["dtype"] = getattr(dali.types, rest["dtype"])
+        return dali.fn.external_source(lambda: data, **rest)
 
+    @golden.answered
+    def delivered(library: str) -> Any:
         pipe = pipeline(define, library=library, prefetch_queue_depth=1)
         try:
             (output,) = pipe.run()
         except Exception as error:
-            found.append(type(error))
-        else:
-            samples = [np.array(output.at(i)).tolist() for i in range(len(output))]
-            found.append((samples, str(output.dtype).rpartition(".")[2], output.layout()))
-    ours, theirs = found
+            return type(error)
+        samples = [np.array(output.at(i)).tolist() for i in range(len(output))]
+        return samples, str(output.dtype).rpartition(".")[2], output.layout()
+
+    ours, theirs = delivered("torchdali"), delivered("nvidia.dali")
     if isinstance(theirs, type):
         assert isinstance(ours, type) and issubclass(ours, theirs)
     else:
@@ -302,14 +302,17 @@ CALLS: list[tuple[str, Callable[[], dict[str, Any]]]] = [
 @pytest.mark.parametrize("make", [c[1] for c in CALLS], ids=[c[0] for c in CALLS])
 def test_wrong_calls(make) -> None:
     """Both raise, the same class."""
-    classes = []
-    for library in ("torchdali", "nvidia.dali"):
+
+    @golden.answered
+    def refused(library: str) -> type[Exception]:
         with pytest.raises(Exception) as caught:
             pipeline(source(**make()), library=library, py_num_workers=0).build()
-        classes.append(caught.type)
-    assert classes[0] is classes[1]
+        return caught.type
+
+    assert refused("torchdali") is refused("nvidia.dali")
 
 
+@golden.answered
 def _feeding(library: str, depth: int) -> list[Any]:
     pipe = pipeline(source(name="in"), library=library, prefetch_queue_depth=depth)
     found: list[Any] = [pipe.input_feed_count("in")]
@@ -344,6 +347,7 @@ LAYOUTS = [(None, "HW"), ("HW", None), ("HW", "HW"), ("HW", "AB"), (None, None)]
 def test_layouts_of_fed_batches(layouts) -> None:
     """A layout may be added, and not taken away or changed."""
 
+    @golden.answered
     def attempt(library: str) -> list[Any]:
         pipe = pipeline(source(name="in"), library=library, prefetch_queue_depth=1)
         found: list[Any] = []
@@ -358,6 +362,7 @@ def test_layouts_of_fed_batches(layouts) -> None:
     assert attempt("torchdali") == attempt("nvidia.dali")
 
 
+@golden.answered
 def _iter_setup(library: str, depth: int) -> list[Any]:
     import importlib
 
@@ -396,6 +401,7 @@ def test_iter_setup(depth) -> None:
 
 @pytest.mark.parametrize("settings", [{"prefetch_queue_depth": 1}, {"exec_pipelined": False}, {}])
 def test_inputs_of_run(settings) -> None:
+    @golden.answered
     def attempt(library: str) -> list[Any]:
         pipe = pipeline(source(name="in"), library=library, **settings)
         found: list[Any] = []
@@ -427,6 +433,7 @@ CLASSES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@golden.answered
 def _used(library: str, make: Callable[[Any], Any]) -> Any:
     import importlib
 

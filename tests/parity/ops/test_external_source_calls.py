@@ -15,6 +15,7 @@ import pytest
 from tests.helpers.sources import batch, epochs, pipeline, run
 
 pytest.importorskip("nvidia.dali")
+pytestmark = pytest.mark.parity
 
 Log = list[Any]
 Make = Callable[[Log], Any]

@@ -10,11 +10,7 @@ import pytest
 from tests.check import PerSample, check
 from tests.helpers.both import agree
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "cast": "dtype may also be a torch or NumPy type, which DALI refuses",

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import golden
 from tests.check import PerSample, Result, check, compare
 from tests.helpers.crop_cases import refused_by_both
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali", reason="the parity tests compare with the real DALI: install the extra 'parity'"
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "warp_affine": "INTERP_NN: where a position falls on the edge of two pixels, float32 rounding picks one of them; "
@@ -32,13 +30,13 @@ EXCEPTIONS = {
 }
 
 RANDOM = np.random.default_rng(5)
-LEAD = {"HWC": (), "FHWC": (2,), "DHWC": (7,), "FDHWC": (2, 7)}
+LEAD = {"HWC": (), "FHWC": (2,), "DHWC": (4,), "FDHWC": (2, 4)}
 Arrays = list[np.ndarray]
 
 
 def images(dtype: str, layout: str, channels: int = 3) -> Arrays:
     """Two samples of different sizes."""
-    shapes = [(*LEAD[layout], *size, channels) for size in ((13, 20), (17, 11))]
+    shapes = [(*LEAD[layout], *size, channels) for size in ((7, 10), (9, 6))]
     return [(RANDOM.random(shape) * 250).astype(dtype) for shape in shapes]
 
 
@@ -134,6 +132,7 @@ class Again:
         return self.batch
 
 
+@golden.answered
 def frames(library: str, name: str, video: Arrays, constants: dict[str, Any], values: dict[str, Any]) -> Result:
     """Run an operator on videos, with arguments that have one value a frame."""
     package = importlib.import_module(library)
@@ -191,6 +190,7 @@ def test_displacements(name, arguments, channels, dtype):
     check(name, [images(dtype, "HWC", channels)], arguments, "HWC", **close(arguments, dtype))
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("arguments", [arguments for name, arguments in DISPLACED[:4] if name == "water"])
 def test_every_pixel_of_water_comes_from_the_same_place(arguments):
     places = np.stack(np.meshgrid(np.arange(256), np.arange(256)), 2).astype(np.float32)

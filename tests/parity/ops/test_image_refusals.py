@@ -9,11 +9,7 @@ import pytest
 
 from tests.helpers.libraries import check, described
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 TILES = {"tiles_x": 2, "tiles_y": 2, "clip_limit": 2.0}
 BLUE = {"blue_position": [0, 0]}

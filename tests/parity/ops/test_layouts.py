@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,12 @@ import pytest
 import torchdali
 import torchdali.fn
 import torchdali.types
+from tests import golden
 from torchdali.calls.decorators import operator
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data
 
-pytestmark = pytest.mark.parity
+pytestmark = pytest.mark.golden
 
 SHAPES = {2: (12, 10), 3: (12, 10, 3), 4: (2, 12, 10, 3), 5: (2, 3, 12, 10, 3)}
 
@@ -80,26 +82,22 @@ def pipeline(package: Any, fn: Any, types: Any, name: str, ndim: int, **options:
     return pipe
 
 
-@pytest.fixture(scope="module")
-def dali() -> Any:
-    package = pytest.importorskip(
-        "nvidia.dali",
-        reason="the parity tests compare with the real DALI: install the extra 'parity'",
-    )
-
-    return package
+@golden.answered
+def told(library: str, name: str, ndim: int, **options: Any) -> tuple[str, list[tuple[int, ...]]]:
+    """Return the layout and the shapes of the output."""
+    package, fn, types = (importlib.import_module(library + part) for part in ("", ".fn", ".types"))
+    pipe = pipeline(package, fn, types, name, ndim, **options)
+    (output,) = pipe.run()
+    if library == "torchdali":
+        pipe.close()
+    return output.layout(), [tuple(shape) for shape in output.shape()]
 
 
 @pytest.mark.parametrize(("name", "ndim"), CASES, ids=str)
-def test_the_layout_of_the_output(dali: Any, name: str, ndim: int) -> None:
-    real = pipeline(dali, dali.fn, dali.types, name, ndim, prefetch_queue_depth=1)
-    (expected,) = real.run()
+def test_the_layout_of_the_output(name: str, ndim: int) -> None:
+    expected = told("nvidia.dali", name, ndim, prefetch_queue_depth=1)
     for debug in (False, True):
-        ours = pipeline(torchdali, torchdali.fn, torchdali.types, name, ndim, debug=debug)
-        (found,) = ours.run()
-        ours.close()
-        assert found.layout() == expected.layout()
-        assert [tuple(s) for s in found.shape()] == [tuple(s) for s in expected.shape()]
+        assert told("torchdali", name, ndim, debug=debug) == expected
 
 
 def test_a_layout_never_names_more_or_fewer_axes_than_there_are() -> None:

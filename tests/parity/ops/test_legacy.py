@@ -16,11 +16,7 @@ from tests.helpers.encoded_images import encoded, picture
 from torchdali import ops as ours
 from torchdali.declaration.registry import registry
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = [pytest.mark.golden, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 EXCEPTIONS = {
     "fast_resize_crop_mirror": "channel-first layouts: DALI's mirror=1 turns the image upside down and 2 does "
@@ -28,6 +24,7 @@ EXCEPTIONS = {
 }
 
 LIBRARIES = ("torchdali", "nvidia.dali")
+EACH = ("torchdali", pytest.param("nvidia.dali", marks=pytest.mark.parity))
 IMAGES = [picture(20, 30), picture(25, 22)]
 JPEGS = [np.frombuffer(encoded(picture(), "jpeg"), np.uint8)] * 2
 
@@ -55,6 +52,7 @@ def test_fast_resize_crop_mirror(layout: str, dtype: str, arguments: dict[str, A
     check("fast_resize_crop_mirror", [images], arguments, layout, level=level, relative=relative)
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -91,7 +89,7 @@ def test_distributions(name: str, arguments: dict[str, Any]) -> None:
     check(name, [], {**arguments, "shape": shape})
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", EACH)
 @pytest.mark.parametrize(
     ("name", "inputs", "arguments"),
     [
@@ -117,14 +115,14 @@ def test_both_warn(library: str, name: str, inputs: Any, arguments: dict[str, An
     assert [w for w in caught if issubclass(w.category, DeprecationWarning)]
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", EACH)
 def test_both_refuse_an_old_argument_beside_the_new_one(library: str) -> None:
     arguments = {"crop": [3, 3], "dtype": "types.UINT8", "output_dtype": "types.UINT8"}
     with pytest.raises(TypeError):
         pipeline(library, "crop", [IMAGES], arguments, "HWC")
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", EACH)
 def test_compose(library: str) -> None:
     package, fn, ops, types = (
         importlib.import_module(library + part) for part in ("", ".fn", ".ops", ".types")
@@ -141,6 +139,7 @@ def test_compose(library: str) -> None:
     assert np.array_equal(np.array(found.at(1)), wanted[1])
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("name", ["cpu_ops", "gpu_ops", "mixed_ops"])
 def test_operators_by_device(name: str) -> None:
     from nvidia.dali import ops as theirs
@@ -154,6 +153,7 @@ def test_operators_by_device(name: str) -> None:
 # ---------------------------------------------------------------- frames in folders
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -230,6 +230,7 @@ SHOWN_OTHERWISE = {
 }
 
 
+@pytest.mark.parity
 def test_signatures_show_the_defaults_that_dali_shows() -> None:
     from nvidia.dali import fn as theirs
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 
 import numpy as np
 import pytest
 
-import torchdali
+from tests import golden
 from tests.ops.test_normalize_axes import CASES, IMAGES
 
-pytestmark = pytest.mark.parity
+pytestmark = pytest.mark.golden
 
 
-def delivered(package, arguments):
+@golden.answered
+def delivered(library, arguments):
+    package = importlib.import_module(library)
+    importlib.import_module(f"{library}.fn")
+
     def define():
         images = package.fn.external_source(source=itertools.repeat(IMAGES), layout="HWC")
         return package.fn.normalize(images, **arguments)
@@ -26,6 +31,6 @@ def delivered(package, arguments):
 
 @pytest.mark.parametrize("arguments", [arguments for arguments, _ in CASES])
 def test_dali_takes_the_same_axes(arguments):
-    pairs = zip(delivered(pytest.importorskip("nvidia.dali"), arguments), delivered(torchdali, arguments), strict=True)
+    pairs = zip(delivered("nvidia.dali", arguments), delivered("torchdali", arguments), strict=True)
     for theirs, ours in pairs:
         assert np.allclose(ours, theirs, rtol=2e-3, atol=2e-3)

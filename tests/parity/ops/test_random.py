@@ -15,11 +15,7 @@ import pytest
 from tests.check import PerSample, check
 from tests.helpers.both import agree, batches, outcome
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "random.*": "the streams of numbers differ; distributions, types, shapes and layouts are compared",
@@ -98,6 +94,7 @@ def alike(one: Array, other: Array) -> bool:
     return distance(one, other) < 2.7 * np.sqrt(2 / one.size)
 
 
+@pytest.mark.parity  # many draws
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize(("name", "arguments"), DISTRIBUTIONS, ids=str)
 def test_distributions(name: str, arguments: dict[str, Any], count: int) -> None:
@@ -122,6 +119,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.parity  # many draws
 @pytest.mark.parametrize(("elements", "arguments"), CHOICES, ids=str)
 def test_distributions_of_choice(elements: Any, arguments: dict[str, Any]) -> None:
     found, wanted = (
@@ -248,6 +246,7 @@ PERMUTATIONS = [
 ]
 
 
+@pytest.mark.parity  # many draws
 @pytest.mark.parametrize("arguments", PERMUTATIONS, ids=str)
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_batch_permutations(arguments: dict[str, bool], size: int) -> None:

@@ -13,11 +13,7 @@ import pytest
 from tests.check import PerSample, pipeline
 from tests.helpers.crop_cases import Array, i32, message, refused_by_both
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS: dict[str, str] = {
     "random_crop_generator": "other random numbers, same distribution; ranges of ratios that are not positive are "
@@ -83,6 +79,7 @@ RANDOM: list[tuple[int, int, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.parity  # many draws
 @pytest.mark.parametrize("height, width, arguments", RANDOM, ids=message)
 def test_random_crop_generator(height: int, width: int, arguments: dict[str, Any]) -> None:
     real = windows("nvidia.dali", height, width, arguments)
@@ -122,6 +119,7 @@ def test_the_window_when_no_attempt_fits(
     assert np.array_equal(real[1].samples, ours[1].samples)
 
 
+@pytest.mark.parity  # many draws
 def test_windows_of_the_decoder_and_of_random_resized_crop_have_the_same_distribution() -> None:
     """Windows of decoders.image_random_crop and random_resized_crop are drawn by the same rule in DALI."""
     height, width = 24, 36

@@ -9,11 +9,7 @@ import pytest
 
 from tests.check import check
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "reductions.mean": "dtype= an integer type: DALI sums in that type and wraps; here the mean is rounded",
@@ -74,3 +70,10 @@ def test_around_a_mean(name, dtype, layout):
 def test_output_types():
     for dtype in ("types.FLOAT", "types.UINT8", "types.UINT64"):
         check("reductions.sum", [samples("uint8")], {"dtype": dtype}, "HWC", relative=1e-6)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extremes_of_nan_and_infinity(name):
+    odd = np.float32([[1, np.nan, -np.inf], [np.nan, np.nan, -np.inf], [np.nan, 4, np.inf], [5, np.inf, np.nan]])
+    for arguments in ({}, {"axes": [0]}, {"axes": [1], "keep_dims": True}):
+        check(f"reductions.{name}", [[odd, odd[:2], odd[2:, ::-1].copy()]], arguments, "HW", relative=0, level=0)

@@ -15,11 +15,7 @@ from tests.check import PerSample, check, pipeline
 from tests.helpers.crop_cases import message, refused_by_both
 from tests.ops.test_segmentation import MAP, POLYGONS, SNAKE, VERTICES, ids
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 Array = npt.NDArray[Any]
 BOTH = ("nvidia.dali", "torchdali")

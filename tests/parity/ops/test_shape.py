@@ -7,15 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
-
 from tests.check import PerSample, check, compare
 from tests.helpers.expressions import evaluate, failure, given
 
-pytestmark = pytest.mark.parity
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "squeeze": "axes may be given per sample; DALI declares that and refuses it",

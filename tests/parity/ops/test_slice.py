@@ -10,11 +10,7 @@ import pytest
 from tests.check import PerSample, check
 from tests.helpers.crop_cases import PAD, SHAPES, Array, arrays, f32, i32, message, refused_by_both
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS: dict[str, str] = {
     "slice": "more element types and any number of axes; rel_shape=0 is never refused (DALI: sometimes)",
@@ -113,6 +109,7 @@ def test_slice_by_inputs(
     check("slice", inputs, arguments, ["HWC", None, None])
 
 
+@pytest.mark.slow
 def test_slice_positions() -> None:
     """Starts and ends are rounded as DALI does, for every way of giving them."""
     rng = np.random.default_rng(2)
@@ -315,6 +312,7 @@ def test_erase_types(dtype: str) -> None:
     check("erase", [arrays([(8, 9), (5, 6)], dtype)], arguments, "HW")
 
 
+@pytest.mark.slow
 def test_erase_positions() -> None:
     """Regions are cut as DALI does for 400 places, absolute, relative and centred."""
     rng = np.random.default_rng(4)

@@ -14,11 +14,7 @@ import pytest
 
 from tests.helpers.libraries import Case, Library, check, described, table
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 
 def numbers(count: int = 10**6) -> Callable[[int], Any]:

@@ -8,10 +8,9 @@ import itertools
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali", reason="the parity tests compare with the real DALI: install the extra 'parity'"
-)
+from tests import golden
+
+pytestmark = pytest.mark.golden
 
 N = 6
 FLAGS = [np.array(v, np.bool_) for v in (1, 0, 0, 1, 1, 0)]
@@ -438,6 +437,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@golden.answered
 def run(library, function, batch_size=N, runs=1):
     package = importlib.import_module(library)
     fn = importlib.import_module(f"{library}.fn")

@@ -12,11 +12,7 @@ from tests.check import compare
 from tests.helpers.both import agree, batches
 from tests.helpers.data import folder as real_data
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "readers.coco": "JSON that is cut off is an error, where the real one ends the process; ids may be written as "
@@ -112,6 +108,7 @@ def test_files(images: str, tmp_path: Path, case: str, arguments: dict[str, bool
     agree(lambda lib: read(lib, images, tmp_path / "a.json", arguments), batch_size=4)
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("written", ["torchdali", "nvidia.dali"])
 def test_saved_annotations_are_the_same_files(images: str, tmp_path: Path, written: str) -> None:
     (tmp_path / "a.json").write_text(json.dumps(BASE))
@@ -127,6 +124,7 @@ def test_saved_annotations_are_the_same_files(images: str, tmp_path: Path, writt
         agree(lambda lib: read(lib, images, tmp_path, {**saved, **more}), batch_size=3)  # noqa: B023
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("arguments", [{"pixelwise_masks": True}, {"polygon_masks": True, "ratio": True}], ids=str)
 @pytest.mark.parametrize(("data", "size"), [("coco", 64), ("coco_masks", 6)])
 def test_real_annotations(data: str, size: int, arguments: dict[str, bool]) -> None:

@@ -12,11 +12,7 @@ from tests.helpers.both import agree
 from tests.helpers.containers import datum, proto, protos, write_lmdb, write_recordio
 from torchdali.formats.recordio import write_record
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 pytest.importorskip("lmdb", reason="the tests write databases by the package lmdb")
 
 EXCEPTIONS = {

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import golden
 from tests.helpers.both import agree, batches, library, outcome
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "readers.file": "random_shuffle shuffles whole epochs, and anew in each: orders differ, sets of records do not; "
@@ -129,6 +126,14 @@ def test_which_files(tree: Path, case: str) -> None:
     read(tree, CASES[case], batch_size=16)
 
 
+@pytest.mark.parametrize("filters", [{}, {"dir_filters": ["[!.]*"]}, {"file_filters": ["[!.]*.jpg"]}])
+def test_hidden_and_empty_folders(tmp_path: Path, filters: dict[str, Any]) -> None:
+    for name in (".ipynb_checkpoints/", ".x/1.jpg", "__MACOSX/._1.jpg", "a/1.jpg", "a/.2.jpg", "m/", "z/1.jpg", "z/1.gif"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).write_bytes(name.encode())
+    read(tmp_path, {"file_root": "@", **filters}, batch_size=8)
+
+
 @pytest.mark.parametrize("text", LISTS)
 def test_lists(tree: Path, text: str) -> None:
     (tree / "list.txt").write_text(LISTS[text], encoding="utf-8")
@@ -209,21 +214,22 @@ META = [
 
 @pytest.mark.parametrize("options", META, ids=str)
 def test_metadata(ten: list[str], options: dict[str, Any]) -> None:
-    found, wanted = ({}, {})
-    for name, results in (("torchdali", found), ("nvidia.dali", wanted)):
+
+    @golden.answered
+    def told(name: str) -> Any:
         lib = library(name)
 
         @lib.pipeline_def(batch_size=4, num_threads=1, device_id=None)
-        def define(lib: Any = lib) -> Any:
+        def define() -> Any:
             return tuple(lib.fn.readers.file(files=ten, name="Reader", **options))
 
         pipe = define()
         pipe.build()
-        results["meta"], results["all"] = pipe.reader_meta("Reader"), pipe.reader_meta()
-        results["size"], results["sizes"] = pipe.epoch_size("Reader"), pipe.epoch_size()
         with pytest.raises(RuntimeError):
             pipe.reader_meta("Other")
-    assert found == wanted
+        return pipe.reader_meta("Reader"), pipe.reader_meta(), pipe.epoch_size("Reader"), pipe.epoch_size()
+
+    assert told("torchdali") == told("nvidia.dali")
 
 
 # ---------------------------------------------------------------- io.file.read

@@ -11,11 +11,7 @@ import pytest
 from tests.helpers.both import agree
 from tests.helpers.encoded_audio import speech, wav
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "readers.nemo_asr": "a duration or text of another type is an error, where the real one takes it for 0 or ends the "

@@ -11,11 +11,7 @@ import pytest
 
 from tests.helpers.both import agree
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "readers.numpy": "versions 2 and 3 of the form, headers of any length; files of different types in a batch are "

@@ -12,11 +12,7 @@ import pytest
 from tests.helpers.both import agree, batches
 from tests.helpers.containers import write_tfrecord
 
-pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "readers.tfrecord": "values that a record does not have are the default, where the real one leaves memory as it "

@@ -12,11 +12,7 @@ import pytest
 from tests.helpers.both import agree, batches
 from tests.helpers.containers import write_tar
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:in .* several components")]
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
+pytestmark = [pytest.mark.golden, pytest.mark.filterwarnings("ignore:in .* several components")]
 
 EXCEPTIONS = {
     "readers.webdataset": "names of pax headers count; an index that does not exist is written; a negative size "

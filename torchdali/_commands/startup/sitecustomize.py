@@ -1,4 +1,4 @@
-"""Python runs this when it starts: ``import nvidia.dali`` means torchdali from now on.
+"""Python runs this when it starts: ``nvidia.dali`` means torchdali from now on, and torch's loader is torchdali's.
 
 Only the standard library is imported, since every Python process that a script starts comes by here.
 """
@@ -11,8 +11,10 @@ import sys
 from importlib.machinery import PathFinder
 
 from torchdali_alias import alias_nvidia_dali  # type: ignore[import-not-found]  # it lies beside
+from torchdali_loader import replace_dataloader  # type: ignore[import-not-found]
 
 alias_nvidia_dali()
+replace_dataloader()
 
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if entry != _here]

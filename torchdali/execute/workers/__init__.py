@@ -6,10 +6,11 @@ random keys and what the sources gave. So a batch goes to any replica, which run
 processes does, and returns the batch in shared memory; and a batch whose replica died goes to another one. Stages that
 cannot run there (on a device, with side effects), and those behind them, run in the process of the user.
 
-- `placing` decides how many replicas there are, and which stages run there; `starting` starts them, by a `server`.
+- `placing` decides how many replicas there are, and which stages run there; `starting` starts them, by a `server` that
+  has a spare; `served` is a process that a server forked.
 - `messages` are what goes over the pipe, `blocks` the shared memory.
 - `replica` is a replica, `channel` its end of the connection; `sent_plan` is how a plan gets there.
-- `pool` deals out jobs and watches the processes, also those of parallel sources (`execute/process_pool.py`);
-  `batches` is between executor and pool.
+- `pool` deals out jobs and watches the processes, each a `worker`, also those of parallel sources
+  (`execute/process_pool.py`); `batches` is between executor and pool.
 - `actors` are replicas that Ray places.
 """

@@ -22,11 +22,11 @@ from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.workers.channel import Channel
 from torchdali.execute.workers.placing import Placing
-from torchdali.execute.workers.pool import Worker
 from torchdali.execute.workers.replica import Task, make_batches
 from torchdali.execute.workers.sent_plan import SentPlan, begin_of
 from torchdali.execute.workers.server import Order
 from torchdali.execute.workers.starting import problem_of, sizes_of
+from torchdali.execute.workers.worker import Worker
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Plan
 
@@ -135,7 +135,7 @@ class _ActorWorker(Worker):
     def end_message(self, meanwhile: str = "") -> str:
         """Describe how the actor ended."""
         self.process.join(_POLL)
-        how = f"did not answer for {_PATIENCE:g} s and was ended" if self.was_stopped else self.process.reason()
+        how = f"did not answer for {_PATIENCE:g} s and was ended" if self.stopped_for else self.process.reason()
         if self.jobs:
             meanwhile = f" while it worked on {' and '.join(job.title for job in self.jobs.values())}"
         return f"Ray's actor {self.number} of the pipeline {how}{meanwhile}"
@@ -228,6 +228,9 @@ class _ActorStarter:
                     self.close()
                     raise RuntimeError(problem)
         return workers
+
+    def look(self) -> None:
+        """Do nothing: Ray looks after its actors."""
 
     def problem(self, worker: Worker) -> str:
         """Let an actor connect; return why it is not ready, empty if it is."""

@@ -10,11 +10,12 @@ import torch
 
 from torchdali.execute.batch import InFlightBatch, Reader
 from torchdali.execute.source_info import source_edges
+from torchdali.execute.user_state import UserState
 from torchdali.execute.workers.blocks import SharedBuffers, Views
 from torchdali.execute.workers.messages import Draw, Made, SentBatch, read_failure, received, sent
 from torchdali.execute.workers.pool import WorkerPool
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Plan, edges, is_metadata
+from torchdali.graph.plan import Plan, edges, is_metadata, nodes_of
 from torchdali.reading.datasets import RecordNames, source_namer
 from torchdali.tensors import TensorList
 
@@ -23,8 +24,7 @@ __all__ = ["BatchJob", "Replicas", "needed_after"]
 
 def needed_after(plan: Plan, stages: int) -> set[DataNode]:
     """Return the edges that the user or stages behind the first ones need."""
-    later = [n for s in plan.stages[stages:] for n in (*s.steps, *(s.chain.nodes if s.chain else ()))]
-    return {*plan.graph.outputs, *(edge for node in later for edge in edges(node))}
+    return {*plan.graph.outputs, *(edge for node in nodes_of(plan.stages[stages:]) for edge in edges(node))}
 
 
 class Replicas:
@@ -34,13 +34,17 @@ class Replicas:
         plan: Of the pipeline.
         stages: How many of its stages run there.
         readers: Per reader node.
+        version: The one of the user's state that they have; -1 if none, so that they are told before their first batch.
     """
 
-    def __init__(self, plan: Plan, stages: int, readers: Mapping[Any, Reader], pool: WorkerPool) -> None:
+    def __init__(
+        self, plan: Plan, stages: int, readers: Mapping[Any, Reader], pool: WorkerPool, version: int = 0
+    ) -> None:
         self.plan, self.stages, self.pool, self._readers = plan, stages, pool, readers
+        self.version = version
         self.buffers = SharedBuffers(pool.announce, pool.forget)
         pool.joined = self.buffers.renew
-        nodes = [n for s in plan.stages[:stages] for n in (*s.steps, *(s.chain.nodes if s.chain else ()))]
+        nodes = nodes_of(plan.stages[:stages])
         taken = {edge for node in nodes for edge in edges(node)}
         self._given = [
             (plan.index[node], edge)
@@ -67,6 +71,13 @@ class Replicas:
         )  # fmt: skip
         self.pool.submit(BatchJob(self, batch, draw, done, kept))
 
+    def tell(self, state: UserState) -> None:
+        """Send them what has changed in the user's code since the last call."""
+        if self.version != state.version:
+            self.pool.tell(state.since(self.version))
+            # The last write: the scheduler thread sends batches from here on.
+            self.version = state.version
+
     @property
     def bytes_out(self) -> int:
         """Bytes of shared memory in use: what replicas read, and the batches that they made."""
@@ -92,11 +103,11 @@ class Replicas:
     def summary(self) -> tuple[str, ...]:
         """Say how many there are, and how those ended that died."""
         pool = self.pool
-        alive, deaths = sum(worker.alive for worker in pool.workers), tuple(pool.deaths)
-        if not deaths:
+        alive, exits = sum(worker.alive for worker in pool.workers), tuple(pool.exits)
+        if not exits:
             return (f"{alive} worker processes",)
         run = f"{alive} of {len(pool.workers)} worker processes run, {pool.replaced} were replaced"
-        return (run, *deaths)
+        return (run, *exits)
 
 
 @dataclass(eq=False)
@@ -147,6 +158,8 @@ class BatchJob:
 
     def answer(self, made: Made, views: Views) -> None:
         """Take over what a replica made, in the thread that receives it."""
+        # The batch itself is not touched here: a thread of the pipeline does that, in `finish`, which the pool calls
+        # behind this. The blocks are lent before the replica could hear that they are free.
         places = [place.block for value in made.values.values() for place in value.places()]
         tensor = views.lend(places)
         nodes = self.replicas.plan.graph.nodes

@@ -19,8 +19,9 @@ import torch
 from torchdali.execute.shared_memory import anonymous_file, mapped, view_of
 from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
-__all__ = ["OwnBuffers", "Place", "SharedBuffers", "Views"]
+__all__ = ["LEDGER", "OwnBuffers", "Place", "SharedBuffers", "Views"]
 
+LEDGER = -1  # number of the block in which a replica writes which job it began last
 _PAGE = 4096
 _SMALLEST = 1 << 14  # bytes; less goes over the pipe
 
@@ -176,6 +177,12 @@ class Views:
             self._blocks[number] = np.asarray(_PageLocked(block)) if self._pinned else block
         finally:
             os.close(descriptor)
+
+    def note(self, number: int) -> None:
+        """Write down which job was begun, where the process of the user sees it: if this one dies, that may be why."""
+        ledger = self._blocks.get(LEDGER)
+        if ledger is not None:
+            ledger.view(np.int64)[0] = number
 
     def drop(self, number: int) -> None:
         """Forget a block; tensors that are in use keep it."""

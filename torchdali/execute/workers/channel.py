@@ -3,46 +3,73 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
+from torchdali.execute.process_state import ProcessId, is_stopped
 from torchdali.execute.shared_memory import socket_of
 from torchdali.execute.workers.blocks import OwnBuffers, SharedBuffers, Views
 from torchdali.execute.workers.messages import Block, Drop, SentBatch, read, write
 
-__all__ = ["Channel", "begin_worker"]
+__all__ = ["Channel", "begin_worker", "leave"]
 
 _POLL = 0.5  # seconds between looks at whether the process of the user is there
 
 
-def begin_worker(parent: int) -> None:
-    """Make this process a worker, which ends with its parent.
-
-    Args:
-        parent: Number of the parent.
-    """
+def begin_worker(user: ProcessId) -> None:
+    """Make this process a worker, which ends with the process of the user."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; that of the user decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.stdin = _NoKeyboard()
+    if sys.breakpointhook is sys.__breakpointhook__ and not os.environ.get("PYTHONBREAKPOINT"):
+        sys.breakpointhook = _refuse
     torch.set_num_threads(1)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(user, os.getppid()), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
-    """End this process when its parent is gone.
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    """Say where a debugger works."""
+    raise RuntimeError(
+        "a worker process has no keyboard for breakpoint(), pdb or input(). Debug in one process: with debug=True, or "
+        "num_processes=1 (or TORCHDALI_PROCESSES=1 in the environment), and sources without parallel=True"
+    )
+
+
+class _NoKeyboard(io.TextIOBase):
+    """The standard input of a worker, from which a debugger would read."""
+
+    def readline(self, *_: Any) -> NoReturn:
+        """Say where a debugger works."""
+        _refuse()
+
+    read = readline
+
+
+def _end_with(user: ProcessId, server: int) -> None:
+    """End this process when that of the user is gone.
 
     The connection does not tell: processes that were forked later hold its other end open. And code of the user may
     never return to look at it.
     """
-    while os.getppid() == parent:
+    while user.lives:
         time.sleep(_POLL)
+    leave(user, server)
     os._exit(1)
+
+
+def leave(user: ProcessId, server: int) -> None:
+    """Kill a server that is stopped if the process of the user is gone: it would be there for ever."""
+    if os.getppid() == server and is_stopped(server) and not user.lives:
+        os.kill(server, signal.SIGKILL)
 
 
 class Channel:

@@ -42,10 +42,13 @@ class Inline(NamedTuple):
     dtype: torch.dtype
 
 
+_NOTHING = np.empty(0, np.uint8)
+
+
 def inline(tensor: torch.Tensor) -> Inline:
     """Return a tensor on the CPU as its bytes."""
-    tensor = tensor.detach().cpu().contiguous()
-    data = tensor.reshape(-1).view(torch.uint8).numpy()
+    flat = tensor.detach().cpu().reshape(-1).resolve_conj().resolve_neg().contiguous()
+    data = flat.view(torch.uint8).numpy() if flat.numel() else _NOTHING  # which may have any stride
     return Inline(data, tuple(tensor.shape), tensor.dtype)
 
 

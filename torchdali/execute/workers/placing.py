@@ -8,26 +8,31 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from torchdali import pickling
+from torchdali.cores import cores
 from torchdali.declaration.registry import registry
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.caching import CachedDataset
+from torchdali.execute.chunks import is_of_user
+from torchdali.execute.hardware_decoding import is_shared
 from torchdali.execute.process_state import has_gil, others_sleep
+from torchdali.execute.user_state import UserState
+from torchdali.execute.user_writes import written_name
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Chain, Plan, Stage, edges, is_metadata
 
-__all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "place", "place_elsewhere"]
+__all__ = ["Placing", "default_processes", "has_side_effect", "has_user_code", "may_fork", "place", "place_elsewhere"]
 
 
 def default_processes(threads: int, is_fast: bool) -> int:
     """Return how many processes a pipeline has by default."""
     if is_fast or not has_gil():
         return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(threads, cores or 1))
+    return max(1, min(threads, cores()))
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ def place(
         is_fast: The fast path makes the samples.
     """
     asked = _wanted() if asked is None else asked
+    if asked is None and settings.synchronous:
+        return Placing(1, reason="exec_async=False, or exec_pipelined=False")
     count = default_processes(settings.num_threads, is_fast) if asked is None else asked
     if count == 1:
         return Placing(1)
@@ -125,10 +132,13 @@ def has_user_code(chain: Chain | None) -> bool:
 
 
 def _is_of_user(node: Node) -> bool:
-    if node.operator.kind in ("reader", "source"):
-        return False
-    own = not node.operator.body.__module__.startswith("torchdali.")
-    return own or any(map(callable, node.constants.values()))
+    return node.operator.kind not in ("reader", "source") and is_of_user(node)
+
+
+def has_side_effect(node: Node) -> bool:
+    """Return True if a batch shows outside that a node was run for it."""
+    options = node.operator.options
+    return bool(node.preserve or options.preserve or options.make or written_name(UserState([node]).functions))
 
 
 def _platform_refuses() -> str:
@@ -158,8 +168,10 @@ def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool, elsewhere
             return f"operator {name!r} has a side effect"
         if node.operator.options.make is not None and _is_of_user(node):
             return f"operator {name!r} has a memory of its own"
-        if name == "_decode_share":
-            return "nvImageCodec decodes images on the device"
+        if written := written_name(UserState([node]).functions):
+            return f"operator {name!r} writes to {written!r}, which is outside of it"
+        if any(map(is_shared, node.outputs)):
+            return "an engine of the device decodes images"
         if not forked and (why := _cannot_start_anew(node)):
             return why
         if node in readers and (why := _reads_here(node, readers[node], elsewhere)):
@@ -167,26 +179,27 @@ def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool, elsewhere
     of_user = next((node for node in steps if _is_of_user(node)), None)
     if of_user is not None:
         return f"operator {of_user.operator.name!r} is yours and works on whole batches"
-    if stage.chain is not None and stage.chain.in_chunks and has_user_code(stage.chain):
-        return "an operator of yours takes groups of samples"
+    if stage.chain is not None and stage.chain.in_tensors and has_user_code(stage.chain):
+        return "an operator of yours takes several samples a call"
     return ""
 
 
 def _reads_here(node: Node, reader: Reader, elsewhere: bool) -> str:
     if elsewhere and isinstance(reader.dataset, CachedDataset) and reader.dataset.kept.in_memory:
         return "fn.cache keeps samples in the memory of this machine: give it path=, a folder that all machines share"
-    if elsewhere and getattr(reader.dataset, "work", None) is None:
-        return ""
-    begin = getattr(reader.dataset, "begin", None)
-    if begin is not None and begin([]) is not None:
+    if reader.processes is not None or (_reads_ahead(node, reader.dataset) and not elsewhere):
         return f"operator {node.operator.name!r} reads ahead, from far or from Python, in this process"
     return ""
 
 
+def _reads_ahead(node: Node, dataset: Any) -> bool:
+    """Return True if records are on their way before somebody waits for them, over connections of this process."""
+    return node.reads_urls or (not node.operator.is_ours and hasattr(dataset, "read_many"))
+
+
 def _cannot_start_anew(node: Node) -> str:
     name, body = node.operator.name, node.operator.body
-    own = not body.__module__.startswith("torchdali.")
-    is_local = own and "<locals>" in getattr(body, "__qualname__", "")
+    is_local = not node.operator.is_ours and "<locals>" in getattr(body, "__qualname__", "")
     if registry.get(name) is not node.operator or body.__module__ == "__main__" or is_local:
         where = f"a function of {body.__module__}" if is_local else body.__module__
         return f"operator {name!r} is declared in {where}, which a new process does not import"
@@ -204,4 +217,4 @@ def _pays(planned: Plan, stage: Stage) -> bool:
         before = {e.source for e in edges(node) if not is_metadata(e)}
         if node.operator.kind in ("reader", "source") or not seen.isdisjoint(before):
             seen.add(node)
-    return stage.chain is not None and not stage.chain.in_chunks and not seen.isdisjoint(stage.chain.nodes)
+    return stage.chain is not None and not stage.chain.in_tensors and not seen.isdisjoint(stage.chain.nodes)

@@ -21,11 +21,13 @@ from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings, metada
 from torchdali.execute.chain_run import ChainRun, Runtime
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.process_state import ProcessId, has_room
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.thread_pool import ThreadPool
-from torchdali.execute.timings import ChainTimings, Profile
+from torchdali.execute.timings import Profile
+from torchdali.execute.user_state import Update, UserState
 from torchdali.execute.workers.batches import needed_after
-from torchdali.execute.workers.channel import Channel, begin_worker
+from torchdali.execute.workers.channel import Channel, begin_worker, leave
 from torchdali.execute.workers.messages import (
     Draw,
     Made,
@@ -36,11 +38,12 @@ from torchdali.execute.workers.messages import (
     write_failure,
 )
 from torchdali.execute.workers.placing import has_user_code
+from torchdali.execute.workers.served import NO_MEMORY
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Plan, is_metadata
+from torchdali.graph.plan import Plan, is_metadata, nodes_of
 from torchdali.kernels.exactness import use_exactness
 from torchdali.kernels.limits import use_max_pixels
-from torchdali.reading.datasets import Dataset, RecordNames, begun
+from torchdali.reading.datasets import Dataset, RecordNames, start_reads
 from torchdali.reading.user_random import seed_sample, seed_worker
 
 __all__ = ["SeededSamples", "Task", "make_batches", "serve"]
@@ -71,29 +74,35 @@ class SeededSamples:
     """Runs a chain with code of the user for the samples of a batch, with random numbers that are theirs alone.
 
     `random`, `numpy.random` and torch have one generator for all threads of a process. So one sample runs after the
-    other, each with its own seed: its numbers are then the same in any thread, and in any number of processes.
+    other, each with its own seed: its numbers are then the same in any thread, and in any number of processes. Chains
+    with code of the user have chunks of one (`chunks.can_be_chunk`), which this relies on.
     """
 
-    _alone = threading.RLock()  # samples of a chunk that failed run in its call
+    _alone = threading.Lock()
 
-    def __init__(self, seed: int, batch: InFlightBatch, function: Callable[[int], None]) -> None:
+    def __init__(self, seed: int, batch: InFlightBatch, function: Callable[[range], tuple[()]]) -> None:
         self._seed, self._function = seed, function
         known = batch.random_keys is None
         epochs, records = batch.sample_keys()
         self._epochs: Sequence[int] = epochs.tolist() if known else [0] * batch.size
         self._records: Sequence[int] = records.tolist() if known else range(batch.size)
 
-    def __call__(self, i: int) -> None:
+    def __call__(self, samples: range) -> tuple[()]:
         with self._alone:
             seed_worker(self._seed)
-            seed_sample(self._epochs[i], self._records[i])
-            self._function(i)
+            seed_sample(self._epochs[samples.start], self._records[samples.start])
+            return self._function(samples)
 
 
-def serve(connection: Any, make: Callable[[], Task], parent: int) -> None:
+def serve(connection: Any, make: Callable[[], Task], user: ProcessId) -> None:
     """Work until the process of the user closes the connection or is gone."""
-    begin_worker(parent)
-    make_batches(Channel(connection), make)
+    server, channel = os.getppid(), Channel(connection)
+    if has_room():
+        begin_worker(user)
+        make_batches(channel, make)
+        leave(user, server)
+    else:
+        channel.send(Refused("it gets no memory; ulimit -v, RLIMIT_AS or the system sets a limit"))
     os._exit(0)
 
 
@@ -122,19 +131,13 @@ class _Stages(StageRunner):
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
         """Hand over a batch."""
         if _lacks_memory(error):
-            os._exit(1)  # another process may have it: the batch is not to blame
+            os._exit(NO_MEMORY)  # another process may have it: the batch is not to blame
         batch.error = error
         batch.finished.set()
         self._hand_over(batch)
 
-    def _bind(self, run: ChainRun) -> tuple[Callable[[int], None], int]:
-        function, count = super()._bind(run)
-        return (function if run.chunks is None else self._seeded(run, function)), count
-
-    def _bind_singles(self, run: ChainRun, timings: ChainTimings | None = None) -> Callable[[int], None]:
-        return self._seeded(run, super()._bind_singles(run, timings))
-
-    def _seeded(self, run: ChainRun, function: Callable[[int], None]) -> Callable[[int], None]:
+    def _bind(self, run: ChainRun, together: bool = False) -> Callable[[range], tuple[()]]:
+        function = super()._bind(run, together)
         if not has_user_code(run.compiled.chain):
             return function
         return SeededSamples(self._runtime.settings.seed, run.batch, function)
@@ -165,13 +168,17 @@ class _Replica:
         )  # fmt: skip
         self._stages = _Stages(task, self._runtime, self._hand_over)
         self._numbers: dict[int, int] = {}  # of messages, by turn
+        self._user_state = UserState(nodes_of(task.plan.stages[: task.stages]))
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
 
     def run(self) -> None:
         """Take messages until there are no more."""
         with torch.no_grad():
-            for draw in self._channel.messages():
-                self._take(draw)
+            for message in self._channel.messages():
+                if isinstance(message, Update):
+                    self._user_state.apply(message)
+                else:
+                    self._take(message)
 
     def _warn(
         self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
@@ -181,6 +188,9 @@ class _Replica:
 
     def _take(self, draw: Draw) -> None:
         """Begin a batch; in the main thread."""
+        # Here alone blocks come back, readers are asked and turns are given: in the order of the messages, without a
+        # lock. From `begin` on the batch is that of the threads, and of the one that ends its last stage.
+        self._channel.views.note(draw.number)
         self._channel.free(draw.returned)
         batch = InFlightBatch(draw.index, draw.size, draw.position, self._turns, random_keys=draw.random_keys)
         self._numbers[self._turns] = draw.number
@@ -199,7 +209,7 @@ class _Replica:
                 if node not in self._readers:
                     continue
                 dataset = self._readers[node].dataset
-                batch.reads[node] = begun(dataset, keys.records.tolist(), keys.epochs.tolist())
+                batch.reads[node] = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
                 batch.values.update(metadata_outputs(node, dataset, keys.records))
             batch.info = self._infos(batch)
         except Exception as error:
@@ -237,6 +247,8 @@ class _Replica:
                 if edge in batch.values
             }
         index = self._task.plan.index
+        # The tensors in `kept` lie in shared memory. From `send` on the process of the user reads them, and `channel`
+        # holds them until it is told that their blocks are not read any more.
         sizes = self._runtime.memory.take() if self._runtime.settings.memory_stats else {}
         with self._channel.lock:
             made = Made(

@@ -2,39 +2,43 @@
 
 It is a copy of the process of the user from before it had threads; or a new interpreter, which has imported torchdali
 once for all workers of all pipelines. It ends when the last pipeline that uses it is closed, or when the process of the
-user does.
+user does. A *spare*, which it forks, takes its place if it is killed or stopped, and forks the next spare. Workers go
+on meanwhile: they watch the process of the user, not their server.
 """
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.util
 import os
 import pickle
 import select
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from torchdali.execute.process_state import ProcessId, is_stopped
+from torchdali.execute.workers.channel import leave
+from torchdali.execute.workers.messages import Refused
+from torchdali.execute.workers.served import LOST, ServedProcess, how_ended, say
 from torchdali.forks import ForkSafeLock
 
-__all__ = ["Order", "Server", "ServedProcess", "main"]
+__all__ = ["Order", "Server", "main"]
 
 _POLL = 0.5  # seconds between looks at whether the process of the user is there
-_GRACE = 1.0  # seconds for the server to end, or to say which process it forked
-_NUMBER = struct.Struct("i")
+_GRACE = 1.0  # seconds for the server to end
+_STILL = 2  # looks in a row at which it was stopped: after Ctrl-Z and fg, it may wake late
 
-Run = Callable[[Any, "Order", "int | None", int], None]
-"""Runs a worker: connection, order, descriptor of the plan, process that must live."""
+Run = Callable[[Any, "Order", "int | None", ProcessId], None]
+"""Runs a worker: connection, order, descriptor of the plan, the process of the user."""
 
 
 class Order(NamedTuple):
@@ -53,70 +57,48 @@ class Order(NamedTuple):
     is_sent: bool
 
 
-class ServedProcess:
-    """A process that a server has forked, with what is used of `multiprocessing.Process`.
+class _Spare(NamedTuple):
+    """The order to fork another server, which waits until it is needed."""
 
-    Args:
-        status: Descriptor of a pipe over which the server sends the number of the process, then its exit code.
-    """
 
-    def __init__(self, status: int) -> None:
-        os.set_blocking(status, False)
-        self._status = open(status, "rb", buffering=0)  # noqa: SIM115  open as long as this object
-        self._said = b""
-        self._lock = threading.Lock()  # several threads of a pool ask
+class _Serving(NamedTuple):
+    """One process that serves: a child of this one, or of the server before it."""
 
-    def __del__(self) -> None:
-        self._status.close()
-
-    def _says(self, count: int, timeout: float) -> int | None:
-        """Return one of the numbers; None if it does not come in time."""
-        deadline = time.monotonic() + timeout
-        with self._lock:
-            while len(self._said) < count * _NUMBER.size:
-                left = max(0.0, deadline - time.monotonic())
-                if not select.select([self._status], [], [], left)[0]:
-                    return None
-                # Nothing more: the server is gone, and its processes end by themselves.
-                self._said += self._status.read(_NUMBER.size) or _NUMBER.pack(255)
-            found: int = _NUMBER.unpack_from(self._said, (count - 1) * _NUMBER.size)[0]
-            return found
+    process: Any
+    control: socket.socket
 
     @property
-    def pid(self) -> int | None:
-        """Number of the process; None if the server does not say."""
-        return self._says(1, _GRACE)
+    def alive(self) -> bool:
+        return self.process.exitcode is None
 
-    @property
-    def exitcode(self) -> int | None:
-        """Exit code, negative for a signal; None while the process runs."""
-        return self._says(2, 0.0)
+    def tell_end(self) -> None:
+        with contextlib.suppress(OSError):
+            self.control.send(pickle.dumps(None), socket.MSG_DONTWAIT)
+        self.control.close()
 
-    def join(self, timeout: float | None = None) -> None:
-        """Wait for the end."""
-        self._says(2, 1e9 if timeout is None else timeout)
-
-    def terminate(self) -> None:
-        """End the process by SIGTERM."""
-        self._signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End the process by SIGKILL."""
-        self._signal(signal.SIGKILL)
-
-    def _signal(self, which: signal.Signals) -> None:
-        pid = self.pid
-        if pid is not None and self.exitcode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, which)
+    def end(self) -> None:
+        """Wait until it has ended as it was told to; kill one that does not, or that is stopped."""
+        if not is_stopped(self.process.pid):
+            self.process.join(_GRACE)
+        if self.alive:
+            self.process.kill()  # its exit code is asked for with that of the next child, or at the end
 
 
 class Server:
-    """The server, seen from the process of the user."""
+    """The server, seen from the process of the user.
 
-    def __init__(self, process: Any, control: socket.socket) -> None:
-        self._process, self._control = process, control
+    Args:
+        process: That serves first.
+        control: A socket to it.
+    """
+
+    def __init__(self, process: _Child, control: socket.socket) -> None:
         self._users, self._owner = 1, os.getpid()
+        self._lock = threading.RLock()  # pools of several pipelines ask
+        self._still = 0
+        self._serving, self._spare = _Serving(process, control), self._fork_spare(control)
+        # Before multiprocessing ends its children by SIGTERM, and waits for them: one that is stopped would never end.
+        self._at_exit = multiprocessing.util.Finalize(None, process.kill, exitpriority=1)
 
     @classmethod
     def forked(cls, run: Run) -> Server:
@@ -126,14 +108,15 @@ class Server:
             run: Runs a worker, in a process that the server forks.
         """
         ours, theirs = _pair()
+        arguments = (ours, theirs, run, ProcessId.of(os.getpid()))
         process: Any = multiprocessing.get_context("fork").Process(
-            target=_forked, args=(ours, theirs, run, os.getpid()), name="torchdali-server", daemon=True
+            target=_forked, args=arguments, name="torchdali-server", daemon=True
         )
         with theirs, warnings.catch_warnings():
             # Python 3.12 counts threads of native libraries too; see `placing.may_fork`.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
-        return cls._offered(cls(process, ours))
+        return cls._offered(cls(_Child(process), ours))
 
     @classmethod
     def shared(cls) -> Server:
@@ -149,12 +132,13 @@ class Server:
     @classmethod
     def _anew(cls) -> Server:
         ours, theirs = _pair()
-        program = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno(), parent=os.getpid())
+        user = tuple(ProcessId.of(os.getpid()))
+        program = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno(), user=user)
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-c", program], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
             )
-        return cls(_Popen(process), ours)
+        return cls(_Child(_Popen(process)), ours)
 
     @classmethod
     def _offered(cls, server: Server) -> Server:
@@ -166,8 +150,9 @@ class Server:
 
     @property
     def alive(self) -> bool:
-        """True while the process runs."""
-        return bool(self._users) and self._process.exitcode is None
+        """True while the server or its spare runs."""
+        with self._lock:
+            return bool(self._users) and (self._serving.alive or self._spare.alive)
 
     def start(self, order: Order, plan: int | None) -> tuple[ServedProcess, Connection]:
         """Have a worker forked; returns at once.
@@ -177,22 +162,67 @@ class Server:
             plan: Descriptor of a file with the plan, if the order says so.
 
         Raises:
-            OSError: the server is gone.
+            OSError: the server is gone, and its spare too.
         """
-        ours, theirs = socket.socketpair()
-        ours.settimeout(None)  # whatever the user's default
-        status, said = os.pipe()
-        process = ServedProcess(status)
-        try:
-            given = [theirs.fileno(), said, *([] if plan is None else [plan])]
-            socket.send_fds(self._control, [pickle.dumps(order)], given)
-        except OSError:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-            os.close(said)
-        return process, Connection(ours.detach())
+        ours, theirs = _stream_pair()
+        with ours, theirs:
+            descriptors = [theirs.fileno(), *([] if plan is None else [plan])]
+            with self._lock:
+                if not self._serving.alive:
+                    self._change()
+                try:
+                    process = _order(self._serving.control, order, descriptors)
+                except OSError:  # it is just ending
+                    self._change()
+                    process = _order(self._serving.control, order, descriptors)
+            return process, Connection(ours.detach())
+
+    def look(self) -> None:
+        """Let the spare take over from a server that is gone, or that somebody stopped; see that there is a spare."""
+        with self._lock:
+            if not self._users:
+                return
+            self._still = self._still + 1 if is_stopped(self._serving.process.pid) else 0
+            if not self._serving.alive or self._still >= _STILL:
+                with contextlib.suppress(OSError):
+                    self._change()
+            elif not self._spare.alive:
+                self._spare.control.close()
+                self._spare = self._fork_spare(self._serving.control)
+
+    def _change(self) -> None:
+        """Let the spare take over; a server that is stopped is killed.
+
+        Raises:
+            OSError: there is no spare.
+        """
+        if not self._spare.alive:
+            fate = self.fate() or "the server that forks worker processes is stopped"
+            raise OSError(f"{fate}, and its spare is gone: build the pipeline again")
+        gone, self._serving, self._still = self._serving, self._spare, 0
+        gone.control.close()
+        if gone.alive:
+            gone.process.kill()
+        self._spare = self._fork_spare(self._serving.control)
+
+    def fate(self) -> str:
+        """Describe the end of a server that is gone; empty if it is there."""
+        with self._lock:
+            self._serving.process.join(_GRACE)  # it may be just ending
+            code = self._serving.process.exitcode
+        if code is None:
+            return ""
+        return f"the server that forks worker processes {how_ended(code)}" + (
+            ", and says above why" if code == 1 else ""
+        )
+
+    def _fork_spare(self, control: socket.socket) -> _Serving:
+        ours, theirs = _pair()
+        with theirs:
+            try:
+                return _Serving(_order(control, _Spare(), [theirs.fileno()]), ours)
+            except OSError:
+                return _Serving(ServedProcess.ended(), ours)
 
     def release(self) -> None:
         """End the server if no other pipeline uses it."""
@@ -205,13 +235,13 @@ class Server:
                 return
             if _shared is self:
                 _shared = None
-        with contextlib.suppress(OSError):
-            self._control.send(pickle.dumps(None))
-        self._control.close()
-        self._process.join(_GRACE)
-        if self._process.exitcode is None:
-            self._process.kill()
-            self._process.join(_GRACE)
+        with self._lock:
+            both = (self._spare, self._serving)
+            for each in both:
+                each.tell_end()
+            for each in reversed(both):  # the spare's end is told by the other
+                each.end()
+        self._at_exit.cancel()
 
 
 _shared: Server | None = None  # under _sharing
@@ -219,17 +249,46 @@ _sharing = ForkSafeLock()  # a garbage collection inside may drop a pipeline, wh
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # keeps orders apart
-    ours.settimeout(None)
+    return _stream_pair(socket.SOCK_SEQPACKET)  # keeps orders apart
+
+
+def _stream_pair(kind: socket.SocketKind = socket.SOCK_STREAM) -> tuple[socket.socket, socket.socket]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+    ours.settimeout(None)  # whatever the user's default
     theirs.settimeout(None)
     return ours, theirs
+
+
+def _order(control: socket.socket, order: Order | _Spare, descriptors: list[int]) -> ServedProcess:
+    """Send an order, with descriptors for the new process, and return that process."""
+    status, said = os.pipe()
+    process = ServedProcess(status)
+    try:
+        socket.send_fds(control, [pickle.dumps(order)], [said, *descriptors])
+    finally:
+        os.close(said)
+    return process
+
+
+class _Child:
+    """A server that is a child of this process; somebody else may ask for its exit code first."""
+
+    def __init__(self, process: Any) -> None:
+        self._process, self._id = process, ProcessId.of(process.pid)
+        self.pid = process.pid
+        self.join, self.kill = process.join, process.kill
+
+    @property
+    def exitcode(self) -> int | None:
+        code: int | None = self._process.exitcode
+        return code if code is not None or self._id.lives else LOST
 
 
 class _Popen:
     """A new interpreter, with the interface of `multiprocessing.Process`."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+        self._process, self.pid = process, process.pid
 
     @property
     def exitcode(self) -> int | None:
@@ -250,19 +309,19 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 sys.path[:] = {path!r}
 import torchdali.fn
 from torchdali.execute.workers.starting import main
-main({descriptor}, {parent})
+main({descriptor}, {user})
 """
 
 
 # ---------------------------------------------------------------- in the server
 
 
-def _forked(ours: socket.socket, control: socket.socket, run: Run, parent: int) -> None:
+def _forked(ours: socket.socket, control: socket.socket, run: Run, user: ProcessId) -> None:
     ours.close()
-    main(control, run, parent)
+    main(control, run, user)
 
 
-def main(control: socket.socket, run: Run, parent: int) -> None:
+def main(control: socket.socket, run: Run, user: ProcessId) -> None:
     """Fork workers until the process of the user says that it is enough, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process of the user decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -271,55 +330,67 @@ def main(control: socket.socket, run: Run, parent: int) -> None:
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)  # the end of a worker, too, ends the wait below
+    parent = os.getppid()
     running: dict[int, int] = {}  # where to send the exit code, by process
-    while os.getppid() == parent:
+    while user.lives:
         ready = select.select([control.fileno(), awake], [], [], _POLL)[0]
         if awake in ready:
             os.read(awake, 1 << 12)
-        _bury(running)
+        _report_exits(running)
         if control.fileno() not in ready:
             continue
-        data, given, _, _ = socket.recv_fds(control, 1 << 16, 3)
-        order: Order | None = pickle.loads(data) if data else None
+        data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 3)
+        order: Order | _Spare | None = pickle.loads(data) if data else None
         if order is None:
             break
-        here = os.getpid()
-        pid = os.fork()
+        pid = _fork(descriptors)
         if pid == 0:
-            for descriptor in (control.detach(), awake, given[1], *running.values()):
+            for descriptor in (control.detach(), awake, descriptors[0], *running.values()):
                 os.close(descriptor)
-            _work(run, order, given, wake, here)
-        _say(given[1], pid)
-        running[pid] = given[1]
-        for descriptor in (given[0], *given[2:]):
+            _begin(run, order, descriptors[1:], wake, user)
+        if pid:
+            say(descriptors[0], pid)
+            running[pid] = descriptors[0]
+        for descriptor in descriptors[1:] if pid else descriptors:
             os.close(descriptor)
+    leave(user, parent)
+    for pid in running:  # what was stopped cannot end by itself
+        os.kill(pid, signal.SIGKILL)
     os._exit(0)
 
 
-def _work(run: Run, order: Order, given: list[int], wake: int, parent: int) -> None:
-    """Run a worker in this process, which a server has just forked."""
+def _fork(descriptors: list[int]) -> int | None:
+    """Fork this process; if the system does not, tell who waits, and return None."""
+    try:
+        return os.fork()
+    except OSError as error:
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptors[1])) as waiting:
+            Connection(waiting.detach()).send_bytes(pickle.dumps(Refused(f"{type(error).__name__}: {error}")))
+        return None
+
+
+def _begin(run: Run, order: Order | _Spare, descriptors: list[int], wake: int, user: ProcessId) -> None:
+    """Run a worker or a spare in this process, which a server has just forked."""
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.close(wake)
-        run(Connection(given[0]), order, given[2] if order.is_sent else None, parent)
+        if isinstance(order, _Spare):
+            main(socket.socket(fileno=descriptors[0]), run, user)
+        else:
+            run(Connection(descriptors[0]), order, descriptors[1] if order.is_sent else None, user)
     except BaseException:
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
 
 
-def _bury(running: dict[int, int]) -> None:
+def _report_exits(running: dict[int, int]) -> None:
     """Send the exit codes of workers that have ended."""
     while running:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
             return
         said = running.pop(pid)
-        _say(said, os.waitstatus_to_exitcode(status))
+        say(said, os.waitstatus_to_exitcode(status))
         os.close(said)
-
-
-def _say(descriptor: int, number: int) -> None:
-    with contextlib.suppress(OSError):  # nobody asks any more
-        os.write(descriptor, _NUMBER.pack(number))

@@ -18,18 +18,23 @@ from torchdali import pickling
 from torchdali.execute.affinity import cores_of_processes
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.process_state import ProcessId
 from torchdali.execute.shared_memory import anonymous_file
 from torchdali.execute.workers.messages import Ready, Refused
 from torchdali.execute.workers.placing import Placing
-from torchdali.execute.workers.pool import START, Worker
+from torchdali.execute.workers.pool import START
 from torchdali.execute.workers.replica import Task, serve
 from torchdali.execute.workers.sent_plan import SentPlan, begin_of, new_task, readers_of
+from torchdali.execute.workers.served import LOST
 from torchdali.execute.workers.server import Order, Server
 from torchdali.execute.workers.server import main as serve_orders
+from torchdali.execute.workers.worker import Worker
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Plan
 
 __all__ = ["Starter", "main", "problem_of", "sizes_of"]
+
+_POLL = 0.5  # seconds between looks at the server
 
 
 class Starter:
@@ -87,6 +92,10 @@ class Starter:
             self._server = Server.shared()
         return Worker(*self._server.start(self._orders[number], self._file), number)
 
+    def look(self) -> None:
+        """See that the server runs."""
+        self._server.look()
+
     def start_all(self) -> list[Worker] | str:
         """Start all workers and wait until they are ready; or end them, and return why they are not."""
         workers: list[Worker] = []
@@ -106,13 +115,17 @@ class Starter:
         return why
 
     def _waited_for(self, worker: Worker, deadline: float) -> str:
-        if not worker.connection.poll(max(0.0, deadline - time.monotonic())):
-            return f"worker process {worker.number} was not ready after {START:g} s"
+        while not worker.connection.poll(_POLL):
+            if time.monotonic() > deadline:
+                return f"worker process {worker.number} was not ready after {START:g} s"
+            self.look()
         return self.problem(worker)
 
     def problem(self, worker: Worker) -> str:
         """Read the first message of a worker; return why it is not ready, empty if it is."""
-        return problem_of(worker, self._sizes)
+        problem = problem_of(worker, self._sizes)
+        fate = self._server.fate() if problem and worker.process.exitcode == LOST else ""
+        return f"{problem}: {fate}" if fate else problem
 
     def close(self) -> None:
         """Let go of the server."""
@@ -161,15 +174,15 @@ def _orders(placing: Placing, settings: Settings) -> list[Order]:
 # ---------------------------------------------------------------- in the worker
 
 
-def _run(make: Callable[[Order], Task], connection: Any, order: Order, file: int | None, parent: int) -> None:
+def _run(make: Callable[[Order], Task], connection: Any, order: Order, file: int | None, user: ProcessId) -> None:
     """Run a worker: of the pipeline for which the server was forked, or of another one."""
     if order.is_sent:
-        _run_sent(connection, order, file, parent)
+        _run_sent(connection, order, file, user)
     else:
-        serve(connection, partial(make, order), parent)
+        serve(connection, partial(make, order), user)
 
 
-def _run_sent(connection: Any, order: Order, file: int | None, parent: int) -> None:
+def _run_sent(connection: Any, order: Order, file: int | None, user: ProcessId) -> None:
     """Run a worker whose plan is in a file."""
     assert file is not None
 
@@ -181,12 +194,12 @@ def _run_sent(connection: Any, order: Order, file: int | None, parent: int) -> N
         sent: SentPlan = pickling.loads(text)
         return sent.task(order)
 
-    serve(connection, make, parent)
+    serve(connection, make, user)
 
 
-def main(descriptor: int, parent: int) -> None:
+def main(descriptor: int, user: tuple[int, bytes]) -> None:
     """Run a server in a new interpreter."""
-    serve_orders(socket.socket(fileno=descriptor), _run_sent, parent)
+    serve_orders(socket.socket(fileno=descriptor), _run_sent, ProcessId(*user))
 
 
 # ---------------------------------------------------------------- the plan on its way

@@ -33,7 +33,7 @@ class Batch(Value):
 
     Args:
         tensors: Samples, or an array whose first axis is the batch.
-        dtype: Element type; needed where there is no sample.
+        dtype: Element type; needed if there is no sample.
         device: Where the batch is to be.
         layout: Names of the axes of a sample, one letter each.
         invocation_result: Instead of samples: the result of an operation (internal).
@@ -121,15 +121,15 @@ class Batch(Value):
         )
 
     def cpu(self) -> Batch:
-        """Return the batch on the CPU: itself where it is there."""
+        """Return the batch on the CPU: itself if it is there."""
         return self.to_device("cpu")
 
     def gpu(self, index: int | None = None) -> Batch:
-        """Return the batch on an accelerator: itself where it is there."""
+        """Return the batch on an accelerator: itself if it is there."""
         return self.to_device(Device("gpu", index))
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Batch:
-        """Return the batch on a device: itself where it is there, unless ``force_copy``."""
+        """Return the batch on a device: itself if it is there, unless ``force_copy``."""
         target = _device_of(device)
         if target == self.device and not force_copy:
             return self
@@ -139,8 +139,8 @@ class Batch(Value):
         """Return one torch tensor ``(batch, ...)``.
 
         Args:
-            copy: True for memory of its own; False to share it, which is an error where that is not possible.
-            pad: Fill samples up with zeros where their shapes differ.
+            copy: True for memory of its own; False to share it, which is an error if that is not possible.
+            pad: Fill samples up with zeros if their shapes differ.
 
         Raises:
             ValueError: the shapes differ and ``pad`` is false; the memory cannot be shared and ``copy`` is False.
@@ -163,8 +163,8 @@ class Batch(Value):
         Raises:
             ValueError: the samples cannot be drawn.
         """
-        given = {name: each._values() if isinstance(each, Batch) else each for name, each in options.items()}
-        return self._values().show(path, **given)
+        overlays = {name: each._values() if isinstance(each, Batch) else each for name, each in options.items()}
+        return self._values().show(path, **overlays)
 
     def _repr_html_(self) -> str:
         return self._values()._repr_html_()
@@ -253,8 +253,8 @@ class BatchSlice:
         self._batch = batch
 
     def __getitem__(self, ranges: Any) -> Batch:
-        found: Batch = HOOKS.subscript(self._batch, ranges)
-        return found
+        result: Batch = HOOKS.subscript(self._batch, ranges)
+        return result
 
 
 def _samples_of(data: Any) -> Any:
@@ -295,9 +295,9 @@ def _device_of(place: DeviceLike) -> Device:
 
 
 def _batch_of(values: TensorList) -> Batch:
-    made = Batch.__new__(Batch)
-    made._list, made._result = values, None
-    return made
+    batch = Batch.__new__(Batch)
+    batch._list, batch._result = values, None
+    return batch
 
 
 def batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None) -> Batch:
@@ -306,7 +306,7 @@ def batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: st
 
 
 def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None) -> Batch:
-    """Return a batch that shares the samples' memory where type and device allow it; see `Batch`.
+    """Return a batch that shares the samples' memory if type and device allow it; see `Batch`.
 
     A `Batch` that is as asked for is returned itself.
     """

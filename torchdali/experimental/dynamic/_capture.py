@@ -121,9 +121,9 @@ class _Started:
 
     def add(self, finish: Callable[[], None]) -> _StartedIteration:
         """Add an iteration, given what waits for it and sets its results."""
-        made = _StartedIteration(self, finish)
-        self._line.append(made)
-        return made
+        iteration = _StartedIteration(self, finish)
+        self._line.append(iteration)
+        return iteration
 
     def finish(self, last: _StartedIteration) -> None:
         """Finish iterations up to one."""
@@ -255,24 +255,24 @@ class Capture:
 
     def _prepared(self, item: Any, state: Any, distance: int) -> _Iteration:
         """Copy the template onto an item, and have it computed."""
-        made, template = _Iteration(item, state), self.template
+        iteration, template = _Iteration(item, state), self.template
         if template is None:
-            return made
-        made.copies = dict(zip(template.roots, _roots(item), strict=True))
+            return iteration
+        iteration.copies = dict(zip(template.roots, _roots(item), strict=True))
         before = {rng: rng._count + distance * count for rng, count in template.draws.items()}
         for call in template.calls:
-            node = copied_node(call.node, made.copies, template.nodes)
+            node = copied_node(call.node, iteration.copies, template.nodes)
             key = None if call.rng is None else call.rng._key_at(before[call.rng] + call.draw)
             operation = Operation(node, _size_of(item), self._context, call.device, key, rng=call.rng)
             operation.captured = True
-            made.operations.append(operation)
-        calls = zip(made.operations, template.calls, strict=True)
+            iteration.operations.append(operation)
+        calls = zip(iteration.operations, template.calls, strict=True)
         asked = [Result(o, i) for o, call in calls for i in sorted(call.asked)]
         if asked:
             started = self._begin(asked)
             for result in asked:
                 result.operation.future = started
-        return made
+        return iteration
 
     def _begin(self, asked: list[Result]) -> _StartedIteration:
         """Begin to compute an iteration."""
@@ -290,19 +290,19 @@ class Capture:
 
     # ------------------------------------------------------------ the calls of the body
 
-    def operation(self, made: Operation) -> Operation:
+    def operation(self, operation: Operation) -> Operation:
         """Return the operation of a call of the loop's body: a prepared one, or the one just made.
 
         Raises:
             RuntimeError: the first iteration made another call here.
         """
-        made.captured = True
-        found = self._matching(made)
+        operation.captured = True
+        known = self._matching(operation)
         if self._first:
-            outer = [o for o in made.needs if not o.captured]
+            outer = [o for o in operation.needs if not o.captured]
             held = tuple(Result(o, e.index) for o in outer for e in o.node.outputs)
-            self._recorded.append(_Recorded(found, held))
-        return found
+            self._recorded.append(_Recorded(known, held))
+        return known
 
     def repeated(
         self,
@@ -311,7 +311,7 @@ class Capture:
         arguments: Mapping[str, Any],
         size: int | None,
     ) -> Any:
-        """Return the results of a call that the template has in the same form; None where it is to be recorded."""
+        """Return the results of a call that the template has in the same form; None if it is to be recorded."""
         template, now = self.template, self._now
         if template is None or now is None or not self._matches or self._next_call == len(template.calls):
             return None
@@ -344,19 +344,19 @@ class Capture:
         """Note the form of a call of the first iteration."""
         if not self._first:
             return
-        made = [each for each in (result if isinstance(result, tuple) else (result,)) if each._result]
+        results = [each for each in (result if isinstance(result, tuple) else (result,)) if each._result]
         last = self._recorded[-1] if self._recorded else None
-        if last is None or not made or any(each._result.operation is not last.operation for each in made):
+        if last is None or not results or any(each._result.operation is not last.operation for each in results):
             return
         nodes = {edge.source for edge in self._roots if edge.source is not None}
         nodes.update(recorded.operation.node for recorded in self._recorded[:-1])
         last.form = CallForm.of(declared, inputs, arguments, size, result, nodes)
 
-    def _matching(self, made: Operation) -> Operation:
+    def _matching(self, operation: Operation) -> Operation:
         """Return the prepared operation that a call is, or the call's own if there is none."""
-        template, node = self.template, made.node
+        template, node = self.template, operation.node
         if template is None or not self._matches:
-            return made
+            return operation
         assert self._now is not None
         try:
             if self._next_call == len(template.calls):
@@ -369,11 +369,11 @@ class Capture:
             if not self._first:
                 raise
             self._matches = False  # another body than that of the loop before
-            return made
+            return operation
         prepared = self._now.operations[self._next_call]
-        if prepared.key != made.key:  # the generator was seeded, or used elsewhere
+        if prepared.key != operation.key:  # the generator was seeded, or used elsewhere
             self._matches = False
-            return made
+            return operation
         self._next_call += 1
         return prepared
 
@@ -381,13 +381,13 @@ class Capture:
 def _roots(item: Any) -> list[DataNode]:
     """Return the edges of what a loop goes over, those that are computed."""
     values = item if isinstance(item, tuple) else (item,)
-    found = []
+    roots = []
     for value in values:
         if isinstance(value, Value):
-            found.append(value._edge())
+            roots.append(value._edge())
             assert value._result is not None
             value._result.operation.captured = True
-    return found
+    return roots
 
 
 def _size_of(item: Any) -> int:

@@ -6,8 +6,9 @@ import glob
 import json
 import os
 import re
-import tempfile
 from typing import Any
+
+from torchdali.formats.shared_folder import write_whole
 
 __all__ = ["Checkpoint"]
 
@@ -101,7 +102,7 @@ class Checkpoint:
         return bool(self._states) and self._states.keys() == self._objects.keys()
 
     def get_state(self, name: str) -> str:
-        """Return the state of a name; KeyError where there is none."""
+        """Return the state of a name; KeyError if there is none."""
         if name not in self._states:
             raise KeyError(f"there is no state of {name!r}")
         return self._states[name]["state"]
@@ -141,10 +142,7 @@ class Checkpoint:
         """
         pattern = os.fspath(filename)
         target = pattern.format(seq=_last(pattern) + 1) if "{seq" in pattern else pattern
-        folder = os.path.dirname(os.path.abspath(target))
-        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as file:
-            file.write(self.serialize())
-        os.replace(file.name, target)
+        write_whole(target, [self.serialize().encode()], lasting=True)
         return target
 
     def load(self, filename: str | os.PathLike[str]) -> str:
@@ -190,6 +188,6 @@ _FIELD = re.compile(r"\{seq(?::[^}]*)?\}")
 def _last(pattern: str) -> int:
     """Return the largest number among the files of a pattern, or -1."""
     before, after = _FIELD.split(pattern, maxsplit=1)
-    found = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
+    numbered = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
     names = glob.glob(glob.escape(before) + "*" + glob.escape(after))
-    return max((int(m[1]) for name in names if (m := found.fullmatch(name))), default=-1)
+    return max((int(m[1]) for name in names if (m := numbered.fullmatch(name))), default=-1)

@@ -65,10 +65,10 @@ class EvalContext(Scoped):
     @staticmethod
     def default() -> EvalContext:
         """Return the context of this thread outside of all ``with`` blocks."""
-        found: EvalContext | None = getattr(_current, "default", None)
-        if found is None:
-            found = _current.default = EvalContext()
-        return found
+        context: EvalContext | None = getattr(_current, "default", None)
+        if context is None:
+            context = _current.default = EvalContext()
+        return context
 
     @property
     def num_threads(self) -> int:
@@ -117,6 +117,7 @@ class EvalContext(Scoped):
 
     def add(self, operation: Operation) -> None:
         """Remember an operation for `evaluate_all`."""
+        # Without the lock, which may be held for as long as others are computed; `evaluate_all` copies the references.
         self._pending[operation.serial] = operation
 
     def engine(self) -> Engine:

@@ -20,7 +20,7 @@ __all__ = ["as_list", "list_of_samples", "sample_of"]
 def sample_of(data: Any, dtype: Any = None, copy: bool = False) -> tuple[torch.Tensor, str]:
     """Return one sample as a torch tensor, and its layout.
 
-    Memory is shared where the data allows it, unless ``copy``. Python's integers become int32 and its floats
+    Memory is shared if the data allows it, unless ``copy``. Python's integers become int32 and its floats
     float32, as in DALI.
 
     Raises:
@@ -92,7 +92,7 @@ def list_of_samples(
 
     Args:
         data: An array whose first axis is the batch, or a sequence of samples.
-        dtype: Of the elements; converted where they differ.
+        dtype: Of the elements; converted if they differ.
         place: Device; where the data is, by default.
         layout: Of a sample; the data's own by default.
         copy: Never share memory with the data.
@@ -101,15 +101,15 @@ def list_of_samples(
         ValueError: samples of different numbers of axes or types; no sample and no ``dtype``.
     """
     if isinstance(data, TensorList):
-        found = _cast_list(data, dtype, copy)
+        batch = _cast_list(data, dtype, copy)
     elif _is_array(data):
         tensor, own = sample_of(data, dtype, copy)
         if tensor.ndim == 0:
             raise ValueError("a batch needs a first axis; a single number has none")
-        found = TensorList.from_dense(tensor, own[1:] if own else "")
+        batch = TensorList.from_dense(tensor, own[1:] if own else "")
     else:
-        found = _gathered(data, dtype, copy)
-    return _placed(found, place, layout)
+        batch = _gathered(data, dtype, copy)
+    return _placed(batch, place, layout)
 
 
 def _is_array(data: Any) -> bool:

@@ -103,7 +103,7 @@ class DType:
 
     @staticmethod
     def from_type_id(type_id: DALIDataType) -> DType:
-        """Return the type of a `DALIDataType`; TypeError where there is none."""
+        """Return the type of a `DALIDataType`; TypeError if there is none."""
         try:
             return DType._by_id[DALIDataType(type_id)]
         except (KeyError, ValueError):
@@ -111,7 +111,7 @@ class DType:
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
-        """Return the type that corresponds to one of NumPy's, torch's or Python's; TypeError where there is none."""
+        """Return the type that corresponds to one of NumPy's, torch's or Python's; TypeError if there is none."""
         if isinstance(numpy_type, builtins.type) and issubclass(numpy_type, builtins.bool):
             return bool
         if numpy_type is builtins.float:
@@ -126,18 +126,18 @@ class DType:
     @staticmethod
     def parse(name: str) -> DType:
         """Return the type of a name, such as ``"f32"``, ``"float32"`` or ``"DataType"``; ValueError for others."""
-        found = DType._by_name.get(name)
-        if found is None:
+        known = DType._by_name.get(name)
+        if known is None:
             raise ValueError(f"unknown type name {name!r}; one of {', '.join(DType._by_name)}")
-        return found
+        return known
 
 
 def _define(name: str, long_name: str, kind: _Kind, bits: int, type_id: DALIDataType | None, **options: Any) -> DType:
-    made = DType(kind, bits, type_id=type_id, name=name, **options)
+    dtype = DType(kind, bits, type_id=type_id, name=name, **options)
     if type_id is not None:
-        DType._by_id[type_id] = made
-    DType._by_name[name] = DType._by_name[long_name] = made
-    return made
+        DType._by_id[type_id] = dtype
+    DType._by_name[name] = DType._by_name[long_name] = dtype
+    return dtype
 
 
 int8: DType = _define("i8", "int8", _Kind.signed, 8, DALIDataType.INT8)
@@ -192,12 +192,12 @@ def as_torch_dtype(obj: Any) -> torch.dtype:
     """Return torch's type for what `dtype` takes; enumerations are stored as int32."""
     if isinstance(obj, torch.dtype):
         return obj
-    found = dtype(obj)
-    if found == bfloat16:
+    kind = dtype(obj)
+    if kind == bfloat16:
         return torch.bfloat16
-    if found.kind is _Kind.enum:
+    if kind.kind is _Kind.enum:
         return torch.int32
-    return types.to_torch_dtype(type_id(found))
+    return types.to_torch_dtype(type_id(kind))
 
 
 def of_torch(obj: torch.dtype) -> DType:

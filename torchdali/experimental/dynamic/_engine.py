@@ -14,12 +14,13 @@ from typing import Any
 
 import torch
 
-from torchdali.calls.running import LARGE, run_batch
+from torchdali.calls.running import run_batch
 from torchdali.errors import located
 from torchdali.execute.device_stream import resolve_device
 from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
 from torchdali.experimental.dynamic._structure import Runner, Structure, structure_of
 from torchdali.graph.nodes import DataNode, Node
+from torchdali.kernels.memory import SMALL_SAMPLE
 from torchdali.reading.cursor import Keys
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
@@ -47,11 +48,12 @@ class Engine:
     def run(self, operations: Sequence[Operation]) -> None:
         """Compute operations and what they need; set the results of all whose results are wanted."""
         for work in _works(operations):
-            found = self._take(work.structure.key) or self._runner(work, several=False)
+            # Taken out while it runs: another thread with the same structure makes a runner of its own.
+            runner = self._take(work.structure.key) or self._runner(work, several=False)
             try:
-                outputs = found.run(*work.arguments())
+                outputs = runner.run(*work.arguments())
             finally:
-                self._put(work.structure.key, found)
+                self._put(work.structure.key, runner)
             work.deliver(outputs)
 
     def begin(self, asked: Sequence[Result], runners: dict[Any, Runner]) -> Callable[[], None]:
@@ -64,29 +66,29 @@ class Engine:
             runners: Of the caller, by structure: an empty dictionary at first, to be given back at the end. The
                 functions are to be called in the order of the calls that gave them, from any thread.
         """
-        begun: list[tuple[Runner, _Work]] = []
+        started: list[tuple[Runner, _Work]] = []
         try:
             for work in _works(list(dict.fromkeys(r.operation for r in asked)), asked):
                 key = work.structure.key
                 if key not in runners:
                     runners[key] = self._take((key,)) or self._runner(work, several=True)
-                begun.append((found := runners[key], work))
-                found.start(*work.arguments())
+                started.append((runner := runners[key], work))
+                runner.start(*work.arguments())
         except BaseException:  # nobody takes these batches: the runners that hold them are dropped
-            for _, work in begun:
+            for _, work in started:
                 runners.pop(work.structure.key, None)
             raise
 
         errors: list[Exception] = []
 
         def finish() -> None:
-            while begun:
-                runner, work = begun[0]
+            while started:
+                runner, work = started[0]
                 try:
                     work.deliver(runner.finish())
                 except Exception as error:  # after the others, which take their batches out of their runners
                     errors.append(error)
-                del begun[0]
+                del started[0]
             if errors:
                 raise errors[0]
 
@@ -130,9 +132,9 @@ class _Work:
 
     def arguments(self) -> tuple[list[TensorList], list[Keys], list[int | None]]:
         """Return what `Runner.start` takes."""
-        found = [(n, o) for n in self.structure.nodes if (o := operation_of(n))]
-        keys = [o.key for n, o in found if n.operator.schema.random]
-        records = [o.records for _, o in found if o.records is not None]
+        operations = [(n, o) for n in self.structure.nodes if (o := operation_of(n))]
+        keys = [o.key for n, o in operations if n.operator.schema.random]
+        records = [o.records for _, o in operations if o.records is not None]
         return [self.values[e] for e in self.structure.given], records, keys
 
     def deliver(self, outputs: Sequence[TensorList]) -> None:
@@ -181,18 +183,18 @@ def _results(node: Node) -> tuple[TensorList | None, ...] | None:
 
 def _needed(operations: Iterable[Operation]) -> list[Node]:
     """Return the nodes that operations need, each after those it needs; nothing before a known result."""
-    found: dict[Node, None] = {}
+    order: dict[Node, None] = {}
     stack: list[tuple[Node, bool]] = [(o.node, False) for o in operations]
     while stack:
         node, done = stack.pop()
-        if node in found:
+        if node in order:
             continue
         if done or _results(node) is not None:
-            found.setdefault(node)
+            order.setdefault(node)
             continue
         stack.append((node, True))
         stack.extend((parent, False) for parent in node.parents())
-    return list(found)
+    return list(order)
 
 
 def _wanted(nodes: Sequence[Node], operations: Sequence[Operation]) -> list[DataNode]:
@@ -212,12 +214,12 @@ def _is_small(nodes: Sequence[Node], values: dict[DataNode, TensorList]) -> bool
     if len(nodes) > _FEW or not all(map(_takes_batches, nodes)):
         return False
     inputs = [values[e] for n in nodes for e in n.inputs if e is not None and e in values]
-    return not any(sample.nbytes > LARGE for batch in inputs for sample in batch.samples()[:1])
+    return not any(sample.nbytes > SMALL_SAMPLE for batch in inputs for sample in batch.samples()[:1])
 
 
 def _takes_batches(node: Node) -> bool:
     declared = node.operator
-    return node.device == "cpu" and (declared.kind == "batch" or "tensor" in declared.chunks)
+    return node.device == "cpu" and (declared.kind == "batch" or declared.takes_tensors)
 
 
 def _run_one_by_one(nodes: Sequence[Node], values: dict[DataNode, TensorList], size: int) -> None:

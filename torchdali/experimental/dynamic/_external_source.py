@@ -61,16 +61,16 @@ class ExternalSource:
         parts = (item,) if self._num_outputs == 1 else item
         if not isinstance(parts, (tuple, list)) or len(parts) != self._num_outputs:
             raise ValueError(f"the source gave no tuple of {self._num_outputs} outputs")
-        made = tuple(self._made(part, i, batch_size) for i, part in enumerate(parts))
-        return made[0] if self._num_outputs == 1 else made
+        outputs = tuple(self._made(part, i, batch_size) for i, part in enumerate(parts))
+        return outputs[0] if self._num_outputs == 1 else outputs
 
     def _made(self, part: Any, i: int, batch_size: int | None) -> Any:
         options = self._dtypes[i], self._device, self._layouts[i]
         if isinstance(part, (Batch, list)) or type(part).__name__.startswith("TensorList"):
-            found = Batch(part, *options)
-            if batch_size is not None and found.batch_size != batch_size:
-                raise ValueError(f"inconsistent batch size: {found.batch_size} != {batch_size}")
-            return found
+            batch = Batch(part, *options)
+            if batch_size is not None and batch.batch_size != batch_size:
+                raise ValueError(f"inconsistent batch size: {batch.batch_size} != {batch_size}")
+            return batch
         sample = Tensor(part, *options)
         return sample if batch_size is None else Batch.broadcast(sample, batch_size)
 

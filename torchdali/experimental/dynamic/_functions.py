@@ -24,7 +24,7 @@ _OWN = ("batch_size", "device")
 def function_of(declared: Operator) -> Callable[..., Any]:
     """Return an operator as a function of tensors and batches.
 
-    Its inputs and arguments are the operator's, and besides: ``batch_size`` (samples of the result, where no batch
+    Its inputs and arguments are the operator's, and besides: ``batch_size`` (samples of the result, if no batch
     among the operands says it), ``device``, ``rng`` for random operators, and ``torch=True`` for a result that is a
     `torch.Tensor`.
     """
@@ -99,12 +99,12 @@ def _positional(declared: Operator) -> list[inspect.Parameter]:
         variadic = any(p.kind is p.VAR_POSITIONAL for p in inputs)
         names = ("input",) if len(inputs) == 1 and not variadic else None
         names = names or tuple(f"input_{i}" for i in range(len(inputs)))
-    made = [p.replace(name=name) for p, name in zip(inputs, names, strict=True)]
+    named = [p.replace(name=name) for p, name in zip(inputs, names, strict=True)]
     if inputs and inputs[-1].kind is inspect.Parameter.VAR_POSITIONAL:
         if len(inputs) == 1:
-            made.insert(0, inspect.Parameter("input_0", inspect.Parameter.POSITIONAL_ONLY))
-        made[-1] = made[-1].replace(name="inputs")
-    return made
+            named.insert(0, inspect.Parameter("input_0", inspect.Parameter.POSITIONAL_ONLY))
+        named[-1] = named[-1].replace(name="inputs")
+    return named
 
 
 def _signature(declared: Operator) -> inspect.Signature:
@@ -137,9 +137,9 @@ def _checked(rng: Any) -> RNG:
     return rng
 
 
-def _inputs_by_name(declared: Operator, given: int, arguments: dict[str, Any]) -> list[Any]:
+def _inputs_by_name(declared: Operator, count: int, arguments: dict[str, Any]) -> list[Any]:
     """Take inputs that were given by name out of the arguments."""
-    later = [each.name for each in declared.schema.inputs[given:]]
+    later = [each.name for each in declared.schema.inputs[count:]]
     return [arguments.pop(name) for name in later if name in arguments]
 
 

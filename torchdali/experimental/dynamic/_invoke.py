@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchdali.calls.dispatch import Call, bind, record, unshared
+from torchdali.calls.dispatch import CheckedCall, bind, record, unshared
 from torchdali.calls.running import run_batch
 from torchdali.declaration.registry import Operator, expression
 from torchdali.errors import located
@@ -58,12 +58,12 @@ def invoke(
         declared.schema.check_inputs(inputs)
     except ValueError as error:
         raise TypeError(str(error)) from None
-    given = {name: value for name, value in arguments.items() if value is not None}
-    size = _common_size([*inputs, *given.values()], batch_size)
-    call = _Call(size, _is_deferred(size, [*inputs, *given.values()]))
+    present = {name: value for name, value in arguments.items() if value is not None}
+    size = _common_size([*inputs, *present.values()], batch_size)
+    call = _Call(size, _is_deferred(size, [*inputs, *present.values()]))
     where = _device_of(declared, place, inputs)
     operands = [None if v is None else call.operand(v, where) for v in inputs]
-    named = {name: call.argument(declared, name, value) for name, value in given.items()}
+    named = {name: call.argument(declared, name, value) for name, value in present.items()}
     if where.device_type == "gpu" or place is not None:
         named["device"] = _kind(declared, where)
     checked = bind(declared, operands, named)
@@ -144,7 +144,7 @@ class _Call:
             return single.tolist()
         return self.operand(value, Device.CPU)
 
-    def computed(self, declared: Operator, checked: Call, generator: RNG | None) -> Any:
+    def computed(self, declared: Operator, checked: CheckedCall, generator: RNG | None) -> Any:
         """Run the call now, in this thread."""
         size = 1 if self.size is None else self.size
         rng = None if generator is None else BatchRng.following(generator._key(), 0, size)
@@ -158,7 +158,7 @@ class _Call:
         several = declared.returns_list(checked.constants, len(checked.inputs))
         return tuple(made) if several else made[0]
 
-    def recorded(self, declared: Operator, checked: Call, where: Device, rng: RNG | None) -> Any:
+    def recorded(self, declared: Operator, checked: CheckedCall, where: Device, rng: RNG | None) -> Any:
         """Record the call for later."""
         return self.wrapped(record(declared, checked), where, rng)
 
@@ -176,25 +176,25 @@ class _Call:
         assert edge.source is not None
         operation = operation_of(edge.source) or self._operation(edge.source, where, rng)
         result = Result(operation, edge.index)
-        made = (Tensor if self.size is None else Batch)(invocation_result=result)
+        output = (Tensor if self.size is None else Batch)(invocation_result=result)
         if EvalMode.current() in (EvalMode.sync_cpu, EvalMode.sync_full):
-            made.evaluate()
-        return made
+            output.evaluate()
+        return output
 
     def _operation(self, node: Node, where: Device, rng: RNG | None) -> Operation:
         size = 1 if self.size is None else self.size
         key = None if rng is None else rng._key()
         context = EvalContext.current()
-        made = Operation(node, size, context, where, key, rng=rng)
+        operation = Operation(node, size, context, where, key, rng=rng)
         capture = current_capture()
         if capture is not None:
-            made = capture.operation(made)
-        context.add(made)
-        return made
+            operation = capture.operation(operation)
+        context.add(operation)
+        return operation
 
 
 def _common_size(operands: Sequence[Any], batch_size: int | None) -> int | None:
-    """Return the number of samples that all batches have, or None where there is no batch."""
+    """Return the number of samples that all batches have, or None if there is no batch."""
     size = batch_size
     for operand in operands:
         if isinstance(operand, Batch):

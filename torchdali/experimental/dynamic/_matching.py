@@ -13,6 +13,8 @@ from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._structure import frozen
 from torchdali.experimental.dynamic._value import Value
 from torchdali.graph.nodes import DataNode, Node
+from torchdali.graph.plan import edges
+from torchdali.graph.rewrite import copy_node
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
@@ -34,15 +36,10 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
             copied_node(edge.source, copies, calls)
         return copies[edge]
 
-    inputs = tuple(None if edge is None else copied(edge) for edge in node.inputs)
-    per_sample = {name: copied(e) for name, e in node.per_sample.items()}
-    made = Node(
-        node.operator, node.name, node.device, inputs, node.constants, per_sample,
-        node.lines, preserve=node.preserve,
-    )  # fmt: skip
-    made.outputs = tuple(DataNode(e.name, e.device, made, e.index) for e in node.outputs)
-    copies.update(zip(node.outputs, made.outputs, strict=True))
-    return made
+    new = {edge: copied(edge) for edge in edges(node)}
+    copy = copy_node(node, new)
+    copies.update(zip(node.outputs, copy.outputs, strict=True))
+    return copy
 
 
 class CallForm:
@@ -85,7 +82,7 @@ class CallForm:
         result: Any,
         nodes: Collection[Node],
     ) -> CallForm | None:
-        """Return the form of a call; None where it has other operands than plain ones and values of ``nodes``."""
+        """Return the form of a call; None if it has other operands than plain ones and values of ``nodes``."""
         values = (*inputs, *arguments.values())
         kinds, operands = tuple(map(type, values)), list[Any]()
         for value, kind in zip(values, kinds, strict=True):
@@ -98,11 +95,11 @@ class CallForm:
                 operands.append(_typed(value))
             else:
                 return None
-        made = result if isinstance(result, tuple) else (result,)
-        indices = [each._result.index for each in made]
+        outputs = result if isinstance(result, tuple) else (result,)
+        indices = [each._result.index for each in outputs]
         return CallForm(
             declared, kinds, operands, tuple(arguments), size,
-            type(made[0]), indices, isinstance(result, tuple),
+            type(outputs[0]), indices, isinstance(result, tuple),
         )  # fmt: skip
 
     def fits(
@@ -135,8 +132,8 @@ class CallForm:
 
     def results(self, operation: Operation) -> Any:
         """Return what the call returns, as results of an operation that is prepared."""
-        made = [self._makes(invocation_result=Result(operation, i)) for i in self._indices]
-        return tuple(made) if self._several else made[0]
+        outputs = [self._makes(invocation_result=Result(operation, i)) for i in self._indices]
+        return tuple(outputs) if self._several else outputs[0]
 
 
 def _typed(values: Sequence[Any]) -> tuple[tuple[type, Any], ...]:

@@ -21,8 +21,8 @@ _of_node: weakref.WeakKeyDictionary[Node, weakref.ref[Operation]] = weakref.Weak
 
 def operation_of(node: Node) -> Operation | None:
     """Return the operation of a node, or None for a node that only serves another one."""
-    found = _of_node.get(node)
-    return None if found is None else found()
+    reference = _of_node.get(node)
+    return None if reference is None else reference()
 
 
 class Evaluator(Protocol):
@@ -116,16 +116,16 @@ class Operation:
 
 def _before(node: Node) -> tuple[Operation, ...]:
     """Return the operations whose results a node needs."""
-    found: dict[Operation, None] = {}
+    operations: dict[Operation, None] = {}
     nodes = list(node.parents())
     while nodes:
         parent = nodes.pop()
         operation = operation_of(parent)
         if operation is not None:
-            found[operation] = None
+            operations[operation] = None
         else:
             nodes.extend(parent.parents())
-    return tuple(found)
+    return tuple(operations)
 
 
 class Result:

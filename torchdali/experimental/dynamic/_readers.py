@@ -11,7 +11,7 @@ from torchdali.calls.dispatch import bind
 from torchdali.declaration.registry import Operator
 from torchdali.errors import did_you_mean
 from torchdali.execute.batch import metadata_outputs
-from torchdali.execute.process_pool import open_dataset
+from torchdali.execute.process_pool import open_processes
 from torchdali.experimental.dynamic._batch import Batch, _batch_of
 from torchdali.experimental.dynamic._capture import Capture, Template
 from torchdali.experimental.dynamic._context import EvalContext
@@ -22,7 +22,9 @@ from torchdali.experimental.dynamic._operation import Operation, Result
 from torchdali.experimental.dynamic._rng import get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
 from torchdali.experimental.dynamic._value import Value
+from torchdali.forks import cached_property
 from torchdali.graph import nodes
+from torchdali.reading import file_lists
 from torchdali.reading.cursor import Cursor, EpochOrder, Keys
 from torchdali.reading.datasets import LoaderOptions, reader_meta
 from torchdali.tensors import TensorList
@@ -36,7 +38,7 @@ class Reader:
     """A reader with a position: `next_epoch` goes once over its records, a call takes the next ones.
 
     Args:
-        max_batch_size: Largest number of samples of a batch; also the number where none is said later.
+        max_batch_size: Largest number of samples of a batch; also the number if none is said later.
         name: For error messages.
         device: ``"cpu"``.
         num_inputs: Accepted; readers have none.
@@ -80,7 +82,7 @@ class Reader:
         constants = bind(self._declared, [], arguments).constants
         self._dataset = self._declared.body(**constants)
         options, seed = _order_of(constants)
-        open_dataset(self._dataset, seed, "spawn")
+        open_processes(self._dataset, seed, "spawn")
         self._constants = {**constants, "_dataset": self._dataset}
         self._cursor = Cursor(EpochOrder(len(self._dataset), options, seed))
         self._batch_size: int | None = None
@@ -115,7 +117,7 @@ class Reader:
 
     def _call_of(self, arguments: dict[str, Any], size: int | None) -> dict[str, TensorList]:
         """Return the arguments of one call as batches."""
-        found: dict[str, TensorList] = {}
+        batches: dict[str, TensorList] = {}
         for name, value in arguments.items():
             if value is None:
                 continue
@@ -127,10 +129,10 @@ class Reader:
             if isinstance(value, Batch):
                 if value.batch_size != (size or 1):
                     raise ValueError(f"{name}: a batch of {value.batch_size} samples in a call for {size or 1}")
-                found[name] = value._values()
+                batches[name] = value._values()
             else:
-                found[name] = as_list(value._single() if isinstance(value, Value) else value, size)
-        return found
+                batches[name] = as_list(value._single() if isinstance(value, Value) else value, size)
+        return batches
 
     def next_epoch(
         self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
@@ -214,14 +216,14 @@ class Reader:
         operation = Operation(node, len(keys.records), context, Device.CPU, records=keys)
         context.add(operation)
         known = metadata_outputs(node, self._dataset, keys.records)
-        made: list[Any] = []
+        outputs: list[Any] = []
         for edge in node.outputs:
             if edge in known:
-                made.append((_of_list if size is None else _batch_of)(known[edge]))
+                outputs.append((_of_list if size is None else _batch_of)(known[edge]))
             else:
                 result = Result(operation, edge.index)
-                made.append((Tensor if size is None else Batch)(invocation_result=result))
-        return tuple(made) if declared.returns_list(self._constants) else made[0]
+                outputs.append((Tensor if size is None else Batch)(invocation_result=result))
+        return tuple(outputs) if declared.returns_list(self._constants) else outputs[0]
 
     def _meta(self) -> dict[str, Any]:
         order = self._cursor.order
@@ -233,10 +235,15 @@ class Reader:
 
     def get_state(self, *, cuda_stream: Any = None) -> str:
         """Return the position, as text."""
-        return json.dumps(self._shown or self._state())
+        return json.dumps({**(self._shown or self._state()), "files": self._files})
 
     def _state(self) -> dict[str, Any]:
         return {**self._cursor.state(), "delivered": self._delivered}
+
+    @cached_property
+    def _files(self) -> str | None:
+        identity = file_lists.list_identity(self._dataset)
+        return None if identity is None else identity.hex()
 
     def set_state(self, state: Any) -> None:
         """Continue where `get_state` was called; the next `next_epoch` goes over the rest of that epoch.
@@ -249,13 +256,14 @@ class Reader:
         except ValueError:
             raise ValueError(f"{state!r} is not the state of a reader") from None
         self._resumed = self._delivered = int(read.pop("delivered", 0))
+        file_lists.compare(self._declared.name, read.pop("files", None), self._files)
         self._cursor.restore(read)
         self._iterating = self._shown = None
 
 
 def _order_of(constants: dict[str, Any]) -> tuple[LoaderOptions, int]:
-    given = {k: constants[k] for k in LoaderOptions.__dataclass_fields__ if k in constants}
-    options = LoaderOptions(**given)
+    loader = {k: constants[k] for k in LoaderOptions.__dataclass_fields__ if k in constants}
+    options = LoaderOptions(**loader)
     own = options.seed if options.seed not in (None, -1) else None
     return options, get_default_rng()() & 0x7FFFFFFF if own is None else own
 

@@ -65,10 +65,10 @@ class RNG:
 
     def set_state(self, value: str) -> None:
         """Continue where another generator was; ValueError for a text that is no state."""
-        found = _STATE.fullmatch(value) if isinstance(value, str) else None
-        if found is None:
+        match = _STATE.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
             raise ValueError(f"{value!r} is not the state of an RNG")
-        self._seed, self._count = int(found[1], 16), int(found[2], 16)
+        self._seed, self._count = int(match[1], 16), int(match[2], 16)
 
     def advance(self, n: int) -> None:
         """Skip ``n`` draws."""
@@ -97,10 +97,10 @@ class RNG:
 
 def get_default_rng() -> RNG:
     """Return the generator of this thread."""
-    found: RNG | None = getattr(_local, "rng", None)
-    if found is None:
-        found = _local.rng = RNG()
-    return found
+    generator: RNG | None = getattr(_local, "rng", None)
+    if generator is None:
+        generator = _local.rng = RNG()
+    return generator
 
 
 def set_seed(seed: int) -> None:

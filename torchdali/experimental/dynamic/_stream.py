@@ -41,8 +41,8 @@ class Stream:
             self._stream = stream
         else:
             handle = stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream
-            made = torch.cuda.ExternalStream(int(handle), device_id)
-            self._stream = made
+            external = torch.cuda.ExternalStream(int(handle), device_id)
+            self._stream = external
 
     @property
     def handle(self) -> int:
@@ -81,8 +81,8 @@ def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> 
 
 def get_current_stream() -> Stream | None:
     """Return the stream set in this thread, else the default one; None without an accelerator."""
-    found: Stream | None = getattr(_local, "stream", None)
-    return found if found is not None else get_default_stream()
+    current: Stream | None = getattr(_local, "stream", None)
+    return current if current is not None else get_default_stream()
 
 
 def set_current_stream(cuda_stream: Any, /) -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.executor import Executor
 from torchdali.experimental.dynamic._given import GIVEN, GivenValue
+from torchdali.graph.keys import comparable, key_of
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import plan
-from torchdali.graph.rewrite import finish_together, fuse_decoding, fuse_native, fuse_resizing
+from torchdali.graph.rewrite import copy_node, rewrite
 from torchdali.reading.cursor import Keys
 from torchdali.tensors import TensorList
 
@@ -46,43 +46,32 @@ def structure_of(nodes: Sequence[Node], wanted: Sequence[DataNode], size: int) -
     numbers: dict[DataNode, tuple[int, int]] = {e: (i, e.index) for i, node in enumerate(nodes) for e in node.outputs}
     given: dict[DataNode, None] = {}
 
-    def number(edge: DataNode | None) -> tuple[int, int] | None:
-        if edge is None:
-            return None
+    def number(edge: DataNode) -> tuple[int, int]:
         if edge not in numbers:
             numbers[edge] = (-1, len(given))
             given[edge] = None
         return numbers[edge]
 
-    parts = tuple(
+    keys = tuple(
         (
-            node.operator.name, node.device, frozen(node.constants),
-            tuple(map(number, node.inputs)),
-            tuple((name, number(e)) for name, e in node.per_sample.items()),
-            node.lines[:1], len(node.outputs), _dataset_of(node),
+            key_of(node, number, _value, _READ), node.device, node.lines[:1], len(node.outputs),
+            id(node.constants.get("_dataset")),  # different for readers of different records
         )
         for node in nodes
     )  # fmt: skip
-    return Structure(nodes, wanted, list(given), (size, parts, tuple(numbers[e] for e in wanted)))
+    return Structure(nodes, wanted, list(given), (size, keys, tuple(numbers[e] for e in wanted)))
 
 
-def _dataset_of(node: Node) -> int:
-    """Return a number that is different for readers of different records."""
-    return id(node.constants.get("_dataset")) if node.operator.kind == "reader" else 0
+_READ = ("_dataset",)
 
 
 def frozen(value: Any) -> Hashable:
-    """Return constants as something that can be compared and hashed."""
-    if isinstance(value, Mapping):
-        return tuple((name, frozen(each)) for name, each in value.items())
-    if isinstance(value, (list, tuple)):
-        return tuple(map(frozen, value))
-    if isinstance(value, (np.ndarray, torch.Tensor)):
-        array = np.asarray(value)
-        return array.shape, str(array.dtype), array.tobytes()
-    if isinstance(value, Hashable):
-        return type(value), value
-    return id(value)
+    """Return constants as something that can be compared and hashed: objects that are not hashable by identity."""
+    return comparable(value, lambda each: (type(each), each) if isinstance(each, Hashable) else id(each))
+
+
+def _value(name: str, value: Any) -> Hashable:
+    return frozen(value)
 
 
 class _Records:
@@ -120,8 +109,7 @@ class Runner:
         several: bool = False,
     ) -> None:
         traced, leaves = _copied(structure)
-        fused = fuse_resizing(fuse_decoding(finish_together(traced, exact=False), scaled=False))
-        planned = plan(fuse_native(fused, exact=False))
+        planned = plan(rewrite(traced, exact=False, scaled=False, device=None))
         by_name = {node.name: node for node in planned.graph.nodes}
         self._given = [GivenValue() for _ in leaves]
         sources = {by_name[node.name]: value for node, value in zip(leaves, self._given, strict=True)}
@@ -179,13 +167,9 @@ def _copied(structure: Structure) -> tuple[Graph, list[Node]]:
     copies = []
     random = 0
     for i, node in enumerate(structure.nodes):
-        made = Node(
-            node.operator, f"{node.operator.name}_{i}", node.device,
-            tuple(None if e is None else new[e] for e in node.inputs), node.constants,
-            {name: new[e] for name, e in node.per_sample.items()}, node.lines, stream=random,
-        )  # fmt: skip
+        copy = copy_node(node, new)
+        copy.rename(f"{node.operator.name}_{i}")
+        copy.stream, copy.preserve = random, False
         random += node.operator.schema.random
-        made.outputs = tuple(DataNode(made.name, e.device, made, e.index) for e in node.outputs)
-        new.update(zip(node.outputs, made.outputs, strict=True))
-        copies.append(made)
+        copies.append(copy)
     return Graph.of([new[e] for e in structure.wanted], [*leaves, *copies]), leaves

@@ -28,8 +28,8 @@ class Tensor(Value):
 
     Args:
         data: Numbers, nested lists, an array, a torch tensor, an object with ``__dlpack__``, or a `Tensor`.
-            Memory is shared where possible.
-        dtype: Element type; the data is converted where it differs.
+            Memory is shared if possible.
+        dtype: Element type; the data is converted if it differs.
         device: Where the tensor is to be; the data's device, or the current one, by default.
         layout: Names of the axes, one letter each.
         batch: Instead of data: the batch of which this is a sample.
@@ -124,15 +124,15 @@ class Tensor(Value):
         return self.size * self.itemsize
 
     def cpu(self) -> Tensor:
-        """Return the tensor on the CPU: itself where it is there."""
+        """Return the tensor on the CPU: itself if it is there."""
         return self.to_device("cpu")
 
     def gpu(self, index: int | None = None) -> Tensor:
-        """Return the tensor on an accelerator: itself where it is there."""
+        """Return the tensor on an accelerator: itself if it is there."""
         return self.to_device(Device("gpu", index))
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Tensor:
-        """Return the tensor on a device: itself where it is there, unless ``force_copy``."""
+        """Return the tensor on a device: itself if it is there, unless ``force_copy``."""
         target = _target(device)
         if target == self.device and not force_copy:
             return self
@@ -156,11 +156,11 @@ class Tensor(Value):
     def __getitem__(self, ranges: Any) -> Tensor:
         """Return a part: indices, ranges, ``...`` and new axes, as with DALI's nodes."""
         parts = ranges if isinstance(ranges, tuple) else (ranges,)
-        given = sum(part is not None and part is not Ellipsis for part in parts)
-        if given > self.ndim:
-            raise ValueError(f"{given} indices are too many for a tensor with {self.ndim} dimensions")
-        found: Tensor = HOOKS.subscript(self, ranges)
-        return found
+        count = sum(part is not None and part is not Ellipsis for part in parts)
+        if count > self.ndim:
+            raise ValueError(f"{count} indices are too many for a tensor with {self.ndim} dimensions")
+        result: Tensor = HOOKS.subscript(self, ranges)
+        return result
 
     def __iter__(self) -> Iterator[Tensor]:
         for i in range(self.shape[0]):
@@ -186,7 +186,7 @@ class Tensor(Value):
         return int(self.item())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return a NumPy array that shares the memory where it can."""
+        """Return a NumPy array that shares the memory if it can."""
         if self.device != Device.CPU:
             raise TypeError("the tensor is on an accelerator: call cpu() first")
         array = self._sample().detach().numpy()
@@ -229,9 +229,9 @@ def _target(place: DeviceLike, data: Any = None) -> Device:
 
 
 def _of_list(values: TensorList) -> Tensor:
-    made = Tensor.__new__(Tensor)
-    made._list, made._result, made._batch = values, None, None
-    return made
+    tensor = Tensor.__new__(Tensor)
+    tensor._list, tensor._result, tensor._batch = values, None, None
+    return tensor
 
 
 def _cloned(value: Tensor) -> TensorList:
@@ -248,7 +248,7 @@ def tensor(
     """Copy data into a new tensor; see `Tensor` for the arguments.
 
     Args:
-        pad: Fill the samples of a batch up with zeros where their shapes differ, which is an error otherwise.
+        pad: Fill the samples of a batch up with zeros if their shapes differ, which is an error otherwise.
     """
     return Tensor(_one(data, pad), dtype, device, layout, copy=True)
 
@@ -260,7 +260,7 @@ def as_tensor(
     layout: str | None = None,
     pad: bool = False,
 ) -> Tensor:
-    """Return a tensor that shares the data's memory where type and device allow it; see `Tensor` and `tensor`."""
+    """Return a tensor that shares the data's memory if type and device allow it; see `Tensor` and `tensor`."""
     return Tensor(_one(data, pad), dtype, device, layout)
 
 

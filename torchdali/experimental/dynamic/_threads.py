@@ -5,27 +5,28 @@ from __future__ import annotations
 import operator
 import os
 
+from torchdali.cores import cores
+
 __all__ = ["ThreadPool", "get_num_threads", "set_num_threads"]
 
 _number: int | None = None
 
 
 def get_num_threads() -> int:
-    """Return how many threads compute where nothing else is said.
+    """Return how many threads compute if nothing else is said.
 
     By default the environment variable ``DALI_NUM_THREADS``, or else the processors that this process may use.
     """
     if _number is not None:
         return _number
-    given = os.environ.get("DALI_NUM_THREADS")
-    if given:
-        return _checked(int(given))
-    has_affinity = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    number = os.environ.get("DALI_NUM_THREADS")
+    if number:
+        return _checked(int(number))
+    return cores()
 
 
 def set_num_threads(n: int) -> None:
-    """Set how many threads compute where nothing else is said; ValueError for less than one."""
+    """Set how many threads compute if nothing else is said; ValueError for less than one."""
     global _number
     _number = _checked(operator.index(n))
 

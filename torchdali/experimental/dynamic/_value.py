@@ -123,9 +123,9 @@ class Value:
         return of_torch(self._torch_dtype())
 
     def _torch_dtype(self) -> torch.dtype:
-        found = self._values().torch_dtype
-        assert found is not None
-        return found
+        dtype = self._values().torch_dtype
+        assert dtype is not None
+        return dtype
 
     @property
     def ndim(self) -> int:
@@ -133,7 +133,7 @@ class Value:
         return self._values().ndim()
 
     def _single(self, pad: bool = False) -> TensorCPU | TensorGPU:
-        """Return the value as one tensor; ``pad`` fills samples up with zeros where their shapes differ."""
+        """Return the value as one tensor; ``pad`` fills samples up with zeros if their shapes differ."""
         raise NotImplementedError
 
     def torch(self, copy: Any = None) -> torch.Tensor:

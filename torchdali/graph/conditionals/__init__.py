@@ -36,6 +36,7 @@ from torchdali.graph.conditionals._branches import (
     undefined,
 )
 from torchdali.graph.conditionals._rewriting import RUNTIME, rewrite
+from torchdali.graph.nodes import DataNode
 
 __all__ = [
     "and_", "convert", "converted", "do_not_convert", "if_else", "if_return", "load", "not_", "or_",
@@ -74,6 +75,8 @@ def _converted_object(value: Callable[..., Any]) -> Callable[..., Any]:
     """Return what to call instead of an object that is called."""
     if isinstance(value, torch.nn.Module):
         return functools.partial(_call_module, value)
+    if isinstance(value, functools._lru_cache_wrapper):
+        return functools.partial(_call_cached, value)
     if any(value is each for each in _CALLERS):
         return functools.partial(_call_with_converted, value)
     if isinstance(value, type) or not callable(value):
@@ -91,6 +94,17 @@ _CALLERS = (map, filter, functools.reduce)
 
 def _call_with_converted(caller: Callable[..., Any], function: Any, *arguments: Any) -> Any:
     return caller(convert(function), *arguments)
+
+
+def _call_cached(cached: Any, *arguments: Any, **named: Any) -> Any:
+    """Call a function under `functools.cache`; with nodes without it, as each belongs to one branch."""
+    if _has_node((*arguments, *named.values())):
+        return convert(cached.__wrapped__)(*arguments, **named)
+    return cached(*arguments, **named)
+
+
+def _has_node(values: tuple[Any, ...]) -> bool:
+    return any(_has_node(each) if isinstance(each, tuple) else isinstance(each, DataNode) for each in values)
 
 
 def _call_module(module: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
@@ -124,8 +138,12 @@ def _wraps_own(function: types.FunctionType) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def _code(code: types.CodeType) -> types.CodeType | None:
-    """Rewrite the code of a function; None where its source cannot be had, or where it was rewritten with another."""
+def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
+    """Rewrite the code of a function; None if its source cannot be had, or if it was rewritten with another.
+
+    Args:
+        class_name: Of the class around it; empty if there is none.
+    """
     if RUNTIME in code.co_freevars:
         return None
     try:
@@ -135,17 +153,36 @@ def _code(code: types.CodeType) -> types.CodeType | None:
     if definition is None:
         return None
     definition.decorator_list = []
-    rewrite(definition)
+    rewrite(definition, class_name)
     definition.name = "__function__"  # not its own: a function that calls itself finds that among the globals
+    _leave_out_type_parameters(definition)
     # A factory with the same free variables makes the compiler resolve them as cells again.
     free = (*code.co_freevars, RUNTIME)
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
-    factory = ast.FunctionDef("__factory__", arguments, [definition], [])
-    if "type_params" in ast.FunctionDef._fields:
-        vars(factory)["type_params"] = []
+    around: list[ast.stmt] = [definition]
+    if class_name:  # in a class of that name, which is no variable, the compiler changes private names as it did
+        around = [] if class_name in free else [ast.Global([class_name])]
+        around.append(ast.ClassDef(class_name, [], [], [definition], []))
+    factory = ast.FunctionDef("__factory__", arguments, around, [])
+    for each in (around[-1], factory):
+        _leave_out_type_parameters(each)
     module = ast.fix_missing_locations(ast.Module([factory], []))
     compiled = compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE)
-    return _inner(_inner(compiled, "__factory__"), definition.name).replace(co_name=code.co_name)
+    outer = _inner(compiled, "__factory__")
+    return _inner(_inner(outer, class_name) if class_name else outer, definition.name).replace(co_name=code.co_name)
+
+
+def _leave_out_type_parameters(definition: ast.stmt) -> None:
+    if "type_params" in definition._fields:
+        vars(definition)["type_params"] = []  # those of the function, if it has any, are among its free variables
+
+
+def _class_around(name: str) -> str:
+    """Return the innermost class around the function of a qualified name; empty if there is none."""
+    *outer, _ = name.split(".")
+    while outer and outer[-1] == "<locals>":
+        del outer[-2:]
+    return outer[-1] if outer else ""
 
 
 def _definition(code: types.CodeType) -> ast.FunctionDef | None:
@@ -158,7 +195,7 @@ def _definition(code: types.CodeType) -> ast.FunctionDef | None:
 
 
 def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
-    """Return the syntax tree of a lambda, as a function; None where a line has several like it."""
+    """Return the syntax tree of a lambda, as a function; None if a line has several like it."""
     tree = ast.parse("".join(inspect.findsource(code)[0]))
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     found = [
@@ -172,8 +209,7 @@ def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
         return None
     body = ast.copy_location(ast.Return(found[0].body), found[0])
     made = ast.FunctionDef("__lambda__", found[0].args, [body], [])
-    if "type_params" in ast.FunctionDef._fields:
-        made.type_params = []  # type: ignore[attr-defined]
+    _leave_out_type_parameters(made)
     return ast.copy_location(made, found[0])
 
 
@@ -185,7 +221,7 @@ def _inner(code: types.CodeType, name: str) -> types.CodeType:
 
 
 def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
-    code = _code(function.__code__)
+    code = _code(function.__code__, _class_around(_qualified_name(function)))
     if code is None:
         return function
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
@@ -194,6 +230,13 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
     made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     return functools.update_wrapper(made, function)
+
+
+def _qualified_name(function: types.FunctionType) -> str:
+    """Return the name of the code of a function, with what is around it; Python 3.10 has only that of the function."""
+    of_function = function.__name__ if hasattr(function, "__wrapped__") else function.__qualname__
+    name: str = getattr(function.__code__, "co_qualname", of_function)
+    return name
 
 
 def converted(function: Any) -> Any:

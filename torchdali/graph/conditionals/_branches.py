@@ -22,6 +22,7 @@ class Undefined:
     """The value of a variable that has not been set, or only in one branch."""
 
     def __init__(self, name: str, reason: str = "", what: str = "is used before it is set.") -> None:
+        self.__dict__["name"] = name
         self.__dict__["message"] = f"{reason} Variable {name!r} {what}".strip()
         self.__dict__["unset"] = not reason
 
@@ -154,18 +155,22 @@ def if_return(
     return _merge(test, on_true, on_false, "the returned value")
 
 
-def and_(left: Any, right: Callable[[], Any]) -> Any:
-    """Compute ``left and right()``."""
+def and_(left: Any, right: Callable[[], Any], *variables: Any) -> Any:
+    """Compute ``left and right()``.
+
+    Args:
+        variables: Of those that `right` sets: what reads them, what sets them, and their names; none if it sets none.
+    """
     if not isinstance(left, DataNode):
         return left and right()
-    return _shortcut(left, right, "and")
+    return _shortcut(left, right, "and", *variables)
 
 
-def or_(left: Any, right: Callable[[], Any]) -> Any:
-    """Compute ``left or right()``."""
+def or_(left: Any, right: Callable[[], Any], *variables: Any) -> Any:
+    """Compute ``left or right()``; see `and_`."""
     if not isinstance(left, DataNode):
         return left or right()
-    return _shortcut(left, right, "or")
+    return _shortcut(left, right, "or", *variables)
 
 
 def not_(value: Any) -> Any:
@@ -173,13 +178,24 @@ def not_(value: Any) -> Any:
     return lookup("_not")(value) if isinstance(value, DataNode) else not value
 
 
-def _shortcut(left: DataNode, right: Callable[[], Any], word: str) -> Any:
+def _shortcut(
+    left: DataNode,
+    right: Callable[[], Any],
+    word: str,
+    get: Callable[[], tuple[Any, ...]] = tuple,
+    put: Callable[[tuple[Any, ...]], None] = lambda values: None,
+    names: tuple[str, ...] = (),
+) -> Any:
     left = lookup("_logical")(left, expression=word, side="left")
+    before = get()
     other = _traced(
         left,
         word == "and",
         lambda: lookup("_logical")(as_node(right()), expression=word, side="right"),
     )
+    after = get()
+    ways = (after, before) if word == "and" else (before, after)
+    put(tuple(_merge_variable(left, *each) for each in zip(names, before, *ways, strict=True)))
     on_true, on_false = (other, left) if word == "and" else (left, other)
     return _merge(left, on_true, on_false, f"the result of `{word}`")
 
@@ -217,6 +233,8 @@ def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_fal
         if isinstance(value, Undefined):
             if on_true is on_false:
                 return before
+            if value.__dict__["name"] != name:
+                return value  # another variable is the one that is not set
             return Undefined(
                 name,
                 _INCONSISTENT,

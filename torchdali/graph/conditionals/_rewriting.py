@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torchdali.graph.conditionals._simple import mangled, simplify
+
 __all__ = ["RUNTIME", "rewrite"]
 
 RUNTIME = "__torchdali_conditionals__"
@@ -17,23 +19,30 @@ RUNTIME = "__torchdali_conditionals__"
 _VALUES = f"{RUNTIME}values"  # no name of the user's: the function that has it sees their variables
 
 
-def rewrite(definition: ast.FunctionDef) -> None:
-    """Rewrite a function in place."""
-    _Rewriter().function(definition)
+def rewrite(definition: ast.FunctionDef, class_name: str = "") -> None:
+    """Rewrite a function in place.
+
+    Args:
+        class_name: Of the class around it, which changes private names; empty if there is none.
+    """
+    _Rewriter(class_name).function(definition)
 
 
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the body of one function."""
 
-    def __init__(self) -> None:
+    def __init__(self, class_name: str) -> None:
         self._serial = 0
-        self._name = ""
+        self._name, self._class_name = "", class_name
         self._globals: set[str] = set()
         self._inside = ""  # the loop, `with` or `try` around the statement
+        self._in_expression = False  # in a lambda or comprehension, whose variables no other function sees
+        self._first: list[ast.stmt] = []  # functions that are defined before the statements
 
     def function(self, definition: ast.FunctionDef) -> None:
         """Rewrite in place; variables that a branch sets exist, undefined, from the start."""
         self._name = definition.name
+        unset = simplify(definition)
         parameters = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
         declared = set(_declared(definition.body, ast.Global, ast.Nonlocal))
         self._globals = set(_declared(definition.body, ast.Global))
@@ -42,7 +51,8 @@ class _Rewriter(ast.NodeTransformer):
             for node in _own(definition.body)
             if isinstance(node, ast.If) and not _obstacle(node)
             for name in _targets([node])
-        }
+        } | set(unset)
+        branched |= {name for node in _own(definition.body) for name in _late_targets(node)}
         if any(isinstance(n, ast.If) and not _obstacle(n) and _returns([n]) for n in _own(definition.body)):
             branched |= set(_targets(definition.body))  # what follows it moves into its branches
         definition.body = self.block(definition.body)
@@ -50,7 +60,7 @@ class _Rewriter(ast.NodeTransformer):
             _assign(name, _call("undefined", ast.Constant(name))) for name in sorted(branched - parameters - declared)
         ]
         after_docstring = 1 if ast.get_docstring(definition) is not None else 0
-        definition.body[after_docstring:after_docstring] = starts
+        definition.body[after_docstring:after_docstring] = [*starts, *self._first]
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite statements; what follows an ``if`` that returns moves into its branches."""
@@ -76,7 +86,7 @@ class _Rewriter(ast.NodeTransformer):
         word: str,
         node: ast.If,
         functions: Sequence[ast.FunctionDef],
-        places: Sequence[_Place],
+        places: Sequence[_Target],
     ) -> ast.Call:
         """Call what runs an ``if``, with branches, accessors, and the names of what they set."""
         names = [*_nonlocal_names(functions[-1]), *(place.text for place in places)]
@@ -121,16 +131,16 @@ class _Rewriter(ast.NodeTransformer):
     def branch(self, body: list[ast.stmt], names: Sequence[str]) -> ast.FunctionDef:
         return self.define([], [*_nonlocal(names), *(body or [ast.Pass()])])
 
-    def accessors(self, names: Sequence[str], places: Sequence[_Place]) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+    def accessors(self, names: Sequence[str], places: Sequence[_Target]) -> tuple[ast.FunctionDef, ast.FunctionDef]:
         """Write what reads variables, attributes and elements as a tuple, and what sets them."""
         loads: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
         loads += [_call("load", _lambda(p.value()), ast.Constant(p.text)) for p in places]
         get = self.define([], [ast.Return(ast.Tuple(loads, ast.Load()))])
         stores: list[ast.stmt] = []
-        targets: list[str | _Place] = [*names, *places]
+        targets: list[str | _Target] = [*names, *places]
         for i, target in enumerate(targets):
             item = ast.Subscript(ast.Name(_VALUES, ast.Load()), ast.Constant(i), ast.Load())
-            stores.append(_assign(target, item) if isinstance(target, str) else target.store(item))
+            stores.append(_assign(target, item) if isinstance(target, str) else target.store(item, self._class_name))
         return get, self.define([_VALUES], [*_nonlocal(names), *(stores or [ast.Pass()])])
 
     def define(self, parameters: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
@@ -142,11 +152,33 @@ class _Rewriter(ast.NodeTransformer):
         return made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        name = "and_" if isinstance(node.op, ast.And) else "or_"
-        *firsts, last = [self.visit(value) for value in node.values]
+        word = "and_" if isinstance(node.op, ast.And) else "or_"
+        if not self.may_be_late(node):
+            return self.generic_visit(node)
+        return self.shortcut(word, [self.visit(value) for value in node.values], node)
+
+    def may_be_late(self, node: ast.BoolOp | ast.Compare) -> bool:
+        """Return whether operands can become functions: not if they set what a function cannot."""
+        names = _late_targets(node)
+        return not names or not (self._in_expression or self._globals.intersection(names))
+
+    def shortcut(self, word: str, operands: list[ast.expr], node: ast.expr) -> ast.expr:
+        """Write ``and`` or ``or`` of operands that are evaluated if those before them say so."""
+        *firsts, last = operands
         for value in reversed(firsts):
-            last = ast.copy_location(_call(name, value, _lambda(last)), node)
+            last = ast.copy_location(_call(word, value, *self.late(last)), node)
         return last
+
+    def late(self, operand: ast.expr) -> list[ast.expr]:
+        """Write an operand as a function, and what reads and sets the variables that it sets by ``:=``."""
+        names = sorted(_walrus_targets(operand))
+        if not names:
+            return [_lambda(operand)]
+        body = self.define([], [*_nonlocal(names), ast.Return(operand)])
+        functions = [body, *self.accessors(names, [])]
+        self._first += functions
+        constants: list[ast.expr] = [ast.Constant(name) for name in names]
+        return [*(ast.Name(f.name, ast.Load()) for f in functions), ast.Tuple(constants, ast.Load())]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
@@ -154,7 +186,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
-        if len(node.ops) == 1:
+        if len(node.ops) == 1 or not self.may_be_late(node):
             return node
         parts: list[ast.expr] = []
         left = node.left
@@ -163,10 +195,7 @@ class _Rewriter(ast.NodeTransformer):
                 return node  # naming the middle operand would need a new variable in the user's scope
             parts.append(ast.copy_location(ast.Compare(left, [op], [right]), node))
             left = right
-        *firsts, last = parts
-        for value in reversed(firsts):
-            last = ast.copy_location(_call("and_", value, _lambda(last)), node)
-        return last
+        return self.shortcut("and_", parts, node)
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
@@ -174,11 +203,17 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        rewrite(node)
+        rewrite(node, self._class_name)
         return node
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:
-        return self.generic_visit(node)
+    def expression(self, node: Any) -> Any:
+        """Rewrite an expression that has variables of its own."""
+        outer, self._in_expression = self._in_expression, True
+        self.generic_visit(node)
+        self._in_expression = outer
+        return node
+
+    visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = expression
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return node
@@ -217,7 +252,20 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
 
-def _own(statements: Sequence[ast.stmt]) -> list[ast.AST]:
+def _late_targets(node: ast.AST) -> set[str]:
+    """Return the variables that an expression sets by ``:=`` in operands which may not be evaluated."""
+    if isinstance(node, ast.BoolOp):
+        return {name for value in node.values[1:] for name in _walrus_targets(value)}
+    if isinstance(node, ast.Compare):
+        return {name for value in node.comparators[1:] for name in _walrus_targets(value)}
+    return set()
+
+
+def _walrus_targets(node: ast.expr) -> set[str]:
+    return {part.target.id for part in _own([node]) if isinstance(part, ast.NamedExpr)}
+
+
+def _own(statements: Sequence[ast.AST]) -> list[ast.AST]:
     """Return all nodes of statements, without those inside functions and classes they define."""
     found: list[ast.AST] = []
     stack: list[ast.AST] = list(statements)
@@ -272,15 +320,17 @@ def _targets(statements: Sequence[ast.stmt]) -> list[str]:
     for node in _own(statements):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in local:
             found.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.MatchAs, ast.MatchStar)) and node.name:
             found.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            found.add(node.rest)
         elif isinstance(node, ast.alias):
             found.add((node.asname or node.name).partition(".")[0])
     return sorted(found)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Target:
     """An attribute (``point.x``) or element (``boxes[0]``) that a branch sets.
 
     Attributes:
@@ -295,11 +345,12 @@ class _Place:
         """Return an expression that reads it."""
         return _loading(self.target)
 
-    def store(self, value: ast.expr) -> ast.stmt:
-        """Return a statement that sets it."""
+    def store(self, value: ast.expr, class_name: str) -> ast.stmt:
+        """Return a statement, in a class, that sets it."""
         owner = _lambda(_loading(self.target.value))
         if isinstance(self.target, ast.Attribute):
-            return ast.Expr(_call("store_attribute", owner, ast.Constant(self.target.attr), value))
+            attribute = ast.Constant(mangled(self.target.attr, class_name))
+            return ast.Expr(_call("store_attribute", owner, attribute, value))
         return ast.Expr(_call("store_item", owner, _loading(self.target.slice), value))
 
 
@@ -312,7 +363,7 @@ def _loading(node: ast.expr) -> ast.expr:
     return made
 
 
-def _places(statements: Sequence[ast.stmt]) -> list[_Place]:
+def _places(statements: Sequence[ast.stmt]) -> list[_Target]:
     """Return the attributes and elements that statements set, of objects that they do not set themselves."""
     variables = set(_targets(statements))
     found = {
@@ -321,7 +372,7 @@ def _places(statements: Sequence[ast.stmt]) -> list[_Place]:
         if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
     }
     return [
-        _Place(node, text)
+        _Target(node, text)
         for text, node in sorted(found.items(), key=lambda pair: len(pair[0]))
         if _is_place(node) and variables.isdisjoint(_names_in(node))
     ]

@@ -1,25 +1,41 @@
 """Replace operators of a graph by one that does their work together.
 
 ================  ============================================================================
-`_on_cpu`         decoders with what comes after them, resizes with crops: what the fast path takes, too
-`_on_device`      the same for operators of a device
+`_decoding`       decoders with what comes after them on the CPU: what the fast path does in one call
+`_on_device`      decoders before operators of a device; resizes with crops
 `_identical`      operators that compute the same, computed once
 `_caching`        what stands before `fn.cache`
 `_nodes`          finding, joining and copying nodes
 `_sentences`      what `Pipeline.explain` says of the fast path
 ================  ============================================================================
 
-The operators that it puts in are in ``ops/_fused.py`` (from Python) and ``ops/_fused_windows.py``;
-``ops/_native_images.py`` makes their calls of C.
+The operators that it puts in are in ``ops/_decode_chain.py``, ``ops/_mixed.py`` and ``ops/_resize_and_normalize.py``.
 """
 
+import torch
+
+from torchdali.graph.nodes import Graph
 from torchdali.graph.rewrite._caching import cut_at_caches
+from torchdali.graph.rewrite._decoding import fuse_decoding
 from torchdali.graph.rewrite._identical import merge_identical
-from torchdali.graph.rewrite._on_cpu import finish_together, fuse_decoding, fuse_native, fuse_resizing
-from torchdali.graph.rewrite._on_device import decode_windows, fuse_on_device, share_decoding
+from torchdali.graph.rewrite._nodes import copy_node
+from torchdali.graph.rewrite._on_device import decode_windows, fuse_resizing, set_shares, share_decoding
 from torchdali.graph.rewrite._sentences import fast_path, is_fast
 
-__all__ = [
-    "cut_at_caches", "decode_windows", "fast_path", "finish_together", "fuse_decoding", "fuse_native", "fuse_on_device",
-    "fuse_resizing", "is_fast", "merge_identical", "share_decoding",
-]  # fmt: skip
+__all__ = ["copy_node", "cut_at_caches", "fast_path", "is_fast", "rewrite"]
+
+
+def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None, threads: int = 1) -> Graph:
+    """Rewrite a graph that is cut at its caches: all passes, in their order.
+
+    Args:
+        exact: Results have DALI's bits.
+        scaled: Large photos are decoded at a smaller scale.
+        device: The accelerator; with None, operators on one stay as they are.
+        threads: The number of threads that decode; an engine of the device gets more beside few.
+    """
+    graph = merge_identical(graph)
+    if device is not None:
+        graph = set_shares(graph, device, threads)
+        graph = share_decoding(graph if exact else decode_windows(graph, device))
+    return fuse_resizing(fuse_decoding(graph, exact, scaled), device)

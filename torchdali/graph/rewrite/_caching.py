@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any, Protocol
 
 from torchdali.declaration.registry import registry
 from torchdali.errors import self_explanatory
+from torchdali.formats.remote import RemoteOptions
+from torchdali.graph.keys import comparable, key_of, numbered
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import edges, is_metadata
-from torchdali.graph.rewrite._identical import comparable
-from torchdali.graph.rewrite._nodes import constants_of, copy_node
+from torchdali.graph.rewrite._nodes import copy_node
 from torchdali.reading.datasets import LoaderOptions
 
-__all__ = ["Kept", "cut_at_caches"]
+__all__ = ["CachedSamples", "cut_at_caches"]
 
-_OPTIONS = frozenset(field.name for field in fields(LoaderOptions))
-_PLACES = frozenset((
-    "file_root", "files", "labels", "file_list", "path", "paths", "index_path", "index_paths",
-    "annotations_file", "manifest_filepaths", "preprocessed_annotations",
-    "save_preprocessed_annotations", "save_preprocessed_annotations_dir",
-    "workers", "io_concurrency", "io_retries", "io_timeout", "cache_dir", "cache_size",
-))  # fmt: skip
-"""Arguments of readers that say where the records lie: a record's own file is in its key."""
+_OPTIONS = frozenset(field.name for kind in (LoaderOptions, RemoteOptions) for field in fields(kind))
+_IN_THE_KEY = frozenset(("labels", "requests", "save_preprocessed_annotations"))  # of each record, or of no effect
 _EACH_ALONE = frozenset(("constant", "ones", "zeros"))
 """Operators over the batch whose results are the same for any samples."""
 
 
-class Kept(Protocol):
+class CachedSamples(Protocol):
     """Samples that are kept, of which a data set can be opened; see `execute.caching`."""
 
     layouts: tuple[str, ...]
 
 
-Keeping = Callable[[Graph, Node, bytes], Kept]
+Keeping = Callable[[Graph, Node, bytes], CachedSamples]
 """Returns it for the graph before a cache, the cache, and a digest of the graph."""
 
 
@@ -58,22 +54,22 @@ def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
             continue
         before = Graph.of([new[e] for e in node.inputs if e is not None], nodes)
         origin = _reader_of(before, node)
-        made = _made(node, origin, keeping(before, node, digest(before)), before)
-        nodes.append(made)
-        taken[made] = origin
-        new.update(zip(node.outputs, made.outputs, strict=False))
+        reader = _replacement(node, origin, keeping(before, node, digest(before)), before)
+        nodes.append(reader)
+        taken[reader] = origin
+        new.update(zip(node.outputs, reader.outputs, strict=False))
     return _without_readers(nodes, [new[e] for e in graph.outputs], taken)
 
 
-def _made(cache: Node, origin: Node, kept: Kept, before: Graph) -> Node:
+def _replacement(cache: Node, origin: Node, kept: CachedSamples, before: Graph) -> Node:
     """Return the reader that takes the place of a cache."""
     metadata = origin.operator.metadata
     name = "_cached_with_labels" if metadata else "_cached"
     constants = {k: v for k, v in origin.constants.items() if k in _OPTIONS}
-    made = Node(registry[name], cache.name, "cpu", (), {**constants, "samples": kept}, {}, cache.lines)
-    made.outputs = tuple(DataNode(cache.name, "cpu", made, i) for i in range(len(cache.outputs) + metadata))
-    made.parts = (*before.nodes, cache)
-    return made
+    reader = Node(registry[name], cache.name, "cpu", (), {**constants, "samples": kept}, {}, cache.lines)
+    reader.outputs = tuple(DataNode(cache.name, "cpu", reader, i) for i in range(len(cache.outputs) + metadata))
+    reader.parts = (*before.nodes, cache)
+    return reader
 
 
 def _without_readers(nodes: list[Node], outputs: list[DataNode], taken: Mapping[Node, Node]) -> Graph:
@@ -82,37 +78,35 @@ def _without_readers(nodes: list[Node], outputs: list[DataNode], taken: Mapping[
     read = {id(e.source) for n in kept.nodes for e in edges(n) if not is_metadata(e)}
     read |= {id(e.source) for e in outputs if not is_metadata(e)}
     instead: dict[Node, Node] = {}
-    for made, origin in taken.items():
-        if made in kept.nodes and id(origin) not in read and not origin.preserve:
-            instead.setdefault(origin, made)
+    for reader, origin in taken.items():
+        if reader in kept.nodes and id(origin) not in read and not origin.preserve:
+            instead.setdefault(origin, reader)
     new: dict[DataNode, DataNode] = {}
-    found = []
+    copies = []
     replacing = set(instead.values())
     for node in kept.nodes if not instead else _in_order(nodes, kept, instead):
         if node in instead:
             continue
         copy = copy_node(node, new)
-        found.append(copy)
+        copies.append(copy)
         if node in replacing:
             origin = taken[node]
             count = origin.operator.metadata
-            copy.name = origin.name
-            for output in copy.outputs:
-                output.name = origin.name
+            copy.rename(origin.name)
             if count:
                 new.update(zip(origin.outputs[-count:], copy.outputs[-count:], strict=True))
-    return Graph.of([new[e] for e in outputs], found)
+    return Graph.of([new[e] for e in outputs], copies)
 
 
 def _in_order(nodes: list[Node], kept: Graph, instead: Mapping[Node, Node]) -> list[Node]:
     """Return the nodes that are kept, with those that take the place of a reader there."""
-    replacing, found = set(instead.values()), []
+    replacing, ordered = set(instead.values()), []
     for node in nodes:
         if node in instead:
-            found.append(instead[node])
+            ordered.append(instead[node])
         elif node in kept.nodes and node not in replacing:
-            found.append(node)
-    return found
+            ordered.append(node)
+    return ordered
 
 
 # ---------------------------------------------------------------- what can be kept
@@ -157,10 +151,9 @@ def _stands_in_the_way(node: Node, cache: Node) -> str:
         return "reads files that the cache does not know: let a reader read them"
     if declared.kind == "reader" and (node.per_sample or node.scope):
         return "is given arguments per sample, or runs for some samples only"
-    own = not declared.body.__module__.startswith("torchdali.")
-    if own and declared.kind != "reader" and cache.constants.get("path") is not None:
+    if not declared.is_ours and declared.kind != "reader" and cache.constants.get("path") is not None:
         return "is declared outside of torchdali: its code may change, so that it is kept in memory only, not on disk"
-    if own and declared.options.make is not None:
+    if not declared.is_ours and declared.options.make is not None:
         return "has a memory of its own: put the cache before it"
     return ""
 
@@ -181,44 +174,26 @@ def digest(graph: Graph) -> bytes:
     Raises:
         RuntimeError: an argument is an object of which nothing tells whether it is the same; names it.
     """
-    number = {node: i for i, node in enumerate(graph.nodes)}
-
-    def place(edge: DataNode | None) -> tuple[int, int] | None:
-        return None if edge is None or edge.source is None else (number[edge.source], edge.index)
-
-    lines = [
-        (
-            node.operator.name,
-            [place(e) for e in node.inputs],
-            sorted((name, place(e)) for name, e in node.per_sample.items()),
-            _constants(node),
-            [(place(c.edge), c.value) for c in node.scope],
-        )
-        for node in graph.nodes
-    ]
-    text = repr((lines, [place(e) for e in graph.outputs]))
+    edge = numbered(graph.nodes)
+    keys = [key_of(node, edge, partial(_value, node), _left_out(node)) for node in graph.nodes]
+    text = repr(([(key.operator, *map(list, key[1:])) for key in keys], [edge(e) for e in graph.outputs]))
     return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-def _constants(node: Node) -> list[tuple[str, Any]]:
-    found = []
-    for name, value in sorted(constants_of(node).items()):
-        if node.operator.kind == "reader" and name in _OPTIONS | _PLACES:
-            continue
-        if name == "samples":  # of another cache
-            found.append((name, value.digest))
-            continue
-        try:
-            found.append((name, _comparable(value)))
-        except TypeError as error:
-            raise RuntimeError(
-                f"fn.cache cannot tell whether the argument {name!r} of operator {node.title!r} stays the same: {error}"
-                f"\n  {node.where}"
-            ) from None
-    return found
+def _left_out(node: Node) -> Collection[str]:
+    """Return the arguments that do not matter: where the records lie, and a seed that there is no use for."""
+    if node.operator.kind == "reader":
+        return _OPTIONS | node.operator.schema.paths | _IN_THE_KEY
+    return () if node.operator.schema.random else ("seed",)
 
 
-def _comparable(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return [(comparable(key), _comparable(item)) for key, item in value.items()]
-    return comparable(value)
+def _value(node: Node, name: str, value: Any) -> Any:
+    if name == "samples":  # of another cache
+        return value.digest
+    try:
+        return comparable(value)
+    except TypeError as error:
+        raise RuntimeError(
+            f"fn.cache cannot tell whether the argument {name!r} of operator {node.title!r} stays the same: {error}"
+            f"\n  {node.where}"
+        ) from None

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from enum import Enum
-from typing import Any
 
-import numpy as np
-import torch
-
+from torchdali.graph.keys import key_of
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.rewrite._nodes import copy_node
 
-__all__ = ["comparable", "merge_identical"]
+__all__ = ["merge_identical"]
 
 
 def merge_identical(graph: Graph) -> Graph:
@@ -33,10 +29,10 @@ def merge_identical(graph: Graph) -> Graph:
         key = _key(node, new)
         same = None if key is None else known.get(key)
         if same is None:
-            made = copy_node(node, new)
-            nodes.append(made)
+            copy = copy_node(node, new)
+            nodes.append(copy)
             if key is not None:
-                known[key] = made
+                known[key] = copy
         else:
             new.update(zip(node.outputs, same.outputs, strict=True))
     if len(nodes) == len(graph.nodes):
@@ -60,26 +56,6 @@ def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
     if declared.schema.random and node.constants.get("seed", -1) == -1:
         return None
     try:
-        constants = frozenset((k, comparable(v)) for k, v in node.constants.items())
-    except TypeError:
+        return key_of(node, lambda edge: id(new[edge])), declared, node.device, len(node.outputs)
+    except TypeError:  # an object among the constants
         return None
-    inputs = tuple(None if e is None else id(new[e]) for e in node.inputs)
-    per_sample = frozenset((k, id(new[e])) for k, e in node.per_sample.items())
-    scope = tuple((id(new[c.edge]), c.value) for c in node.scope)
-    return declared, node.device, len(node.outputs), inputs, constants, per_sample, scope
-
-
-def comparable(value: Any) -> Hashable:
-    """Return a key that values have in common if they are equal, type and all; TypeError for an object."""
-    kind = type(value)
-    if isinstance(value, (list, tuple)):
-        return kind, tuple(map(comparable, value))
-    if isinstance(value, torch.Tensor):
-        value = value.numpy(force=True)
-    if isinstance(value, (np.ndarray, np.generic)):
-        return kind, str(value.dtype), value.shape, value.tobytes()
-    if isinstance(value, float):
-        return kind, value.hex()  # tells -0.0 from 0.0
-    if value is None or isinstance(value, (bool, int, str, bytes, Enum, torch.dtype)):
-        return kind, value
-    raise TypeError(f"{kind.__name__} objects are not compared")

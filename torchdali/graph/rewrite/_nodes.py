@@ -12,36 +12,18 @@ from torchdali.graph.plan import edges
 from torchdali.tensors.dtypes import DALIImageType
 
 __all__ = [
-    "DECODERS", "NATIVE_DECODERS", "OF_THE_CROP", "OWN", "arguments_of", "constants_of", "copy_node", "fuse",
-    "is_rgb_decoder", "makes_rgb", "pairs_of", "parts_of", "rebuild", "scope_of",
+    "CHAINS", "DECODERS", "arguments_of", "constants_of", "copy_node", "makes_rgb", "pairs_of", "parts_of", "rebuild",
+    "scope_of",
 ]  # fmt: skip
 
-OF_THE_CROP = {"crop", "crop_d", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
-NATIVE_DECODERS = {
-    "decoders.image": "_decode_image",
-    "decoders.image_crop": "_decode_crop",
-    "decoders.image_random_crop": "_decode_random_crop",
-    "decoders.image_slice": "_decode_slice",
-}
-DECODERS = set(NATIVE_DECODERS)
+DECODERS = {"decoders.image", "decoders.image_crop", "decoders.image_random_crop", "decoders.image_slice"}
+CHAINS = {"_decode_chain", "_random_decode_chain"}
 OWN = {"dtype", "save_attrs"}  # would mean something else, or nothing, in the operator that does both
 
 
 def makes_rgb(decoder: Node) -> bool:
     """Return whether a decoder makes RGB images."""
     return bool(decoder.constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB)
-
-
-def is_rgb_decoder(node: Node) -> bool:
-    """Return whether a node decodes images to RGB bytes on the CPU."""
-    of_bytes = "dtype" not in node.constants and not {"dtype", "output_type"} & node.per_sample.keys()
-    return node.operator.name in DECODERS and node.device == "cpu" and makes_rgb(node) and of_bytes
-
-
-def fuse(graph: Graph, first: str, second: str, both: str, given: Mapping[str, Any] | None = None) -> Graph:
-    """Make one operator of each two of these on the CPU, the second of which is all that uses the first."""
-    pairs = pairs_of(graph, first, second, ("cpu", "cpu"))
-    return rebuild(graph, pairs, both, given or {}) if pairs else graph
 
 
 def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
@@ -58,7 +40,6 @@ def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) ->
         and scope_of(before) == scope_of(node)
         and not arguments_of(before) & (arguments_of(node) | OWN)
         and not (second == "resize" and arguments_of(node) & OWN)
-        and not (first == "_decode_crop" and arguments_of(node) & OF_THE_CROP)
     }
 
 
@@ -92,7 +73,7 @@ def parts_of(node: Node) -> tuple[Node, ...]:
     return node.parts or (node,)
 
 
-def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str, given: Mapping[str, Any]) -> Graph:
+def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str) -> Graph:
     """Copy a graph with each pair as one node."""
     dropped = set(pairs.values())
     new: dict[DataNode, DataNode] = {}
@@ -104,7 +85,7 @@ def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str, given: Mapping[
         made = copy_node(node, new, before)
         if before:
             made.operator = registry[name]
-            made.constants = {**constants_of(before), **constants_of(node), **given}
+            made.constants = {**constants_of(before), **constants_of(node)}
             made.parts = (*parts_of(before), *parts_of(node))
             made.stream = before.stream if before.operator.schema.random else node.stream
         nodes.append(made)

@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
-from torchdali.codecs._nvimgcodec import available
+from torchdali.codecs.engines import available, default_share
 from torchdali.declaration.registry import registry
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.rewrite._nodes import (
+    CHAINS,
     DECODERS,
     constants_of,
     copy_node,
@@ -21,60 +22,74 @@ from torchdali.graph.rewrite._nodes import (
 from torchdali.kernels.device.tables import has_kernels
 from torchdali.tensors.dtypes import DALIInterpType
 
-__all__ = ["decode_windows", "fuse_on_device", "share_decoding"]
+__all__ = ["decode_windows", "fuse_resizing", "set_shares", "share_decoding"]
 
 
-def share_decoding(graph: Graph, device: torch.device | None) -> Graph:
-    """Let a decoder on the device decode a share of the images that are decoded for it, where there is one."""
-    shared = {
-        node
-        for node in graph.nodes
-        if node.operator.name == "decoders.image" and node.device == "mixed" and _is_shareable(node)
-    }
-    if device is None or not shared or not available(device):
+def set_shares(graph: Graph, device: torch.device | None, threads: int) -> Graph:
+    """Say of each decoder for the device what share an engine has of its images: none without one.
+
+    What a call does not say depends on the number of threads that decode beside it.
+    """
+    mixed = [node for node in graph.nodes if node.operator.name in _SHAREABLE and node.device == "mixed"]
+    if not mixed:
         return graph
+    usual = default_share(threads) if device is not None and available(device) else 0.0
     new: dict[DataNode, DataNode] = {}
     nodes = []
     for node in graph.nodes:
         made = copy_node(node, new)
-        if node in shared:
-            made.operator = registry["_decode_share"]
-            made.constants = {"hw_decoder_load": _load_of(node), **made.constants}
+        if node in mixed:
+            share = float(node.constants.get("hw_decoder_load", usual)) if usual and _makes_bytes(node) else 0.0
+            made.constants = {**node.constants, "hw_decoder_load": share}
             made.parts = parts_of(node)
         nodes.append(made)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
-def _is_shareable(node: Node) -> bool:
-    """Return whether a decoder makes RGB bytes, and may leave some to the device."""
+_SHAREABLE = ("decoders.image", "decoders.image_random_crop")
+
+
+def _makes_bytes(node: Node) -> bool:
+    """Return whether a decoder makes RGB bytes, by arguments that are the same for all images."""
     given = node.operator.arguments(node.constants)
-    usual = given["dtype"] is torch.uint8 and given["output_type"].name == "RGB"
-    return usual and not node.per_sample and _load_of(node) > 0
+    return given["dtype"] is torch.uint8 and given["output_type"].name == "RGB" and not node.per_sample
 
 
-def _load_of(node: Node) -> float:
-    """Return the share that a decoder leaves to the device: the default if it is not an argument of the call."""
-    load: float = node.operator.arguments(node.constants)["hw_decoder_load"]
-    return load
+def share_decoding(graph: Graph) -> Graph:
+    """Let an engine of the device decode its share of the images that are decoded whole."""
+    new: dict[DataNode, DataNode] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = copy_node(node, new)
+        if node.operator.name == "decoders.image" and _is_shared(node):
+            made.operator = registry["_decode_share"]
+            made.parts = parts_of(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+def _is_shared(node: Node) -> bool:
+    return node.device == "mixed" and bool(node.constants.get("hw_decoder_load", 0.0) > 0)
 
 
 def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
     """Decode on the CPU only what a resize or a random crop on the device looks at of an image."""
-    graph = _decode_random_windows(graph)
+    graph = _decode_regions(_decode_random_windows(graph))
     # On the CPU whole images are resized by other kernels than regions, to other values.
     return graph if device is None or device.type == "cpu" else _decode_seen(graph)
 
 
-def fuse_on_device(graph: Graph, device: torch.device | None) -> Graph:
-    """Fuse a resize of decoded images into the normalization after it, where the kernels for batches run.
+def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
+    """Fuse a resize into the crop, mirror and normalization after it, of which only what the crop keeps is computed.
 
-    The pixels are the same, but where rounding decides.
+    On the CPU the pixels are the same. On a device, where the kernels for batches run, images are decoded ones, and the
+    pixels are the same but where rounding decides.
     """
-    if device is None or not has_kernels(device):
-        return graph
-    pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("gpu", "gpu"))
-    pairs = {n: r for n, r in pairs.items() if _resizes_to_one_size(r) and _normalizes_alike(n)}
-    return rebuild(graph, pairs, "_resize_crop_mirror_normalize", {}) if pairs else graph
+    pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("cpu", "cpu"))
+    if device is not None and has_kernels(device):
+        found = pairs_of(graph, "resize", "crop_mirror_normalize", ("gpu", "gpu"))
+        pairs |= {n: r for n, r in found.items() if _resizes_to_one_size(r) and _normalizes_alike(n)}
+    return rebuild(graph, pairs, "_resize_crop_mirror_normalize") if pairs else graph
 
 
 def _resizes_to_one_size(resize: Node) -> bool:
@@ -88,9 +103,9 @@ def _resizes_to_one_size(resize: Node) -> bool:
         return True
     size = resize.constants.get("size", [0.0])
     return (
-        before.operator.name in DECODERS | {"_decode_share"}
+        before.operator.name in DECODERS | CHAINS | {"_decode_share", "_decode_random_seen"}
         and before.constants.get("dtype") in (None, torch.uint8)
-        and not (resize.per_sample or {"dtype", "output_type"} & before.per_sample.keys())
+        and not (resize.per_sample.keys() - {*_REGIONS} or {"dtype", "output_type"} & before.per_sample.keys())
         and min(size) > 0
         and not {"max_size", "mode", "subpixel_scale"} & resize.constants.keys()
     )
@@ -198,6 +213,39 @@ def _decode_random_windows(graph: Graph) -> Graph:
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
+def _decode_regions(graph: Graph) -> Graph:
+    """Let an engine decode its share of images of which a random window is resized: whole, and the resize takes it."""
+    pairs = pairs_of(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
+    pairs = {resize: decoder for resize, decoder in pairs.items() if _is_shared(decoder) and _resizes_to(resize)}
+    if not pairs:
+        return graph
+    resizes = {decoder: resize for resize, decoder in pairs.items()}
+    new: dict[DataNode, DataNode] = {}
+    regions: dict[Node, dict[str, DataNode]] = {}
+    nodes = []
+    for node in graph.nodes:
+        made = copy_node(node, new)
+        if node in resizes:
+            made.operator = registry["_decode_random_seen"]
+            made.constants = {k: v for k, v in node.constants.items() if k in made.operator.schema.arguments}
+            made.parts = parts_of(node)
+            numbers = [DataNode(f"{made.name}_{n}", "cpu", made, i) for i, n in enumerate(_REGIONS, 1)]
+            made.outputs = (*made.outputs, *numbers)
+            regions[resizes[node]] = dict(zip(_REGIONS, numbers, strict=True))
+        elif node in regions:
+            made.per_sample = regions[node]
+            made.parts = parts_of(node)
+        nodes.append(made)
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+
+
+def _resizes_to(resize: Node) -> bool:
+    """Return whether a linear resize makes bytes of one size."""
+    size = resize.constants.get("size", [0.0])
+    return resize.constants.keys() <= {"size", "antialias"} and not resize.per_sample and min(size) > 0
+
+
+_REGIONS = ("roi_start", "roi_end")
 _OF_THE_RESIZE = {"antialias", "dtype"}
 _RANGES = "random_area", "random_aspect_ratio"
 _OF_THE_WINDOW = {"num_attempts", *_RANGES, "seed", "size"}

@@ -5,47 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdali.graph.nodes import Graph, Node
-from torchdali.graph.plan import Kind, edges, kinds
-from torchdali.graph.rewrite._nodes import DECODERS, NATIVE_DECODERS, makes_rgb, parts_of
+from torchdali.graph.plan import Kind, edges, encoded_operator, kinds, plan
+from torchdali.graph.rewrite._nodes import CHAINS, DECODERS, parts_of
 from torchdali.kernels import native
 
 __all__ = ["fast_path", "is_fast"]
 
-_FUSED = {
-    *NATIVE_DECODERS.values(),
-    *("_decode_random_resized_crop", "_decode_random_resized_crop_normalize", "_decode_resize_crop_mirror_normalize"),
-}
-
 
 def is_fast(graph: Graph) -> bool:
     """Return whether the fast path does all that is done sample by sample, from file to batch."""
-    of_samples = [n for n, kind in kinds(graph).items() if kind is Kind.SINGLE and n.operator.kind != "reader"]
-    return (
-        native.library() is not None
-        and bool(of_samples)
-        and all(node.operator.name in _FUSED and node.device == "cpu" and makes_rgb(node) for node in of_samples)
-    )
+    of_samples = [n for n, kind in kinds(graph).items() if kind is Kind.SAMPLE and n.operator.kind != "reader"]
+    are_chains = all(node.operator.name in CHAINS and node.device == "cpu" for node in of_samples)
+    return native.library() is not None and bool(of_samples) and are_chains
 
 
 def fast_path(graph: Graph) -> list[str]:
     """Say of each image decoder whether it is on the fast path, and which operator stands in its way."""
     decoders = [node for node in graph.nodes if parts_of(node)[0].operator.name in DECODERS]
-    if decoders and native.library() is None:
+    if not decoders:
+        return []
+    if native.library() is None:
         return [f"fast path: not used: {native.status().text}"]
-    return [f"fast path: {_said(node, graph)}" for node in decoders]
+    together = [encoded_operator(stage.chain) for stage in plan(graph).stages if stage.chain is not None]
+    return [f"fast path: {_said(node, graph, node in together)}" for node in decoders]
 
 
-def _said(node: Node, graph: Graph) -> str:
-    if node.device != "cpu":
-        return f"not used: {_named(node)} runs on {node.device!r}"
-    if node.operator.name not in _FUSED or not makes_rgb(node):
+def _said(node: Node, graph: Graph, together: bool) -> str:
+    """Return the sentence for a decoder.
+
+    Args:
+        together: It does several samples in one call.
+    """
+    engine = node.constants.get("hw_decoder_load", 0.0) > 0
+    if node.operator.name not in CHAINS and "encoded" not in node.operator.chunks:
         return f"not used: {_named(node)} makes something else than RGB bytes"
+    if node.operator.name not in CHAINS and not together:
+        return f"not used: {_named(node)} is in a branch, or beside other operators, and leaves images to the device"
+    sentence = f"{_named(node)} in one call" + (", but for images that the device decodes" if engine else "")
     after = list(_users(node, graph))
     if not after:
-        return f"{_named(node)} in one call, which is all"
+        return f"{sentence}, which is all"
     if len(after) > 1:
-        return f"{_named(node)} in one call; {len(after)} operators use its result: {', '.join(map(_named, after))}"
-    return f"{_named(node)} in one call; {_named(after[0])} stands in the way of more"
+        return f"{sentence}; {len(after)} operators use its result: {', '.join(map(_named, after))}"
+    if after[0].device == "gpu":
+        return f"{sentence}; {_named(after[0])} runs on the device"
+    return f"{sentence}; {_named(after[0])} stands in the way of more"
 
 
 def _users(node: Node, graph: Graph) -> Iterator[Node]:

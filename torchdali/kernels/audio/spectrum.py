@@ -8,13 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import Array, is_plain, scratch
 from torchdali.kernels.torch_threads import on_one_thread
 
-__all__ = [
-    "hann", "number_of_windows", "power_spectrum", "spectra", "spectrogram", "spectrograms", "window_on",
-]  # fmt: skip
+__all__ = ["hann", "number_of_windows", "power_spectrum", "spectrogram", "spectrograms"]
 
 
 @functools.lru_cache(maxsize=32)
@@ -69,39 +66,6 @@ def spectrogram(
     weights = torch.from_numpy(window).to(x.device)
     frames = x.unfold(-1, length, step)[..., :count, :] * weights
     return _modulus(on_one_thread(torch.fft.rfft, frames, size), power)
-
-
-def spectra(flat: Tensor, places: Tensor, window: Tensor, size: int, power: int, reflected: bool) -> Tensor:
-    """Transform windows of signals that lie in one piece of memory, in as many calls for many as for one.
-
-    Args:
-        flat: The samples of all signals.
-        places: ``(3, n)``: of each window where its signal starts, how long that is, and where the window starts in it.
-        window: What windows are multiplied with.
-        size: As of `spectrogram`.
-        power: As of `spectrogram`.
-        reflected: Beyond its ends a signal is mirrored, otherwise it is 0.
-
-    Returns:
-        ``(n, size // 2 + 1)`` float32.
-    """
-    first, samples, start = places[..., None]
-    at = start + torch.arange(len(window), device=flat.device)
-    if reflected:
-        period = (2 * (samples - 1)).clamp_(min=1)
-        folded = at.remainder(period)
-        at = torch.minimum(folded, period - folded)
-    frames = flat.take(first + torch.minimum(at, samples - 1).clamp_(min=0)) * window
-    if not reflected:
-        frames = torch.where((at >= 0) & (at < samples), frames, 0.0)
-    return _modulus(torch.fft.rfft(frames, size), power)
-
-
-@device_cache(maxsize=16)
-def window_on(values: tuple[float, ...], length: int, device: torch.device) -> Tensor:
-    """Return the window of such values on a device; that of `hann` without."""
-    made = torch.tensor(values, dtype=torch.float32) if values else torch.from_numpy(hann(length))
-    return made.to(device)
 
 
 _BLOCK = 1 << 20  # bytes of windows that are transformed together: few calls, and what they use stays in cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
+from torchdali.kernels.device.tables import factors
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
 from torchdali.kernels.memory import Bytes, in_transform, place
 from torchdali.kernels.opencv import opencv, opencv_for
 from torchdali.kernels.rounding import HALF_UP, to_bytes
 
-__all__ = ["affine_intensities", "affine_intensity", "affine_rgb", "twist_matrix"]
+__all__ = ["affine_each_rgb", "affine_intensities", "affine_intensity", "affine_rgb", "twist_matrix"]
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -47,6 +48,9 @@ def affine_intensities(
     x: Tensor, numbers: Sequence[tuple[float, float]], dtype: torch.dtype, out: Tensor | None = None
 ) -> Tensor:
     """Do what `affine_intensity` does, with a factor and an offset for each ``x[i]``."""
+    if not x.is_cpu and numbers:
+        scales, offsets = factors(numbers, x[..., None]).unbind(-1)
+        return _narrowed(torch.addcmul(offsets, _wide(x), scales), x.dtype, dtype, out)
     made = place(out, x.shape, dtype, x.device)
     largest = max((255 * abs(f) + abs(o) for f, o in numbers), default=0)
     if x.dtype == torch.uint8 and dtype in _BYTES_TO and largest < _LARGEST:
@@ -54,14 +58,18 @@ def affine_intensities(
         if cv2 is not None:
             _weigh_each(cv2, x, numbers, made)
             return made
+    return _each_into(made, affine_intensity, x, *zip(*numbers, strict=True))
+
+
+def _each_into(out: Tensor, function: Callable[..., Tensor], x: Tensor, *columns: Sequence[Any]) -> Tensor:
+    """Apply a function to each ``x[i]`` and its numbers, in `out`; elsewhere if there are gradients."""
     if x.requires_grad:
-        found = [affine_intensity(each, *both, dtype) for each, both in zip(x, numbers, strict=True)]
-        return torch.stack(found)
-    for source, target, both in zip(x.unbind(0), made.unbind(0), numbers, strict=True):
-        result = affine_intensity(source, *both, dtype, target)
+        return torch.stack([function(*row, out.dtype) for row in zip(x, *columns, strict=True)])
+    for target, *row in zip(out.unbind(0), x.unbind(0), *columns, strict=True):
+        result = function(*row, out.dtype, target)
         if result is not target:
             target.copy_(result)
-    return made
+    return out
 
 
 _BYTES_TO = (torch.uint8, torch.float32)
@@ -196,6 +204,26 @@ def _affine_by_opencv(
         else:
             target.copy_(convert(turned, dtype))
     return made
+
+
+def affine_each_rgb(
+    x: Tensor, matrices: Sequence[Matrix], offsets: Sequence[Sequence[float]], dtype: torch.dtype,
+    out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Do what `affine_rgb` does, with a matrix and an offset for each ``x[i]``."""
+    if x.is_cpu:
+        result = place(out, (*x.shape[:-1], len(matrices[0])), dtype, x.device)
+        return _each_into(result, affine_rgb, x, matrices, offsets)
+    numbers = np.concatenate((np.array(matrices), np.array(offsets)[..., None]), -1)
+    *weights, result = factors(numbers, x[..., None]).unbind(-1)
+    for channel, weight in zip(_wide(x).split(1, -1), weights, strict=True):
+        result = torch.addcmul(result, channel, weight)
+    return _narrowed(result, x.dtype, dtype, out)
+
+
+def _narrowed(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
+    """Convert what was computed of a type; `x` may be overwritten."""
+    return to_bytes(x, out) if dtype == source == torch.uint8 else convert(x, dtype)
 
 
 @device_cache(maxsize=256)

@@ -20,9 +20,7 @@ from torchdali.kernels.filters.linear import source_index
 from torchdali.kernels.memory import byte_planes
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = [
-    "blended", "count_tiles", "equalize", "equalize_tiles", "equalizing_tables", "limited_tables", "most_of",
-]  # fmt: skip
+__all__ = ["equalize", "equalize_tiles"]
 
 _BINS = 256
 
@@ -39,15 +37,14 @@ def equalize(image: Tensor, out: Tensor) -> None:
         image: ``(..., H, W, C)`` uint8, no extent 0 but the leading ones.
         out: The result is written here; of the same shape and type.
     """
-    cv2 = opencv_for(image)
-    for x, target in zip(_frames(image), _frames(out), strict=True):
-        if cv2 is not None:
+    if (cv2 := opencv_for(image)) is not None:
+        for x, target in zip(_frames(image), _frames(out), strict=True):
             _by_planes(cv2, x.numpy(), target.numpy(), cv2.equalizeHist)
-        else:
-            planes = torch.stack(x.unbind(-1))
-            places = _places(planes.flatten(1))
-            found = _look_up(equalizing_tables(_counts(places)), places)
-            _interleave(found.view(planes.shape), target)
+        return
+    planes = torch.stack(image.unbind(-1))
+    places = _places(planes.flatten(0, -3).flatten(1))
+    equalized = _look_up(_equalizing_tables(_counts(places)), places)
+    _interleave(equalized.view(planes.shape), out)
 
 
 def _frames(image: Tensor) -> tuple[Tensor, ...]:
@@ -86,14 +83,18 @@ def _places(rows: Tensor) -> Tensor:
 
 def _counts(places: Tensor) -> Tensor:
     """Return the histograms of the rows, ``(rows, 256)``."""
-    return torch.bincount(places.flatten(), minlength=_BINS * len(places)).view(-1, _BINS)
+    if places.is_cpu:
+        return torch.bincount(places.flatten(), minlength=_BINS * len(places)).view(-1, _BINS)
+    counts = places.new_zeros(_BINS * len(places), dtype=torch.int64)  # bincount waits for a device
+    each = counts.new_ones(()).expand(places.numel())
+    return counts.scatter_add_(0, places.flatten().to(torch.int64), each).view(-1, _BINS)
 
 
 def _look_up(tables: Tensor, places: Tensor) -> Tensor:
     return tables.flatten().index_select(0, places.flatten())
 
 
-def equalizing_tables(counts: Tensor) -> Tensor:
+def _equalizing_tables(counts: Tensor) -> Tensor:
     """Return the maps that equalize planes with such histograms, ``(planes, 256)`` uint8; see `equalize`."""
     total = counts.cumsum(1)
     smallest = (total == 0).sum(1, keepdim=True)
@@ -116,7 +117,7 @@ def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_
     ``map(v) = round(255 * below_or_at(v) / pixels)``.
 
     Args:
-        image: ``(H, W, C)`` uint8, no extent 0.
+        image: ``(H, W, C)`` uint8, no extent 0; on a device, with any axes before.
         out: The result is written here; of the same shape and type.
         tiles_y: Tiles down; where the image does not divide, it is continued by its mirror image.
         tiles_x: Tiles across.
@@ -125,14 +126,14 @@ def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_
     if (cv2 := opencv_for(image)) is not None:
         _tiles_by_opencv(cv2, image.numpy(), out.numpy(), tiles_y, tiles_x, clip_limit)
         return
-    planes = torch.stack(image.unbind(-1))
-    counts, size = count_tiles(planes, tiles_y, tiles_x)
-    pixels = size[0] * size[1]
-    tables = limited_tables(counts, most_of(pixels, clip_limit), 255.0 / pixels)
-    _interleave(blended(planes, tables, (tiles_y, tiles_x), size), out)
+    channels = torch.stack(image.unbind(-1))
+    planes = channels.flatten(0, -3)
+    counts, size = _count_tiles(planes, tiles_y, tiles_x)
+    tables = _limited_tables(counts, size[0] * size[1], clip_limit)
+    _interleave(_blended(planes, tables, (tiles_y, tiles_x), size).view(channels.shape), out)
 
 
-def count_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> tuple[Tensor, tuple[int, int]]:
+def _count_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> tuple[Tensor, tuple[int, int]]:
     """Return the histograms of tiles, ``(planes * tiles, 256)``, and the size of one."""
     wide = _whole_tiles(planes, tiles_y, tiles_x)
     height, width = wide.shape[1] // tiles_y, wide.shape[2] // tiles_x
@@ -160,22 +161,12 @@ def _reflected(length: int, more: int, device: torch.device) -> Tensor:
     return torch.tensor(places, device=device)
 
 
-def most_of(pixels: int, clip_limit: float) -> int:
-    """Return how many of the pixels of a tile a bin may hold."""
-    return max(int(clip_limit * pixels / _BINS), 1) if clip_limit > 0 else pixels
-
-
-def limited_tables(counts: Tensor, limit: Any, scale: Any) -> Tensor:
-    """Return the maps of tiles with such histograms, ``(..., 256)``.
-
-    Args:
-        counts: ``(..., 256)``.
-        limit: What a bin may hold: a number, or one a tile, ``(..., 1)``.
-        scale: 255 a pixel of a tile; likewise.
-    """
+def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
+    """Return the maps of tiles of so many pixels with such histograms, ``(tiles, 256)``."""
+    limit = max(int(clip_limit * pixels / _BINS), 1) if clip_limit > 0 else pixels
     cut = (counts - limit).clamp_(min=0).sum(-1, keepdim=True)
     counts = counts.clamp(max=limit) + cut // _BINS + _dealt(cut % _BINS)
-    shares: Tensor = counts.cumsum(-1).to(torch.float32) * scale
+    shares: Tensor = counts.cumsum(-1).to(torch.float32) * (255.0 / pixels)
     return shares.round_().clamp_(max=255.0)
 
 
@@ -186,7 +177,7 @@ def _dealt(rest: Tensor) -> Tensor:
     return ((bins % step == 0) & (bins // step < rest)).to(rest.dtype)
 
 
-def blended(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequence[int]) -> Tensor:
+def _blended(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequence[int]) -> Tensor:
     """Map each pixel by the four tiles around it, weighted by how near their middles are."""
     (above, below, down), (left, right, across) = (
         _neighbours(length, count, extent, planes.device)

@@ -31,7 +31,7 @@ _LEVELS = 255 * 8  # linear intensities: eight steps a level
 
 
 def rgb_to_lab(x: Tensor) -> Tensor:
-    """Convert ``(H, W, 3)`` uint8 from RGB to Lab."""
+    """Convert ``(H, W, 3)`` uint8, on a device with any axes before, from RGB to Lab."""
     if (cv2 := opencv_for(x)) is not None:
         return torch.from_numpy(cv2.cvtColor(x.contiguous().numpy(), cv2.COLOR_RGB2LAB))
     linear, roots, matrix = _forward_tables(x.device)

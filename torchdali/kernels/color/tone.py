@@ -12,8 +12,8 @@ from torchdali.kernels.color.affine import affine_intensity
 from torchdali.kernels.rounding import to_bytes
 
 __all__ = [
-    "adding_tables", "contrast_around_mean", "contrast_tables", "solarize", "solarize_add", "solarizing_tables",
-    "stretch", "stretching_tables",
+    "contrast_around_mean", "contrast_each_around_mean", "solarize", "solarize_add", "solarize_add_each",
+    "solarize_each", "stretch", "stretch_each",
 ]  # fmt: skip
 
 _LUMA = (0.299, 0.587, 0.114)
@@ -63,45 +63,30 @@ def solarize_add(image: Tensor, shift: int) -> Tensor:
     return image.clamp(127, 128).neg_().add_(128).mul_(shift).add_(image)
 
 
-# ---------------------------------------------------------------- as tables: what comes in the place of each byte
+# ---------------------------------------------------------------- several images in one tensor, on a device
 
 
-def stretching_tables(counts: Tensor) -> Tensor:
-    """Return what `stretch` does to channels with such histograms, ``(..., 256)``, as uint8 of the same shape."""
-    values = torch.arange(256, device=counts.device)
-    low = torch.where(counts > 0, values, 255).amin(-1, keepdim=True).to(torch.float32)
-    span = torch.where(counts > 0, values, 0).amax(-1, keepdim=True).to(torch.float32) - low
+def stretch_each(images: Tensor) -> Tensor:
+    """Do what `stretch` does to each of ``(N, H, W, C)``."""
+    low = images.amin((1, 2), keepdim=True).to(torch.float32)
+    span = images.amax((1, 2), keepdim=True).to(torch.float32) - low
     low = low.where(span > 0, 0.0)
     factor = 255.0 / span.where(span > 0, 255.0)
-    wide = (values.to(torch.float32) - low) * factor + _BELOW_HALF
-    return wide.clamp_(0.0, 255.0).to(torch.uint8)  # values that no pixel has may lie outside
+    return ((images.to(torch.float32) - low) * factor).add_(_BELOW_HALF).to(torch.uint8)
 
 
-def contrast_tables(counts: Tensor, factors: Tensor) -> Tensor:
-    """Return what `contrast_around_mean` does to images.
-
-    Args:
-        counts: ``(N, 3, 256)``: the histograms of their channels.
-        factors: ``(N,)`` float64.
-
-    Returns:
-        ``(N, 1, 256)`` uint8.
-    """
-    values = torch.arange(256, device=counts.device)
-    pixels = counts[:, 0].sum(-1)
-    sums = (counts.to(torch.float64) * values).sum(-1)
-    mean = sum(sums[:, i] * share for i, share in enumerate(_LUMA)) / pixels
-    offset = (mean - factors * mean).to(torch.float32)[:, None, None]
-    return to_bytes(values.to(torch.float32) * factors.to(torch.float32)[:, None, None] + offset)
+def contrast_each_around_mean(images: Tensor, factors: Tensor) -> Tensor:
+    """Do what `contrast_around_mean` does to each of ``(N, H, W, 3)``, with factors that broadcast against them."""
+    sums = images.sum((1, 2), keepdim=True, dtype=torch.int64).to(torch.float64).split(1, -1)
+    mean = sum(each * share for each, share in zip(sums, _LUMA, strict=True)) / (images.shape[1] * images.shape[2])
+    return to_bytes(torch.addcmul((mean - factors * mean).to(torch.float32), images.to(torch.float32), factors))
 
 
-def solarizing_tables(thresholds: Tensor) -> Tensor:
-    """Return what `solarize` does, ``(..., 256)`` uint8, for thresholds ``(..., 1)``, which may have fractions."""
-    values = torch.arange(256, device=thresholds.device)
-    return torch.where(values >= thresholds, 255 - values, values).to(torch.uint8)
+def solarize_each(images: Tensor, thresholds: Tensor) -> Tensor:
+    """Do what `solarize` does, for thresholds that broadcast against the images, and may have fractions."""
+    return torch.where(images >= thresholds, 255 - images, images)
 
 
-def adding_tables(shifts: Tensor) -> Tensor:
-    """Return what `solarize_add` does, ``(..., 256)`` uint8, for shifts ``(..., 1)``."""
-    values = torch.arange(256, device=shifts.device)
-    return torch.where(values < 128, values + shifts.to(torch.int64), values).to(torch.uint8)
+def solarize_add_each(images: Tensor, shifts: Tensor) -> Tensor:
+    """Do what `solarize_add` does, for shifts that broadcast against the images."""
+    return torch.where(images < 128, (images + shifts.to(torch.int32)).to(torch.uint8), images)

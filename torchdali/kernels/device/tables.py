@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from torchdali.kernels.memory import Array
 
-__all__ = ["bits", "floats", "has_kernels", "table", "upload"]
+__all__ = ["bits", "factors", "floats", "has_kernels", "table", "upload"]
 
 
 def has_kernels(device: torch.device) -> bool:
@@ -20,13 +21,19 @@ def has_kernels(device: torch.device) -> bool:
     return device.type == "cuda" and importlib.util.find_spec("triton") is not None
 
 
-def upload(array: Array, device: torch.device) -> Tensor:
-    """Copy an array to a device without waiting for it.
+def upload(values: Array | Tensor, device: torch.device) -> Tensor:
+    """Copy an array, or a tensor on the CPU, to a device without waiting for it.
 
     The page-locked memory is torch's, which uses it again when the copy is done.
     """
-    made = torch.from_numpy(array)
-    return made.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else made
+    tensor = values if isinstance(values, Tensor) else torch.from_numpy(values)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+
+
+def factors(values: Any, x: Tensor) -> Tensor:
+    """Return float32 numbers for each ``x[i]`` on the device of `x`: one, or one for each place of its last axes."""
+    array = np.ascontiguousarray(values, np.float32)
+    return upload(array, x.device).view(len(array), *[1] * (x.ndim - array.ndim), *array.shape[1:])
 
 
 def table(columns: Sequence[Array | int]) -> Array:

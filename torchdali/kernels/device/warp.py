@@ -1,4 +1,4 @@
-"""Sample a batch of images of any sizes where maps or displacements say, on an accelerator, in one launch."""
+"""Sample a batch of images of any sizes where maps say, on an accelerator, in one launch."""
 
 from __future__ import annotations
 
@@ -12,21 +12,18 @@ from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import bits, floats, table, upload
 from torchdali.kernels.memory import Array
 from torchdali.kernels.warp.affine import warp_affine
-from torchdali.kernels.warp.effects import sphere_positions
 from torchdali.kernels.warp.perspective import perspective_positions, sample_at
-from torchdali.kernels.warp.sample import sample
 
-__all__ = ["BORDERS", "COLUMNS", "KINDS", "MODES", "displace_batch", "warp_batch"]
+__all__ = ["BORDERS", "COLUMNS", "MODES", "warp_batch"]
 
 COLUMNS = (
     "offset", "height", "width", "result", "out_height", "out_width", *[f"number {i}" for i in range(9)],
 )  # fmt: skip
 """Of the table: where an image starts, in elements, its extents, where the result goes and its extents, and the matrix,
-row by row, or whether the image is displaced; then the values outside, one a channel."""
+row by row; then the values outside, one a channel."""
 
 BORDERS = ("reflect_101", "reflect", "replicate", "wrap", "constant")
 MODES = ("nearest", "bilinear", "bicubic")
-KINDS = ("affine", "perspective", "waves", "sphere", "moves")
 
 
 def warp_batch(
@@ -51,49 +48,13 @@ def warp_batch(
     Returns:
         The elements of all outputs, one after the other.
     """
-    numbers = matrices.reshape(len(offsets), -1).T
-    kind = KINDS[matrices.shape[1] - 2]
-    images = flat, offsets, sides, channels
-    return _sampled(images, kind, numbers, None, sizes, mode, border, fill, dtype)
-
-
-def displace_batch(
-    flat: Tensor, offsets: Array, sides: Array, channels: int, kind: str, mask: Array, extra: Tensor | None, mode: str,
-    fill: float,
-) -> Tensor:  # fmt: skip
-    """Sample images at displaced positions; pixel centres are at one half, and everything outside has one value.
-
-    Args:
-        flat: As above.
-        offsets: As above.
-        sides: As above.
-        channels: As above.
-        kind: ``"waves"``, ``"sphere"`` or ``"moves"``; see `kernels.warp.effects`.
-        mask: Of each image: 0 leaves it as it is.
-        extra: For ``"waves"``: what is added to x, for each y, and to y, for each x, ``(2, longest side or more)``; for
-            ``"moves"``: what is added to x and y at each pixel of all images, ``(2, pixels)``.
-        mode: ``"nearest"`` or ``"bilinear"``.
-        fill: The value outside.
-
-    Returns:
-        The elements of all outputs, one after the other, of the type of the images.
-    """
-    images = flat, offsets, sides, channels
-    return _sampled(images, kind, mask[None], extra, sides, mode, "constant", [fill], flat.dtype)
-
-
-def _sampled(
-    images: tuple[Tensor, Array, Array, int], kind: str, numbers: Array, extra: Tensor | None, sizes: Array, mode: str,
-    border: str, fill: Sequence[float], dtype: torch.dtype,
-) -> Tensor:  # fmt: skip
-    flat, offsets, sides, channels = images
-    counts = sizes.prod(0) * channels
+    numbers, counts = matrices.reshape(len(offsets), -1).T, sizes.prod(0) * channels
     given = np.zeros((9 + channels, len(offsets)))
     given[: len(numbers)] = numbers
     given[9:] = np.array(fill)[:, None]
     rows = table([offsets, *sides, np.cumsum(counts) - counts, *sizes, *bits(given)])
     made: Tensor = torch.ops.torchdali.warp_batch(
-        flat, upload(rows, flat.device), extra, int(counts.sum()), int(counts.max()), channels, KINDS.index(kind),
+        flat, upload(rows, flat.device), int(counts.sum()), int(counts.max()), channels, matrices.shape[1] == 3,
         MODES.index(mode), BORDERS.index(border), dtype == torch.uint8,
     )  # fmt: skip
     return made
@@ -101,10 +62,10 @@ def _sampled(
 
 @define("warp")
 def warp_in_torch(
-    flat: Tensor, samples: Tensor, extra: Tensor | None, results: int, largest: int, channels: int, kind: int,
-    mode: int, border: int, as_bytes: bool,
+    flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int,
+    as_bytes: bool,
 ) -> Tensor:  # fmt: skip
-    """Do `warp_batch` and `displace_batch` on the CPU."""
+    """Do `warp_batch` on the CPU."""
     out = torch.empty(results, dtype=torch.uint8 if as_bytes else torch.float32)
     for row in samples.numpy():
         start, h, w, result, *size = row[:6].tolist()
@@ -112,27 +73,11 @@ def warp_in_torch(
         matrix = floats(row[6:15]).reshape(3, 3).tolist()
         fill = floats(row[15:]).tolist()
         place = out[result : result + size[0] * size[1] * channels].view(*size, channels)
-        value = fill[0] if BORDERS[border] == "constant" else None
-        if KINDS[kind] == "affine":
-            made = warp_affine(image, matrix[:2], size, linear=mode > 0, fill=value, dtype=out.dtype, usual=False)
-        elif KINDS[kind] == "perspective":
+        if projective:
             at = perspective_positions(matrix, size[0], size[1], flat.device)
             made = sample_at(image, at, mode=MODES[mode], border=BORDERS[border], fill=fill)
-        elif not matrix[0][0]:
-            made = image
         else:
-            at = _displaced(KINDS[kind], extra, h, w, result // channels)
-            made = sample(image, at, linear=mode > 0, fill=value)
+            value = fill[0] if BORDERS[border] == "constant" else None
+            made = warp_affine(image, matrix[:2], size, linear=mode > 0, fill=value, dtype=out.dtype, usual=False)
         place.copy_(made)
     return out
-
-
-def _displaced(kind: str, extra: Tensor | None, height: int, width: int, before: int) -> tuple[Tensor, Tensor]:
-    """Return positions, x and y; `before` is the number of pixels in the images before this one."""
-    if extra is None:
-        return sphere_positions(height, width, torch.device("cpu"))
-    x, y = torch.arange(width, dtype=torch.float32), torch.arange(height, dtype=torch.float32)
-    if kind == "waves":
-        return x + extra[0, :height, None], y[:, None] + extra[1, :width]
-    u, v = extra[:, before : before + height * width].view(2, height, width)
-    return x + 0.5 + u, y[:, None] + 0.5 + v

@@ -1,4 +1,4 @@
-"""Copy windows of a batch of images of any sizes, mirrored or not, on an accelerator, in one launch."""
+"""Copy windows of a batch of images of any sizes, on an accelerator, in one launch."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from torchdali.kernels.memory import Array
 
 __all__ = ["COLUMNS", "copy_windows"]
 
-COLUMNS = ("offset", "height", "width", "result", "out_height", "out_width", "y", "x", "mirror")
-"""Of the table: where an image starts, in elements, its extents, where the result goes and its extents, where the
-window begins, and bits: 1 reverses the rows of the window, 2 its columns."""
+COLUMNS = ("offset", "height", "width", "result", "out_height", "out_width", "y", "x")
+"""Of the table: where an image starts, in elements, its extents, where the result goes and its extents, and where the
+window begins."""
 
 
 def copy_windows(
-    flat: Tensor, offsets: Array, sides: Array, channels: int, starts: Array, sizes: Array, mirrors: Array | int,
-    fill: float,
-) -> Tensor:  # fmt: skip
+    flat: Tensor, offsets: Array, sides: Array, channels: int, starts: Array, sizes: Array, fill: float
+) -> Tensor:
     """Copy windows, which may reach beyond the images.
 
     Args:
@@ -30,14 +29,13 @@ def copy_windows(
         channels: Of all images.
         starts: ``(2, N)``: first row and column of the windows.
         sizes: ``(2, N)``: their heights and widths.
-        mirrors: For each: 1 reverses horizontally, 2 vertically.
         fill: Value of everything outside.
 
     Returns:
         The elements of all windows, one after the other.
     """
     counts = sizes.prod(0) * channels
-    rows = table([offsets, *sides, np.cumsum(counts) - counts, *sizes, *starts, mirrors])
+    rows = table([offsets, *sides, np.cumsum(counts) - counts, *sizes, *starts])
     made: Tensor = torch.ops.torchdali.copy_windows_batch(
         flat, upload(rows, flat.device), int(counts.sum()), int(counts.max()), channels, fill
     )
@@ -50,14 +48,11 @@ def copy_windows_in_torch(
 ) -> Tensor:
     """Do `copy_windows` on the CPU."""
     out = torch.full((results,), fill, dtype=flat.dtype)
-    for start, h, w, result, height, width, y, x, mirror in samples.tolist():
+    for start, h, w, result, height, width, y, x in samples.tolist():
         image = flat[start : start + h * w * channels].view(h, w, channels)
         window = out[result : result + height * width * channels].view(height, width, channels)
         top, left = max(y, 0), max(x, 0)
         part = image[top : max(y + height, top), left : max(x + width, left)]
         inside = window[top - y : top - y + len(part), left - x : left - x + part.shape[1]]
         inside.copy_(part)
-        axes = [axis for axis, bit in ((1, 1), (0, 2)) if mirror & bit]
-        if axes:
-            window.copy_(window.flip(axes))
     return out

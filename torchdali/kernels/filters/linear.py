@@ -12,16 +12,20 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert
+from torchdali.kernels.device.tables import factors
 from torchdali.kernels.filters.linear_opencv import correlate_by_opencv, separable_by_opencv
 
 __all__ = [
     "BORDERS",
     "binomial",
+    "columns_of",
     "correlate",
+    "correlate_each",
     "extend",
     "gaussian",
     "laplacian_kernels",
@@ -85,7 +89,7 @@ def extend(x: Tensor, axis: int, before: int, after: int, border: str = "reflect
     if not before and not after:
         return x
     length = x.shape[axis]
-    if border == "constant":
+    if border == "constant" or not length:
         ends = [x.new_full([*x.shape[:axis], n, *x.shape[axis + 1 :]], fill) for n in (before, after)]
         return torch.cat([ends[0], x, ends[1]], axis)
     outside = [source_index(p, length, border) for p in (*range(-before, 0), *range(length, length + after))]
@@ -93,10 +97,13 @@ def extend(x: Tensor, axis: int, before: int, after: int, border: str = "reflect
     return torch.cat([*ends[:before], x, *ends[before:]], axis)
 
 
-def slide(x: Tensor, axis: int, weights: Sequence[float], border: str = "reflect_101") -> Tensor:
-    """Correlate an axis with a window of odd size that is centred on each pixel; float in, float out."""
+def slide(x: Tensor, axis: int, weights: Sequence[float | Tensor], border: str = "reflect_101") -> Tensor:
+    """Correlate an axis with a window of odd size that is centred on each pixel; float in, float out.
+
+    Weights are numbers, or tensors that broadcast against `x`.
+    """
     if len(weights) == 1:
-        return x if weights[0] == 1.0 else x * weights[0]
+        return x * weights[0] if isinstance(weights[0], Tensor) or weights[0] != 1.0 else x
     radius = len(weights) // 2
     wide = extend(x, axis, radius, radius, border)
     length = x.shape[axis]
@@ -106,13 +113,15 @@ def slide(x: Tensor, axis: int, weights: Sequence[float], border: str = "reflect
     return out
 
 
-def separable(x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]], out: Tensor | None = None) -> Tensor:
+def separable(
+    x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float | Tensor]], out: Tensor | None = None
+) -> Tensor:
     """Correlate some axes with a window each, as `slide` does.
 
     Args:
         x: Any real type.
         axes: To filter.
-        windows: One an axis.
+        windows: One an axis; see `slide`.
         out: Where the result may be written, if it fits.
 
     Returns:
@@ -125,6 +134,16 @@ def separable(x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]]
     for axis, window in zip(axes, windows, strict=True):
         made = slide(made, axis, window)
     return made.clone() if made is x else made
+
+
+def columns_of(windows: Sequence[Sequence[float]], x: Tensor) -> Sequence[float | Tensor]:
+    """Return the weights of a window for each ``x[i]``, as `slide` takes them: of all sizes as of the largest."""
+    first = windows[0]
+    if all(window == first for window in windows):
+        return first
+    most = max(map(len, windows))
+    rows = [np.pad(window, (most - len(window)) // 2) for window in windows]
+    return factors(rows, x.unsqueeze(-1)).unbind(-1)
 
 
 def _floating(x: Tensor) -> Tensor:
@@ -169,14 +188,45 @@ def correlate(
     found = correlate_by_opencv(x, axes, window, anchor, *outside, dtype, out)
     if found is not None:
         return found if same else _inside(found, axes, sizes, anchor)
+    x = _bordered(x, axes, sizes, anchor, border, fill) if same else _floating(x)
+    return _summed(x, axes, sizes, _weights(window), dtype)
+
+
+def correlate_each(
+    x: Tensor, axes: Sequence[int], windows: Tensor, anchor: Sequence[int], border: str, same: bool, dtype: torch.dtype
+) -> Tensor:
+    """Do what `correlate` does, with a window for each ``x[i]``, and zeros outside for the constant border.
+
+    Args:
+        x: Any real type, on a device.
+        axes: Of `x`.
+        windows: ``(N, ...)``.
+        anchor: As of `correlate`.
+        border: As of `correlate`.
+        same: As of `correlate`.
+        dtype: As of `correlate`.
+    """
+    sizes = windows.shape[1:]
+    x = _bordered(x, axes, sizes, anchor, border, 0.0) if same else _floating(x)
+    weights = windows.flatten(1).view(len(x), *[1] * (x.ndim - 1), -1).unbind(-1)
+    return _summed(x, axes, sizes, weights, dtype)
+
+
+def _bordered(
+    x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int], border: str, fill: float
+) -> Tensor:
+    """Add what windows of pixels inside see outside; floating."""
     x = _floating(x)
-    if same:
-        for axis, size, place in zip(axes, sizes, anchor, strict=True):
-            x = extend(x, axis, place, size - 1 - place, border, fill)
+    for axis, size, place in zip(axes, sizes, anchor, strict=True):
+        x = extend(x, axis, place, size - 1 - place, border, fill)
+    return x
+
+
+def _summed(x: Tensor, axes: Sequence[int], sizes: Sequence[int], weights: Sequence[Any], dtype: torch.dtype) -> Tensor:
+    """Sum the elements of the windows that lie inside, weighted."""
     lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
     total: Tensor | None = None
-    offsets = itertools.product(*map(range, sizes))
-    for offset, weight in zip(offsets, _weights(window), strict=True):
+    for offset, weight in zip(itertools.product(*map(range, sizes)), weights, strict=True):
         part = x
         for axis, start, length in zip(axes, offset, lengths, strict=True):
             part = part.narrow(axis, start, length)

@@ -25,7 +25,7 @@ _BORDERS = {
 
 
 def separable_by_opencv(
-    x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float]], out: Tensor | None = None
+    x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[Any]], out: Tensor | None = None
 ) -> Tensor | None:
     """Correlate rows and columns with a window each, reflecting the borders; float32, or None if it cannot."""
     cv2 = _suitable(x, axes)

@@ -52,6 +52,8 @@ def median(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
     Args:
         sizes: Odd extents of the window, one an axis.
     """
+    if not x.numel():
+        return x
     for axis, size in zip(axes, sizes, strict=True):
         x = extend(x, axis, size // 2, size // 2, "clamp")
     for axis, size in zip(axes, sizes, strict=True):

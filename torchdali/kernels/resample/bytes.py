@@ -59,7 +59,7 @@ class ByteLines(NamedTuple):
     """One axis: it reads the input from ``start`` to ``start + extent``.
 
     Within that, the region from `low` to `high` becomes `size` lines, the other way round if
-    `flip`; `reach` is None where the border needs no correction. Where lines at the end were left out, and
+    `flip`; `reach` is None if the border needs no correction. Where lines at the end were left out, and
     what only they read, `scale` is how many lines a pixel becomes.
     """
 
@@ -259,7 +259,7 @@ def _lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
 
 @lru_cache(maxsize=256)
 def _reach(scale: float, antialias: bool, whole: bool) -> _Reach | None:
-    """Weights beyond the borders of a region, or None where they change nothing."""
+    """Weights beyond the borders of a region, or None if they change nothing."""
     stretch = max(1.0, scale) if antialias else 1.0
     lines = math.ceil((stretch - 0.5) / scale - 0.5)
     pixels = math.ceil(stretch - 0.5 - 0.5 * scale)

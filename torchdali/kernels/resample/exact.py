@@ -33,7 +33,7 @@ _CPU = torch.device("cpu")
 
 
 def resample_natively(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]] | None) -> Tensor | None:
-    """Resample an image ``(H, W, 3)`` of bytes by the native library; None where there is none, or it cannot."""
+    """Resample an image ``(H, W, 3)`` of bytes by the native library; None if there is none, or it cannot."""
     recipe = _recipe(tuple(axes)) if takes_pixels(x) else None
     if recipe is None:
         return None

@@ -195,7 +195,7 @@ class _Plan(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def _plan(axes: tuple[Axis, ...], patch_border: bool, windows: tuple[tuple[int, int], ...]) -> _Plan | None:
-    """Do once what `resample` finds out for each image; None where an axis takes the nearest pixels."""
+    """Do once what `resample` finds out for each image; None if an axis takes the nearest pixels."""
     first = passes(axes)[0]
     plan = _Plan({}, {}, {}, [])
     summed = []

@@ -33,7 +33,7 @@ def warp_by_opencv(
         out: Where the result goes, if it fits.
 
     Returns:
-        ``(h, w, C)``; None where OpenCV is missing, older than 5 (positions were rounded), or does not take this.
+        ``(h, w, C)``; None if OpenCV is missing, older than 5 (positions were rounded), or does not take this.
     """
     cv2 = _suitable(x, size)
     if cv2 is None or (mode == "bilinear" and x.shape[-1] == 2):  # there it rounds positions

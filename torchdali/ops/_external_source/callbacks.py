@@ -12,7 +12,7 @@ from typing import Any
 
 from torchdali.errors import note
 from torchdali.ops._external_source.convert import OF_DATA_SET, to_batch
-from torchdali.reading.sources import Made
+from torchdali.reading.sources import WorkResult
 from torchdali.reading.user_random import seed_sample
 from torchdali.tensors import TensorList
 from torchdali.types import BatchInfo, SampleInfo
@@ -253,7 +253,7 @@ class BatchLoader:
     def __init__(self, data: CallableSource | IterableSource, outputs: Outputs, *, copy: bool) -> None:
         self.data, self._layouts, self._copy = data, outputs.layouts, copy
 
-    def __call__(self, request: SampleRange | Position) -> Made:
+    def __call__(self, request: SampleRange | Position) -> WorkResult:
         """Load a range of a batch, or go to a position in the data."""
         if isinstance(request, Position):
             self.data.go_to(request)

@@ -107,7 +107,7 @@ def _joined(samples: Sequence[Any]) -> TensorList | None:
 
 
 def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
-    """Make a batch of arrays of one type and number of axes, or of their copies; None where they need a look each."""
+    """Make a batch of arrays of one type and number of axes, or of their copies; None if they need a look each."""
     if not samples or set(map(type, samples)) != {np.ndarray}:
         return None
     kinds = set(map(_dtype_of, samples))

@@ -11,14 +11,13 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict
 from typing import Any
 
 import torch
 
 from torchdali.ops._external_source.callbacks import BatchLoader, Position, SampleRange
 from torchdali.ops._external_source.convert import Expected, to_batch
-from torchdali.reading.sources import Made, Source, SourceBatch, SourceSettings
+from torchdali.reading.sources import Source, SourceBatch, SourceSettings, WorkResult
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import wait_for
 
@@ -138,7 +137,7 @@ class InProcess(_Positioned):
         return dict(self._reached)
 
     def _extra_state(self) -> Mapping[str, Any]:
-        return asdict(self._loader.data.position)
+        return dict(vars(self._loader.data.position))  # of plain numbers
 
     def _go_to(self, position: Position) -> None:
         self._loader.data.go_to(position)
@@ -158,7 +157,7 @@ class InWorkers(_Positioned):
         super().__init__(expected)
         self.work, self.stateful = loader, loader.data.stateful
         self._divisible, self._depth = loader.data.divisible, depth
-        self._ahead: deque[list[Future[Made]]] = deque()
+        self._ahead: deque[list[Future[WorkResult]]] = deque()
         self._reached: Mapping[str, Any] = {}
 
     def open(self, settings: SourceSettings) -> None:
@@ -187,7 +186,7 @@ class InWorkers(_Positioned):
         self._advance(batch_size)
         return tuple(map(_joined, zip(*parts, strict=True)))
 
-    def _ask(self, samples: SampleRange) -> list[Future[Made]]:
+    def _ask(self, samples: SampleRange) -> list[Future[WorkResult]]:
         pieces = min(samples.stop, 2 * self._workers.count) if self._divisible else 1
         cuts = [samples.stop * i // pieces for i in range(pieces + 1)]
         return [

@@ -13,6 +13,7 @@ from torchdali.codecs.video_clips import padded, uniform
 from torchdali.codecs.video_files import index_file
 from torchdali.errors import DecodeError, warn
 from torchdali.formats.storage import read_text
+from torchdali.ops._readers._class_folders import warn_of_classes
 from torchdali.ops._readers._records import local_only
 
 __all__ = ["ROUNDINGS", "Clip", "ListedVideo", "clips", "find_videos"]
@@ -70,12 +71,14 @@ def _in_folders(root: str) -> list[ListedVideo]:
         folders = sorted(e.name for e in os.scandir(root) if e.is_dir())
     except OSError as error:
         raise RuntimeError(f"cannot read the file_root {root!r}: {error.strerror}") from None
-    return [
-        ListedVideo(os.path.join(root, folder, name), label)
-        for label, folder in enumerate(folders)
-        for name in sorted(os.listdir(os.path.join(root, folder)))
-        if os.path.isfile(os.path.join(root, folder, name))
-    ]
+    lists = [_files(os.path.join(root, folder)) for folder in folders]
+    warn_of_classes(root, folders, list(map(len, lists)), "rename or remove it")
+    return [ListedVideo(path, label) for label, paths in enumerate(lists) for path in paths]
+
+
+def _files(folder: str) -> list[str]:
+    paths = (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
+    return [path for path in paths if os.path.isfile(path)]
 
 
 def _listed(path: str) -> list[ListedVideo]:
@@ -83,11 +86,11 @@ def _listed(path: str) -> list[ListedVideo]:
         lines = read_text(path).split("\n")
     except RuntimeError as error:
         raise RuntimeError(f"cannot read the file_list {path!r}: {str(error).rpartition(': ')[2]}") from None
-    found = [_entry(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
-    if not found:
+    entries = [_entry(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
+    if not entries:
         raise RuntimeError(f"the file_list {path!r} names no files")
     folder = os.path.dirname(path)
-    return [ListedVideo(_beside(folder, v.path), v.label, v.start, v.end) for v in found]
+    return [ListedVideo(_beside(folder, v.path), v.label, v.start, v.end) for v in entries]
 
 
 def _beside(folder: str, path: str) -> str:
@@ -101,6 +104,8 @@ def _entry(path: str, number: int, line: str) -> ListedVideo:
     try:
         name, label, *bounds = parts
         start, end = [*map(float, bounds), None, None][:2]
+        if any(map(math.isnan, map(float, bounds))):
+            raise ValueError("a bound is not a number")
         video = ListedVideo(name, int(label), start, end)
     except ValueError:
         raise RuntimeError(
@@ -136,7 +141,7 @@ def clips(
         rounding: Round the first and the last bound up.
         uniform_sample: One clip a video, from its first to its last frame.
     """
-    found: list[Clip] = []
+    listed: list[Clip] = []
     left_out = 0
     for video in videos:
         try:
@@ -153,8 +158,8 @@ def clips(
         else:
             starts = _ranges(start, end, length, step, stride, pad_mode)
         mode = "edge" if pad_mode == "none" else pad_mode
-        found += [Clip(video.path, video.label, tuple(padded(s, end, mode))) for s in starts]
-    return found
+        listed += [Clip(video.path, video.label, tuple(padded(s, end, mode))) for s in starts]
+    return listed
 
 
 def _ranges(start: int, end: int, length: int, step: int, stride: int, mode: str) -> list[list[int]]:

@@ -22,15 +22,29 @@ class Leaf(NamedTuple):
         path: Keys, and of a tuple the index, from the sample to the value. A list of dictionaries has the keys of its
             items: the value is the list of theirs.
         empty: The tensor of an empty list ``(0, ...)``; None if it is unknown.
+        is_declared: The data set says that lists have the type of `empty`.
     """
 
     path: Path
     empty: Tensor | None = None
+    is_declared: bool = False
 
     @property
     def name(self) -> str:
         """The keys, joined by dots."""
         return ".".join(map(str, self.path))
+
+    @property
+    def is_named(self) -> bool:
+        """True if the value is in a dictionary."""
+        return any(isinstance(key, str) for key in self.path)
+
+    @property
+    def title(self) -> str:
+        """The value in messages."""
+        if not self.path:
+            return "the sample"
+        return f"value {self.path[0]} of the sample" if not self.is_named else f"the value {self.name!r} of the sample"
 
     def value(self, sample: Any) -> Any:
         """Return the value of a sample."""
@@ -42,11 +56,11 @@ class Leaf(NamedTuple):
     def tensor(self, sample: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor:
         """Return the value as a tensor; an empty one of a list has the dtype and the axes of others."""
         value = self.value(sample)
-        made = as_tensor(value)
-        if self.empty is None or made.numel() or not isinstance(value, (list, tuple)):
-            return made
-        same = made.ndim == self.empty.ndim
-        return made.to(self.empty.dtype) if same else self.empty.clone()
+        tensor = as_tensor(value)
+        if self.empty is None or not isinstance(value, (list, tuple)) or (tensor.numel() and not self.is_declared):
+            return tensor
+        same = tensor.ndim == self.empty.ndim or tensor.numel()
+        return tensor.to(self.empty.dtype) if same else self.empty.clone()
 
 
 def leaves_of_sample(sample: Any, as_tensor: Callable[[Any], Tensor]) -> list[Leaf]:
@@ -72,10 +86,10 @@ def _empty_like(value: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor | None
     if not isinstance(value, (list, tuple)) or not value:
         return None
     try:
-        made = as_tensor(value)
+        tensor = as_tensor(value)
     except (TypeError, ValueError, RuntimeError):  # is raised when the sample is read
         return None
-    return made.new_empty((0, *made.shape[1:]))
+    return tensor.new_empty((0, *tensor.shape[1:]))
 
 
 # ---------------------------------------------------------------- features of Hugging Face
@@ -95,14 +109,17 @@ def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[Lea
     elif inner is not None:
         yield from _of_feature(inner, path, (*axes, max(getattr(feature, "length", -1), 0)))
     else:
-        dtype = _DTYPES.get(str(getattr(feature, "dtype", ""))[:3])
+        dtype = _declared_type(str(getattr(feature, "dtype", "")))
         shape = tuple(n or 0 for n in getattr(feature, "shape", None) or ())
         listed = bool(axes) and axes[0] == 0 and dtype is not None
-        yield Leaf(path, torch.empty((*axes, *shape), dtype=dtype) if listed else None)
+        yield Leaf(path, torch.empty((*axes, *shape), dtype=dtype) if listed else None, is_declared=listed)
 
 
-# As `torch.tensor` makes them of Python's numbers.
-_DTYPES = {"flo": torch.float32, "int": torch.int64, "uin": torch.int64, "boo": torch.bool}
+def _declared_type(name: str) -> torch.dtype | None:
+    """Return the type of a list of values: integers are those of Python, and floats as wide as they are declared."""
+    if name in ("float64", "double"):
+        return torch.float64
+    return {"flo": torch.float32, "int": torch.int64, "uin": torch.int64, "boo": torch.bool}.get(name[:3])
 
 
 # ---------------------------------------------------------------- outputs
@@ -114,32 +131,32 @@ def chosen(leaves: Sequence[Leaf], columns: Sequence[str]) -> list[Leaf]:
     Raises:
         RuntimeError: there are no such columns.
     """
-    found = [[leaf for leaf in leaves if f"{leaf.name}.".startswith(f"{name}.")] for name in columns]
-    missing = [name for name, those in zip(columns, found, strict=True) if not those]
+    groups = [[leaf for leaf in leaves if f"{leaf.name}.".startswith(f"{name}.")] for name in columns]
+    missing = [name for name, those in zip(columns, groups, strict=True) if not those]
     if missing:
         raise RuntimeError(f"columns: samples have no {missing}, but {[leaf.name for leaf in leaves]}")
-    return [leaf for those in found for leaf in those]
+    return [leaf for those in groups for leaf in those]
 
 
 def nested(leaves: Sequence[Leaf], outputs: Any) -> Any:
     """Return outputs in the form of a sample: as they are, or dictionaries, or a list for a tuple with dictionaries."""
     if not any(isinstance(key, str) for leaf in leaves for key in leaf.path):
         return outputs
-    made: dict[Any, Any] = {}
+    tree: dict[Any, Any] = {}
     for leaf, output in zip(leaves, outputs, strict=True):
-        place = made
+        place = tree
         for key in leaf.path[:-1]:
             place = place.setdefault(key, {})
         place[leaf.path[-1]] = output
-    return list(made.values()) if isinstance(leaves[0].path[0], int) else made
+    return list(tree.values()) if isinstance(leaves[0].path[0], int) else tree
 
 
-def features_of(given: Any) -> Mapping[str, Any] | None:
+def features_of(dataset: Any) -> Mapping[str, Any] | None:
     """Return the features of a data set of Hugging Face whose samples have their form; None for others."""
     module = sys.modules.get("datasets")
-    if module is None or not isinstance(given, module.Dataset) or given.format["type"] == "custom":
+    if module is None or not isinstance(dataset, module.Dataset) or dataset.format["type"] == "custom":
         return None
     features: Mapping[str, Any] = {
-        name: feature for name, feature in given.features.items() if name in given.format["columns"]
+        name: feature for name, feature in dataset.features.items() if name in dataset.format["columns"]
     }
     return features

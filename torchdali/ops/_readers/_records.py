@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from torchdali.errors import warn
-from torchdali.formats.remote import Pending, Remote, RemoteOptions, is_url, shown, start_ranges
-from torchdali.formats.storage import Bytes, Storage, described_storage, file_identity, open_storage
+from torchdali.formats.remote import Pending, Remote, RemoteOptions, start_ranges
+from torchdali.formats.storage import Bytes, Storage, described_storage, open_storage
+from torchdali.formats.urls import is_url, shown
+from torchdali.reading.datasets import Read
+from torchdali.reading.file_lists import list_digest
 
 __all__ = [
-    "Begun",
-    "Key",
-    "Records",
+    "Names",
+    "Offsets",
+    "RecordsDataset",
     "exists",
-    "identities",
-    "index_of",
     "indices",
     "local_only",
     "open_all",
@@ -32,29 +35,8 @@ __all__ = [
 Offsets = npt.NDArray[np.int64]
 
 
-class Begun(NamedTuple):
-    """A record of a remote file that is on its way.
-
-    Attributes:
-        record: Its index.
-        parts: Its bytes, in one part or several.
-    """
-
-    record: int
-    parts: tuple[Pending | None, ...]
-
-
-Key = int | Begun
-"""A record, as `read` of a data set gets it."""
-
-
-def index_of(key: Key) -> int:
-    """Return the index of a record."""
-    return key if isinstance(key, int) else key.record
-
-
-class Records:
-    """Positions of the records.
+class RecordsDataset:
+    """The records of container files, in one row; a class of it parses those of one format.
 
     Args:
         storages: The files.
@@ -64,48 +46,65 @@ class Records:
         RuntimeError: there are no records.
     """
 
+    wrong = "cannot read the record"
+
     def __init__(self, storages: Sequence[Storage], offsets: Sequence[Offsets]) -> None:
-        self.storages = storages
+        self._storages = storages
         self._remote = any(is_url(path) for path in _paths(storages))
         self._files = np.repeat(np.arange(len(offsets)), [len(part) for part in offsets])
         self._offsets = np.concatenate([np.empty((0, 2), np.int64), *offsets])
         if not len(self._offsets):
             raise RuntimeError(f"no records found in {', '.join(s.path for s in storages)}")
-        self._identities = identities(storages)
+        self._identities = [storage.identity for storage in storages]
 
     def __len__(self) -> int:
         return len(self._files)
 
-    def begin(self, records: Sequence[int]) -> list[Begun] | None:
+    def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
         """Start to read records, if any are remote."""
         if not self._remote:
             return None
         files, offsets = self._files[records].tolist(), self._offsets[records].tolist()
         ranges = [(file, *range_) for file, range_ in zip(files, offsets, strict=True)]
-        pending = start_ranges(self.storages, ranges)
-        return [Begun(index, (each,)) for index, each in zip(records, pending, strict=True)]
+        parts = start_ranges(self._storages, ranges)
+        return [functools.partial(self.read, record, part) for record, part in zip(records, parts, strict=True)]
 
-    def read(self, index: Key) -> Bytes:
-        """Return a whole record."""
-        if isinstance(index, Begun):
-            (part,) = index.parts
-            return np.empty(0, np.uint8) if part is None else part.bytes()
-        storage = self.storages[self._files.item(index)]
+    def read(self, index: int, part: Pending | None = None) -> tuple[Tensor, ...]:
+        """Return the outputs of a record.
+
+        Args:
+            part: Its bytes are on their way.
+
+        Raises:
+            RuntimeError: it is damaged, or another one.
+        """
+        record = self._bytes(index) if part is None else part.bytes()
+        try:
+            return self.parse(record)
+        except (ValueError, IndexError) as error:
+            kind = described_storage(self._storages[self._files.item(index)])
+            raise RuntimeError(f"{self.wrong} {self.info(index)}: {error}{kind}") from None
+
+    def parse(self, record: Bytes) -> tuple[Tensor, ...]:
+        """Return the outputs of a record; ValueError or IndexError if it is damaged."""
+        raise NotImplementedError
+
+    def _bytes(self, index: int) -> Bytes:
+        storage = self._storages[self._files.item(index)]
         return storage.read(self._offsets.item(index, 0), self._offsets.item(index, 1))
 
-    def identity(self, index: int) -> bytes | None:
-        """Return the identity of a file, as it was when it was opened, and the place of a record in it."""
+    def identity(self, index: int | None = None) -> bytes | None:
+        """Return the identity of a file, as it was when it was opened, and the place of a record in it; or of all."""
+        if index is None:
+            return list_digest(_paths(self._storages))
         file = self._identities[self._files.item(index)]
         return None if file is None else file + self._offsets[index].tobytes()
 
-    def described(self, index: Key) -> str:
-        """Say what the file of a record is by its first bytes."""
-        return described_storage(self.storages[self._files.item(index_of(index))])
-
-    def info(self, index: Key) -> str:
-        """Name a record by its file and offset."""
-        index = index_of(index)
-        return f"{self.storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
+    def info(self, index: int, output: int | None = None) -> str:
+        """Return file and offset of a record; nothing for other outputs than the first."""
+        if output:
+            return ""
+        return f"{self._storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
 
 
 class Names:
@@ -122,11 +121,6 @@ class Names:
 
 def _paths(storages: Sequence[Storage]) -> list[str]:
     return [storage.path for storage in storages]
-
-
-def identities(storages: Sequence[Storage]) -> list[bytes | None]:
-    """Return path, size and time of change of each file of this machine."""
-    return [None if is_url(path) else file_identity(path) for path in _paths(storages)]
 
 
 def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remote | None:
@@ -175,8 +169,8 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
     Raises:
         RuntimeError: names the argument and the URL.
     """
-    for name, given in arguments.items():
-        for path in [given] if isinstance(given, str) else given or ():
+    for name, value in arguments.items():
+        for path in [value] if isinstance(value, str) else value or ():
             if is_url(path):
                 raise RuntimeError(
                     f"{name}: {shown(path)!r} is an URL, and this reader takes files of this machine: download "

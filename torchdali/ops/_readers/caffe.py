@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import caffe as format
 from torchdali.formats import lmdb
 from torchdali.formats.storage import Bytes
-from torchdali.ops._readers._records import Names, Records, open_all
+from torchdali.ops._readers._records import Names, RecordsDataset, open_all
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["DatabaseDataset", "caffe", "caffe2"]
@@ -24,56 +24,31 @@ Parse = Callable[[Bytes], tuple[Tensor, ...]]
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
 
-class DatabaseDataset:
-    """The values of databases.
+class DatabaseDataset(RecordsDataset):
+    """The values of databases, and their keys.
 
     Args:
-        records: Where they are.
+        path: Of the databases.
+        mapped: Map them into memory.
         parse: Makes the outputs of a value.
     """
 
-    shares_memory = True
-
-    def __init__(self, records: _Databases, parse: Parse) -> None:
-        self._records, self._parse = records, parse
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def identity(self, index: int) -> bytes | None:
-        """Return the identity of the file of a record, and its place in it."""
-        return self._records.identity(index)
-
-    def read(self, index: int) -> tuple[Tensor, ...]:
-        """Return the outputs of a record; RuntimeError where it is damaged, or another one."""
-        try:
-            return self._parse(self._records.read(index))
-        except (ValueError, IndexError) as error:
-            raise RuntimeError(f"cannot read the record {self.info(index)}: {error}") from None
-
-    def info(self, index: int) -> str:
-        """Return file and offset of a record."""
-        return self._records.info(index)
-
-    def source_info(self, index: int) -> str:
-        """Return database and key of a record."""
-        return self._records.keys[index]
-
-
-class _Databases(Records):
-    """The records of databases, and their keys."""
-
-    def __init__(self, path: list[str], mapped: bool) -> None:
+    def __init__(self, path: Sequence[str], mapped: bool, parse: Parse) -> None:
         storages = open_all([lmdb.data_file(each) for each in path], mapped)
         entries = [list(lmdb.entries(storage)) for storage in storages]
         super().__init__(storages, [np.array([e[1:] for e in each], np.int64).reshape(-1, 2) for each in entries])
-        self.keys = Names(
+        self._parse = parse
+        self._keys = Names(
             f"{name} at key ".encode() + entry.key for name, each in zip(path, entries, strict=True) for entry in each
         )
 
+    def parse(self, record: Bytes) -> tuple[Tensor, ...]:
+        """Return the outputs of a value; ValueError or IndexError if it is damaged, or another one."""
+        return self._parse(record)
 
-def _open(path: list[str], mapped: bool) -> _Databases:
-    return _Databases(path, mapped)
+    def info(self, index: int, output: int | None = None) -> str:
+        """Return file and offset of a record; for the first output, database and key."""
+        return self._keys[index] if output == 0 else super().info(index, output)
 
 
 def _available(count: int) -> int | None:
@@ -87,6 +62,7 @@ def _available(count: int) -> int | None:
 
 
 @reader(
+    marks=("encoded", "view"),
     name="readers.caffe",
     outputs=lambda a: _available(a["image_available"] + a["label_available"]),
 )
@@ -105,13 +81,12 @@ def caffe(
         label_available: Deliver the label.
 
     Returns:
-        The data of the record, ``(n,)`` uint8, and its label, ``(1,)`` int32, or ``(0,)`` where it has none.
+        The data of the record, ``(n,)`` uint8, and its label, ``(1,)`` int32, or ``(0,)`` if it has none.
 
     Raises:
         RuntimeError: a database cannot be read or is empty, or nothing is asked for. While running: a record is
             damaged.
     """
-    records = _open(path, not options.get("dont_use_mmap", False))
 
     def parse(record: Bytes) -> tuple[Tensor, ...]:
         (begin, end), label = format.datum(record.data)
@@ -123,7 +98,7 @@ def caffe(
             outputs.append(torch.from_numpy(np.array(labels, np.int32)))
         return tuple(outputs)
 
-    return DatabaseDataset(records, parse)
+    return DatabaseDataset(path, not options.get("dont_use_mmap", False), parse)
 
 
 # ---------------------------------------------------------------- Caffe2
@@ -136,7 +111,7 @@ def _count_caffe2(arguments: Mapping[str, Any]) -> int | None:
     return _available(bool(arguments["image_available"]) + labels + rest)
 
 
-@reader(name="readers.caffe2", outputs=_count_caffe2)
+@reader(name="readers.caffe2", outputs=_count_caffe2, marks=("encoded", "view"))
 def caffe2(
     *,
     path: list[FilePath],
@@ -173,7 +148,6 @@ def caffe2(
         raise RuntimeError(f"unsupported label type {label_type}: it is 0 to 4")
     if additional_inputs < 0 or num_labels < 1:
         raise RuntimeError(f"additional_inputs={additional_inputs}, num_labels={num_labels}: too small")
-    records = _open(path, not options.get("dont_use_mmap", False))
 
     def parse(record: Bytes) -> tuple[Tensor, ...]:
         data = record.data
@@ -186,7 +160,7 @@ def caffe2(
             outputs.append(_box(data, _next(left)))
         return tuple(outputs)
 
-    return DatabaseDataset(records, parse)
+    return DatabaseDataset(path, not options.get("dont_use_mmap", False), parse)
 
 
 def _next(left: list[format.Proto]) -> format.Proto:

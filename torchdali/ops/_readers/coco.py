@@ -22,6 +22,7 @@ from torchdali.formats.coco_masks import draw
 from torchdali.formats.storage import file_identity
 from torchdali.ops._readers._records import local_only
 from torchdali.reading.datasets import Dataset, LoaderOptions
+from torchdali.reading.file_lists import list_digest
 
 __all__ = ["COCODataset", "coco"]
 
@@ -54,46 +55,46 @@ class COCODataset:
     def __len__(self) -> int:
         return len(self._annotations.names)
 
-    def identity(self, index: int) -> bytes | None:
-        """Return path, size and time of change of an image and of the annotations, and which of their images it is."""
-        found = file_identity(self.info(index))
-        return None if found is None else found + self._files + b" %d" % index  # a file may be listed twice
+    def identity(self, index: int | None = None) -> bytes | None:
+        """Return the identity of an image and of the annotations, and which of their images it is; or of the list."""
+        if index is None:
+            return list_digest(self._annotations.names)
+        identity = file_identity(self.info(index))
+        return None if identity is None else identity + self._files + b" %d" % index  # a file may be listed twice
 
     def read(self, index: int) -> tuple[Tensor, ...]:
-        """Return the outputs of an image; RuntimeError where it cannot be read, or masks not be drawn."""
-        found = self._annotations
+        """Return the outputs of an image; RuntimeError if it cannot be read, or masks not be drawn."""
+        annotations = self._annotations
         begin, end = self._boxes[index], self._boxes[index + 1]
-        labels = found.labels[begin:end].copy()
+        labels = annotations.labels[begin:end].copy()
         outputs = [
             self._read(self.info(index)),
-            *map(torch.from_numpy, (found.boxes[begin:end].copy(), labels)),
+            *map(torch.from_numpy, (annotations.boxes[begin:end].copy(), labels)),
         ]
         if self._masks == "pixels":
             outputs.append(self._drawn(index, labels))
         elif self._masks:
-            polygons, vertices = found.outlines.of(index)
+            polygons, vertices = annotations.outlines.of(index)
             if self._masks == "coordinates":
                 polygons[:, 1:] *= 2
             outputs += torch.from_numpy(polygons), torch.from_numpy(vertices)
         if self._image_ids:
-            outputs.append(torch.from_numpy(found.ids[index : index + 1].copy()))
+            outputs.append(torch.from_numpy(annotations.ids[index : index + 1].copy()))
         return tuple(outputs)
 
     def _drawn(self, index: int, labels: npt.NDArray[np.int32]) -> Tensor:
-        found = self._annotations
+        annotations = self._annotations
         try:
-            drawn = draw(found.sizes[index], found.segmentations[index], labels)
+            drawn = draw(annotations.sizes[index], annotations.segmentations[index], labels)
         except (ValueError, TypeError, AttributeError) as error:
             raise RuntimeError(f"cannot draw the masks of {self.info(index)}: {error}") from None
         return torch.from_numpy(drawn[..., None])
 
-    def info(self, index: int) -> str:
-        """Return the path of an image."""
-        return os.path.join(self._root, self._annotations.names[index])
-
-    def source_info(self, index: int) -> str:
-        """Return the name of an image."""
-        return self._annotations.names[index]
+    def info(self, index: int, output: int | None = None) -> str:
+        """Return the path of an image; for the pixels, its name."""
+        if output is None:
+            return os.path.join(self._root, self._annotations.names[index])
+        return "" if output else self._annotations.names[index]
 
 
 def _bounds(counts: npt.NDArray[Any]) -> list[int]:
@@ -107,6 +108,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
 
 
 @reader(
+    marks=("encoded",),
     name="readers.coco",
     outputs=_count,
     layout=lambda layouts, arguments: ("", "", "", "HWC" if arguments["pixelwise_masks"] else ""),
@@ -184,27 +186,27 @@ def coco(
         images, ltrb, ratio, size_threshold, skip_empty, include_iscrowd, avoid_class_remapping,
         polygons, pixelwise_masks,
     )  # fmt: skip
-    if preprocessed_annotations:
-        found = coco_saved.load(preprocessed_annotations, polygons, image_ids)
-    else:
-        found = format.parse(annotations_file, form)
-    if save_preprocessed_annotations:
-        coco_saved.save(found, save_preprocessed_annotations_dir)
-    kind = "pixels" if pixelwise_masks else "coordinates" if masks else "polygons" if polygon_masks else ""
-    assert file_root is not None
     pattern = os.path.join(glob.escape(preprocessed_annotations), "*")
     files = sorted(glob.glob(pattern)) if preprocessed_annotations else [annotations_file]
     identity = b"".join(file_identity(path) or b"" for path in files)
-    return COCODataset(found, file_root, kind, image_ids, not options.get("dont_use_mmap", False), identity)
+    if preprocessed_annotations:
+        annotations = coco_saved.load(preprocessed_annotations, polygons, image_ids)
+    else:
+        annotations = format.parse(annotations_file, form)
+    if save_preprocessed_annotations:
+        coco_saved.save(annotations, save_preprocessed_annotations_dir)
+    kind = "pixels" if pixelwise_masks else "coordinates" if masks else "polygons" if polygon_masks else ""
+    assert file_root is not None
+    return COCODataset(annotations, file_root, kind, image_ids, not options.get("dont_use_mmap", False), identity)
 
 
-def _check(root: str | None, annotations: str, saved: str, given: Mapping[str, Any]) -> None:
+def _check(root: str | None, annotations: str, saved: str, arguments: Mapping[str, Any]) -> None:
     if root is None:
         raise RuntimeError("file_root, the folder of the images, is required")
     if not annotations and not saved:
         raise RuntimeError("either annotations_file or preprocessed_annotations must be provided")
     if saved:
-        for name, value in given.items():
+        for name, value in arguments.items():
             if value:
                 raise RuntimeError(
                     f"{name} is not supported with preprocessed_annotations: they are as they were saved"

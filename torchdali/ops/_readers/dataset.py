@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Annotated, Any, NamedTuple
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -27,8 +28,8 @@ from torchdali.ops._readers._nested import (
     leaves_of_sample,
     nested,
 )
-from torchdali.reading.datasets import Dataset, LoaderOptions
-from torchdali.reading.sources import Made, SourceWorkers
+from torchdali.reading.datasets import Dataset, LoaderOptions, Read
+from torchdali.reading.sources import SourceWorkers, Work, WorkResult
 from torchdali.reading.user_random import seed_sample
 from torchdali.tensors import TensorList
 
@@ -43,26 +44,34 @@ _SEVERAL = 8  # records of a call of __getitems__ in a worker
 
 
 def as_tensor(value: Any) -> Tensor:
-    """Return a value of a sample as a tensor.
+    """Return a value of a sample as a tensor: a float of Python is float64, a list of them float32, as boxes are.
 
     Raises:
         TypeError: it is of a type that has no tensor.
     """
     if isinstance(value, Tensor):
-        return value.detach().cpu()
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _of_array(np.asarray(value))
+        return _of_tensor(value)
     if isinstance(value, str):
         value = value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return torch.from_numpy(np.frombuffer(value, np.uint8).copy())
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _of_array(np.asarray(value))
     if _is_image(value):
         return _of_image(value)
-    if isinstance(value, (bool, int, float, list, tuple)):
+    if isinstance(value, float):
+        return torch.tensor(value, dtype=torch.float64)
+    if isinstance(value, (bool, int, list, tuple)):
         return torch.tensor(value)
     if isinstance(value, Mapping) and value.keys() == ENCODED:
         return as_tensor(value["bytes"]) if value["bytes"] is not None else read_file(value["path"])
     raise TypeError(f"a value of the type {type(value).__name__} is no tensor, array, image, text or number")
+
+
+def _of_tensor(value: Tensor) -> Tensor:
+    if value.layout != torch.strided:
+        raise TypeError("it is sparse, and its to_dense() is a plain tensor")
+    return value.detach().cpu()
 
 
 def _of_array(array: Any) -> Tensor:
@@ -92,19 +101,19 @@ class MapStyle:
     """A data set as it was given, and the form of its samples.
 
     Args:
-        given: Has ``len`` and an item for each index from 0.
+        dataset: Has ``len`` and an item for each index from 0.
 
     Raises:
         TypeError: it has not.
     """
 
-    def __init__(self, given: Any) -> None:
-        if not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
+    def __init__(self, dataset: Any) -> None:
+        if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             raise TypeError(
-                f"dataset: a {type(given).__name__} has no len() or no items by index; what can only be iterated over "
-                "goes to fn.external_source"
+                f"dataset: a {type(dataset).__name__} has no len() or no items by index; what can only be iterated "
+                "over goes to fn.external_source"
             )
-        self.given = _undecoded(given)
+        self.users_dataset = _undecoded(dataset)
 
     @classmethod
     def from_argument(cls, value: Any) -> MapStyle:
@@ -112,21 +121,26 @@ class MapStyle:
         return value if isinstance(value, cls) else cls(value)
 
     def __repr__(self) -> str:
-        return f"a {type(self.given).__name__}"
+        return f"a {type(self.users_dataset).__name__}"
 
     def __len__(self) -> int:
-        return len(self.given)
+        return len(self.users_dataset)
 
     @cached_property
     def first(self) -> Any:
         """The first sample, which shows the form of all."""
-        if not len(self.given):
-            raise RuntimeError(f"the data set, a {type(self.given).__name__}, is empty")
-        return self.given[0]
+        if not len(self.users_dataset):
+            raise RuntimeError(f"the data set, a {type(self.users_dataset).__name__}, is empty")
+        return self.users_dataset[0]
+
+    @property
+    def names(self) -> list[Any]:
+        """The keys of samples that are dictionaries; of others none."""
+        return list(self.first) if isinstance(self.first, Mapping) else []
 
     @cached_property
     def _leaves(self) -> list[Leaf]:
-        features = features_of(self.given)
+        features = features_of(self.users_dataset)
         return leaves_of_sample(self.first, as_tensor) if features is None else leaves_of_features(features)
 
     def leaves(self, columns: Sequence[str] | None) -> list[Leaf]:
@@ -142,45 +156,46 @@ class MapStyle:
         return chosen(self._leaves, columns) if columns else self._leaves
 
 
-def _undecoded(given: Any) -> Any:
+def _undecoded(dataset: Any) -> Any:
     """Return a data set of Hugging Face whose images and sounds come as they are stored."""
     module = sys.modules.get("datasets")
-    if module is None or features_of(given) is None:
-        return given
-    form, kinds = given.format, (module.Image, module.Audio)
-    for name, feature in given.features.items():
+    if module is None or features_of(dataset) is None:
+        return dataset
+    form, kinds = dataset.format, (module.Image, module.Audio)
+    for name, feature in dataset.features.items():
         if isinstance(feature, kinds):
-            given = given.cast_column(name, type(feature)(decode=False))
-    return given.with_format(None, columns=form["columns"])
+            dataset = dataset.cast_column(name, type(feature)(decode=False))
+    return dataset.with_format(None, columns=form["columns"])
 
 
-def _label_features(given: Any) -> dict[str, Any]:
+def _label_features(dataset: Any) -> dict[str, Any]:
     """Return the columns of a data set of Hugging Face that are labels with names."""
     module = sys.modules.get("datasets")
-    if module is None or not isinstance(given, module.Dataset):
+    if module is None or not isinstance(dataset, module.Dataset):
         return {}
-    return {name: feature for name, feature in given.features.items() if isinstance(feature, module.ClassLabel)}
+    return {name: feature for name, feature in dataset.features.items() if isinstance(feature, module.ClassLabel)}
 
 
 class _Read:
     """Reads records of a data set, in this process or in another one.
 
     Args:
-        given: The data set.
+        dataset: The data set.
         leaves: The values of each sample that are wanted.
         count: Number of values of a sample that is a tuple; None for others.
     """
 
-    def __init__(self, given: Any, leaves: Sequence[Leaf], count: int | None) -> None:
-        self.dataset, self._leaves, self._count = given, leaves, count
+    def __init__(self, dataset: Any, leaves: Sequence[Leaf], count: int | None) -> None:
+        self.dataset, self._leaves, self._count = dataset, leaves, count
 
     def rows(self, records: list[int], epochs: list[int]) -> list[Row | Exception]:
         """Return the values of some records, or what was raised in their place."""
-        samples: Sequence[Any] = ()
-        if hasattr(self.dataset, "__getitems__"):
+        samples: list[Any] = []
+        if _reads_several(self.dataset):
             seed_sample(epochs[0], records[0])
             with contextlib.suppress(Exception):  # then one by one, which shows the one that fails
-                samples = self.dataset.__getitems__(records)
+                answer = self.dataset.__getitems__(records)
+                samples = [] if isinstance(answer, Mapping) else list(answer)
         if len(samples) == len(records):
             return [self._row(samples, i) for i in range(len(samples))]
         return [self._read(record, epoch) for record, epoch in zip(records, epochs, strict=True)]
@@ -195,17 +210,40 @@ class _Read:
             count = len(sample) if isinstance(sample, tuple) else None
             if count != self._count:
                 raise RuntimeError(f"the sample has {count or 1} values, and the first one {self._count or 1}")
-            return tuple([leaf.tensor(sample, as_tensor) for leaf in self._leaves])
+            return tuple([_value(leaf, sample) for leaf in self._leaves])
         except Exception as error:
             return error
 
-    def __call__(self, request: tuple[list[int], list[int]]) -> Made:
+    def __call__(self, request: tuple[list[int], list[int]]) -> WorkResult:
         """Return the values of records as batches, and by place what was raised: for a worker process."""
         rows = self.rows(*request)
         errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
         sound = [row for row in rows if not isinstance(row, Exception)]
         batches = tuple(TensorList.from_samples(list(column)) for column in zip(*sound, strict=True))
         return batches or None, {"errors": errors}
+
+
+def _reads_several(dataset: Any) -> bool:
+    """Return whether a data set is called for several records at once, as torch's DataLoader does."""
+    return bool(getattr(dataset, "__getitems__", None))
+
+
+def _value(leaf: Leaf, sample: Any) -> Tensor:
+    """Return a value of a sample as a tensor; an error names the value, and says what to do."""
+    kind: type[Exception] = RuntimeError
+    try:
+        return leaf.tensor(sample, as_tensor)
+    except (TypeError, ValueError, RuntimeError, LookupError) as error:
+        cause, reason = error, str(error).partition("\n")[0]
+    if isinstance(cause, LookupError):
+        reason = f"the sample has none ({type(cause).__name__}: {reason})"
+    elif isinstance(cause, (TypeError, ValueError)):
+        kind = TypeError if isinstance(cause, TypeError) else ValueError
+    remedy = f", as columns=[...] without {leaf.name!r} does" if leaf.is_named else ""
+    raise kind(
+        f"{leaf.title} cannot become a tensor: {reason}. Let the data set return a number, an array of numbers, an "
+        f"image, text or bytes in its place, or leave it out{remedy}"
+    ) from cause
 
 
 def _picklable(error: Exception) -> Exception:
@@ -222,117 +260,104 @@ class _Part:
     def __init__(self, future: Future[Any]) -> None:
         self._future = future
 
+    def row(self, place: int) -> Row:
+        """Return the values of a record, as soon as they are there; raises what the data set raised."""
+        row = self._rows[place]
+        if isinstance(row, Exception):
+            raise row
+        return row
+
     @cached_property
-    def rows(self) -> list[Row | Exception]:
-        """The values of each record; waits for them."""
-        found = self._future.result()
-        if isinstance(found, list):
-            return found
-        batches, place = found
+    def _rows(self) -> list[Row | Exception]:
+        # The records of a part are read by several threads, which all wait here. Two may unpack the answer; the rows of
+        # both are views of it, so that either serves all.
+        answer = self._future.result()
+        if isinstance(answer, list):
+            return answer
+        batches, place = answer
         errors = place["errors"]
         sound = zip(*(batch.samples() for batch in batches or ()), strict=True)
         count = len(errors) + (len(batches[0]) if batches else 0)
         return [errors[i] if i in errors else next(sound) for i in range(count)]
 
 
-class _Ticket(NamedTuple):
-    """A record that is being read."""
-
-    part: _Part
-    place: int
-
-
 class PythonDataset:
     """Records of a data set, read ahead of the pipeline by one thread of its own, or by worker processes.
 
     Args:
-        given: The data set.
+        source: The data set.
         leaves: The values of each sample that are wanted.
         workers: Number of processes.
     """
 
-    shares_memory = True
-    stateful = False
-
-    def __init__(self, given: MapStyle, leaves: Sequence[Leaf], workers: int) -> None:
-        self._given, self._leaves, self.workers = given, leaves, workers
-        self._read = _Read(given.given, leaves, len(given.first) if isinstance(given.first, tuple) else None)
-        self.work = self._read if workers else None
+    def __init__(self, source: MapStyle, leaves: Sequence[Leaf], workers: int) -> None:
+        self._source, self._leaves, self._workers = source, leaves, workers
+        self._read = _Read(source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None)
         self._processes: SourceWorkers | None = None
-        # One thread: few data sets may be called by several, and those before knew one a process.
+        # One thread: few data sets may be called by several, and those before knew one a process. Its queue keeps the
+        # order of the batches, whichever of them a thread of the pipeline waits for.
         self._thread = DaemonPool(1, "torchdali-dataset")
 
-    def open(self, processes: SourceWorkers) -> None:
-        """Take over the worker processes."""
-        self._processes = processes
+    def start_processes(self, start: Callable[[Work, int], SourceWorkers]) -> SourceWorkers | None:
+        """Have worker processes started, if there are to be some."""
+        self._processes = start(self._read, self._workers) if self._workers else None
+        return self._processes
 
     def __len__(self) -> int:
-        return len(self._given)
+        return len(self._source)
 
-    def begin(self, records: Sequence[int]) -> list[_Ticket]:
-        """Start to read records, of the first epoch."""
-        return self.begin_in_epochs(records, [0] * len(records))
-
-    def begin_in_epochs(self, records: Sequence[int], epochs: Sequence[int]) -> list[_Ticket]:
+    def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
         """Start to read records."""
-        size, tickets = self._size_of_part(len(records)), []
+        size, reads = max(1, self._size_of_part(len(records))), list[Read]()
         for start in range(0, len(records), size):
             wanted = list(records[start : start + size])
             part = _Part(self._submit(wanted, list(epochs[start : start + size])))
-            tickets += [_Ticket(part, place) for place in range(len(wanted))]
-        return tickets
+            reads += [partial(part.row, place) for place in range(len(wanted))]
+        return reads
 
     def _size_of_part(self, count: int) -> int:
-        several = hasattr(self._given.given, "__getitems__")
+        together = _reads_several(self._source.users_dataset)
         if self._processes is None:
-            return count if several else 1
+            return count if together else 1
         # Random numbers of a call for several records follow from its first record: so the size of a part must not
         # depend on the number of workers.
-        return _SEVERAL if several else -(-count // (_PARTS * self.workers))
+        return _SEVERAL if together else -(-count // (_PARTS * self._workers))
 
     def _submit(self, records: list[int], epochs: list[int]) -> Future[Any]:
         if self._processes is not None:
             return self._processes.submit((records, epochs))
         return self._thread.submit(self._read.rows, records, epochs)
 
-    def reseed(self, seed: int) -> None:
-        """Take another seed for random numbers of the data set in worker processes."""
-        if self._processes is not None:
-            self._processes.seed = seed
-
-    def read(self, record: int | _Ticket) -> Row:
+    def read(self, index: int) -> Row:
         """Return the values of a record; raises what the data set raised."""
-        ticket = record if isinstance(record, _Ticket) else self.begin([record])[0]
-        row = ticket.part.rows[ticket.place]
-        if isinstance(row, Exception):
-            raise row
-        return row
+        (read,) = self.read_many([index], [0])
+        return read()
 
     @property
     def classes(self) -> Sequence[str]:
         """The names of the classes that the data set has, as those of torchvision and Hugging Face do."""
-        given, names = self._given.given, {leaf.path[0] for leaf in self._leaves if leaf.path}
-        found: Sequence[str] = getattr(given, "classes", ())
-        labels = [feature.names for name, feature in _label_features(given).items() if name in names]
-        return found or (labels[0] if len(labels) == 1 else ())
+        dataset, names = self._source.users_dataset, {leaf.path[0] for leaf in self._leaves if leaf.path}
+        classes: Sequence[str] = getattr(dataset, "classes", ())
+        labels = [feature.names for name, feature in _label_features(dataset).items() if name in names]
+        return classes or (labels[0] if len(labels) == 1 else ())
 
-    def info(self, index: int) -> str:
+    def info(self, index: int, output: int | None = None) -> str:
         """Name a record."""
-        return f"record {index} of {type(self._given.given).__name__}"
+        return "" if output else f"record {index} of {type(self._source.users_dataset).__name__}"
 
 
 def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
     if arguments["layouts"]:
         return tuple(arguments["layouts"])
-    given = arguments["dataset"]
-    values = [leaf.value(given.first) for leaf in given.leaves(arguments["columns"])]
+    dataset = arguments["dataset"]
+    values = [leaf.value(dataset.first) for leaf in dataset.leaves(arguments["columns"])]
     return tuple("HWC" if _is_image(value) else "" for value in values)
 
 
 def _count(arguments: Mapping[str, Any]) -> int | None:
-    given, columns = arguments["dataset"], arguments["columns"]
-    count = len(given.leaves(columns))
-    return count if count > 1 or isinstance(given.first, (Mapping, tuple)) else None
+    dataset, columns = arguments["dataset"], arguments["columns"]
+    count = len(dataset.leaves(columns))
+    return count if count > 1 or isinstance(dataset.first, (Mapping, tuple)) else None
 
 
 def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
@@ -340,7 +365,7 @@ def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
     return nested(leaves, outputs)
 
 
-@reader(name="readers.dataset", outputs=_count, layout=_layouts, results=_results)
+@reader(name="readers.dataset", outputs=_count, layout=_layouts, results=_results, marks=("view",))
 def dataset(
     *,
     dataset: MapStyle,

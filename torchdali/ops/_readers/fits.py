@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import io
 import math
-import os
 import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -20,8 +19,8 @@ from torchdali.codecs.signatures import described
 from torchdali.declaration.schema import FilePath, OutputCount, shares, to_dtype
 from torchdali.errors import MissingExtraError
 from torchdali.forks import ForkSafeLock
-from torchdali.formats.storage import file_identity
 from torchdali.ops._readers._records import local_only
+from torchdali.ops._readers.file import ListedFiles
 from torchdali.ops._readers.numpy import listed_files
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
@@ -30,7 +29,7 @@ __all__ = ["FitsDataset", "fits"]
 _warning = ForkSafeLock()  # the filters of warnings are those of all threads
 
 
-class FitsDataset:
+class FitsDataset(ListedFiles):
     """Images of FITS files.
 
     Args:
@@ -46,20 +45,12 @@ class FitsDataset:
     def __init__(
         self, paths: Sequence[str], root: str, indices: Sequence[int], dtypes: Sequence[torch.dtype]
     ) -> None:  # fmt: skip
-        if not paths:
-            raise RuntimeError(f"no files found in {root!r}")
+        super().__init__(paths, root)
         try:
             self._fits = importlib.import_module("astropy.io.fits")
         except ImportError:
             raise MissingExtraError("astropy", "astronomy", "reading FITS files") from None
-        self._paths, self._root, self._indices, self._dtypes = paths, root, indices, dtypes
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def identity(self, index: int) -> bytes | None:
-        """Return path, size and time of change of a file."""
-        return file_identity(self.info(index))
+        self._indices, self._dtypes = indices, dtypes
 
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the images of a file.
@@ -75,17 +66,17 @@ class FitsDataset:
                 warnings.simplefilter("error")  # a truncated file is only warned about
                 with self._fits.open(content, memmap=False, lazy_load_hdus=True) as units:
                     self._check_compressed(content, units)
-                    found = [self._image(units, number) for number in self._indices]
+                    images = [self._image(units, number) for number in self._indices]
         except MemoryError:
             raise
         except Exception as error:
             raise RuntimeError(f"cannot read the FITS file {path}: {error}{described(data, 'FITS')}") from None
         if not self._dtypes:
-            return tuple(found)
-        return tuple(image.to(dtype) for image, dtype in zip(found, self._dtypes, strict=True))
+            return tuple(images)
+        return tuple(image.to(dtype) for image, dtype in zip(images, self._dtypes, strict=True))
 
     def _check_compressed(self, content: io.BytesIO, units: Any) -> None:
-        """Check headers of compressed images: where one is wrong, astropy's decoders can end the process."""
+        """Check headers of compressed images: if one is wrong, astropy's decoders can end the process."""
         numbers = [n for n in self._indices if isinstance(_unit(units, n), self._fits.CompImageHDU)]
         if numbers:
             options = {"memmap": False, "disable_image_compression": True}
@@ -102,14 +93,6 @@ class FitsDataset:
         if pixels is None:
             raise ValueError(f"NAXIS of HDU {number} has to be greater than 0: it has no image")
         return torch.from_numpy(np.array(pixels, pixels.dtype.newbyteorder("="), order="C"))
-
-    def info(self, index: int) -> str:
-        """Return the path of a file."""
-        return os.path.join(self._root, self._paths[index])
-
-    def source_info(self, index: int) -> str:
-        """Return the path of a file as it was listed."""
-        return self._paths[index]
 
 
 def _unit(units: Any, number: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
@@ -12,51 +11,24 @@ from torchdali.calls.decorators import reader
 from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import recordio
 from torchdali.formats.remote import RemoteOptions
-from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
+from torchdali.formats.storage import Bytes
+from torchdali.ops._readers._records import RecordsDataset, indices, open_all
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["RecordIODataset", "mxnet"]
 
 
-class RecordIODataset:
-    """Images and their labels.
+class RecordIODataset(RecordsDataset):
+    """Images and their labels."""
 
-    Args:
-        records: Where they are.
-    """
+    wrong = "invalid RecordIO file:"
 
-    shares_memory = True
-
-    def __init__(self, records: Records) -> None:
-        self._records = records
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def begin(self, records: Sequence[int]) -> list[Begun] | None:
-        """Start to read records, if any are remote."""
-        return self._records.begin(records)
-
-    def identity(self, index: int) -> bytes | None:
-        """Return the identity of the file of a record, and its place in it."""
-        return self._records.identity(index)
-
-    def read(self, index: Key) -> tuple[Tensor, ...]:
-        """Return image and labels of a record; RuntimeError where it is damaged."""
-        try:
-            image, labels = recordio.image(recordio.content(self._records.read(index)))
-        except ValueError as error:
-            raise RuntimeError(
-                f"invalid RecordIO file: {self.info(index)}: {error}{self._records.described(index)}"
-            ) from None
-        return torch.from_numpy(image), torch.from_numpy(labels)
-
-    def info(self, index: Key) -> str:
-        """Return file and offset of a record."""
-        return self._records.info(index)
+    def parse(self, record: Bytes) -> tuple[Tensor, ...]:
+        """Return image and labels of a record; ValueError if it is damaged."""
+        return tuple(map(torch.from_numpy, recordio.image(recordio.content(record))))
 
 
-@reader(name="readers.mxnet")
+@reader(name="readers.mxnet", marks=("encoded", "view"))
 def mxnet(
     *,
     path: list[FilePath],
@@ -77,5 +49,5 @@ def mxnet(
         RuntimeError: a file or index cannot be read. While running: a record is damaged.
     """
     storages = open_all(path, not options.get("dont_use_mmap", False), options=options)
-    found = indices(storages, index_path, recordio.read_index, recordio.scan, recordio.write_index)
-    return RecordIODataset(Records(storages, found))
+    offsets = indices(storages, index_path, recordio.read_index, recordio.scan, recordio.write_index)
+    return RecordIODataset(storages, offsets)

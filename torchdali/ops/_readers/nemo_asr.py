@@ -18,12 +18,13 @@ from torchdali.formats.nemo import Entry, read_manifest
 from torchdali.formats.storage import file_identity
 from torchdali.ops._readers._records import local_only
 from torchdali.reading.datasets import Dataset, LoaderOptions
+from torchdali.reading.file_lists import list_digest
 
 __all__ = ["NemoDataset", "nemo_asr"]
 
 
 class NemoDataset:
-    """Recordings, with rate, text and index where these are asked for.
+    """Recordings, with rate, text and index if these are asked for.
 
     Args:
         entries: The recordings.
@@ -47,11 +48,13 @@ class NemoDataset:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def identity(self, index: int) -> bytes | None:
-        """Return path, size and time of change of a recording, and what the manifest says of it."""
+    def identity(self, index: int | None = None) -> bytes | None:
+        """Return the identity of a recording, and what the manifest says of it; or of the list of all."""
+        if index is None:
+            return list_digest([entry.path for entry in self._entries])
         entry = self._entries[index]
-        found = file_identity(entry.path)
-        return None if found is None else found + repr(entry).encode("utf-8", "surrogateescape")
+        identity = file_identity(entry.path)
+        return None if identity is None else identity + repr(entry).encode("utf-8", "surrogateescape")
 
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the outputs of a recording.
@@ -73,13 +76,9 @@ class NemoDataset:
             outputs.append(torch.tensor([entry.number], dtype=torch.int64))
         return tuple(outputs)
 
-    def info(self, index: int) -> str:
-        """Return the path of a recording."""
-        return self._entries[index].path
-
-    def source_info(self, index: int) -> str:
-        """Return nothing, as in DALI, which delivers samples that are already decoded."""
-        return ""
+    def info(self, index: int, output: int | None = None) -> str:
+        """Return the path of a recording; nothing for outputs, as in DALI, which delivers decoded samples."""
+        return self._entries[index].path if output is None else ""
 
 
 def _encoded(text: str) -> bytes:
@@ -120,7 +119,7 @@ def nemo_asr(
         min_duration: Leave out what is shorter, in seconds.
         quality: Of resampling, from 0 to 100.
         read_idxs: Deliver the index of the recording among those of its manifest that are used.
-        read_sample_rate: Deliver the sample rate of the file, also where the samples have another one.
+        read_sample_rate: Deliver the sample rate of the file, also if the samples have another one.
         read_text: Deliver the text.
         sample_rate: In Hz; what has another rate is resampled, unless this is 0 or less.
 

@@ -6,23 +6,25 @@ import fnmatch
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import operator, reader
-from torchdali.codecs.files import read_after, read_file
+from torchdali.codecs.files import read_after
 from torchdali.declaration.schema import Data, DType, FilePath, PerSample, Takes, one_of, shares
 from torchdali.formats import npy
-from torchdali.formats.remote import FAR, Pending, Remote, RemoteOptions, is_url, shown
-from torchdali.formats.storage import Bytes, PlainFile, file_identity, read_text
+from torchdali.formats.remote import FAR, Pending, Remote, RemoteOptions
+from torchdali.formats.storage import Bytes, PlainFile, read_text
+from torchdali.formats.urls import is_url
 from torchdali.kernels.convert import convert
 from torchdali.kernels.window import POLICIES, cut, out_of_bounds
-from torchdali.ops._readers._records import Begun, Key, index_of, open_remote
-from torchdali.ops._readers.file import begin_files, read_begun
+from torchdali.ops._readers._records import open_remote
+from torchdali.ops._readers.file import ListedFiles, read_whole
 from torchdali.ops._slice import slice_window
-from torchdali.reading.datasets import Dataset, LoaderOptions
+from torchdali.reading.datasets import Dataset, LoaderOptions, Read
 
 __all__ = ["NumpyDataset", "decode_numpy", "listed_files", "numpy"]
 
@@ -33,9 +35,10 @@ _WINDOW = {
 _SMALL = 1 << 18  # bytes of a file that is read as a whole
 npy.HEAD = 1 << 16  # bytes of a remote file that are read first: a request takes longer than they
 _Window = tuple[list[int], list[int], list[int]]
+_Parts = tuple[Pending, ...]
 
 
-class NumpyDataset:
+class NumpyDataset(ListedFiles):
     """Arrays in files, or regions of them.
 
     Args:
@@ -58,28 +61,24 @@ class NumpyDataset:
         policy: str, fill: float, mapped: bool, direct: bool, remote: Remote | None = None,
         from_folder: bool = False,
     ) -> None:  # fmt: skip
-        if not paths:
-            raise RuntimeError(f"no files found in {root!r}")
-        self._paths, self._root, self._region, self._axes = paths, root, dict(region), list(axes)
+        super().__init__(paths, root, remote)
+        self._region, self._axes, self._from_folder = dict(region), list(axes), from_folder
         self._policy, self._mapped, self._direct = policy, mapped, direct
-        self._remote, self._from_folder = remote, from_folder
         self._usual: tuple[bytes, npy.Header] | None = None
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def begin(self, records: Sequence[int]) -> list[Begun] | None:
+    def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
         """Start to read files, or what has their regions, if they are remote."""
-        if self._remote is None or not self._region:
-            return begin_files(self._remote, self._path, records)
-        return [Begun(record, self._begin_region(self._path(record))) for record in records]
+        if self._remote is None:
+            return None
+        return [partial(self.read, record, parts=self._start(self._remote, self._path(record))) for record in records]
 
-    def _begin_region(self, url: str) -> tuple[Pending | None, ...]:
-        """Start to read the beginning of a file, and then what has the region, unless it is there already."""
-        remote = self._remote
-        if remote is None or not is_url(url):
+    def _start(self, remote: Remote, url: str) -> _Parts:
+        """Start to read a file; or its beginning, and then what has the region, unless it is there already."""
+        if not is_url(url):
             return ()
+        if not self._region:
+            return (remote.start(url),)
         head: Future[Bytes] = Future()
 
         def read() -> Bytes:
@@ -96,16 +95,13 @@ class NumpyDataset:
 
         return tuple(Pending(each, 0, FAR) for each in (head, remote.submit(read)))
 
-    def _content(self, index: Key) -> Tensor:
-        if self._remote is not None:
-            return read_begun(self._remote, self._path, index, self._mapped, self._direct)
-        assert isinstance(index, int)
-        return read_file(self._path(index), mapped=self._mapped, direct=self._direct)
+    def _content(self, index: int, parts: _Parts) -> Tensor:
+        return read_whole(self._path(index), self._remote, parts[0] if parts else None, self._mapped, self._direct)
 
-    def _read_into(self, index: Key, out: Tensor) -> bool:
+    def _read_into(self, index: int, out: Tensor) -> bool:
         """Read an array with the header of one before straight into memory of its shape; return whether it had it."""
         usual = self._usual
-        if usual is None or self._direct or not isinstance(index, int):
+        if usual is None or self._direct:
             return False
         head, what = usual
         if what.fortran or what.shape != out.shape or what.dtype != out.dtype:
@@ -115,69 +111,65 @@ class NumpyDataset:
             return False
         return read_after(path, head, out)
 
-    def identity(self, index: int) -> bytes | None:
-        """Return path, size and time of change of a file."""
-        return file_identity(self._path(index))
-
-    def read(self, index: Key, out: Tensor | None = None, **given: Any) -> tuple[Tensor]:
+    def read(self, index: int, out: Tensor | None = None, parts: _Parts = (), **varying: Any) -> tuple[Tensor]:
         """Return an array, or its region.
 
         Args:
             out: Memory for it.
-            given: Arguments of the region that differ from sample to sample.
+            parts: What is on its way: the file; or its beginning, and what has the region.
+            varying: Arguments of the region that differ from sample to sample.
 
         Raises:
             RuntimeError: the file cannot be read, holds no array, or the region reaches outside.
         """
-        whole = not self._region and not given
+        whole = not self._region and not varying
         if whole and out is not None and self._read_into(index, out):
             return (out,)
-        region = {**self._region, **{_WINDOW[name]: value for name, value in given.items()}}
+        region = {**self._region, **{_WINDOW[name]: value for name, value in varying.items()}}
         try:
-            found = self._whole(index) if whole else self._cut(index, region)
+            array = self._whole(index, parts) if whole else self._cut(index, region, parts)
         except ValueError as error:
-            raise RuntimeError(f"{error}. File: {self.info(index_of(index))}") from None
-        if out is not None and out.shape == found.shape and out.dtype == found.dtype:
-            return (out.copy_(found),)
-        return (found.contiguous(),)
+            raise RuntimeError(f"{error}. File: {self.info(index)}") from None
+        if out is not None and out.shape == array.shape and out.dtype == array.dtype:
+            return (out.copy_(array),)
+        return (array.contiguous(),)
 
-    def _whole(self, index: Key) -> Tensor:
-        content = self._content(index).numpy()
-        found = npy.array(content)
+    def _whole(self, index: int, parts: _Parts) -> Tensor:
+        content = self._content(index, parts).numpy()
+        array = npy.array(content)
         if self._usual is None:
             what = npy.header(content)
+            # One store, so that header and description go together, whichever thread's array they are of.
             self._usual = content[: what.offset].tobytes(), what
-        return found
+        return array
 
-    def _cut(self, index: Key, region: Mapping[str, Any]) -> Tensor:
-        """Return a region, of which no more than the rows around it are read where that is less than all."""
+    def _cut(self, index: int, region: Mapping[str, Any], parts: _Parts) -> Tensor:
+        """Return a region, of which no more than the rows around it are read if that is less than all."""
         part = None
-        if isinstance(index, Begun) and len(index.parts) == 2:
-            part = self._arrived(index, region)
-        elif not self._direct and isinstance(index, int) and not is_url(self._path(index)):
+        if len(parts) == 2:
+            part = self._arrived(*parts, region)
+        elif not self._direct and not is_url(self._path(index)):
             part = self._from_disk(self._path(index), region)
         if part is None:
-            found = npy.array(self._content(index).numpy())
-            window = self._window(found.shape, region)
+            array = npy.array(self._content(index, parts).numpy())
+            window = self._window(array.shape, region)
         else:
-            found, window = part
-        fill = convert(self._fill, found.dtype).tolist() if self._policy == "pad" else []
-        return cut(found, *window, policy=self._policy, fill=fill)
+            array, window = part
+        fill = convert(self._fill, array.dtype).tolist() if self._policy == "pad" else []
+        return cut(array, *window, policy=self._policy, fill=fill)
 
     def _window(self, shape: Sequence[int], region: Mapping[str, Any]) -> _Window:
         return slice_window(shape, "", axes=self._axes or list(range(len(shape))), **region)
 
-    def _arrived(self, key: Begun, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
+    def _arrived(self, head: Pending, content: Pending, region: Mapping[str, Any]) -> tuple[Tensor, _Window]:
         """Return what has the region of a remote file, and the region in it."""
-        head, content = key.parts
-        assert head is not None and content is not None
         what = npy.header(head.bytes())
         window = self._window(what.shape, region)
         slab = npy.slab(what, *window)
         return npy.tensor(slab.what, content.bytes()), _inside(slab, window)
 
     def _from_disk(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
-        """Return what has the region of a file, and the region in it; None where that is most of the file."""
+        """Return what has the region of a file, and the region in it; None if that is most of the file."""
         storage = PlainFile(path)
         if storage.size <= _SMALL:
             return None
@@ -187,21 +179,13 @@ class NumpyDataset:
         slab = npy.slab(what, *window)
         if slab.size > storage.size // 2:
             return None
-        found = npy.tensor(slab.what, storage.read(slab.what.offset, slab.size))
-        return found, _inside(slab, window)
+        array = npy.tensor(slab.what, storage.read(slab.what.offset, slab.size))
+        return array, _inside(slab, window)
 
-    def _path(self, index: int) -> str:
-        path = self._paths[index]
-        return path if is_url(path) else os.path.join(self._root, path)
-
-    def info(self, index: int) -> str:
-        """Return the path of a file."""
-        return shown(self._path(index))
-
-    def source_info(self, index: int) -> str:
-        """Return the path of a file as it was listed; one that was found in a folder begins with ``./``, as in DALI."""
-        path = self._paths[index]
-        return f"./{path}" if self._from_folder and not is_url(path) else path
+    def info(self, index: int, output: int | None = None) -> str:
+        """Return the path of a file; for the array, as it was listed: in a folder it begins with ``./``, as in DALI."""
+        name = super().info(index, output)
+        return f"./{name}" if output is not None and self._from_folder and not is_url(name) else name
 
 
 def _inside(slab: npy.Slab, window: _Window) -> _Window:
@@ -262,14 +246,14 @@ def numpy(
     mapped = not options.get("dont_use_mmap", False)
     if mapped and use_o_direct:
         raise RuntimeError("use_o_direct goes with dont_use_mmap=True: a mapped file is not read")
-    given = {
+    bounds = {
         "roi_start": roi_start, "rel_roi_start": rel_roi_start, "roi_end": roi_end, "rel_roi_end": rel_roi_end,
         "roi_shape": roi_shape, "rel_roi_shape": rel_roi_shape,
     }  # fmt: skip
-    _check_region(given)
+    _check_region(bounds)
     remote = open_remote([file_root, file_list, *(files or ())], options)
     root, paths = listed_files(file_root, file_filter, files, file_list, remote)
-    region = {_WINDOW[name]: value for name, value in given.items() if value is not None}
+    region = {_WINDOW[name]: value for name, value in bounds.items() if value is not None}
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
     in_folder = files is None and file_list is None
     return NumpyDataset(
@@ -277,14 +261,14 @@ def numpy(
     )
 
 
-def _check_region(given: Mapping[str, Any]) -> None:
+def _check_region(region: Mapping[str, Any]) -> None:
     for names in (
         ("roi_start", "rel_roi_start"),
         ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape"),
     ):
-        found = [name for name in names if given[name] is not None]
-        if len(found) > 1:
-            raise RuntimeError(f"{' and '.join(found)} are mutually exclusive")
+        both = [name for name in names if region[name] is not None]
+        if len(both) > 1:
+            raise RuntimeError(f"{' and '.join(both)} are mutually exclusive")
 
 
 def listed_files(
@@ -330,9 +314,9 @@ def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dt
     try:
         content = data.contiguous().numpy()
         what = npy.header(content)
-        found = npy.array(content)
+        array = npy.array(content)
     except ValueError as error:
         raise RuntimeError(f"cannot decode an array: {error}") from None
-    if what.offset + found.numel() * found.element_size() != data.numel():
-        raise RuntimeError(f"an array of the shape {tuple(found.shape)} in {data.numel()} bytes: there are too many")
-    return (found if dtype is None else convert(found, dtype)).contiguous()
+    if what.offset + array.numel() * array.element_size() != data.numel():
+        raise RuntimeError(f"an array of the shape {tuple(array.shape)} in {data.numel()} bytes: there are too many")
+    return (array if dtype is None else convert(array, dtype)).contiguous()

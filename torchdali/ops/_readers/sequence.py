@@ -16,6 +16,7 @@ from torchdali.codecs.images import ENDINGS, decode
 from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats.storage import file_identity
 from torchdali.reading.datasets import Dataset, LoaderOptions
+from torchdali.reading.file_lists import list_digest
 from torchdali.types import DALIImageType
 
 __all__ = ["SequenceDataset", "sequence"]
@@ -41,10 +42,12 @@ class SequenceDataset:
     def __len__(self) -> int:
         return len(self._sequences)
 
-    def identity(self, index: int) -> bytes | None:
-        """Return path, size and time of change of each frame."""
-        found = [file_identity(path) for path in self._sequences[index]]
-        return None if None in found else b"\0".join(filter(None, found))
+    def identity(self, index: int | None = None) -> bytes | None:
+        """Return the identity of each frame of a record, or of the list of the first ones."""
+        if index is None:
+            return list_digest([frames[0] for frames in self._sequences])
+        identities = [file_identity(path) for path in self._sequences[index]]
+        return None if None in identities else b"\0".join(filter(None, identities))
 
     def read(self, index: int) -> tuple[Tensor]:
         """Return the decoded frames, ``(F, H, W, C)``.
@@ -62,13 +65,9 @@ class SequenceDataset:
                 )
         return (torch.stack(frames),)
 
-    def info(self, index: int) -> str:
-        """Return the path of the first frame."""
-        return self._sequences[index][0]
-
-    def source_info(self, index: int) -> str:
-        """Return nothing, as in DALI: a sample is of several files."""
-        return ""
+    def info(self, index: int, output: int | None = None) -> str:
+        """Return the path of the first frame; nothing for the sample, as in DALI: it is of several files."""
+        return self._sequences[index][0] if output is None else ""
 
 
 @reader(name="readers.sequence", layout="FHWC")
@@ -103,12 +102,12 @@ def sequence(
     if image_type == DALIImageType.YCbCr:
         raise RuntimeError("image_type: RGB, BGR, GRAY or ANY_DATA, not YCbCr")
     extent = (sequence_length - 1) * stride + 1
-    found = [
+    sequences = [
         frames[start : start + extent : stride]
         for frames in _folders(file_root)
         for start in range(0, len(frames) - extent + 1, step)
     ]
-    return SequenceDataset(found, image_type.name, not options.get("dont_use_mmap", False))
+    return SequenceDataset(sequences, image_type.name, not options.get("dont_use_mmap", False))
 
 
 deprecate(sequence, "external_source, or a reader of videos")

@@ -14,62 +14,42 @@ from torchdali.calls.decorators import reader
 from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import tfrecord as format
 from torchdali.formats.remote import RemoteOptions
-from torchdali.formats.storage import Bytes
+from torchdali.formats.storage import Bytes, Storage
 from torchdali.graph.nodes import DataNode
-from torchdali.ops._readers._records import Begun, Key, Records, indices, open_all
+from torchdali.ops._readers._records import Offsets, RecordsDataset, indices, open_all
 from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.tfrecord import Feature, Features
 
 __all__ = ["TFRecordDataset", "tfrecord"]
 
-Extract = Callable[[Bytes, "format.Found | None"], Tensor]
+Extract = Callable[[Bytes, "format.FeatureValue | None"], Tensor]
 
 
-class TFRecordDataset:
+class TFRecordDataset(RecordsDataset):
     """The features of records.
 
     Args:
-        records: Where they are.
+        storages, offsets: Where they are, see `RecordsDataset`.
         features: What is extracted, by name.
         verify: Check the check sums of each record that is read.
     """
 
-    shares_memory = True
-
-    def __init__(self, records: Records, features: Mapping[str, Feature], verify: bool) -> None:
-        self._records, self._verify = records, verify
+    def __init__(
+        self, storages: Sequence[Storage], offsets: Sequence[Offsets], features: Mapping[str, Feature], verify: bool
+    ) -> None:
+        super().__init__(storages, offsets)
+        self._verify = verify
         self._names = {name.encode(): place for place, name in enumerate(features)}
         self._features = features
         self._extract = [_extractor(name, feature) for name, feature in features.items()]
 
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def begin(self, records: Sequence[int]) -> list[Begun] | None:
-        """Start to read records, if any are remote."""
-        return self._records.begin(records)
-
-    def identity(self, index: int) -> bytes | None:
-        """Return the identity of the file of a record, and its place in it."""
-        return self._records.identity(index)
-
-    def read(self, index: Key) -> tuple[Tensor, ...]:
-        """Return the features of a record.
-
-        Raises:
-            RuntimeError: it is damaged, or a feature is not what was asked for.
-        """
-        record = self._records.read(index)
-        try:
-            begin, end = format.payload(record)
-            if self._verify:
-                format.verify(record)
-            found = format.find(record.data, begin, end, self._names)
-            return tuple(take(record, f) for take, f in zip(self._extract, found, strict=True))
-        except (ValueError, IndexError) as error:
-            raise RuntimeError(
-                f"cannot read the record {self.info(index)}: {error}{self._records.described(index)}"
-            ) from None
+    def parse(self, record: Bytes) -> tuple[Tensor, ...]:
+        """Return the features of a record; ValueError or IndexError if it is damaged, or has not what was asked for."""
+        begin, end = format.payload(record)
+        if self._verify:
+            format.verify(record)
+        values = format.find(record.data, begin, end, self._names)
+        return tuple(take(record, value) for take, value in zip(self._extract, values, strict=True))
 
     def lacks(self, index: int, output: int) -> str:
         """Say that a record does not have a feature whose default has other axes than its values."""
@@ -78,10 +58,6 @@ class TFRecordDataset:
         if feature.kind == "string" or default.ndim or (feature.fixed and not feature.shape):
             return ""
         return f"the record {self.info(index)} lacks the feature {name!r}, and its default is a scalar"
-
-    def info(self, index: Key) -> str:
-        """Return file and offset of a record."""
-        return self._records.info(index)
 
 
 def _by_name(arguments: Mapping[str, Any], outputs: Sequence[DataNode]) -> dict[str, DataNode]:
@@ -92,6 +68,7 @@ def _by_name(arguments: Mapping[str, Any], outputs: Sequence[DataNode]) -> dict[
     name="readers.tfrecord",
     outputs=lambda arguments: len(arguments["features"]),
     results=_by_name,
+    marks=("view",),
 )
 def tfrecord(
     *,
@@ -125,8 +102,8 @@ def tfrecord(
     """
     mapped = not options.get("dont_use_mmap", False)
     storages = open_all(path, mapped, use_o_direct, options)
-    found = indices(storages, index_path, lambda at, _: format.read_index(at), format.scan, format.write_index)
-    return TFRecordDataset(Records(storages, found), Features.from_argument(features), verify)
+    offsets = indices(storages, index_path, lambda at, _: format.read_index(at), format.scan, format.write_index)
+    return TFRecordDataset(storages, offsets, Features.from_argument(features), verify)
 
 
 # ---------------------------------------------------------------- features
@@ -138,19 +115,19 @@ def _extractor(name: str, feature: Feature) -> Extract:
     return _number_extractor(name, feature)
 
 
-def _check_kind(name: str, feature: Feature, found: format.Found) -> None:
-    if found.kind != feature.kind:
-        raise ValueError(f"the feature {name!r} is of {found.kind}, not of {feature.kind}")
+def _check_kind(name: str, feature: Feature, value: format.FeatureValue) -> None:
+    if value.kind != feature.kind:
+        raise ValueError(f"the feature {name!r} is of {value.kind}, not of {feature.kind}")
 
 
 def _string_extractor(name: str, feature: Feature) -> Extract:
     default = feature.default.encode()
 
-    def extract(record: Bytes, found: format.Found | None) -> Tensor:
-        if found is None or not found.kind:
+    def extract(record: Bytes, value: format.FeatureValue | None) -> Tensor:
+        if value is None or not value.kind:
             return torch.from_numpy(np.frombuffer(default, np.uint8).copy())
-        _check_kind(name, feature, found)
-        strings = found.strings()
+        _check_kind(name, feature, value)
+        strings = value.strings()
         if not feature.fixed or math.prod(feature.shape) != 1:
             raise ValueError(f"the feature {name!r}: tensors of strings are not supported")
         begin, end = strings[0] if strings else (0, 0)
@@ -164,13 +141,13 @@ def _number_extractor(name: str, feature: Feature) -> Extract:
     shape = feature.shape if feature.fixed else (-1, *feature.shape)
     count, empty = math.prod(feature.shape), (0, *feature.shape)
 
-    def extract(record: Bytes, found: format.Found | None) -> Tensor:
-        if found is None or not found.kind:
+    def extract(record: Bytes, value: format.FeatureValue | None) -> Tensor:
+        if value is None or not value.kind:
             # Of any length: no values, as in TensorFlow, so that the record goes with others in a batch. DALI has a
             # scalar there, and its batch fails.
             return torch.from_numpy(np.array(feature.default, dtype) if feature.fixed else np.empty(empty, dtype))
-        _check_kind(name, feature, found)
-        values = found.floats() if dtype is np.float32 else np.array(found.integers(), dtype)
+        _check_kind(name, feature, value)
+        values = value.floats() if dtype is np.float32 else np.array(value.integers(), dtype)
         if len(values) != count:
             values = _fitted(name, feature, values, count)
         return torch.from_numpy(values.reshape(shape))

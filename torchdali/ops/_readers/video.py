@@ -13,9 +13,11 @@ from torchdali.codecs.video_clips import PAD_MODES, fill_frame, read_clip
 from torchdali.codecs.video_files import VideoFiles, index_file
 from torchdali.declaration.batching import argument_names
 from torchdali.declaration.schema import DType, FilePath, OutputCount, one_of, shares
+from torchdali.formats.storage import file_identity
 from torchdali.ops._readers._clips import ROUNDINGS, Clip, clips, find_videos
 from torchdali.ops._resize import resampling, resize, sizing
 from torchdali.reading.datasets import Dataset, LoaderOptions
+from torchdali.reading.file_lists import list_digest
 from torchdali.types import DALIImageType
 
 __all__ = ["VideoDataset", "experimental_video", "video", "video_resize"]
@@ -28,7 +30,7 @@ class VideoDataset:
     """Clips of videos, and what is known of them.
 
     Args:
-        found: The clips.
+        clips: Of all files.
         fill: What fills frames that do not exist, a pixel.
         files: Opens them.
         labels: Return the label of the file.
@@ -42,7 +44,7 @@ class VideoDataset:
 
     def __init__(
         self,
-        found: Sequence[Clip],
+        clips: Sequence[Clip],
         fill: Tensor,
         files: VideoFiles,
         *,
@@ -51,47 +53,54 @@ class VideoDataset:
         times: bool,
         finish: Callable[..., Tensor] | None = None,
     ) -> None:
-        if not found:
+        if not clips:
             raise RuntimeError("no video has frames enough for a sequence")
-        self._clips, self._fill, self._files = found, fill, files
+        self._clips, self._fill, self._files = clips, fill, files
         self._labels, self._numbers, self._times, self._finish = labels, numbers, times, finish
 
     def __len__(self) -> int:
         return len(self._clips)
 
-    def read(self, index: int, **given: Any) -> tuple[Tensor, ...]:
+    def identity(self, index: int | None = None) -> bytes | None:
+        """Return the identity of the file of a clip, and the clip; or of the list of files, each once."""
+        if index is None:
+            return list_digest(list(dict.fromkeys(clip.path for clip in self._clips)))
+        identity = file_identity(self._clips[index].path)
+        return None if identity is None else identity + repr(self._clips[index]).encode("utf-8", "surrogateescape")
+
+    def read(self, index: int, **varying: Any) -> tuple[Tensor, ...]:
         """Return the frames ``(F, H, W, C)``, and label, numbers and times as asked for.
 
         Args:
-            given: Arguments of ``finish`` that differ from sample to sample.
+            varying: Arguments of ``finish`` that differ from sample to sample.
         """
         clip = self._clips[index]
         with self._files.lend(clip.path) as decoder:
             frames = read_clip(decoder, clip.frames, self._fill)
-        frames = frames if self._finish is None else self._finish(frames, **given)
+        frames = frames if self._finish is None else self._finish(frames, **varying)
         return (frames, *self._known(clip))
 
     def _known(self, clip: Clip) -> list[Tensor]:
-        found = []
+        outputs = []
         if self._labels:
-            found.append(torch.tensor([clip.label], dtype=torch.int32))
+            outputs.append(torch.tensor([clip.label], dtype=torch.int32))
         if self._numbers != "none":
             numbers = clip.frames if self._numbers == "sequence" else clip.frames[:1]
-            found.append(torch.tensor(numbers, dtype=torch.int32))
+            outputs.append(torch.tensor(numbers, dtype=torch.int32))
         if self._times:
             index = index_file(clip.path)
             seconds = [index.seconds(frame) if frame >= 0 else -1.0 for frame in clip.frames]
-            found.append(torch.tensor(seconds, dtype=torch.float64))
-        return found
+            outputs.append(torch.tensor(seconds, dtype=torch.float64))
+        return outputs
 
-    def info(self, index: int) -> str:
+    def info(self, index: int, output: int | None = None) -> str:
         """Return the path of the file, as it was listed."""
-        return self._clips[index].path
+        return "" if output else self._clips[index].path
 
 
-def _numbers(given: str) -> str:
+def _numbers(value: str) -> str:
     """Return which numbers of frames are wanted; a bool, which it was once, arrives as text."""
-    return {"True": "scalar", "False": "none"}.get(given, given)
+    return {"True": "scalar", "False": "none"}.get(value, value)
 
 
 def _outputs(arguments: Mapping[str, Any]) -> int | None:
@@ -108,7 +117,7 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
 
 def selection(
     *,
-    adjust_orientation: bool = False,
+    adjust_orientation: bool = True,
     enable_frame_num: Annotated[str, one_of(_NUMBERS, [True, False])] = "none",
     enable_timestamps: bool = False,
     fast: bool = False,
@@ -124,7 +133,8 @@ def selection(
     """Say which files are read, and which frames of them make a sequence.
 
     Args:
-        adjust_orientation: Ours: turn frames as the container asks for, as videos from phones do; DALI never does.
+        adjust_orientation: Ours: turn frames as the container asks for, as videos of phones do; DALI leaves them as
+            they are stored.
         enable_frame_num: Also return numbers of frames, int32: ``"scalar"`` (or True) of the first one, ``"sequence"``
             of all, ``"none"`` (or False).
         enable_timestamps: Also return when frames are shown, in seconds from the first one, float64.
@@ -161,21 +171,21 @@ def _dataset(
     uniform_sample: bool = False,
     finish: Callable[..., Tensor] | None = None,
 ) -> VideoDataset:
-    given = {"adjust_orientation": False, "enable_frame_num": "none", "enable_timestamps": False, "fast": False,
-             "file_list": "", "file_root": "", "filenames": [], "image_type": DALIImageType.RGB, "labels": None,
-             "step": -1, "stride": 1, **arguments}  # fmt: skip
-    given["enable_frame_num"] = _numbers(given["enable_frame_num"])
-    length, step, stride = given["sequence_length"], given["step"], given["stride"]
-    _check(length, step, stride, given["enable_frame_num"], given["image_type"], pad_mode)
-    videos, labeled = find_videos(given["filenames"], given["labels"], given["file_root"], given["file_list"])
-    found = clips(
+    chosen = {"adjust_orientation": True, "enable_frame_num": "none", "enable_timestamps": False, "fast": False,
+              "file_list": "", "file_root": "", "filenames": [], "image_type": DALIImageType.RGB, "labels": None,
+              "step": -1, "stride": 1, **arguments}  # fmt: skip
+    chosen["enable_frame_num"] = _numbers(chosen["enable_frame_num"])
+    length, step, stride = chosen["sequence_length"], chosen["step"], chosen["stride"]
+    _check(length, step, stride, chosen["enable_frame_num"], chosen["image_type"], pad_mode)
+    videos, labeled = find_videos(chosen["filenames"], chosen["labels"], chosen["file_root"], chosen["file_list"])
+    sequences = clips(
         videos, length, step if step > 0 else length * stride, stride, pad_mode,
         frames=frames, rounding=rounding, uniform_sample=uniform_sample,
     )  # fmt: skip
-    files = VideoFiles(given["image_type"].name, given["fast"], given["adjust_orientation"])
+    files = VideoFiles(chosen["image_type"].name, chosen["fast"], chosen["adjust_orientation"])
     return VideoDataset(
-        found, fill, files, labels=labeled, numbers=given["enable_frame_num"],
-        times=given["enable_timestamps"], finish=finish,
+        sequences, fill, files, labels=labeled, numbers=chosen["enable_frame_num"],
+        times=chosen["enable_timestamps"], finish=finish,
     )  # fmt: skip
 
 
@@ -203,7 +213,7 @@ def experimental_video(
         uniform_sample: One sequence a video, of frames equally far apart from the first to the last.
 
     Returns:
-        ``(F, H, W, 3)`` uint8; then the label ``(1,)`` int32 where there are labels, numbers and times of frames.
+        ``(F, H, W, 3)`` uint8; then the label ``(1,)`` int32 if there are labels, numbers and times of frames.
 
     Raises:
         RuntimeError: nothing says which files, or more than one thing does; there are no sequences; an argument is
@@ -252,8 +262,8 @@ def _legacy(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None =
     if arguments.get("channels", 3) != 3:
         raise RuntimeError(f"channels={arguments['channels']}: frames have 3")
 
-    def done(frames: Tensor, **given: Any) -> Tensor:
-        frames = frames if finish is None else finish(frames, **given)
+    def converted(frames: Tensor, **varying: Any) -> Tensor:
+        frames = frames if finish is None else finish(frames, **varying)
         if kind == torch.uint8:
             return frames
         return frames.float().mul_(1 / 255) if normalized else frames.float()
@@ -262,7 +272,7 @@ def _legacy(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None =
     before = arguments.get("file_list_include_preceding_frame", False)
     return _dataset(
         arguments, fill_frame([0]), "constant" if arguments.get("pad_sequences") else "none",
-        frames=listed_frames, rounding=(not before, False), finish=done,
+        frames=listed_frames, rounding=(not before, False), finish=converted,
     )  # fmt: skip
 
 
@@ -273,7 +283,7 @@ def video(
     """Read clips of videos by the package av (extra ``video``); see `experimental.readers.video`.
 
     Returns:
-        ``(F, H, W, 3)``; then the label ``(1,)`` int32 where there are labels, numbers and times of frames.
+        ``(F, H, W, 3)``; then the label ``(1,)`` int32 if there are labels, numbers and times of frames.
 
     Raises:
         RuntimeError: as `experimental.readers.video`; also another type or number of channels.
@@ -295,17 +305,17 @@ def video_resize(
     """Read clips of videos, and resize their frames; see `readers.video` and `resize`.
 
     Returns:
-        ``(F, h, w, 3)``; then the label ``(1,)`` int32 where there are labels, numbers and times of frames.
+        ``(F, h, w, 3)``; then the label ``(1,)`` int32 if there are labels, numbers and times of frames.
 
     Raises:
         RuntimeError: as `readers.video` and `resize`.
     """
     names = {*argument_names(sizing), *argument_names(resampling)} - {"dtype"}
-    given = {name: value for name, value in arguments.items() if name in names}
+    constants = {name: value for name, value in arguments.items() if name in names}
     body: Any = resize
 
     def resized(frames: Tensor, **varying: Any) -> Tensor:
-        made: Tensor = body.body(frames, layout="FHWC", **{**given, **varying})
-        return made
+        smaller: Tensor = body.body(frames, layout="FHWC", **{**constants, **varying})
+        return smaller
 
     return _legacy(arguments, resized)

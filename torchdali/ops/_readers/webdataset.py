@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,19 +16,12 @@ from torchdali.calls.decorators import reader
 from torchdali.declaration.schema import FilePath, OutputCount, one_of, shares, to_dtype
 from torchdali.errors import warn
 from torchdali.formats import tar
-from torchdali.formats.remote import RemoteOptions, is_url, shown, start_ranges
+from torchdali.formats.remote import Pending, RemoteOptions, start_ranges
 from torchdali.formats.storage import Storage
-from torchdali.ops._readers._records import (
-    Begun,
-    Key,
-    Names,
-    exists,
-    identities,
-    index_of,
-    open_all,
-    over_files,
-)
-from torchdali.reading.datasets import Dataset, LoaderOptions
+from torchdali.formats.urls import is_url, shown
+from torchdali.ops._readers._records import Names, exists, open_all, over_files
+from torchdali.reading.datasets import Dataset, LoaderOptions, Read
+from torchdali.reading.file_lists import list_digest
 
 __all__ = ["WebDataset", "webdataset"]
 
@@ -51,8 +45,6 @@ class WebDataset:
         names: Of the members, one output after the other, sample by sample.
     """
 
-    shares_memory = True
-
     def __init__(
         self,
         storages: Sequence[Storage],
@@ -66,13 +58,13 @@ class WebDataset:
         self._storages, self._files, self._places = storages, files, places
         self._dtypes, self._names = dtypes, names
         self._remote = any(is_url(storage.path) for storage in storages)
-        self._identities = identities(storages)
+        self._identities = [storage.identity for storage in storages]
         self._as_bytes = all(dtype == torch.uint8 for dtype in dtypes)
 
     def __len__(self) -> int:
         return len(self._files)
 
-    def begin(self, records: Sequence[int]) -> list[Begun] | None:
+    def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
         """Start to read samples, if any are remote."""
         if not self._remote:
             return None
@@ -85,23 +77,28 @@ class WebDataset:
         ]
         pending = iter(start_ranges(self._storages, there))
         return [
-            Begun(index, tuple(None if o == _MISSING else next(pending) for o, _ in place))
+            partial(self.read, index, [None if offset == _MISSING else next(pending) for offset, _ in place])
             for index, place in zip(records, places, strict=True)
         ]
 
-    def identity(self, index: int) -> bytes | None:
-        """Return the identity of the archive of a sample, and the places of its components."""
+    def identity(self, index: int | None = None) -> bytes | None:
+        """Return the identity of the archive of a sample, and the places of its components; or of all archives."""
+        if index is None:
+            return list_digest([storage.path for storage in self._storages])
         file = self._identities[self._files.item(index)]
         return None if file is None else file + self._places[index].tobytes()
 
-    def read(self, index: Key) -> tuple[Tensor, ...]:
+    def read(self, index: int, pending: Sequence[Pending | None] | None = None) -> tuple[Tensor, ...]:
         """Return the components of a sample.
+
+        Args:
+            pending: They are on their way; None for one that is missing.
 
         Raises:
             RuntimeError: one cannot be read, or is no multiple of its type's size.
         """
-        if isinstance(index, Begun):
-            parts = [_nothing() if p is None else torch.from_numpy(p.bytes()) for p in index.parts]
+        if pending is not None:
+            parts = [_nothing() if part is None else torch.from_numpy(part.bytes()) for part in pending]
         else:
             storage = self._storages[self._files.item(index)]
             parts = [
@@ -112,33 +109,39 @@ class WebDataset:
             return tuple(parts)
         return tuple(self._viewed(index, part, d) for part, d in zip(parts, self._dtypes, strict=True))
 
-    def _viewed(self, index: Key, part: Tensor, dtype: torch.dtype) -> Tensor:
+    def _viewed(self, index: int, part: Tensor, dtype: torch.dtype) -> Tensor:
         if part.numel() % dtype.itemsize:
             raise RuntimeError(
                 f"component size and dtype incompatible: {part.numel()} bytes as {dtype} in {self.info(index)}"
             )
         return part.view(dtype)
 
-    def info(self, index: Key) -> str:
-        """Return archive and offset of a sample."""
-        index = index_of(index)
+    def info(self, index: int, output: int | None = None) -> str:
+        """Return archive and offset of a sample, or of one component, and its name; empty if the sample lacks it."""
+        if output is not None:
+            return self._component_info(index, output)
         offsets = [offset for offset in self._places[index, :, 0].tolist() if offset != _MISSING]
-        return f"{self._storages[self._files.item(index)].path} at offset {min(offsets, default=0)}"
+        storage = self._storages[self._files.item(index)]
+        return f"{storage.path} at offset {_place(storage, min(offsets, default=0))}"
 
-    def component_info(self, index: int, output: int) -> str:
-        """Return archive, offset and name of a component; empty if the sample lacks it."""
+    def _component_info(self, index: int, output: int) -> str:
         offset = self._places.item(index, output, 0)
         if offset == _MISSING:
             return ""
         name = self._names[index * self._places.shape[1] + output]
-        return f"{self._storages[self._files.item(index)].path}:{offset}:{name}"
+        storage = self._storages[self._files.item(index)]
+        return f"{storage.path}:{_place(storage, offset)}:{name}"
+
+
+def _place(storage: Storage, offset: int) -> int:
+    return storage.place(offset) if isinstance(storage, tar.Archive) else offset
 
 
 def _nothing() -> Tensor:
     return torch.empty(0, dtype=torch.uint8)
 
 
-@reader(name="readers.webdataset", outputs=lambda a: _count(a["ext"]))
+@reader(name="readers.webdataset", outputs=lambda a: _count(a["ext"]), marks=("encoded", "view"))
 def webdataset(
     *,
     paths: list[FilePath],
@@ -183,11 +186,11 @@ def webdataset(
     storages = open_all(paths, not options.get("dont_use_mmap", False), options=options)
     fold: Callable[[str], str] = str if case_sensitive_extensions else str.lower
     index_of_file = dict(zip(map(id, storages), index_paths or (), strict=False))
-    found = over_files(lambda s: _places(s, _samples(s, index_of_file.get(id(s))), groups, policy, fold), storages)
-    places, names = zip(*found, strict=True)
-    files = np.repeat(np.arange(len(found)), [len(part) for part in places])
+    archives = over_files(lambda s: _opened(s, index_of_file.get(id(s)), groups, policy, fold), storages)
+    opened, places, names = zip(*archives, strict=True)
+    files = np.repeat(np.arange(len(archives)), [len(part) for part in places])
     members = Names(name.encode(errors="surrogateescape") for part in names for name in part)
-    return WebDataset(storages, files, np.concatenate(places), types, members)
+    return WebDataset(opened, files, np.concatenate(places), types, members)
 
 
 def _count(ext: Sequence[str]) -> int | None:
@@ -211,32 +214,37 @@ def _policy(behavior: str) -> str:
 def _checked_dtypes(dtypes: list[Any] | None, count: int) -> list[torch.dtype]:
     if not dtypes:
         return [torch.uint8] * count
-    found = [_checked_dtype(dtype) for dtype in dtypes]
-    if len(found) != count:
+    types = [_checked_dtype(dtype) for dtype in dtypes]
+    if len(types) != count:
         raise RuntimeError(
-            f"Number of extensions does not match the number of provided types: {count} and {len(found)}"
+            f"Number of extensions does not match the number of provided types: {count} and {len(types)}"
         )
-    return found
+    return types
 
 
-def _checked_dtype(given: Any) -> torch.dtype:
+def _checked_dtype(value: Any) -> torch.dtype:
     try:
-        dtype = to_dtype(given)
+        dtype = to_dtype(value)
     except TypeError:
         dtype = None
     if dtype not in _DTYPES:
         names = ", ".join(str(known).removeprefix("torch.") for known in _DTYPES)
-        raise RuntimeError(f"Unsupported output dtype {given}. Supported types are: {names}")
+        raise RuntimeError(f"Unsupported output dtype {value}. Supported types are: {names}")
     return dtype
 
 
-def _samples(storage: Storage, index: str | None) -> list[list[tar.Component]]:
+def _opened(
+    storage: Storage, index: str | None, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
+) -> tuple[Storage, npt.NDArray[np.int64], list[str]]:
+    """Return what an archive is read from, and what `_places` says of it."""
     if index is None:
-        return list(tar.group(tar.members(storage)))
+        archive = tar.Archive(storage)
+        samples = list(tar.samples(archive))
+        return archive.storage, *_places(storage, samples, groups, policy, fold)
     if not exists(index):
         warn(f"the index {shown(index)} does not exist: it is made of {storage.path}")
-        tar.write_index(index, list(tar.group(tar.members(storage))))
-    return tar.read_index(index, storage)
+        tar.write_index(index, list(tar.indexed_samples(storage)))
+    return storage, *_places(storage, tar.read_index(index, storage), groups, policy, fold)
 
 
 def _places(
@@ -249,7 +257,7 @@ def _places(
     """Return offset and size of the outputs of each sample, and the names of their members."""
     rows: list[list[tuple[int, int]]] = []
     members: list[str] = []
-    several: set[int] = set()
+    ambiguous: set[int] = set()
     for sample in samples:
         row, names = [(_MISSING, 0)] * len(groups), [""] * len(groups)
         for extension, offset, size, name in sample:
@@ -259,14 +267,16 @@ def _places(
                     if row[output][0] == _MISSING:
                         row[output], names[output] = (offset, size), name
                     else:
-                        several.add(output)
+                        ambiguous.add(output)
         if policy == "empty" or _is_complete(row):
             rows.append(row)
             members += names
         elif policy == "error":
             raise RuntimeError(_underful(storage, sample, row, groups))
-    if several:
-        warn(f"in {storage.path} several components of a sample match the outputs {sorted(several)}: the first counts")
+    if ambiguous:
+        warn(
+            f"in {storage.path} several components of a sample match the outputs {sorted(ambiguous)}: the first counts"
+        )
     _check_extensions(storage, samples, rows, groups, policy)
     _warn_of_torn_samples(storage, samples)
     return np.array(rows, np.int64).reshape(-1, len(groups), 2), members

@@ -105,20 +105,22 @@ class NumbaFunction:
         else:
             for sample in zip(*outs, *ins, strict=True):
                 self._run(*sample)
-        made = tuple([torch.from_numpy(array) for array in column] for column in outs)
-        return made[0] if len(made) == 1 else made
+        outputs = tuple([torch.from_numpy(array) for array in column] for column in outs)
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def _shapes(self, ins: list[list[np.ndarray[Any, Any]]]) -> list[list[tuple[int, ...]]]:
         """Return the shape of each output of each sample."""
-        given = [np.array([array.shape for array in column], np.int64) for column in ins]
+        shapes_in = [np.array([array.shape for array in column], np.int64) for column in ins]
         if self._setup is None:
-            if len(self._out_types) > len(ins) or any(given[k].shape[1] != n for k, n in enumerate(self._outs_ndim)):
-                raise ValueError("give setup_fn where the outputs have not the shapes of the inputs")
-            found = given[: len(self._out_types)]
+            if len(self._out_types) > len(ins) or any(
+                shapes_in[k].shape[1] != n for k, n in enumerate(self._outs_ndim)
+            ):
+                raise ValueError("give setup_fn if the outputs have not the shapes of the inputs")
+            shapes_out = shapes_in[: len(self._out_types)]
         else:
-            found = [np.zeros((len(ins[0]), n), np.int64) for n in self._outs_ndim]
-            self._setup(tuple(found), tuple(given))
-        return [[tuple(map(int, shape)) for shape in column] for column in found]
+            shapes_out = [np.zeros((len(ins[0]), n), np.int64) for n in self._outs_ndim]
+            self._setup(tuple(shapes_out), tuple(shapes_in))
+        return [[tuple(map(int, shape)) for shape in column] for column in shapes_out]
 
 
 @functools.lru_cache(maxsize=256)

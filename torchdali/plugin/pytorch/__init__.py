@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchdali.plugin.base_iterator import LastBatchPolicy
 from torchdali.plugin.pytorch import fn
 from torchdali.plugin.pytorch._functions import TorchPythonFunction, as_operator
@@ -11,6 +13,7 @@ from torchdali.plugin.pytorch._iterators import (
     DALIRaggedIterator,
 )
 from torchdali.plugin.pytorch.torch_utils import feed_ndarray, to_torch_type
+from torchdali.submodules import on_first_use
 
 __all__ = [
     "DALIClassificationIterator",
@@ -23,3 +26,6 @@ __all__ = [
     "fn",
     "to_torch_type",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__)

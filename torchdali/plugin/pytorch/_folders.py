@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from torchdali import fn, types
 from torchdali.auto_aug import auto_augment, rand_augment, trivial_augment
+from torchdali.errors import hint_for_folder, warn
+from torchdali.ops._pictures import _picture
 from torchdali.pipeline import pipeline_def
 
 __all__ = [
@@ -15,9 +20,11 @@ __all__ = [
     "IMAGENET_STD",
     "Augment",
     "Cache",
-    "augmentation",
-    "cores",
+    "check",
+    "class_numbers",
+    "folder",
     "normalized",
+    "sides",
     "testing",
     "training",
 ]
@@ -27,6 +34,11 @@ Cache = int | str | os.PathLike[str] | None
 """A size, as of `fn.cache`, or a folder: a path object, or a text with a separator."""
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_ON_TENSORS = {
+    "torchvision": "call it on image.permute(2, 0, 1), and permute(1, 2, 0) what it returns",
+    "albumentations": 'call it on image.numpy(), and return torch.from_numpy(result["image"])',
+    "kornia": "call it on image.permute(2, 0, 1)[None] / 255, and bring what it returns back to bytes (H, W, C)",
+}
 _SHOWN = 0.875  # part of the shorter side that the crop of a test shows
 _AUGMENTS: dict[str, Callable[[Any], Any]] = {
     "auto": auto_augment.auto_augment,
@@ -35,66 +47,210 @@ _AUGMENTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_reader: Any = fn.readers.file
+_VISIBLE: dict[str, Any] = {  # what it takes, without hidden files and folders
+    "dir_filters": ["[!.]*"],
+    "file_filters": [f"[!.]{pattern}" for pattern in _reader.body.__kwdefaults__["file_filters"]],
+}
 
 
 def augmentation(augment: Augment) -> Callable[[Any], Any]:
-    """Return the function that augments images, by name or as it is.
+    """Return the function that augments images: by name, of transforms of torchvision, or as it is.
 
     Raises:
-        ValueError: there is none of this name.
+        ValueError: there is none of this name. TypeError: a transform has no rule.
     """
     if augment is None:
         return lambda images: images
+    package = _package(augment)
+    if package == "torchvision":
+        return _transforms(augment)
+    if package in _ON_TENSORS:
+        raise TypeError(_takes_one(augment, package))
     if callable(augment):
         return augment
-    if augment not in _AUGMENTS:
+    if not isinstance(augment, str) or augment not in _AUGMENTS:
         raise ValueError(f"augment={augment!r}: it is None, a function of images, or one of {', '.join(_AUGMENTS)}")
     return _AUGMENTS[augment]
+
+
+def _package(augment: Augment) -> str:
+    """Return the package that an augmentation is of; the first one of several in a row decides."""
+    first = next(augment.children(), augment) if isinstance(augment, torch.nn.Sequential) else augment
+    return type(first).__module__.partition(".")[0]
+
+
+def _transforms(augment: Any) -> Callable[[Any], Any]:
+    """Return the function that applies transforms of torchvision to images, by the rules of `torchdali.DataLoader`."""
+    from torchdali.dataloader._rules import augmentations
+
+    try:
+        chain = augmentations(augment)
+    except TypeError as error:
+        raise TypeError(f"{_takes_one(augment, 'torchvision')}; {error}") from None
+    return functools.partial(_picture, chain=chain)
+
+
+def _takes_one(augment: Any, package: str) -> str:
+    return (
+        f"augment={type(augment).__name__} is of {package}, and takes one image, not a batch. Write augment=lambda "
+        "images: fn.torch_python_function(images, function=one, batch_processing=False), and in one(image) "
+        f'{_ON_TENSORS[package]}. Faster are the operators of fn, or augment="rand", "auto" or "trivial"'
+    )
+
+
+def folder(root: str | os.PathLike[str]) -> str:
+    """Return a folder with one for each class in it, which may be an URL.
+
+    Raises:
+        FileNotFoundError: there is none, or none in it.
+    """
+    path = os.path.expanduser(root)
+    if "://" in path:
+        return path
+    if not os.path.isdir(path):
+        raise FileNotFoundError(f"root={path!r}: there is no such folder{hint_for_folder(path)}")
+    with os.scandir(path) as entries:
+        if not any(entry.is_dir() for entry in entries):
+            raise FileNotFoundError(
+                f"root={path!r}: there are no folders of classes in it: each class has one, as in {path}/cat/1.jpg and "
+                f"{path}/dog/1.jpg"
+            )
+    return path
+
+
+def sides(size: int | Sequence[int]) -> tuple[int, int]:
+    """Return height and width.
+
+    Raises:
+        ValueError: they are not one number or two, of 1 or more.
+    """
+    both = (size, size) if isinstance(size, int) else tuple(size) if isinstance(size, (tuple, list)) else ()
+    if len(both) != 2 or not all(isinstance(side, int) and side >= 1 for side in both):
+        raise ValueError(
+            f"size={size!r}: it is the height and width in pixels, one number of 1 or more for both, or (height, width)"
+        )
+    return both[0], both[1]
+
+
+def check(
+    train: bool,
+    batch_size: int,
+    num_threads: int | None,
+    augment: Augment,
+    mean: Sequence[float],
+    std: Sequence[float],
+) -> None:
+    """Check arguments that a pipeline does not.
+
+    Raises:
+        TypeError, ValueError: one is wrong.
+    """
+    if not isinstance(train, bool):
+        raise TypeError(f"train={train!r}: it is True or False, and the folder is given as root")
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size={batch_size!r}: it is the number of samples of a batch, 1 or more")
+    if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 0):
+        raise ValueError(f"num_threads={num_threads!r}: it is a number of threads, by default one for each core")
+    if augment is not None and not train:
+        raise ValueError("augment goes with train=True")
+    if max(*mean, *std) > 1:
+        warn(
+            f"mean={list(mean)} and std={list(std)} are of bytes from 0 to 255, and from_folder takes those of "
+            "pixels from 0 to 1: divide both by 255"
+        )
 
 
 @pipeline_def(enable_conditionals=True)
 def training(
     root: str,
-    size: int,
+    size: tuple[int, int],
     augment: Augment,
     mean: Sequence[float],
     std: Sequence[float],
     on_device: bool = False,
     cache: Cache = None,
+    numbers: Sequence[int] | None = None,
 ) -> Any:
     """Read shuffled pictures, crop and mirror them at random, augment, normalize."""
-    files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader")
+    files, labels = labeled_files(root, numbers, random_shuffle=True)
     images = fn.random_resized_crop(kept(fn.decoders.image(files, output_type=types.RGB), cache), size=size)
+    augmented = augmentation(augment)
+    if _package(augment) == "torchvision":  # whose rules are for the CPU
+        images, augmented = augmented(images), augmentation(None)
     if on_device:  # small bytes go up, as the CPU's fast path makes them
         images, labels = images.gpu(), labels.gpu()
-    return normalized(augmentation(augment)(images), mean, std, mirror=fn.random.coin_flip()), labels
+    return normalized(augmented(images), mean, std, mirror=fn.random.coin_flip()), labels
 
 
 @pipeline_def
 def testing(
-    root: str, size: int, mean: Sequence[float], std: Sequence[float], on_device: bool = False, cache: Cache = None
+    root: str,
+    size: tuple[int, int],
+    mean: Sequence[float],
+    std: Sequence[float],
+    on_device: bool = False,
+    cache: Cache = None,
+    numbers: Sequence[int] | None = None,
 ) -> Any:
     """Read pictures in order, take the middle of each, normalize."""
-    files, labels = fn.readers.file(file_root=root, name="Reader")
-    images = fn.resize(fn.decoders.image(files, output_type=types.RGB), resize_shorter=round(size / _SHOWN))
+    files, labels = labeled_files(root, numbers)
+    covered: dict[str, Any] = {"size": [round(side / _SHOWN) for side in size], "mode": "not_smaller"}
+    if size[0] == size[1]:
+        covered = {"resize_shorter": round(size[0] / _SHOWN)}
+    images = fn.resize(fn.decoders.image(files, output_type=types.RGB), **covered)
     if on_device or cache is not None:
-        images = kept(fn.crop(images, crop=(size, size)), cache)
+        images = kept(fn.crop(images, crop=size), cache)
         if on_device:
             images, labels = images.gpu(), labels.gpu()
         return normalized(images, mean, std), labels
-    return normalized(images, mean, std, crop=(size, size)), labels
+    return normalized(images, mean, std, crop=size), labels
+
+
+def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> tuple[Any, Any]:
+    """Read the files of class folders, and the numbers of these: as they are, or as `class_numbers` gives them."""
+    files, labels = fn.readers.file(file_root=root, name="Reader", **_VISIBLE, **options)
+    if numbers is not None:
+        labels = fn.lookup_table(labels, keys=list(range(len(numbers))), values=numbers, dtype=types.INT32)
+    return files, labels
+
+
+def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
+    """Return the numbers that the class folders have in a list of classes, in the order of the folders' names.
+
+    Raises:
+        ValueError: a folder is not in the list, or the root is an URL. TypeError: the list is one text.
+    """
+    if isinstance(classes, str):
+        raise TypeError(f"classes={classes!r}: it is a list of names, such as the classes of another Loader")
+    if "://" in root:
+        raise ValueError(f"classes= goes with a folder of this machine, and not with root={root!r}")
+    places = {name: number for number, name in reversed(list(enumerate(classes)))}
+    folders = [e.name for e in os.scandir(root) if not e.name.startswith(".") and os.path.isdir(e.path)]
+    unknown = sorted(set(folders) - set(places))
+    if unknown:
+        names = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+        raise ValueError(f"root={root!r}: {len(unknown)} class folders are not among the classes= given: {names}")
+    return [places[folder] for folder in sorted(folders, key=os.fsencode)]
 
 
 def kept(images: Any, cache: Cache) -> Any:
-    """Return images that are kept in memory, of a size, or in a folder; unchanged if neither is given."""
+    """Return images that are kept in memory, of a size, or in a folder; unchanged if neither is given.
+
+    Raises:
+        ValueError: it is neither.
+    """
     if cache is None:
         return images
     if isinstance(cache, os.PathLike) or (isinstance(cache, str) and os.sep in cache):
         return fn.cache(images, path=cache)
-    return fn.cache(images, bytes=cache)
+    try:
+        return fn.cache(images, bytes=cache)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"cache={cache!r}: it is a size in memory, as '8GB' or a number of bytes, or a folder: a path object, or "
+            f"a text with a separator, such as '.{os.sep}{cache}'"
+        ) from None
 
 
 def normalized(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:

@@ -71,5 +71,5 @@ def as_operator(function: Callable[..., Any], *, output_layout: str | None = Non
     body.__doc__ = f"Apply {name}."
     layout = None if output_layout is None else lambda layouts, arguments: output_layout
     declare: Any = torchdali.operator(name=f"_{name}_{next(_serial)}", title=name, layout=layout)
-    made: Callable[..., Any] = declare(body)
-    return made
+    declared: Callable[..., Any] = declare(body)
+    return declared

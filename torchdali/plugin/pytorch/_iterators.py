@@ -56,9 +56,9 @@ class _NamedOutputs(BaseIterator):
         raise NotImplementedError
 
 
-def _miscounted(names: list[str], found: int) -> Exception:
-    text = f"output_map has {len(names)} names, {names}, but the pipeline has {found} outputs: give one name for each."
-    return KeyError(text) if len(names) > found else IndexError(text)
+def _miscounted(names: list[str], count: int) -> Exception:
+    text = f"output_map has {len(names)} names, {names}, but the pipeline has {count} outputs: give one name for each."
+    return KeyError(text) if len(names) > count else IndexError(text)
 
 
 class DALIGenericIterator(_NamedOutputs):
@@ -70,7 +70,7 @@ class DALIGenericIterator(_NamedOutputs):
     Args:
         pipelines: One pipeline, or several that deliver side by side.
         output_map: A name for each output.
-        size: Samples of an epoch where there is no reader; -1: until the source ends.
+        size: Samples of an epoch if there is no reader; -1: until the source ends.
         reader_name: The reader whose shards and padding make the epoch; excludes `size`.
         auto_reset: True or "yes" to begin the next epoch without `reset`.
         fill_last_batch: Deprecated, see `last_batch_policy`.
@@ -244,11 +244,16 @@ def stacked(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
         cure: for the message if shapes differ.
 
     Raises:
-        RuntimeError: shapes differ.
+        RuntimeError: shapes differ, or there are no samples.
     """
     try:
         return batch.stacked()
     except RuntimeError as error:
+        if not len(batch):
+            raise RuntimeError(
+                f"All samples of a batch were bad and are left out, so that output {name!r} has none: "
+                "bad_samples='replace' puts good ones in their place. `torchdali check DIR` finds broken files."
+            ) from error
         shapes = sorted(set(batch.shape()))
         raise RuntimeError(
             f"The samples of output {name!r} have different shapes, {shapes[:4]}, so that the "

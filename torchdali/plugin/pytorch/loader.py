@@ -23,19 +23,24 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 import torch
 from torch.utils.data import IterableDataset, default_collate, get_worker_info
 
-from torchdali.errors import LEAVING, hint_for_folder, warn, warnings_on
+from torchdali.cores import cores
+from torchdali.errors import LEAVING, call_site, on_behalf_of, warn, warnings_on
 from torchdali.plugin._epochs import EpochCounter
+from torchdali.plugin._ranks import warn_of_unknown_ranks
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
 from torchdali.plugin.pytorch._folders import (
     IMAGENET_MEAN,
     IMAGENET_STD,
     Augment,
     Cache,
-    augmentation,
-    cores,
+    check,
+    class_numbers,
+    folder,
+    sides,
     testing,
     training,
 )
+from torchdali.plugin.pytorch._habits import OF_FOLDERS, OF_PIPELINES, answering
 from torchdali.plugin.pytorch._iterators import stacked
 from torchdali.tuning import Report, tune
 
@@ -52,7 +57,7 @@ _HALF = 1 << 31
 _LABELS = (torch.int16, torch.int32, torch.int64)
 
 
-class _Place(NamedTuple):
+class _ProcessRank(NamedTuple):
     """The process that an iterator was made for, its rank, and its number among the workers of a DataLoader."""
 
     process: int
@@ -62,12 +67,12 @@ class _Place(NamedTuple):
     workers: int
 
     @classmethod
-    def here(cls, distributed: bool = True, known: tuple[int, int] = (0, 1)) -> _Place:
+    def here(cls, distributed: bool = True, known: tuple[int, int] = (0, 1)) -> _ProcessRank:
         """Return the present place; the rank is that of torch.distributed, or torchrun's.
 
         Args:
             distributed: Look for ranks; otherwise there is one.
-            known: Rank and number of ranks of the process that started this one, where nothing else tells them.
+            known: Rank and number of ranks of the process that started this one, if nothing else tells them.
         """
         worker = get_worker_info()
         workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
@@ -358,15 +363,13 @@ class Loader(IterableDataset[Any]):
         classes: Names of the classes, if the reader does not know them.
         distributed: Divide the samples among the ranks; otherwise each rank has all of them.
 
-    Attributes:
-        notes: Remarks of the function that made the Loader, see `from_torchvision`.
-
     Raises:
         RuntimeError: When it is first used: what the pipeline raises; readers of different sizes.
         ValueError: Two outputs have one name.
         TypeError: `pipeline` is neither a pipeline nor a function; when it is first used: nor one that makes one.
     """
 
+    @answering(OF_PIPELINES, "Loader()")
     def __init__(
         self,
         pipeline: Pipeline | Callable[[], Pipeline],
@@ -395,22 +398,21 @@ class Loader(IterableDataset[Any]):
         self._ragged = [ragged] if isinstance(ragged, (str, int)) else list(ragged)
         self._reader_name, self._size, self._classes = reader_name, size, classes
         self._distributed = distributed
-        self.notes: tuple[str, ...] = ()
-        self._dataset: Any = None
         self._batches: _Batches | None = None
-        self._place: _Place | None = None
+        self._place: _ProcessRank | None = None
         self._epoch: int | None = None
         self._starts, self._ranks = _Starts(), (0, 1)
         self._has_delivered = False
         self._loops = 0
 
     @classmethod
+    @answering(OF_FOLDERS, "Loader.from_folder()")
     def from_folder(
         cls,
         root: str | os.PathLike[str],
         *,
         train: bool,
-        size: int = 224,
+        size: int | Sequence[int] = 224,
         batch_size: int = 64,
         augment: Augment = None,
         mean: Sequence[float] = IMAGENET_MEAN,
@@ -423,6 +425,7 @@ class Loader(IterableDataset[Any]):
         seed: int | None = None,
         bad_samples: Literal["raise", "skip", "replace"] = "raise",
         cache: Cache = None,
+        classes: Sequence[str] | None = None,
         outputs: Sequence[str] | type[Any] | None = None,
         drop_last: bool = False,
         file_names: bool = False,
@@ -430,15 +433,18 @@ class Loader(IterableDataset[Any]):
     ) -> Loader:
         """Load pictures in class folders, as networks for ImageNet are trained and tested.
 
-        Batches are ``(images, labels)``: ``(N, 3, size, size)`` float32, normalized, and ``(N,)`` int64.
+        Batches are ``(images, labels)``: ``(N, 3, height, width)`` float32, normalized, and ``(N,)`` int64. Arguments
+        are checked at once; files are listed when the Loader is first used.
 
         Args:
-            root: Has a folder for each class, as for torchvision's ``ImageFolder``.
+            root: Has a folder for each class, as for torchvision's ``ImageFolder``. Names that begin with a dot are
+                left out.
             train: Shuffle, crop at random (`random_resized_crop`) and mirror; otherwise in order, the middle of each.
-            size: Height and width.
+            size: Height and width: one number for both, or two.
             batch_size: Samples of a batch, on this rank.
-            augment: ``"rand"``, ``"auto"`` or ``"trivial"`` for RandAugment, AutoAugment or TrivialAugment; or a
-                function of the images, such as ``lambda images: fn.gaussian_blur(images, sigma=1.0)``.
+            augment: ``"rand"``, ``"auto"`` or ``"trivial"`` for RandAugment, AutoAugment or TrivialAugment; transforms
+                of torchvision, such as ``v2.ColorJitter(0.4)``; or a function of the images, such as ``lambda images:
+                fn.gaussian_blur(images, sigma=1.0)``.
             mean, std: Of the channels, for pixels from 0 to 1.
             num_threads: By default, as many as this process has cores.
             num_processes, prefetch_queue_depth, scaled_decode: See `Pipeline`; `tune` finds them.
@@ -449,11 +455,16 @@ class Loader(IterableDataset[Any]):
             cache: Keep pictures, so that later epochs do not read and decode them: a size such as ``"8GB"``, in memory,
                 or a folder, such as ``"/fast/disk"``. For a test those of the final size; in training, whole ones. See
                 `fn.cache`.
+            classes: Names of all classes, by label, such as the `classes` of the Loader for training: a class that a
+                test lacks then does not change the labels of others. By default, the folders in the order of their
+                names.
             outputs, drop_last, file_names, distributed: As for `Loader`.
 
         Raises:
-            FileNotFoundError: there is no such folder. ValueError: there is no such `augment`, or it is given for a
-                test; a size or batch size below 1. TypeError: `train` is no bool.
+            FileNotFoundError: there is no such folder, or none for a class in it. ValueError: there is no such
+                `augment` or `cache`, or it is given for a test; a size or batch size below 1; a folder that is not
+                among the `classes`. TypeError: `train` is no bool. What a pipeline raises for its arguments, and
+                `augment` for images.
         """
         shared: dict[str, Any] = {
             "batch_size": batch_size,
@@ -465,50 +476,45 @@ class Loader(IterableDataset[Any]):
             "seed": seed,
             "bad_samples": bad_samples,
         }
-        if not isinstance(train, bool):
-            raise TypeError(f"train={train!r}: it is True or False, and the folder is given as root")
-        if not isinstance(size, int) or size < 1:
-            raise ValueError(f"size={size!r}: it is the height and width in pixels, a number of 1 or more")
-        if not isinstance(batch_size, int) or batch_size < 1:
-            raise ValueError(f"batch_size={batch_size!r}: it is the number of samples of a batch, 1 or more")
-        if max(*mean, *std) > 1:
-            warn(
-                f"mean={list(mean)} and std={list(std)} are of bytes from 0 to 255, and from_folder takes those of "
-                "pixels from 0 to 1: divide both by 255"
-            )
-        root = os.path.expanduser(root)
-        if "://" not in root and not os.path.isdir(root):
-            raise FileNotFoundError(f"root={root!r}: there is no such folder{hint_for_folder(root)}")
-        options: dict[str, Any] = {
-            "outputs": outputs, "drop_last": drop_last, "file_names": file_names, "distributed": distributed,
-        }  # fmt: skip
-        images = {
+        root = folder(root)
+        images: dict[str, Any] = {
             "root": root,
-            "size": size,
+            "size": sides(size),
             "mean": mean,
             "std": std,
             "on_device": device_id is not None,
             "cache": cache,
+            "numbers": None if classes is None else class_numbers(root, classes),
         }
+        check(train, batch_size, num_threads, augment, mean, std)
+        make: Callable[[], Pipeline] = functools.partial(testing, **images, **shared)
         if train:
-            augmentation(augment)
-            return cls(functools.partial(training, **images, augment=augment, **shared), **options)
-        if augment is not None:
-            raise ValueError("augment goes with train=True")
-        return cls(functools.partial(testing, **images, **shared), **options)
+            make = functools.partial(training, **images, augment=augment, **shared)
+        loader = cls(
+            functools.partial(on_behalf_of, call_site(), make),
+            outputs=outputs,
+            drop_last=drop_last,
+            file_names=file_names,
+            distributed=distributed,
+            classes=classes,
+        )
+        # Its graph is made here, so that mistakes are raised here; it is built, with threads, when it is first used.
+        loader._pipe = loader._new_pipeline()
+        return loader
 
     # ------------------------------------------------------------ the pipeline of this process
 
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline of this process."""
-        pipe: Pipeline = self._opened()._pipes[0]
-        return pipe
+        with LEAVING:
+            pipe: Pipeline = self._opened()._pipes[0]
+            return pipe
 
     def _opened(self) -> _Batches:
         """Return the iterator of this process; make it if there is none, or if it is of another process or rank."""
         with LEAVING:
-            place = _Place.here(self._distributed, self._ranks)
+            place = _ProcessRank.here(self._distributed, self._ranks)
             if self._batches is None or self._place != place:
                 self._batches, self._place = self._open(place), place
                 self._batches.go_to(self._first_epoch())
@@ -520,11 +526,13 @@ class Loader(IterableDataset[Any]):
             return self._epoch or 0
         return self._starts.epoch()
 
-    def _open(self, place: _Place) -> _Batches:
+    def _open(self, place: _ProcessRank) -> _Batches:
         pipe = self._new_pipeline()
         pipe.change_readers(place.divide)
         pipe.build()
         reader = self._reader_of(pipe)
+        if self._distributed and reader is not None and pipe.reader_meta(reader)["number_of_shards"] == 1:
+            warn_of_unknown_ranks()
         names = self._names or [f"{i}" for i in range(pipe.num_outputs)]
         ragged = [names.index(r) if isinstance(r, str) else r for r in self._ragged]
         epoch = {"reader_name": reader} if reader is not None else {"size": -1 if self._size is None else self._size}
@@ -600,7 +608,8 @@ class Loader(IterableDataset[Any]):
         Raises:
             TypeError: only the source of the pipeline knows: give the Loader its `size`.
         """
-        count = len(self._opened())
+        with LEAVING:
+            count = len(self._opened())
         if not count:
             raise TypeError("only the source of this pipeline knows when an epoch ends: give the Loader size=")
         return count
@@ -612,13 +621,15 @@ class Loader(IterableDataset[Any]):
         choose from: then it does nothing.
         """
         self._epoch = epoch  # for processes in which the pipeline is made anew
-        self._opened().go_to(epoch)
+        with LEAVING:
+            self._opened().go_to(epoch)
 
     # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the last batch that was delivered, as JSON values."""
-        return self._opened().state_dict()
+        with LEAVING:
+            return self._opened().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next loop go on where `state_dict` was called, also in mid-epoch.
@@ -626,8 +637,9 @@ class Loader(IterableDataset[Any]):
         Raises:
             RuntimeError, ValueError: the state is of another pipeline, data set or number of ranks.
         """
-        batches = self._opened()
-        batches.load_state_dict(state)
+        with LEAVING:
+            batches = self._opened()
+            batches.load_state_dict(state)
         if get_worker_info() is not None:
             # Others may be in mid-epoch: one that has delivered its part must wait for them.
             self._has_delivered = bool(batches.counter.finished)
@@ -640,7 +652,7 @@ class Loader(IterableDataset[Any]):
                 "this Loader cannot be pickled: it was given a pipeline that no function under pipeline_def made. Give "
                 "it the function that makes the pipeline"
             )
-        ranks = _Place.here(known=self._ranks)[1:3]
+        ranks = _ProcessRank.here(known=self._ranks)[1:3]
         return {**self.__dict__, "_pipe": None, "_batches": None, "_place": None, "_ranks": ranks}
 
     # ------------------------------------------------------------ what can be asked
@@ -652,20 +664,22 @@ class Loader(IterableDataset[Any]):
         Raises:
             TypeError: only the source knows.
         """
-        size = self._opened().dataset_size
+        with LEAVING:
+            size = self._opened().dataset_size
         if size < 0:
             raise TypeError("only the source of this pipeline knows how many samples there are")
         return size
 
     @property
     def dataset(self) -> Any:
-        """The data set that `from_torchvision` was given; otherwise a sized object, for ``len(loader.dataset)``."""
-        return _Size(self) if self._dataset is None else self._dataset
+        """A sized object, for ``len(loader.dataset)``."""
+        return _Size(self)
 
     @property
     def batch_size(self) -> int:
         """Samples of a full batch, on this rank."""
-        return self._opened().batch_size
+        with LEAVING:
+            return self._opened().batch_size
 
     @property
     def classes(self) -> list[str]:
@@ -709,7 +723,8 @@ class Loader(IterableDataset[Any]):
 
     def explain_epoch(self) -> None:
         """Print, rank by rank, how many samples and batches the present epoch has, and why."""
-        self._opened().explain_epoch()
+        with LEAVING:
+            self._opened().explain_epoch()
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
         """Return a contact sheet of the batch that comes next, with the names of its classes.

@@ -170,11 +170,11 @@ def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 5
 
 
 def _endless(loader: Iterable[Any]) -> Iterator[Any]:
-    found = True
-    while found:
-        found = False
+    has_batches = True
+    while has_batches:
+        has_batches = False
         for batch in loader:
-            found = True
+            has_batches = True
             yield batch
 
 

@@ -57,7 +57,7 @@ class RayPipeline:
     @property
     def actors_lost(self) -> int:
         """Actors that were lost so far."""
-        return len(pool_of(self._pipe).deaths)
+        return len(pool_of(self._pipe).exits)
 
 
 class RayLoader(DALIGenericIterator):

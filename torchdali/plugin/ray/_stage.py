@@ -51,16 +51,16 @@ class RayStage:
         missing = [name for name in names if name not in batch]
         if missing:
             raise KeyError(f"the inputs {missing} have no column; the batch has {sorted(batch)}")
-        with alone:
+        with alone:  # Ray may call from several threads, and outputs come in the order of the inputs
             pipe.submit(**{name: _samples(batch[name]) for name in names})
             outputs = pipe.outputs()
         if len(outputs) != len(self._output_map):
             raise ValueError(f"output_map names {self._output_map}, the pipeline has {len(outputs)} outputs")
-        made = {name: _column(each) for name, each in zip(self._output_map, outputs, strict=True)}
-        return {k: v for k, v in batch.items() if k not in names} | made
+        columns = {name: _column(each) for name, each in zip(self._output_map, outputs, strict=True)}
+        return {k: v for k, v in batch.items() if k not in names} | columns
 
     def _pipeline(self) -> tuple[Pipeline, threading.Lock]:
-        with _MAKING:
+        with _MAKING:  # the tasks of a process share a pipeline; a stage itself is pickled anew for each
             if self._key not in _STAGES:
                 pipe = self._make()
                 pipe.build()

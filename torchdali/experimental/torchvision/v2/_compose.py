@@ -161,16 +161,16 @@ class Compose:
         seed, worker = options.get("seed"), torch.utils.data.get_worker_info()
         if seed not in (None, -1) and worker is not None:
             options["seed"] = seed + worker.id
-        made = Pipeline(self.batch_size, self.num_threads, **options)
-        with made:
+        pipe = Pipeline(self.batch_size, self.num_threads, **options)
+        with pipe:
             images = fn.external_source(name="images", layout=layout)
-            made.set_outputs(self._apply(images, layout))
-        made.build()
-        return made
+            pipe.set_outputs(self._apply(images, layout))
+        pipe.build()
+        return pipe
 
     def _warn_of_scales(self, dtype: torch.dtype) -> None:
-        found = next((t for t in self.op_list if isinstance(t, Normalize)), None)
-        text = "" if found is None or dtype != torch.uint8 else scale_mistake(found.mean, found.std)
+        normalize = next((t for t in self.op_list if isinstance(t, Normalize)), None)
+        text = "" if normalize is None or dtype != torch.uint8 else scale_mistake(normalize.mean, normalize.std)
         if text:
             warnings.warn(f"Normalize: {text}", stacklevel=4)
 

@@ -42,8 +42,8 @@ class Resize(Transform):
         size: ``[height, width]``; or one number, for the shorter side, the other following by the aspect ratio,
             rounded down; or None, for ``max_size`` alone.
         interpolation: NEAREST, BILINEAR, BICUBIC or LANCZOS, or Pillow's number for one of them.
-        max_size: Longest the longer side may be, where ``size`` is one number; its length, where ``size`` is None.
-        antialias: Widen the filter where the image shrinks. None is False.
+        max_size: Longest the longer side may be, if ``size`` is one number; its length, if ``size`` is None.
+        antialias: Widen the filter if the image shrinks. None is False.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
@@ -87,7 +87,7 @@ def _checked_target(size: Any, max_size: Any) -> list[int]:
         raise ValueError(f"max_size is an int or None, not {max_size!r}")
     if size is None:
         if max_size is None:
-            raise ValueError("max_size is needed where size is None")
+            raise ValueError("max_size is needed if size is None")
         if max_size <= 0:
             raise ValueError(f"max_size must be positive, not {max_size}")
         return []
@@ -106,7 +106,7 @@ def _checked_target(size: Any, max_size: Any) -> list[int]:
 
 
 class CenterCrop(Transform):
-    """Cut out the middle of images; where they are smaller, what lies outside is 0.
+    """Cut out the middle of images; if they are smaller, what lies outside is 0.
 
     Args:
         size: ``[height, width]``, or one number for both.
@@ -217,7 +217,7 @@ class RandomCrop(Transform):
     Args:
         size: ``[height, width]``, or one number for both.
         padding: Borders to add first: one, two or four numbers, as for `Pad`, or a sequence of one; None for none.
-        pad_if_needed: Add what is missing where the image is smaller, on both sides.
+        pad_if_needed: Add what is missing if the image is smaller, on both sides.
         fill: Of the borders: a number, or one a channel. None is 0.
         padding_mode: As for `Pad`.
         device: ``"cpu"`` or ``"gpu"``.

@@ -57,8 +57,8 @@ def batch_of(data: Any) -> torch.Tensor:
     """Return images as one tensor ``(N, H, W, C)`` or ``(N, C, H, W)``, by `layout_of`."""
     if isinstance(data, PIL.Image.Image):
         return pixels_of(data)[None]
-    found: torch.Tensor = data.reshape(-1, *data.shape[-3:])
-    return found
+    batch: torch.Tensor = data.reshape(-1, *data.shape[-3:])
+    return batch
 
 
 def stacked(results: TensorList, layout: str, leading: tuple[int, ...]) -> torch.Tensor:
@@ -84,8 +84,8 @@ def tensor_of(image: Any) -> torch.Tensor:
     pixels = np.array(image)
     if pixels.dtype == np.bool_:
         pixels = pixels.astype(np.uint8) * 255
-    made = torch.from_numpy(pixels[..., None] if pixels.ndim == 2 else pixels)
-    return dense(made.permute(2, 0, 1))
+    tensor = torch.from_numpy(pixels[..., None] if pixels.ndim == 2 else pixels)
+    return dense(tensor.permute(2, 0, 1))
 
 
 def as_image(tensor: torch.Tensor) -> PIL.Image.Image:

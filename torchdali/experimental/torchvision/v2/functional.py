@@ -56,10 +56,10 @@ def _at_once(transform: Transform, data: Any, device: Any) -> Any:
     """Apply a transform to an image or to tensors."""
     layout = layout_of(data)
     batch = batch_of(data).to(_torch_device(device, data))
-    made = transform.apply(TensorList.from_dense(batch, layout), layout)
+    outputs = transform.apply(TensorList.from_dense(batch, layout), layout)
     if isinstance(data, PIL.Image.Image):
-        return as_image(stacked(made, layout, ()))
-    return stacked(made, layout, tuple(data.shape[:-3]))
+        return as_image(stacked(outputs, layout, ()))
+    return stacked(outputs, layout, tuple(data.shape[:-3]))
 
 
 def _torch_device(device: Any, data: Any) -> torch.device:
@@ -251,5 +251,5 @@ def to_tensor(inpt: Any) -> torch.Tensor:
     """
     if not isinstance(inpt, (PIL.Image.Image, np.ndarray)):
         raise TypeError(f"to_tensor takes a PIL image or a NumPy array, not {type(inpt)}")
-    made = tensor_of(inpt)
-    return made.to(torch.float32) / 255 if made.dtype == torch.uint8 else made
+    tensor = tensor_of(inpt)
+    return tensor.to(torch.float32) / 255 if tensor.dtype == torch.uint8 else tensor

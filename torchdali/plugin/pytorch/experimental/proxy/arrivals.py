@@ -1,16 +1,20 @@
-"""Torch's iterator over what workers send: soon to see that one of them died, or that it does not end.
+"""Torch's iterator over what workers send: soon to see that one of them died, was stopped, or does not end.
 
 Torch itself relies on a signal, which reaches Python code in the main thread only; otherwise it looks after five
 seconds, or after the ``timeout`` of the loader. And for a worker that is stuck, it waits for five seconds before
-it ends it, for one after the other. The methods changed here are not torch's public ones: where one is missing,
-torch does as it does.
+it ends it, for one after the other; for one that somebody stopped while it hands something over, without end, whatever
+the ``timeout``. The methods changed here are not torch's public ones: where one is missing, torch does as it does.
 """
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from multiprocessing.connection import wait
+from multiprocessing.util import Finalize
+from pathlib import Path
 from typing import Any
 
 from torch.utils.data import dataloader
@@ -18,6 +22,7 @@ from torch.utils.data import dataloader
 __all__ = ["has_arrived", "watched"]
 
 _LOOK_EVERY = 0.5  # seconds
+_STILL = 2  # looks in a row at which a worker was stopped: after Ctrl-Z and fg, it may wake late
 _PATIENCE = 2.0  # seconds
 
 _Torchs: Any = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
@@ -27,18 +32,69 @@ def watched(arrivals: Any) -> Any:
     """Let an iterator of torch's loader watch its workers; return it."""
     if _Torchs is not None and type(arrivals) is _Torchs:
         arrivals.__class__ = _Watching
+        arrivals._watch = watch = _Watch(list(arrivals._workers))
+        # At the end of the program, before multiprocessing waits for its children.
+        Finalize(arrivals, watch.end, exitpriority=1)
+        threading.Thread(target=watch.run, name="torchdali-proxy", daemon=True).start()
     return arrivals
+
+
+class _Watch:
+    """Kills workers that somebody stopped, if the loop waits for what they send: it would wait for ever.
+
+    It holds no iterator, which would then end in its thread.
+
+    Attributes:
+        waits: The loop waits.
+        stopped: Numbers of the workers that were killed.
+    """
+
+    def __init__(self, workers: Sequence[Any]) -> None:
+        self._workers, self.waits, self.stopped = workers, False, list[int]()
+        self._is_over = threading.Event()
+
+    def run(self) -> None:
+        """Look at the workers until the iterator is gone."""
+        still: Counter[Any] = Counter()
+        while not self._is_over.wait(_LOOK_EVERY):
+            stopped = [worker for worker in self._workers if self.waits and _is_stopped(worker.pid)]
+            still = Counter({worker: still[worker] + 1 for worker in stopped})
+            for worker in stopped:
+                if still[worker] >= _STILL:
+                    self.stopped.append(worker.pid)
+                    worker.kill()
+
+    def end(self) -> None:
+        """End, and end the workers that are stopped, which do not end by themselves."""
+        self._is_over.set()
+        for worker in self._workers:
+            if _is_stopped(worker.pid):
+                worker.kill()
 
 
 class _Watching(_Torchs or object):  # type: ignore[misc]
     def _try_get_data(self, timeout: float = 5.0) -> Any:
+        # Plain stores, which the watching thread reads: it acts on what it sees twice in a row (_STILL).
+        self._watch.waits = True
+        try:
+            return self._got_data(timeout)
+        except RuntimeError as error:  # torch's, of a worker that died
+            stop = _stop_of(self._watch.stopped)
+            if stop is None:
+                raise
+            raise stop from error
+        finally:
+            self._watch.waits = False
+
+    def _got_data(self, timeout: float) -> Any:
         until = time.monotonic() + timeout
         while True:
             left = until - time.monotonic()
             try:
                 got = super()._try_get_data(max(0.0, min(left, _LOOK_EVERY)))
             except (EOFError, ConnectionError) as error:
-                raise _death(self._workers) or error from error
+                death = _death(self._workers)
+                raise _stop_of(self._watch.stopped) or death or error from error
             if got[0] or left <= _LOOK_EVERY:
                 return got
 
@@ -53,12 +109,32 @@ class _Watching(_Torchs or object):  # type: ignore[misc]
         return bool(later) if self._persistent_workers else any(later)
 
 
+def _is_stopped(pid: int | None) -> bool:
+    """Return True if a signal has stopped a process; False if that cannot be known."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"T", b"t")
+    except (OSError, IndexError):
+        return False
+
+
+def _stop_of(pids: Sequence[int]) -> RuntimeError | None:
+    """Return the error for workers that were killed since somebody had stopped them."""
+    if not pids:
+        return None
+    return RuntimeError(
+        f"DataLoader worker (pid(s) {', '.join(map(str, pids))}) was stopped (SIGSTOP or Ctrl-Z), did not go on for "
+        f"{_STILL * _LOOK_EVERY:g} s and was killed"
+    )
+
+
 def _death(workers: Sequence[Any]) -> RuntimeError | None:
     """Return the error for a worker that died while it handed something over; torch would show a broken connection."""
     dead = {worker.sentinel: worker for worker in workers}
     ended = wait(list(dead), _PATIENCE)
     if not ended:
         return None
+    for sentinel in ended:  # until it is gone, and torch's handler of signals has nothing to add
+        dead[sentinel].join(_PATIENCE)
     pids = ", ".join(str(dead[sentinel].pid) for sentinel in ended)
     return RuntimeError(f"DataLoader worker (pid(s) {pids}) is killed or exited unexpectedly")
 
@@ -70,11 +146,11 @@ def _end(workers: Sequence[Any]) -> None:
         for ended in wait(list(left), seconds):
             del left[ended]
     for worker in left.values():
-        worker.terminate()
+        worker.kill() if _is_stopped(worker.pid) else worker.terminate()
 
 
 def has_arrived(arrivals: Any) -> bool:
-    """True if workers have sent something that was not taken yet; True where that cannot be known."""
+    """True if workers have sent something that was not taken yet; True if that cannot be known."""
     try:
         early = len(arrivals._task_info.get(arrivals._rcvd_idx, ())) == 2
         return early or not arrivals._data_queue.empty()

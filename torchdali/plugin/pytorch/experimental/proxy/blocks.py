@@ -9,6 +9,7 @@ comes back is only not used again.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import deque
 from typing import Any
 
@@ -43,6 +44,8 @@ class Outgoing:
 # ---------------------------------------------------------------- in a worker
 
 _own: list[torch.Tensor] = []
+if hasattr(os, "register_at_fork"):  # two processes would take the same free block at once
+    os.register_at_fork(after_in_child=_own.clear)
 
 
 def _block(size: int) -> torch.Tensor:
@@ -52,13 +55,13 @@ def _block(size: int) -> torch.Tensor:
         if len(_own[k]) >= size:
             _own[k][0] = 1
             return _own[k]
-    made = _shared(size + size // 4)  # the next batch may be larger
-    made[0] = 1
+    fresh = _shared(size + size // 4)  # the next batch may be larger
+    fresh[0] = 1
     if free:
-        _own[free[0]] = made
+        _own[free[0]] = fresh
     elif len(_own) < _KEPT:
-        _own.append(made)
-    return made
+        _own.append(fresh)
+    return fresh
 
 
 def _shared(size: int) -> torch.Tensor:

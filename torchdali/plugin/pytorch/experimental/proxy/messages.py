@@ -49,7 +49,7 @@ class Call:
     Args:
         target: The pipeline.
         inputs: One array or CPU tensor an input, in the order of the target's.
-        origin: What the sample is, for error messages; None where nothing is known.
+        origin: What the sample is, for error messages; None if nothing is known.
     """
 
     def __init__(self, target: Target, inputs: Sequence[Any], origin: str | None) -> None:
@@ -204,8 +204,8 @@ def gather(data: Any) -> None:
         return ref
 
     replace(data, DALIOutputSampleRef, note)
-    for target, found in waiting.items():
-        calls = list(found.values())
+    for target, references in waiting.items():
+        calls = list(references.values())
         for start in range(0, len(calls), target.batch_size):
             DALIPipelineRunRef(calls[start : start + target.batch_size])
 

@@ -58,7 +58,7 @@ class Column:
         self._samples = None
 
     def batch(self, origins: Sequence[str | None]) -> TensorList:
-        """Return the samples as a batch; where they were packed, it shares their block."""
+        """Return the samples as a batch; if they were packed, it shares their block."""
         infos = [origin or "" for origin in origins] if any(origins) else None
         uniform = len(set(self._shapes)) == 1
         if self._samples is not None:
@@ -114,6 +114,8 @@ def as_input(value: Any, name: str) -> Any:
             f"input {name!r} of the proxy cannot be a {type(value).__name__}: give a NumPy array, a torch "
             "tensor, a PIL image, bytes or the path of a file (np.float32(x) for a number)"
         )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     try:
         torch_dtype(array.dtype)
     except TypeError:

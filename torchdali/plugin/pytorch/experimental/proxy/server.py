@@ -75,14 +75,14 @@ class DALIServer:
     ) -> None:
         if not hasattr(pipeline, "input_names"):
             raise TypeError(f"{pipeline!r} is no pipeline; call what pipeline_def made, to make one")
-        found = pipeline.input_names
-        if not found:
+        inputs = pipeline.input_names
+        if not inputs:
             raise RuntimeError(
                 "the pipeline has no inputs for a proxy: add fn.external_source(name=...) without a source"
             )
-        names = tuple(found if input_names is None else input_names)
-        if sorted(names) != sorted(found):
-            raise ValueError(f"input_names are {list(names)}; the pipeline's inputs are {found}")
+        names = tuple(inputs if input_names is None else input_names)
+        if sorted(names) != sorted(inputs):
+            raise ValueError(f"input_names are {list(names)}; the pipeline's inputs are {inputs}")
         if pipeline.max_batch_size is None:
             raise ValueError("the pipeline of a proxy needs a batch_size")
         self._pipe, self.deterministic = pipeline, deterministic
@@ -143,7 +143,7 @@ class DALIServer:
         run = _Run(self, ref)
         names = zip(ref.target.inputs, ref.columns, strict=True)
         inputs = {name: column.batch(ref.origins) for name, column in names}
-        with self._lock:
+        with self._lock:  # runs stand in the line in the order of their batches, as `_collect` takes them
             if not self._started:
                 self.start_thread()
             self._pipe.submit(**inputs)

@@ -56,8 +56,8 @@ class Proxy:
 
     def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         names = self._target.inputs
-        given = [*names[: len(args)], *kwargs]
-        if len(args) > len(names) or sorted(given) != sorted(names):
+        arguments = [*names[: len(args)], *kwargs]
+        if len(args) > len(names) or sorted(arguments) != sorted(names):
             raise TypeError(
                 f"the proxy was called with {len(args)} inputs by position and {sorted(kwargs)} by name; "
                 f"the inputs of its pipeline are {list(names)}"

@@ -1,0 +1,283 @@
+"""Sounds whose header does not know their length, or states another: what is there is read; less than is stated is an error."""
+
+from __future__ import annotations
+
+import io
+import struct
+import wave
+
+import numpy as np
+import pytest
+import torch
+
+from tests.helpers.encoded_audio import av_encoded, chunk, encoded, flac, speech, wav
+from torchdali import fn
+from torchdali.codecs._mp3 import blocks_alone
+from torchdali.codecs.audio import decode, decode_part
+from torchdali.errors import DecodeError
+
+soundfile = pytest.importorskip("soundfile", reason="the extra `audio` is not installed")
+
+SOUND = speech(5000, 2, seed=3) * 0.9
+
+
+def array(data):
+    return np.frombuffer(bytes(data), np.uint8).copy()
+
+
+def decoded(data, **arguments):
+    found, rate = decode(torch.from_numpy(array(data)), **arguments)
+    return found.numpy(), rate
+
+
+def changed(data, *fields):
+    """Return data with bytes put in, each field a place, or a name behind which it is, and the bytes."""
+    made = bytearray(data)
+    for place, new in fields:
+        at = place if isinstance(place, int) else made.index(place) + len(place)
+        made[at : at + len(new)] = new
+    return bytes(made)
+
+
+def made(format, subtype="PCM_16"):
+    return encoded(SOUND, 8000, format, subtype).tobytes()
+
+
+ZERO, MOST, LARGE, WIDE = bytes(4), b"\xff" * 4, struct.pack("<I", 2**31 - 1), b"\xff" * 8
+
+# A file without its length, and the same with it.
+UNKNOWN = {
+    **{
+        f"WAV of {width}, {name}": lambda width=width, fields=fields: (changed(wav(SOUND, width=width), *fields), wav(SOUND, width=width))
+        for width in ("u8", "s16", "s24", "f32")
+        for name, fields in {
+            "0": [(4, ZERO), (b"data", ZERO)], "0 behind a right length": [(b"data", ZERO)], "its header alone": [(4, b"\x24\0\0\0"), (b"data", ZERO)],
+            "all bits": [(4, MOST), (b"data", MOST)], "2 GiB": [(4, LARGE), (b"data", LARGE)],
+        }.items()
+    },
+    "WAV with another chunk": lambda: (changed(wav(SOUND, before=chunk(b"fact", b"1234")), (b"data", ZERO)), wav(SOUND)),
+    "WAV of silence": lambda: (changed(wav(0 * SOUND), (b"data", ZERO)), wav(0 * SOUND)),
+    "WAV of mu-law, 0": lambda: (changed(made("WAV", "ULAW"), (b"data", ZERO)), made("WAV", "ULAW")),
+    "WAV of mu-law, all bits": lambda: (changed(made("WAV", "ULAW"), (b"data", MOST)), made("WAV", "ULAW")),
+    "WAV of A-law, 0": lambda: (changed(made("WAV", "ALAW"), (b"data", ZERO)), made("WAV", "ALAW")),
+    "WAV of ADPCM, 0": lambda: (changed(made("WAV", "IMA_ADPCM"), (b"data", ZERO)), made("WAV", "IMA_ADPCM")),
+    "RF64, 0": lambda: (changed(made("RF64"), (b"ds64\x1c\0\0\0", bytes(24))), made("RF64")),
+    "RF64, all bits": lambda: (changed(made("RF64"), (b"ds64\x1c\0\0\0", b"\xff" * 24)), made("RF64")),
+    "W64, 0": lambda: (changed(made("W64"), (16, bytes(8)), (made("W64").index(b"data") + 16, bytes(8))), made("W64")),
+    "W64, all bits": lambda: (changed(made("W64"), (16, WIDE), (made("W64").index(b"data") + 16, WIDE)), made("W64")),
+    "W64, most": lambda: (changed(made("W64"), (16, b"\xff" * 7 + b"\x7f"), (made("W64").index(b"data") + 16, b"\xff" * 7 + b"\x7f")), made("W64")),
+    "AU, -1": lambda: (changed(made("AU"), (8, MOST)), made("AU")),
+    "AU, 0": lambda: (changed(made("AU"), (8, ZERO)), made("AU")),
+    "AU, 2 GiB": lambda: (changed(made("AU"), (8, LARGE[::-1])), made("AU")),
+    "CAF, -1": lambda: (changed(made("CAF"), (b"data", WIDE)), made("CAF")),
+    "AIFF, 0": lambda: (changed(made("AIFF"), (made("AIFF").index(b"COMM") + 10, ZERO), (4, ZERO), (b"SSND", ZERO)), made("AIFF")),
+    "AIFF, all bits": lambda: (changed(made("AIFF"), (made("AIFF").index(b"COMM") + 10, MOST), (4, MOST), (b"SSND", MOST)), made("AIFF")),
+    "AIFF, too few": lambda: (changed(made("AIFF"), (made("AIFF").index(b"COMM") + 10, b"\0\0\0\x99")), made("AIFF")),
+    "AIFF, too many": lambda: (changed(made("AIFF"), (made("AIFF").index(b"COMM") + 10, b"\0\1\0\0")), made("AIFF")),
+    **{
+        f"FLAC of {bits} bits": lambda bits=bits: tuple(flac(np.rint(SOUND * 2 ** (bits - 1)).astype(int), bits, states_length=s) for s in (False, True))
+        for bits in (8, 16, 24)
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int16])
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_all_that_is_there_is_read(name, dtype):
+    without, known = UNKNOWN[name]()
+    found, rate = decoded(without, dtype=dtype)
+    wanted, same = decoded(known, dtype=dtype)
+    assert rate == same == 8000 and len(wanted) >= 5000 and np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", [name for name in UNKNOWN if name.startswith("FLAC")])
+def test_flac_without_pyav(name, request):
+    without, known = UNKNOWN[name]()
+    wanted = decoded(known)[0]
+    request.getfixturevalue("without_pyav")
+    assert np.array_equal(decoded(without)[0], wanted)
+    assert 0 < len(wanted) - len(decoded(without[:-700])[0]) <= 1024
+
+
+PIPED = [
+    ("pcm_s16le", "wav", {}), ("pcm_s24le", "wav", {}), ("pcm_f32le", "wav", {}), ("pcm_mulaw", "wav", {}), ("pcm_s16le", "wav", {"rf64": "always"}),
+    ("pcm_s16be", "au", {}), ("pcm_s16be", "aiff", {}), ("pcm_s16le", "w64", {}), ("pcm_s16be", "caf", {}), ("flac", "flac", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PIPED, ids=lambda case: f"{case[1]} of {case[0]} {case[2] or ''}")
+def test_what_ffmpeg_writes_into_a_pipe(case):
+    codec, container, options = case
+    found, rate = decoded(av_encoded(codec, container, SOUND, 16000, piped=True, **options))
+    assert found.shape == (5000, 2) and rate == 16000
+    assert np.abs(found - SOUND).max() < (0.03 if "law" in codec else 1e-4)
+
+
+@pytest.mark.parametrize("codec", ["opus", "vorbis"])
+def test_ogg_without_its_last_page(codec):
+    data = encoded(speech(200_000), 48000, "OGG", codec.upper()).tobytes()
+    whole, part = decoded(data)[0], decoded(data[: data.rindex(b"OggS")])[0]
+    assert 150_000 < len(part) < len(whole) == 200_000
+    if codec == "vorbis":
+        assert np.allclose(part[:-1024], whole[: len(part) - 1024], atol=1e-6)
+
+
+def test_an_empty_sound_is_empty():
+    empty = io.BytesIO()
+    with wave.open(empty, "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+    assert decoded(empty.getvalue())[0].shape == (0, 1)
+    for after in (chunk(b"LIST", b"INFOISFT\4\0\0\0abc\0"), chunk(b"id3 ", bytes(30)), b"\0", bytes(7)):
+        assert decoded(empty.getvalue() + after)[0].shape == (0, 1)
+
+
+def test_several_files_at_once_of_which_one_knows_no_length():
+    files = [changed(wav(SOUND), (b"data", ZERO)), wav(SOUND[:300]).tobytes()]
+    from torchdali.codecs.audio import decode_several
+
+    found = decode_several([torch.from_numpy(array(file)) for file in files], False, torch.float32, lambda shape, dtype: torch.empty(shape, dtype=dtype))
+    assert found is not None and found[1] == [5000, 300]
+    unknown = flac(np.rint(SOUND * 2**15).astype(int), 16, states_length=False)
+    batch = [torch.from_numpy(unknown), torch.from_numpy(flac(np.rint(SOUND[:700] * 2**15).astype(int), 16))]
+    assert decode_several(batch, False, torch.float32, lambda shape, dtype: torch.empty(shape, dtype=dtype)) is None
+
+
+# ---------------------------------------------------------------- files that are cut
+
+HALF = [("WAV", "PCM_16"), ("WAV", "PCM_24"), ("WAV", "ULAW"), ("AIFF", "PCM_16"), ("AU", "PCM_16"), ("W64", "PCM_16"), ("RF64", "PCM_16")]
+
+
+@pytest.mark.parametrize(("format", "subtype"), HALF)
+def test_a_part_of_plain_samples_is_that_part(format, subtype):
+    data = made(format, subtype)
+    whole, part = decoded(data)[0], decoded(data[: len(data) // 2])[0]
+    assert 2000 < len(part) < 2600 and np.array_equal(part, whole[: len(part)])
+
+
+@pytest.mark.parametrize("bits", [12, 16, 24])
+def test_a_cut_flac_of_unknown_length_has_the_blocks_that_are_whole(bits):
+    samples = np.rint(SOUND * 2 ** (bits - 1)).astype(int)
+    if bits == 12:
+        pytest.importorskip("av", reason="the extra `video` is not installed")
+    known, unknown = flac(samples, bits), flac(samples, bits, states_length=False)
+    wanted = decoded(known)[0]
+    for cut in (1, 30, 700, 5000):
+        found = decoded(unknown[:-cut])[0]
+        assert len(found) % 512 == 0 and 0 < len(found) < 5000 and np.array_equal(found, wanted[: len(found)])
+        with pytest.raises(DecodeError):
+            decoded(known[:-cut])
+
+
+def test_damage_in_a_flac_of_unknown_length_is_an_error():
+    data = flac(np.rint(SOUND * 2**15).astype(int), 16, states_length=False)
+    for at in (60, 3000, 9000):
+        with pytest.raises(DecodeError):
+            decoded(changed(data, (at, bytes([data[at] ^ 4]))))
+    with pytest.raises(DecodeError):
+        decoded(data[:300])
+
+
+# ---------------------------------------------------------------- MP3
+
+
+def mp3(samples, rate=44100, states_length=False, codec="libmp3lame", bits="64k"):
+    av = pytest.importorskip("av", reason="the extra `video` is not installed")
+    del av
+    return av_encoded(codec, "mp3" if "mp3" in codec else "mp2", samples, rate, write_xing="01"[states_length], id3v2_version="0").tobytes()
+
+
+def varying(samples, rate=44100):
+    """Return an MP3 file of a varying rate of bits, without its first block, which states the length."""
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, format="MP3", subtype="MPEG_LAYER_III", bitrate_mode="VARIABLE", compression_level=0.4)
+    data = file.getvalue()
+    size = next(at for at in range(100, 2000) if data[at : at + 2] == data[:2] and len(blocks_alone(array(data[at:]))[0]) > len(data) - at)
+    return data[size:]
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("rate", [48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000])
+def test_mp3_without_a_length(rate, channels):
+    samples = speech(rate, channels, seed=rate)
+    found, same = decoded(mp3(samples, rate))
+    block = 1152 if rate >= 32000 else 576
+    assert same == rate and found.shape[1] == channels and len(found) % block == 0 and rate <= len(found) <= rate + 4 * block
+    known = decoded(mp3(samples, rate, True))[0]
+    assert len(known) == rate
+    start = int(np.argmin([np.abs(found[at : at + 3000] - known[:3000]).max() for at in range(3 * block)]))
+    assert np.abs(found[start : start + rate] - known[: len(found) - start]).max() < 1e-4  # the same, behind the delay of the encoder
+
+
+LOUD_AND_SILENT = np.concatenate([speech(44100, seed=1), np.zeros((20 * 44100, 1))])
+
+
+@pytest.mark.parametrize("samples", [LOUD_AND_SILENT, LOUD_AND_SILENT[::-1]], ids=["loud first", "silent first"])
+def test_mp3_of_a_varying_rate_is_not_cut_where_its_first_block_leads(samples):
+    data = varying(samples)
+    found = decoded(data)[0]
+    assert len(samples) <= len(found) <= len(samples) + 4 * 1152
+    assert abs(np.abs(found).max() - np.abs(samples).max()) < 0.1
+    part = decode_part(torch.from_numpy(array(data)), 20.0, 0.5)[0]
+    assert np.array_equal(part.numpy(), found[20 * 44100 : 20 * 44100 + 22050])
+
+
+TAIL = {
+    "ID3v1": b"TAG" + bytes(125), "zeros": bytes(5000), "APE": b"APETAGEX" + b"cover" * 900, "Lyrics3": b"LYRICSBEGIN" + b"la " * 900 + b"LYRICS200",
+    "a cut block": b"\xff\xfb\x90\x64" + bytes(100), "other bytes": bytes(range(256)) * 9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAIL)
+def test_what_is_behind_or_between_the_blocks_of_mp3(name):
+    data = varying(LOUD_AND_SILENT[: 4 * 44100])
+    whole = decoded(data)[0]
+    assert np.array_equal(decoded(data + TAIL[name])[0], whole)
+    before = b"ID3\3\0\0" + bytes([0, 0, 8, 0]) + bytes(1024)
+    assert np.array_equal(decoded(before + bytes(300) + data)[0], whole)
+    assert len(decoded(data + TAIL[name] + data)[0]) == 2 * len(whole)
+
+
+@pytest.mark.parametrize("codec", ["mp2"])
+def test_other_layers(codec):
+    samples = speech(44100, 2)
+    found, rate = decoded(mp3(samples, 44100, codec=codec))
+    assert rate == 44100 and 44100 <= len(found) <= 44100 + 4 * 1152
+
+
+def test_cut_mp3():
+    samples = speech(44100)
+    data, known = mp3(samples), mp3(samples, states_length=True)
+    found, whole = decoded(data[: len(data) // 2])[0], decoded(data)[0]
+    assert len(found) % 1152 == 0 and abs(len(found) - len(whole) // 2) <= 1152 and np.array_equal(found, whole[: len(found)])
+    with pytest.raises(DecodeError, match="truncated"):
+        decoded(known[: len(known) // 2])
+
+
+def test_the_number_of_blocks_may_count_the_one_that_holds_it():
+    data = mp3(speech(44100), states_length=True)
+    at = max(data.find(b"Xing"), data.find(b"Info")) + 8
+    (count,) = struct.unpack_from(">I", data, at)
+    assert len(decoded(changed(data, (at, struct.pack(">I", count + 1))))[0]) >= 44100
+    with pytest.raises(DecodeError, match="truncated"):
+        decoded(changed(data, (at, struct.pack(">I", count + 9))))
+    assert len(decoded(changed(data, (at, ZERO)))[0]) >= 44100  # 0 is no number
+
+
+@pytest.mark.parametrize("head", [b"\xff\xfb\x90\x64", b"\xff\xf3\x40\xc4", b"\xff\xfd\x80\x00", b"\xff\xfb\xf0\x00", b"\xff\xfb\x9c\x00"])
+@pytest.mark.parametrize("rest", [b"", bytes(1000), bytes(range(256)) * 20])
+def test_the_header_of_a_block_is_no_mp3(head, rest):
+    with pytest.raises(DecodeError, match="audio"):
+        decoded(head + rest)
+
+
+# ---------------------------------------------------------------- ways to decode
+
+
+@pytest.mark.parametrize("arguments", [{}, {"downmix": True}, {"sample_rate": 16000.0}, {"downmix": True, "sample_rate": 11025.0, "dtype": torch.int16}])
+@pytest.mark.parametrize("name", ["WAV of s16, 0", "FLAC of 16 bits", "CAF, -1", "RF64, 0"])
+def test_every_way_of_decoding(name, arguments):
+    without, known = ([torch.from_numpy(array(data))] for data in UNKNOWN[name]())
+    for x, y in zip(fn.decoders.audio(without[0], **arguments), fn.decoders.audio(known[0], **arguments), strict=True):
+        assert torch.equal(x, y)
+    for x, y in ((decode_part(d[0], 0.1, 0.2, **arguments)[0] for d in (without, known)),):
+        assert torch.equal(x, y)

@@ -1,0 +1,62 @@
+"""Data sets of Hugging Face with a transform: all is theirs but the decoding."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import PIL.Image
+import pytest
+import torchvision.transforms as v1
+from torch.utils.data import Subset
+
+from tests.dataloader.data import write_pictures
+from tests.dataloader.test_loader import both, check_equal
+
+AUGMENT = v1.Compose([v1.RandomResizedCrop(20), v1.RandomHorizontalFlip(), v1.ToTensor()])
+
+
+def transformed(batch: dict[str, Any]) -> dict[str, Any]:
+    """As in the guides: images become tensors, the column of images goes."""
+    batch["pixel_values"] = [AUGMENT(image.convert("RGB")) for image in batch["image"]]
+    batch["size"] = [image.size for image in batch["image"]]
+    batch["mode"] = [f"{image.mode} {image.getexif().get(0x0112)} {sorted(map(str, image.info))}" for image in batch["image"]]
+    del batch["image"]
+    return batch
+
+
+@pytest.fixture(autouse=True)
+def all_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small pictures, too, be decoded late."""
+    monkeypatch.setattr("torchdali.dataloader._late._SMALL", 0)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder: Path = tmp_path_factory.mktemp("pictures")
+    paths = write_pictures(folder)
+    exif = PIL.Image.Exif()
+    exif[0x0112] = 6
+    turned = io.BytesIO()
+    PIL.Image.open(paths[0]).save(turned, "JPEG", exif=exif)
+    files = [{"bytes": None, "path": path} for path in paths]
+    images = [*files[:5], {"bytes": turned.getvalue(), "path": None}, *files[5:]]
+    datasets = pytest.importorskip("datasets")  # to import it takes as long as to collect a thousand tests
+    made = datasets.Dataset.from_dict({"image": images, "label": list(range(len(images)))})
+    return made.cast_column("image", datasets.Image()).with_transform(transformed)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_are_those_of_torchs_loader(dataset: Any, workers: int) -> None:
+    for part in (dataset, Subset(dataset, [5, 1, 7, 0])):
+        batches, expected, loader = both(part, batch_size=4, shuffle=True, num_workers=workers)
+        assert loader.notes[0] == "Dataset of Hugging Face: decoded by torchdali, in torch's workers"
+        check_equal(batches, expected)
+
+
+def test_others_are_left_to_torch(dataset: Any) -> None:
+    plain = dataset.with_format("torch").remove_columns("image")
+    batches, expected, loader = both(plain, batch_size=4)
+    assert loader.notes == ("left to torch: Dataset: no images that a transform gets",)
+    check_equal(batches, expected)

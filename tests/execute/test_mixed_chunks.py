@@ -1,0 +1,122 @@
+"""Decoders on "mixed": several images in one call of the library, straight into the memory that goes to the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from torchdali import fn, pipeline_def
+from torchdali.execute.output_buffer import Arena
+from torchdali.kernels.native import library
+from torchdali.ops import _decode_chain
+
+pytestmark = pytest.mark.skipif(library() is None, reason="needs the library in C")
+
+COUNT = 24
+DECODERS: dict[str, Callable[[Any, str], Any]] = {
+    "whole": lambda data, device: fn.decoders.image(data, device=device),
+    "as stored": lambda data, device: fn.decoders.image(data, device=device, adjust_orientation=False),
+    "crop": lambda data, device: fn.decoders.image_crop(data, device=device, crop=(20, 25), crop_pos_x=0.2),
+    "crop of one axis": lambda data, device: fn.decoders.image_crop(data, device=device, crop_h=12, crop_w=0),
+    "random crop": lambda data, device: fn.decoders.image_random_crop(data, device=device, seed=4),
+    "small random crop": lambda data, device: fn.decoders.image_random_crop(
+        data, device=device, seed=4, random_area=[0.1, 0.2], num_attempts=2
+    ),
+    "crop at random": lambda data, device: fn.decoders.image_crop(
+        data, device=device, crop=(20, 25), crop_pos_x=fn.random.uniform(range=(0.0, 1.0), seed=4)
+    ),
+    "slice": lambda data, device: fn.decoders.image_slice(data, device=device, rel_start=[0.2, 0.1], rel_shape=[0.5, 0.6]),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of JPEGs of all orientations, gray ones and inks, and a PNG."""
+    made = tmp_path_factory.mktemp("mixed") / "class"
+    made.mkdir()
+    for i in range(COUNT):
+        rng = np.random.default_rng(i)
+        y, x = np.mgrid[0 : 32 + i, 0 : 60 - i, 0:1][:2] / 9
+        waves = 128 + 60 * np.sin(x + rng.uniform(0, 6, 3)) + 50 * np.cos(y * rng.uniform(0.5, 2, 3))
+        picture = Image.fromarray(waves.clip(0, 255).astype(np.uint8))
+        exif = Image.Exif()
+        exif[0x112] = i % 8 + 1 if i % 3 == 0 else 1
+        mode = {20: "L", 21: "CMYK"}.get(i, "RGB")
+        kind = {"exif": exif, "subsampling": i % 3, "progressive": i == 22} if i != 23 else {}
+        picture.convert(mode).save(made / f"{i:02}.{'png' if i == 23 else 'jpg'}", **kind)
+    return made.parent
+
+
+def decoded(folder: Path, name: str, device_id: Any, from_files: bool, batches: int = 3, **options: Any) -> list[torch.Tensor]:
+    contents = [np.fromfile(file, np.uint8) for file in sorted(folder.rglob("*.*"))]
+
+    @pipeline_def(batch_size=COUNT, num_threads=2, device_id=device_id, seed=9, **options)
+    def define() -> Any:
+        if from_files:
+            data, _ = fn.readers.file(file_root=str(folder), name="Reader")
+        else:
+            data = fn.external_source(lambda: contents, batch=True)
+        return DECODERS[name](data, "cpu" if device_id is None else "mixed")
+
+    pipe = define()
+    try:
+        return [s.clone() for _ in range(batches) for s in pipe.run()[0].samples()]
+    finally:
+        pipe.close()
+
+
+@pytest.mark.parametrize("from_files", [True, False])
+@pytest.mark.parametrize("name", DECODERS)
+def test_several_images_in_one_call(
+    folder: Path, name: str, from_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = decoded(folder, name, None, from_files)
+    calls: list[tuple[int, int, bool]] = []
+    run = _decode_chain.run_together
+
+    def counted(recipe: Any, tasks: Any, out: Any = None, room: Any = None) -> Any:
+        results = run(recipe, tasks, out, room)
+        calls.append((len(tasks), sum(type(r) is tuple for r in results), room is not None))
+        return results
+
+    monkeypatch.setattr(_decode_chain, "run_together", counted)
+    found = decoded(folder, name, "cpu", from_files)
+    assert len(found) == len(expected) == 3 * COUNT
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    assert max(size for size, *_ in calls) > 1  # what the library refuses is tried again alone
+    # Images of one size have places in a tensor; for others there is memory from the second batch on.
+    assert name in ("crop", "crop at random") or any(placed > 1 for _, placed, _ in calls)
+
+
+def test_what_has_no_place_is_delivered_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a batch that is larger than the one before, the rest takes a copy more."""
+    expected = decoded(folder, "whole", None, True)
+    take, taken = Arena.take, []
+
+    def small(arena: Arena, count: int) -> int:
+        taken.append(count)
+        return -1 if len(taken) % 3 else take(arena, count)
+
+    monkeypatch.setattr(Arena, "take", small)
+    found = decoded(folder, "whole", "cpu", True)
+    assert taken and all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+def test_damaged_files_among_them(folder: Path, tmp_path: Path, policy: str) -> None:
+    (tmp_path / "class").mkdir()
+    for i, file in enumerate(sorted(folder.rglob("*.*"))):
+        content = file.read_bytes()
+        (tmp_path / "class" / file.name).write_bytes(content[: len(content) // (2 if i in (3, 9) else 1)])
+    with pytest.raises(Exception, match=r"decoders\.image_crop[\s\S]*0[39]\.jpg"):
+        decoded(tmp_path, "crop", "cpu", True)
+    options = {"bad_samples": policy}
+    expected, found = (decoded(tmp_path, "crop", device, True, **options) for device in (None, "cpu"))
+    assert len(found) == len(expected) > 40
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))

@@ -1,0 +1,123 @@
+"""Answers of the real DALI, stored in ``tests/answers``: tests compare with it without having it.
+
+A helper that runs something on the real DALI asks `answer` for what comes of it. `make golden` writes the answers of
+the tests that are marked ``golden``; TORCHDALI_LIVE_DALI says what is done instead of reading them:
+
+- ``compare`` runs the real DALI, and fails if it no longer says what is stored;
+- ``write`` runs it, and stores what it says.
+
+Tests that are marked ``parity`` always run it, and store nothing: they read files or run programs, or have too much to store.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import pytest
+
+from tests.helpers import answers
+from tests.helpers.answers import Refusal
+
+__all__ = ["Answers", "answer", "answered", "begin", "save"]
+
+FOLDER = Path(__file__).resolve().parent / "answers"
+HOW = "with the real DALI installed, `make golden` stores it"
+
+T = TypeVar("T")
+
+
+class Answers:
+    """Answers of the tests of one file, and the questions of the test that runs."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        self._test, self._live, self._count = "none", True, 0
+        self._files: dict[Path, dict[str, Any]] = {}
+        self._changed: set[Path] = set()
+
+    def begin(self, test: str, *, live: bool) -> None:
+        """Note which test asks from now on; what the file before it learned is written."""
+        if test.partition("::")[0] != self._test.partition("::")[0]:
+            self.save()
+            self._files.clear()
+        self._test, self._live, self._count = test, live, 0
+
+    def answer(self, question: Any, ask: Callable[[], T]) -> T:
+        """Return what the real DALI returns, or raise what it raises.
+
+        Args:
+            question: The answer is known by its hash: nested values and arrays.
+            ask: Runs the real DALI.
+        """
+        if self._live:
+            return ask()
+        mode, key, stored = os.environ.get("TORCHDALI_LIVE_DALI"), answers.digest(question), self._stored()
+        if mode != "write" and key not in stored:
+            self._missing()
+        if not mode:
+            return _delivered(copy.deepcopy(stored[key]))
+        said = answers.stored(_said(ask))
+        if mode == "write":
+            stored[key] = said
+            self._changed.add(self._path())
+        elif answers.differs(stored[key], said):
+            pytest.fail(f"the real DALI says {repr(said)[:600]}\nstored is {repr(stored[key])[:600]}\n{HOW}, if that is right")
+        return _delivered(said)
+
+    def next_of_test(self) -> tuple[str, int]:
+        """Return the test and a number: what its next question is known by, if that depends on a function."""
+        self._count += 1
+        return self._test, self._count
+
+    def save(self) -> None:
+        """Write what was learned."""
+        for path in self._changed:
+            answers.write(path, self._files[path])
+        self._changed.clear()
+
+    def _missing(self) -> NoReturn:
+        pytest.fail(f"no answer of the real DALI is stored for a call of {self._test}: {HOW}")
+
+    def _path(self) -> Path:
+        file = self._test.partition("::")[0].removeprefix("tests/")
+        return (self._folder / file).with_suffix(".xz")
+
+    def _stored(self) -> dict[str, Any]:
+        path = self._path()
+        if path not in self._files:
+            self._files[path] = answers.read(path)
+        return self._files[path]
+
+
+def _said(ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except Exception as error:
+        return answers.refusal(error)
+
+
+def _delivered(said: Any) -> Any:
+    if isinstance(said, Refusal):
+        raise said.exception()
+    return said
+
+
+_all = Answers()
+answer, begin, save = _all.answer, _all.begin, _all.save
+
+
+def answered(run: Callable[..., T]) -> Callable[..., T]:
+    """Have a function, whose first argument is the name of a library, called for torchdali; the real DALI's answer is stored."""
+
+    @functools.wraps(run)
+    def ask(library: str, *arguments: Any, **named: Any) -> T:
+        if library == "torchdali":
+            return run(library, *arguments, **named)
+        return answer((_all.next_of_test(), arguments, named), lambda: run(library, *arguments, **named))
+
+    return ask

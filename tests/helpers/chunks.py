@@ -1,0 +1,32 @@
+"""Chunks of a size that a test chooses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from torchdali.execute.compiled_chain import BoundChain, Division
+
+__all__ = ["divide_into"]
+
+
+def divide_into(chunk: int, monkeypatch: pytest.MonkeyPatch) -> list[Division]:
+    """Divide all batches into chunks of so many samples, if their operators take several.
+
+    Returns:
+        The divisions, as batches come.
+    """
+    choose, divisions = BoundChain.divide, list[Division]()
+
+    def divide(self: BoundChain, batches: Any, count: int, *rest: Any) -> Division:
+        division = choose(self, batches, count, *rest)
+        if self.chunkable and chunk == 1:
+            division = Division(1)
+        elif self.chunkable and count > 1:
+            division = division._replace(chunk=min(chunk, count), together=True, in_tensors=True, at_once=False)
+        divisions.append(division)
+        return division
+
+    monkeypatch.setattr(BoundChain, "divide", divide)
+    return divisions

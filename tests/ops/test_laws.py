@@ -1,0 +1,172 @@
+"""Laws of every operator, over the calls of `tests.calls`: what a result may not depend on.
+
+A sample has the same result alone, in a batch and in chunks of any size and order, by any threads, in the dynamic mode
+and at once; batches without samples have results without samples; inputs stay as they are; a number of one element is a
+number. Gradients are in `test_gradients`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.calls import BATCH, calls, values
+from tests.check import Result, same
+from tests.helpers.chunks import divide_into
+from tests.helpers.ways import (
+    SAMPLES,
+    VALUES,
+    at_once,
+    dynamically,
+    in_a_pipeline,
+    on_batches,
+    on_single_tensors,
+    on_tensors,
+    words,
+)
+from torchdali.declaration.registry import registry
+from torchdali.tensors import TensorList
+
+NOT_HERE = {
+    "external_source": "is how the values arrive", "experimental.inputs.video": "is fed", "readers.dataset": "has samples of its own",
+    "experimental.resize": "runs on a GPU", "optical_flow": "runs on a GPU", "decoders.inflate": "needs an extra",
+}  # fmt: skip
+OF_THE_BATCH = frozenset(("batch_permutation", "permute_batch", "multi_paste", "_normalize_batch", "pad"))
+"""Operators that look at all samples of a batch."""
+# What the dynamic mode writes otherwise: methods and subscripts of nodes, constants as nodes.
+OTHERWISE = re.compile(r"\w\[|image\.shape\(|Constant|shapes\(|python_function")
+MADE_OF_NOTHING = re.compile(r"fn\.(transforms|constant|full|ones|zeros|combine)\b")
+
+# Tensors that calls return have no layout, and numbers among the inputs no type of their own.
+NESTED = re.compile(r"fn\..*fn\.|image, place|, place, border")
+# What batches at hand do not have: arithmetic, and inputs that are the same for all samples.
+OF_NODES = re.compile(r" [-+*/] |image, place|, np\.|, 7\)|fn\.transforms")
+# An argument that is one of these values, as it is.
+PER_SAMPLE = re.compile(r"(?<!\w)(\w+)=(flip|place|start|shift)(?=[,)])")
+
+
+def _operators() -> list[str]:
+    needs_files = re.compile(r"\b(folder|jpeg|film|wav)\b")
+    return [name for name in registry if name not in NOT_HERE and calls(name) and not needs_files.search(" ".join(calls(name)))]
+
+
+@pytest.mark.parametrize("name", _operators())
+def test_laws(name: str) -> None:
+    before = values()
+    for call in calls(name):
+        _check(name, call)
+    for word, (samples, _) in before.items():
+        assert all(map(np.array_equal, samples, VALUES[word][0])), f"{word} was written to"
+
+
+def _forms(name: str) -> set[str]:
+    """Return the forms of an operator's bodies for several samples on the CPU."""
+    declared = registry[name]
+    return {"ragged"} & declared.chunks.keys() | ({"tensor"} if declared.takes_tensors else set())
+
+
+@pytest.mark.parametrize("name", [name for name in _operators() if _forms(name)])
+def test_a_call_is_done_by_the_body_for_several_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the laws would not see it."""
+    chunks = registry[name].chunks
+    done = dict.fromkeys(_forms(name), False)
+
+    def note(form: str, body: Any, *inputs: Any, **arguments: Any) -> Any:
+        result = body(*inputs, **arguments)
+        done[form] |= result is not NotImplemented
+        return result
+
+    for form in done:
+        monkeypatch.setitem(chunks, form, functools.partial(note, form, chunks[form]))
+    divide_into(BATCH, monkeypatch)
+    for call in calls(name):
+        in_a_pipeline(call, SAMPLES, BATCH)
+    for form, is_done in done.items():
+        assert is_done, f"no call of {name} is done by its body for {form!r}: add one on `same`, samples of one shape, to tests/calls.py"
+
+
+def _check(name: str, call: str) -> None:
+    whole = in_a_pipeline(call, SAMPLES, BATCH)
+    is_random = registry[name].schema.random or re.search("random|permutation", call)
+    if not _is_of_the_batch(name, call):
+        same(whole, in_a_pipeline(call, SAMPLES, 1), f"{call}: each sample alone")
+    for chunk in (1, 2):
+        with pytest.MonkeyPatch.context() as patch:
+            divide_into(chunk, patch)
+            same(whole, in_a_pipeline(call, SAMPLES, BATCH), f"{call}: in chunks of {chunk}")
+    _check_numbers(name, call, whole)
+    if not is_random:
+        _check_ways(name, call, whole)
+
+
+def _is_of_the_batch(name: str, call: str) -> bool:
+    return name in OF_THE_BATCH or "batch=True" in call
+
+
+def _check_ways(name: str, call: str, whole: list[Result]) -> None:
+    """Assert that what draws no numbers gives the same in any order, and without a pipeline."""
+    is_separable = not _is_of_the_batch(name, call)
+    if is_separable:
+        same(_part(whole, [2, 0, 1, 0]), in_a_pipeline(call, [2, 0, 1, 0], 2, threads=1), f"{call}: two at a time, others first")
+    if registry[name].hidden or OTHERWISE.search(call):
+        return
+    same(whole, dynamically(call), f"{call}: dynamic mode")
+    if is_separable and not MADE_OF_NOTHING.search(call):
+        same(whole, on_single_tensors(call), f"{call}: dynamic mode, single tensors")
+    if is_separable and call.startswith("fn.") and not MADE_OF_NOTHING.search(call) and not NESTED.search(call):
+        same(whole, on_tensors(call), f"{call}: at once, on tensors", layouts=False)
+    if words(call) and call.startswith("fn.") and not OF_NODES.search(call):
+        _check_batches(name, call, whole)
+
+
+def _check_batches(name: str, call: str, whole: list[Result]) -> None:
+    """Assert that calls on batches, as a list, as one tensor and empty, give the same; in memory of their own."""
+    shares = registry[name].has("view")
+    same(whole, at_once(call, _batch, shares), f"{call}: at once, on batches")
+    if all(_is_uniform(VALUES[word][0]) for word in words(call)):
+        same(whole, at_once(call, _dense, shares), f"{call}: at once, on batches of one tensor")
+        assert [len(batch) for batch in on_batches(call, _empty_tensor)] == [0] * len(whole), f"{call}: a tensor without samples"
+    assert [len(batch) for batch in on_batches(call, _empty)] == [0] * len(whole), f"{call}: without samples"
+
+
+def _check_numbers(name: str, call: str, whole: list[Result]) -> None:
+    """Assert that numbers of one element are numbers, and those of two are refused."""
+    arguments = registry[name].schema.arguments
+    for argument, word in PER_SAMPLE.findall(call):
+        is_number = argument in arguments and arguments[argument].axes == 0
+        ones = [np.full((1, 1) if is_number else 1, x) for x in VALUES[word][0]]
+        same(whole, in_a_pipeline(call, SAMPLES, BATCH, changed={word: ones}), f"{call}: {argument} in an array")
+        if is_number:
+            with pytest.raises(RuntimeError, match=r"argument '\w+' is one number a sample"):
+                in_a_pipeline(call, SAMPLES, BATCH, changed={word: [np.full(2, x) for x in VALUES[word][0]]})
+
+
+def _is_uniform(samples: Sequence[Any]) -> bool:
+    return len({np.shape(sample) for sample in samples}) == 1
+
+
+def _batch(samples: Sequence[Any], layout: str) -> TensorList:
+    return TensorList.from_samples([torch.from_numpy(sample) for sample in samples], layout)
+
+
+def _dense(samples: Sequence[Any], layout: str) -> TensorList:
+    return TensorList.from_dense(torch.from_numpy(np.stack(samples)), layout)
+
+
+def _empty(samples: Sequence[Any], layout: str) -> TensorList:
+    first = torch.from_numpy(samples[0])
+    return TensorList.from_samples([], layout, first.dtype, first.ndim)
+
+
+def _empty_tensor(samples: Sequence[Any], layout: str) -> TensorList:
+    return TensorList.from_dense(torch.from_numpy(np.stack(samples)[:0]), layout)
+
+
+def _part(results: list[Result], samples: list[int]) -> list[Result]:
+    return [Result([result.samples[i] for i in samples], result.layout) for result in results]

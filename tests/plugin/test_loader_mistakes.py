@@ -1,0 +1,278 @@
+"""Answers of a `Loader` to habits of a DataLoader and of torchvision, and the line that its errors name."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import pickle
+import re
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torchvision import transforms
+from torchvision.transforms import v2
+
+from torchdali import Loader, fn, pipeline_def
+from torchdali.plugin.pytorch._habits import OF_FOLDERS, OF_PIPELINES
+
+HERE = Path(__file__)
+DATA_LOADER = inspect.signature(torch.utils.data.DataLoader).parameters.keys() - {"dataset"}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("pictures")
+    for k in range(6):
+        (made / f"{k % 2}").mkdir(exist_ok=True)
+        pixels = np.full((48, 64, 3), 30 * k, np.uint8)
+        pixels[:, :8], pixels[:3] = 255, 200
+        Image.fromarray(pixels).save(made / f"{k % 2}" / f"{k}.png")
+    return made
+
+
+def load(root: Any, **options: Any) -> Loader:
+    return Loader.from_folder(root, **{"train": True, "size": 16, "batch_size": 2, "seed": 1, "num_threads": 1, **options})
+
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def numbers() -> Any:
+    return fn.readers.dataset(dataset=[np.int32(k) for k in range(4)], name="Reader")
+
+
+# ---------------------------------------------------------------- habits
+
+
+def test_every_argument_of_a_data_loader_is_taken_or_answered() -> None:
+    for call, answers in ((Loader.from_folder, OF_FOLDERS), (Loader.__init__, OF_PIPELINES)):
+        own = inspect.signature(call).parameters.keys()
+        assert not DATA_LOADER - own - answers.keys()
+        assert own.isdisjoint(answers)
+
+
+@pytest.mark.parametrize("argument", OF_FOLDERS)
+def test_habits_of_folders(argument: str, root: Path) -> None:
+    text = f"Loader.from_folder() got an unexpected keyword argument {argument!r}: {OF_FOLDERS[argument]}"
+    with pytest.raises(TypeError, match=f"^{re.escape(text)}$") as said:
+        load(root, **{argument: 1})
+    assert frames(said.value) == [("_habits.py", "call")]
+
+
+@pytest.mark.parametrize("argument", OF_PIPELINES)
+@pytest.mark.parametrize("pipeline", [numbers, numbers()], ids=["function", "pipeline"])
+def test_habits_of_pipelines(argument: str, pipeline: Any) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"Loader() got an unexpected keyword argument {argument!r}: ")) as said:
+        Loader(pipeline, **{argument: 1})
+    assert OF_PIPELINES[argument] in str(said.value)
+
+
+def test_answers_that_are_arguments_are_taken(root: Path) -> None:
+    """Read the tables: all that they say to write is there."""
+    for call, answers in ((Loader.from_folder, OF_FOLDERS), (pipeline_def, OF_PIPELINES)):
+        own = {*inspect.signature(call).parameters, *inspect.signature(Loader).parameters, "random_shuffle", "py_start_method"}
+        own |= {*inspect.signature(Loader.from_folder).parameters}
+        for name in re.findall(r"\b([a-z_]+)=", " ".join(answers.values())):
+            assert name in own, name
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda root: load(root, batchsize=4), r"from_folder\(\) got .* 'batchsize'; did you mean batch_size\?"),
+    (lambda root: load(root, augmnt="rand"), "did you mean augment"),
+    (lambda root: load(root, nonsense=4), r"argument 'nonsense'$"),
+    (lambda root: Loader(numbers, output=["a"]), r"Loader\(\) got .* 'output'; did you mean outputs\?"),
+])  # fmt: skip
+def test_misspelt_arguments(call: Callable[[Path], Any], message: str, root: Path) -> None:
+    with pytest.raises(TypeError, match=message):
+        call(root)
+
+
+# ---------------------------------------------------------------- lines
+
+
+def frames(error: BaseException) -> list[tuple[str, str]]:
+    """Return the frames of torchdali in a traceback: file and function."""
+    entries = traceback.extract_tb(error.__traceback__)
+    return [(Path(each.filename).name, each.name) for each in entries if f"{HERE.parents[2] / 'torchdali'}" in each.filename]
+
+
+def folder_of(root: Path, tmp_path: Path, form: str) -> Path:
+    made = tmp_path / form
+    (made / "a").mkdir(parents=True)
+    if form == "flat":
+        (made / "a").rmdir()
+        (made / "1.png").write_bytes((root / "0" / "0.png").read_bytes())
+    if form == "broken":
+        (made / "a" / "1.png").write_bytes(b"broken")
+    if form == "text":
+        (made / "a" / "1.txt").write_text("text")
+    return made
+
+
+# What is wrong, and the message. All are raised by the call itself, with one frame of torchdali.
+AT_ONCE: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "a cache of no size": ({"cache": "lots"}, ValueError, r"cache='lots': it is a size in memory, as '8GB'.*'\./lots'"),
+    "a cache in percent": ({"cache": "80%"}, ValueError, "cache='80%': it is a size"),
+    "a cache that is True": ({"cache": True}, ValueError, "cache=True: it is a size"),
+    "an unknown augmentation": ({"augment": "mixup"}, ValueError, "one of auto, rand, trivial"),
+    "a list of augmentations": ({"augment": ["rand"]}, (TypeError, ValueError), "augment=.'rand'."),
+    "NumPy in an augmentation": ({"augment": lambda images: images.numpy()}, AttributeError, "no attribute 'numpy'"),
+    "another policy": ({"bad_samples": "ignore"}, ValueError, "'raise', 'skip' or 'replace'"),
+    "no processes": ({"num_processes": -1}, ValueError, "num_processes must be positive"),
+    "no queue": ({"prefetch_queue_depth": 0}, (ValueError, RuntimeError), "prefetch_queue_depth"),
+    "augmentation in a test": ({"train": False, "augment": "rand"}, ValueError, "augment goes with train=True"),
+    "a text as size": ({"size": "24"}, ValueError, "size='24'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_mistakes_are_raised_by_the_call(name: str, root: Path) -> None:
+    options, kind, message = AT_ONCE[name]
+    with pytest.raises(kind, match=message) as said:
+        load(root, **options)
+    assert frames(said.value) == [("_habits.py", "call")]
+
+
+def test_a_folder_without_classes_is_raised_by_the_call(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no folders of classes in it: .*flat/cat/1\.jpg") as said:
+        load(folder_of(root, tmp_path, "flat"))
+    assert frames(said.value) == [("_habits.py", "call")]
+
+
+@pytest.mark.parametrize("form, message", [("empty", "no files found"), ("text", "no files found"), ("broken", "1.png")])
+@pytest.mark.parametrize("use", [len, lambda loader: loader.classes, list, lambda loader: loader.state_dict()])
+def test_later_errors_name_the_line_of_the_call(form: str, message: str, use: Any, root: Path, tmp_path: Path) -> None:
+    loader = load(folder_of(root, tmp_path, form))
+    with pytest.raises(RuntimeError, match=message) as said:
+        use(loader)
+        list(loader)
+    assert f'File "{HERE}", line {load.__code__.co_firstlineno + 1}, in load' in str(said.value)
+    assert "use(loader)" not in str(said.value)
+    assert len(frames(said.value)) <= 2
+
+
+def test_the_graph_names_the_line_of_the_call(root: Path) -> None:
+    def augment(images: Any) -> Any:
+        return fn.gaussian_blur(images, sigma=1.0)
+
+    loader = load(root, augment=augment)
+    for each in (loader, pickle.loads(pickle.dumps(load(root)))):
+        nodes = each.pipeline._graph.nodes if hasattr(each.pipeline, "_graph") else each.pipeline._planned.plan.graph.nodes
+        lines = {node.operator.name: node.lines[0] for node in nodes if node.lines}
+        blur = lines.pop("gaussian_blur", None)
+        assert {(line.file, line.line) for line in lines.values()} == {(str(HERE), load.__code__.co_firstlineno + 1)}
+        if blur is not None:
+            assert (blur.file, blur.line) == (str(HERE), augment.__code__.co_firstlineno + 1)
+
+
+def test_a_loader_of_a_function_has_few_frames_of_ours() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def wrong() -> Any:
+        return fn.resize(fn.constant(idata=[1]), sise=3)
+
+    for use in (len, lambda loader: next(iter(loader)), lambda loader: loader.state_dict(), lambda loader: loader.batch_size):
+        with pytest.raises(Exception, match="sise") as said:
+            use(Loader(wrong))
+        assert len(frames(said.value)) <= 2
+
+
+def test_nothing_is_started_by_the_call(root: Path) -> None:
+    loader = load(root)
+    assert repr(loader) == "<Loader, not yet used>" and not loader._pipe.is_built  # type: ignore[union-attr]
+    assert sum(len(labels) for _, labels in loader) == 6
+
+
+# ---------------------------------------------------------------- sizes and augmentations
+
+
+@pytest.mark.parametrize("size", [(24, 48), [48, 24], (16, 16)])
+@pytest.mark.parametrize("options", [{"train": True}, {"train": False}, {"train": False, "cache": "1MB"}], ids=str)
+def test_rectangles(size: Any, options: dict[str, Any], root: Path) -> None:
+    for images, _ in load(root, size=size, **options):
+        assert images.shape == (2, 3, *size)
+
+
+def test_a_square_of_two_numbers_is_that_of_one(root: Path) -> None:
+    for train in (True, False):
+        one, two = (torch.cat([x for x, _ in load(root, size=size, train=train)]) for size in (20, (20, 20)))
+        assert torch.equal(one, two)
+
+
+def test_a_rectangle_of_a_test_is_the_middle(root: Path) -> None:
+    """Height and width cover 0.875 of the image at most, which keeps its form."""
+    mean, std = [0, 0, 0], [1, 1, 1]
+    ((image, _), *_) = load(root, size=(42, 28), train=False, mean=mean, std=std)
+    assert image[0, :, 0].amax() * 255 < 1  # the bright rows above are cut off, as 42 of 48 rows are shown
+    assert image[0, :, :, 0].amax() * 255 < 1
+
+
+def even(root: Path) -> Path:
+    """A folder of even pictures, which no crop changes."""
+    for k in range(4):
+        (root / f"{k % 2}").mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (20, 20), (60 * k, 10, 0)).save(root / f"{k % 2}" / f"{k}.png")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("transform", "color"),
+    [
+        (v2.RandomInvert(1.0), lambda k: (255 - 60 * k, 245, 255)),
+        (transforms.RandomInvert(1.0), lambda k: (255 - 60 * k, 245, 255)),
+        (v2.Compose([v2.RandomHorizontalFlip(), v2.RandomPosterize(1, p=1.0)]), lambda k: (60 * k & 128, 0, 0)),
+        (torch.nn.Sequential(v2.RandomInvert(1.0), v2.RandomInvert(1.0)), lambda k: (60 * k, 10, 0)),
+        (v2.RandomApply([v2.RandomSolarize(0, p=1.0)], 1.0), lambda k: (255 - 60 * k, 245, 255)),
+        (v2.CenterCrop(10), lambda k: (60 * k, 10, 0)),
+        (transforms.Compose([]), lambda k: (60 * k, 10, 0)),
+    ],
+    ids=["v2", "v1", "Compose", "Sequential", "RandomApply", "another size", "none"],
+)
+def test_transforms_of_torchvision_augment(transform: Any, color: Callable[[int], tuple[int, ...]], tmp_path: Path) -> None:
+    loader = load(even(tmp_path), augment=transform, mean=[0, 0, 0], std=[1, 1, 1], batch_size=4)
+    ((images, _),) = loader
+    assert images.shape[2] == (10 if isinstance(transform, v2.CenterCrop) else 16)
+    assert (images == images[:, :, :1, :1]).all()
+    colors = sorted(map(tuple, (images[:, :, 0, 0] * 255).round().int().tolist()))
+    assert colors == sorted(color(k) for k in range(4))
+
+
+def test_transforms_of_torchvision_draw_by_the_seed(root: Path) -> None:
+    jitter = v2.Compose([v2.ColorJitter(0.4, 0.4, 0.4, 0.1), v2.RandAugment(), v2.GaussianBlur(3)])
+    epochs = [torch.cat([images for images, _ in load(root, augment=jitter, seed=seed)]) for seed in (1, 1, 2)]
+    assert torch.equal(epochs[0], epochs[1]) and not torch.equal(epochs[0], epochs[2])
+
+
+@pytest.mark.parametrize(
+    ("transform", "error", "text"),
+    [
+        (v2.ElasticTransform(), TypeError, r"augment=ElasticTransform is of torchvision.*fn\.torch_python_function\(images, function=one.*ElasticTransform has no rule"),
+        (v2.Compose([v2.RandomInvert(), v2.Lambda(abs)]), TypeError, "augment=Compose is of torchvision.*; Lambda has no rule"),
+        (v2.Grayscale(1), TypeError, "Grayscale has no rule"),
+        (transforms.ToTensor(), ValueError, "augment=: leave ToTensor out: size=, mean= and std= say"),
+        (v2.ToImage(), ValueError, "leave ToImage out"),
+        (v2.ToDtype(torch.float32, scale=True), ValueError, "leave ToDtype out"),
+        (v2.Compose([v2.RandomResizedCrop(224), v2.RandomHorizontalFlip()]), ValueError, "leave RandomResizedCrop out"),
+        (v2.Compose([v2.RandomInvert(), v2.Normalize([0.5], [0.5])]), ValueError, "leave Normalize out"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_transforms_that_augment_does_not_take(transform: Any, error: type[Exception], text: str, root: Path) -> None:
+    with pytest.raises(error, match=text):
+        load(root, augment=transform)
+
+
+def test_the_answer_works(root: Path) -> None:
+    transform = v2.Compose([v2.RandomHorizontalFlip(1.0), v2.ElasticTransform(1.0, 1.0)])
+    with pytest.raises(TypeError, match="augment=Compose is of torchvision"):
+        load(root, augment=transform)
+
+    def one(image: Any) -> Any:
+        return transform(image.permute(2, 0, 1)).permute(1, 2, 0)
+
+    function = functools.partial(fn.torch_python_function, function=one, batch_processing=False)
+    for images, _ in load(root, augment=lambda images: function(images)):
+        assert images.shape == (2, 3, 16, 16)

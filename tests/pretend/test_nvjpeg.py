@@ -1,0 +1,253 @@
+"""nvJPEG called by our library: a pretended one, which decodes late and out of order, on a pretended accelerator."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import shutil
+import subprocess
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.pretend import accelerator, inner
+from tests.pretend.streams import Event, Memory, Stamp, Stream, state
+from tests.pretend.tensor import PretendTensor
+from torchdali import fn, pipeline_def
+from torchdali.codecs.engines import NvJpeg
+from torchdali.execute.hardware_decoding import HardwareDecoding
+from torchdali.graph.rewrite import _on_device as rewriting
+from torchdali.kernels.native import library
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(library() is None or shutil.which("cc") is None, reason="needs the library in C, and a compiler"),
+]
+COUNT, BATCH = 22, 8
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("nvjpeg") / "libnvjpeg.so"
+    source = Path(__file__).with_name("nvjpeg.c")
+    command = ["cc", "-O1", "-shared", "-fPIC", str(source), "-o", str(made), "-ljpeg"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"libjpeg's headers are not there: {done.stderr[:200]}")
+    return made
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return JPEGs, of which every fifth has an odd width and one is progressive, and a PNG."""
+    folder = tmp_path_factory.mktemp("pictures")
+    made = []
+    for i in range(COUNT):
+        rng = np.random.default_rng(i)
+        y, x = np.mgrid[0 : 40 + i, 0 : 50 + 2 * i + (i % 5 == 0), 0:1][:2] / 9
+        pixels = 128 + 60 * np.sin(x + rng.uniform(0, 6, 3)) + 50 * np.cos(y * rng.uniform(0.5, 2, 3))
+        content = io.BytesIO()
+        picture = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+        kind: dict[str, Any] = {"subsampling": i % 3, "progressive": i == 7}
+        picture.save(content, "PNG" if i == 9 else "JPEG", **({} if i == 9 else kind))
+        made.append(str(folder / f"{i:02}.{'png' if i == 9 else 'jpg'}"))
+        Path(made[-1]).write_bytes(content.getvalue())
+    return made
+
+
+class Pretended:
+    """The pretended nvJPEG: what is pending is written when a stream or the host waits for an event."""
+
+    def __init__(self, file: Path) -> None:
+        self.functions, self.wrong = ctypes.CDLL(str(file)), 0
+
+    def write(self) -> None:
+        self.wrong += self.functions.pretend_write()
+
+
+@pytest.fixture
+def engine(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pretended]:
+    made = Pretended(file)
+    made.functions.pretend_write()
+    monkeypatch.setenv("TORCHDALI_NVJPEG", str(file))
+    wait, synchronize, decode = Stream.wait_event, Event.synchronize, NvJpeg.decode
+
+    def wait_event(stream: Stream, event: Event) -> None:
+        made.write()
+        wait(stream, event)
+
+    def synchronized(event: Event) -> None:
+        made.write()
+        synchronize(event)
+
+    def decoded(self: NvJpeg, encoded: Any, into: Any, number: int, stream: int) -> list[bool]:
+        assert all(isinstance(place, PretendTensor) for place in into)
+        note({place.memory for place in into})
+        return decode(self, encoded, [inner(place) for place in into], number, stream)
+
+    def read(memory: Memory, stream: Stream, stamp: Stamp) -> None:
+        if id(memory) in written and not stream.knows(written[id(memory)]):
+            state().report.race(f"stream {stream.id} uses what the engine writes without a wait")
+        reading(memory, stream, stamp)
+
+    def note(arenas: set[Memory]) -> None:
+        """Engines overtake streams: that all uses before are done, the host must have seen. Others write beside them."""
+        own = state()
+        with own.lock:
+            for memory in arenas:
+                for stream, tick in [*memory.reads, *([memory.write] if memory.write else [])]:
+                    if own.host[stream] < tick:
+                        own.report.race(f"the engine writes to memory that stream {stream} may use")
+                written[id(memory)] = own.current().tick()
+                kept.append(memory)
+
+    reading = Memory.read
+    written: dict[int, Stamp] = {}
+    kept: list[Memory] = []  # no other gets the same id
+    monkeypatch.setattr(Memory, "read", read)
+    monkeypatch.setattr(Stream, "wait_event", wait_event)
+    monkeypatch.setattr(Event, "synchronize", synchronized)
+    monkeypatch.setattr(NvJpeg, "decode", decoded)
+    yield made
+    made.functions.pretend_write()
+    kept.clear()
+
+
+def run(files: list[str], device_id: Any, what: str, batches: int = 6, **options: Any) -> list[torch.Tensor]:
+    """Return batches: images, whole or resized windows of them, each with its number."""
+
+    @pipeline_def(batch_size=BATCH, num_threads=2, device_id=device_id, seed=5, **options)
+    def define() -> Any:
+        data, labels = fn.readers.file(files=files, labels=list(range(len(files))), name="Reader")
+        where = "cpu" if device_id is None else "mixed"
+        if what == "crop":
+            images = fn.decoders.image_random_crop(data, device=where, hw_decoder_load=0.7)
+            images = fn.resize(images, size=[32, 40])
+        else:
+            images = fn.decoders.image(data, device=where, hw_decoder_load=0.7)
+        if what == "train":
+            images = fn.random_resized_crop(images, size=[32, 40])
+        if what == "validate":
+            images = fn.resize(images, resize_shorter=44)
+        if what != "whole":
+            crop = {"crop": (36, 36)} if what == "validate" else {}
+            images = fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), **crop)
+        return images, labels
+
+    pipe = define()
+    try:
+        found = []
+        for _ in range(batches):
+            images, labels = pipe.run()
+            found += [inner(s) + 0 for s in images.samples()]
+            assert len(images) == len(labels)
+        return found
+    finally:
+        pipe.close()
+
+
+def on_device(files: list[str], what: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[torch.Tensor]:
+    with accelerator(lag=4) as gpu:
+        monkeypatch.setattr(rewriting, "available", lambda device: True)
+        found = run(files, 0, what, **options)
+        assert not gpu.report.races, "\n".join(gpu.report.races)
+        return found
+
+
+def test_whole_images_are_those_of_the_cpu(
+    files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = run(files, None, "whole")
+    found = on_device(files, "whole", monkeypatch)
+    assert len(found) == len(expected)
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    assert engine.functions.pretend_batches() >= 6 and not engine.wrong
+    assert engine.functions.pretend_allocated() <= 2 * 3  # for each state, once; another once if it was too small
+
+
+@pytest.mark.parametrize("what", ["train", "crop", "validate"])
+def test_regions_of_what_the_engine_decodes(
+    files: list[str], what: str, engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = engine.functions.pretend_batches()
+    expected = run(files, "cpu", what)
+    found = on_device(files, what, monkeypatch)
+    assert engine.functions.pretend_batches() > before and not engine.wrong
+    inside = slice(4, -4)
+    for a, b in zip(found, expected, strict=True):
+        assert (a - b)[:, inside, inside].abs().max() <= 2
+
+
+@pytest.mark.parametrize("call", [1, 3])
+def test_a_call_that_fails_loses_nothing(
+    files: list[str], call: int, engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = ctypes.c_int.in_dll(engine.functions, "pretend_calls")
+    calls.value = 0
+    monkeypatch.setenv("PRETEND_NVJPEG_FAILS", str(call))
+    expected = run(files, None, "whole")
+    with pytest.warns(UserWarning, match=r"status 6[\s\S]*the CPU decodes all images") as said:
+        found = on_device(files, "whole", monkeypatch)
+    assert sum("does not work" in str(each.message) for each in said) == 1
+    assert calls.value == call
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("reason", ["no engine", "no library", "another library"])
+def test_without_an_engine_the_cpu_decodes_all(
+    files: list[str], reason: str, engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if reason == "no engine":
+        monkeypatch.setenv("PRETEND_NVJPEG_NO_ENGINE", "1")
+    else:
+        found = library()
+        assert found is not None
+        monkeypatch.setenv("TORCHDALI_NVJPEG", found.file if reason == "another library" else "/none/libnvjpeg.so")
+    expected = run(files, None, "whole", 2)
+    with pytest.warns(UserWarning, match={"no engine": "no engine", "no library": "loaded"}.get(reason, "lacks")):
+        found = on_device(files, "whole", monkeypatch, batches=2)
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_without_memory_on_the_device_the_cpu_decodes_all(
+    files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Any, used: int) -> Any:
+        raise torch.cuda.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(HardwareDecoding, "_arena", full)
+    expected = run(files, None, "whole", 3)
+    with pytest.warns(UserWarning, match="out of memory") as said:
+        found = on_device(files, "whole", monkeypatch, batches=3)
+    assert len(said) <= 3  # batches that were on their way
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_damaged_files_are_named(
+    files: list[str], tmp_path: Path, engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = tmp_path / "damaged.jpg"
+    damaged.write_bytes(Path(files[2]).read_bytes()[:500])
+    with warnings.catch_warnings(), pytest.raises(Exception, match=r"damaged\.jpg"):
+        on_device([*files[:2], str(damaged), *files[3:]], "whole", monkeypatch)
+    found = on_device([*files[:2], str(damaged), *files[3:]], "whole", monkeypatch, bad_samples="skip")
+    assert len(found) > 30 and not engine.wrong
+
+
+def test_memory_that_is_used_too_early_is_noticed(
+    files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test of the tests: without the wait for the engine, kernels read what is not there."""
+    from torchdali.execute.device_stream import DeviceStream
+
+    monkeypatch.setattr(DeviceStream, "wait_for", lambda self, event: None)
+    with accelerator(lag=4) as gpu:
+        monkeypatch.setattr(rewriting, "available", lambda device: True)
+        run(files, 0, "train")
+        assert any("without a wait" in race for race in gpu.report.races)

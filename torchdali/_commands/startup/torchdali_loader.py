@@ -1,0 +1,51 @@
+"""``torch.utils.data.DataLoader`` becomes torchdali's, as soon as torch is imported.
+
+It has a name of its own, at the top level, for processes that have nothing of torchdali yet.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+__all__ = ["replace_dataloader"]
+
+
+class _Finder(MetaPathFinder):
+    """Finds torch, and replaces its loader when it has been imported."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name)
+        loader: Any = None if spec is None else spec.loader
+        if loader is None:
+            return spec
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            _replace()
+
+        loader.exec_module = exec_module
+        return spec
+
+
+def _replace() -> None:
+    own = importlib.import_module("torchdali").DataLoader
+    for name in ("torch.utils.data", "torch.utils.data.dataloader"):
+        vars(importlib.import_module(name))["DataLoader"] = own
+    vars(importlib.import_module("torchdali.dataloader._reports"))["recording"] = True
+
+
+def replace_dataloader() -> None:
+    """Make ``torch.utils.data.DataLoader`` torchdali's in this process, from now on."""
+    if "torch" in sys.modules:
+        _replace()
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())

@@ -1,0 +1,188 @@
+"""``torchdali demo --keep DIR``: the small files that the recipes of the documentation read, of made-up content."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import sys
+import tarfile
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw
+
+from torchdali._demo.pictures import SHAPES
+
+__all__ = ["PARTS", "RecipeFiles", "keep", "write"]
+
+Pixels = npt.NDArray[np.uint8]
+
+_CLASSES = {"cat": ((200, 60, 40), "heart"), "dog": ((40, 80, 200), "star")}  # color and shape, drawn in green
+_TRAIN, _VAL = (13, 12), (5, 5)  # pictures a class
+_RECORDS = 20  # of all else
+_LARGE = 40  # pixels of a box
+
+
+def _save(path: Path, pixels: Pixels) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path, quality=95)  # of JPEGs; PNG has none
+
+
+def _pictures(root: Path) -> None:
+    """Write ``images/train`` and ``images/val`` with a folder for each class."""
+    random = np.random.default_rng(1)
+    for part, counts in (("train", _TRAIN), ("val", _VAL)):
+        for (name, (color, shape)), count in zip(_CLASSES.items(), counts, strict=True):
+            for i in range(count):
+                _save(root / "images" / part / name / f"{i:03}.jpg", _picture(random, color, shape, (96, 80 + i)))
+
+
+def _picture(random: np.random.Generator, color: tuple[int, int, int], shape: str, size: tuple[int, int]) -> Pixels:
+    """Draw a shape on noise of a color; red and blue say the class, green has the shape."""
+    pixels = np.array(color) + random.normal(0, 10, (size[1], size[0], 3))
+    mask = Image.new("L", size)
+    points, _ = SHAPES[shape][0]
+    radius = min(size) * random.uniform(0.3, 0.4)
+    place = [(side / 2 + random.uniform(-0.1, 0.1) * side) for side in size]
+    ImageDraw.Draw(mask).polygon([(place[0] + radius * x, place[1] + radius * y) for x, y in points], fill=60)
+    pixels[..., 1] += np.asarray(mask)
+    return np.clip(pixels, 0, 255).astype(np.uint8)
+
+
+def _photos(root: Path) -> None:
+    """Write photos of a bright box on black, a mask of each, their boxes as COCO has them, and a table."""
+    random = np.random.default_rng(2)
+    images, annotations, rows = [], [], []
+    for i in range(_RECORDS):
+        height, width = 100 + i, 120
+        top, left, size = int(random.integers(10, 40)), int(random.integers(10, 50)), 30 + i
+        pixels, mask = np.zeros((height, width, 3), np.uint8), np.zeros((height, width), np.uint8)
+        box = (slice(top, top + size), slice(left, left + size))
+        pixels[box], mask[box] = (250, 250 * (i % 2), 0), 1
+        _save(root / "photos" / f"{i:03}.jpg", pixels)
+        _save(root / "masks" / f"{i:03}.png", mask)
+        images.append({"id": i, "file_name": f"{i:03}.jpg", "width": width, "height": height})
+        annotations.append(_annotation(i, (left, top, size, size)))
+        tags = ["box", *(["yellow"] if i % 2 else []), *(["large"] if size > _LARGE else [])]
+        rows.append([f"photos/{i:03}.jpg", ("red", "yellow")[i % 2], size, " ".join(tags)])
+    categories = [{"id": 1, "name": "red"}, {"id": 2, "name": "yellow"}]
+    text = json.dumps({"images": images, "annotations": annotations, "categories": categories})
+    (root / "annotations.json").write_text(text)
+    with (root / "table.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["path", "label", "width", "tags"], *rows])
+
+
+def _annotation(number: int, box: tuple[int, int, int, int]) -> dict[str, Any]:
+    of = {"id": number, "image_id": number, "category_id": 1 + number % 2}
+    return {**of, "bbox": list(box), "area": box[2] * box[3], "iscrowd": 0}
+
+
+def _archives(root: Path) -> None:
+    """Write two archives of the photos, as webdataset has them."""
+    (root / "archives").mkdir()
+    half = _RECORDS // 2
+    for shard in range(2):
+        with tarfile.open(root / "archives" / f"{shard:03}.tar", "w") as archive:
+            for i in range(half * shard, half * shard + half):
+                picture = (root / "photos" / f"{i:03}.jpg").read_bytes()
+                for extension, content in (("jpg", picture), ("cls", str(i % 2).encode())):
+                    member = tarfile.TarInfo(f"{i:03}.{extension}")
+                    member.size = len(content)
+                    archive.addfile(member, io.BytesIO(content))
+
+
+def _sounds(root: Path) -> None:
+    """Write sounds of 0.4 to 0.8 s, low or high."""
+    random = np.random.default_rng(3)
+    for name, frequency in (("high", 2000), ("low", 300)):
+        (root / "sounds" / name).mkdir(parents=True)
+        for i in range(_RECORDS // 2):
+            times = np.arange(int(random.integers(6400, 12800))) / 16000
+            with wave.open(str(root / "sounds" / name / f"{i}.wav"), "wb") as file:
+                file.setparams((1, 2, 16000, 0, "NONE", ""))
+                file.writeframes((np.sin(2 * np.pi * frequency * times) * 8000).astype("<i2").tobytes())
+
+
+def _clips(root: Path) -> None:
+    """Write videos of a box that moves to the left or to the right."""
+    import av
+
+    for name, step in (("left", -3), ("right", 3)):
+        (root / "clips" / name).mkdir(parents=True)
+        for i in range(_RECORDS // 2):
+            with av.open(str(root / "clips" / name / f"{i}.mp4"), "w") as file:
+                stream = file.add_stream("mpeg4", rate=10)
+                stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+                for number in range(8):
+                    pixels = np.zeros((48, 64, 3), np.uint8)
+                    left = 26 + i % 3 + step * (number - 4)
+                    pixels[16:32, left : left + 12] = 255
+                    file.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+                file.mux(stream.encode())
+
+
+def _arrays(root: Path) -> None:
+    """Write images and labels into a file of HDF5."""
+    import h5py
+
+    with h5py.File(root / "arrays.h5", "w") as file:
+        file["images"] = np.random.default_rng(4).integers(0, 255, (_RECORDS, 48, 48, 3), np.uint8)
+        file["labels"] = np.arange(_RECORDS) % 2
+
+
+class RecipeFiles(NamedTuple):
+    """Files that some recipes read.
+
+    Attributes:
+        files: What they are.
+        write: Writes them into a folder.
+        package: That is needed for it, as it is imported and as pip knows it; empty if none is.
+    """
+
+    files: str
+    write: Callable[[Path], None]
+    package: tuple[str, str] = ("", "")
+
+
+PARTS = (
+    RecipeFiles("images/train and images/val, 25 and 10 pictures of 2 classes", _pictures),
+    RecipeFiles("photos, masks, annotations.json, table.csv, 20 of each", _photos),
+    RecipeFiles("archives, with the photos in them", _archives),
+    RecipeFiles("sounds, 20 of 2 classes", _sounds),
+    RecipeFiles("clips, 20 videos of 2 classes", _clips, ("av", "torchdali[video]")),
+    RecipeFiles("arrays.h5, 20 images", _arrays, ("h5py", "h5py")),
+)
+
+
+def write(root: Path) -> list[RecipeFiles]:
+    """Write all files, and return the parts that need a package that is not installed."""
+    missing = []
+    for part in PARTS:
+        if part.package[0] and importlib.util.find_spec(part.package[0]) is None:
+            missing.append(part)
+        else:
+            part.write(root)
+    return missing
+
+
+def keep(root: Path) -> int:
+    """Write all files into a new folder, say what is there and what to do next, and return the exit status."""
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        print(f"torchdali demo: {root} is there already: name a new folder", file=sys.stderr)
+        return 1
+    root.mkdir(parents=True, exist_ok=True)
+    missing = write(root)
+    print(f"Files for the recipes in {root}:")
+    for part in PARTS:
+        print(f"  {part.files}" + (f": left out, needs pip install {part.package[1]}" if part in missing else ""))
+    print(f"Next: cd {root}, paste a recipe into a file there, and run it. Recipes: {_RECIPES}")
+    return 0
+
+
+_RECIPES = "https://github.com/torchdali/torchdali/blob/main/docs/recipes/tasks.md"

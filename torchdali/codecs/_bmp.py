@@ -1,0 +1,155 @@
+"""Pixels of BMP files: colors of 24 bits, bit fields, run lengths; Pillow reads the others."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchdali.codecs._image_headers import Header
+
+__all__ = ["bmp_colors", "bmp_fields", "bmp_runs"]
+
+Bytes = npt.NDArray[np.uint8]
+
+_COARSE = ((0xF800, 0x7E0, 0x1F), (0x7C00, 0x3E0, 0x1F))
+
+
+def bmp_fields(view: memoryview, header: Header, masks: tuple[int, ...]) -> Tensor:
+    """Read colors of 16 or 32 bits by the masks of their channels.
+
+    They are stretched to full scale, but for the two kinds that DALI knows: it leaves the lower bits of those empty.
+    """
+    start, size, lines, depth, compression = struct.unpack_from("<II4xi2xHI", view, 10)
+    is_coarse = size == 40 and compression == 3 and masks in _COARSE
+    stride = (header.width * depth + 31) // 32 * 32 // depth
+    values = np.frombuffer(view, f"<u{depth // 8}", stride * header.height, start).reshape(-1, stride)
+    values = values[:: 1 if lines < 0 else -1, : header.width]
+    pixels = np.empty((*values.shape, header.channels), np.uint8)
+    for row, colors in zip(values, pixels, strict=True):
+        for channel, mask in enumerate(masks[: header.channels]):
+            field, largest = (row & mask) // (mask & -mask or 1), mask // (mask & -mask or 1) or 1
+            scaled = field << (8 - largest.bit_length()) if is_coarse else field.astype(np.uint64) * 255 // largest
+            colors[:, channel] = scaled
+    return torch.from_numpy(pixels)
+
+
+def bmp_colors(view: memoryview, header: Header) -> Tensor | None:
+    """Read colors of three bytes as they are; None if there are others, or not all of them."""
+    start, size = struct.unpack_from("<II", view, 10)
+    if size < 40:
+        return None
+    lines, depth, compression = struct.unpack_from("<i2xHI", view, 22)
+    stride = (3 * header.width + 3) // 4 * 4
+    if depth != 24 or compression or start < 14 + size or len(view) < start + stride * header.height:
+        return None
+    rows = np.frombuffer(view, np.uint8, stride * header.height, start).reshape(-1, stride)
+    colors = rows[:: 1 if lines < 0 else -1, : 3 * header.width].reshape(header.height, header.width, 3)
+    return torch.from_numpy(np.ascontiguousarray(colors[..., ::-1]))
+
+
+# ---------------------------------------------------------------- run lengths
+
+_DEPTHS = {1: 8, 2: 4}
+
+
+def bmp_runs(view: memoryview, header: Header) -> Tensor | None:
+    """Read the colors of run lengths of 8 or 4 bits; None if there are no run lengths.
+
+    Raises:
+        ValueError: the data ends before the image does.
+    """
+    start, size = struct.unpack_from("<II", view, 10)
+    lines, depth, compression = struct.unpack_from("<i2xHI", view, 22) if size >= 40 else (0, 0, 0)
+    if compression not in _DEPTHS:
+        return None
+    if depth != _DEPTHS[compression]:
+        raise ValueError(f"run lengths of {_DEPTHS[compression]} bits in an image of {depth}")
+    runs = _Runs(np.frombuffer(view, np.uint8)[start:], (header.height, header.width), halves=depth == 4)
+    runs.read()
+    rows = runs.rows if lines < 0 else runs.rows[::-1]
+    return torch.from_numpy(_palette(view, size, depth)[:, : header.channels][rows])
+
+
+def _palette(view: memoryview, size: int, depth: int) -> Bytes:
+    """Return 256 colors; what is beyond the entries of the file is black."""
+    (used,) = struct.unpack_from("<I", view, 46)
+    count = min(used, 1 << depth) or 1 << depth
+    colors = np.zeros((256, 3), np.uint8)
+    colors[:count] = np.frombuffer(view, np.uint8, 4 * count, 14 + size).reshape(-1, 4)[:, 2::-1]
+    return colors
+
+
+class _Runs:
+    """Rows of palette indices, as run lengths describe them from the bottom; what they leave out is 0.
+
+    What goes beyond the end of a row is cut off.
+
+    Args:
+        data: Pairs of bytes: a count and what is repeated, or 0 and a command.
+        shape: Height and width.
+        halves: A byte has two indices.
+    """
+
+    def __init__(self, data: Bytes, shape: tuple[int, int], halves: bool) -> None:
+        self.rows = np.zeros(shape, np.uint8)
+        self._data, self._halves = data, halves
+        self._pairs = data[: len(data) // 2 * 2].reshape(-1, 2)
+        self._at = self._x = self._y = 0  # the next pair, the next pixel
+
+    def read(self) -> None:
+        """Fill the rows."""
+        height, width = self.rows.shape
+        commands = np.flatnonzero(self._pairs[:, 0] == 0)
+        while self._y < height:
+            place = int(commands.searchsorted(self._at))
+            end = int(commands[place]) if place < len(commands) else len(self._pairs)
+            if end > self._at:
+                self._write(self._repeated(self._pairs[self._at : end]))
+            self._at = end + 1
+            if end == len(self._pairs):
+                if (self._y, self._x) == (height - 1, width):
+                    return
+                raise ValueError("the run lengths end before the image does")
+            if self._pairs[end, 1] == 1 or not self._obey(int(self._pairs[end, 1])):
+                return
+
+    def _repeated(self, pairs: Bytes) -> Bytes:
+        """Return the indices of runs, up to the one that goes beyond the row."""
+        ends = pairs[:, 0].cumsum(dtype=np.int64)
+        used = int(ends.searchsorted(self.rows.shape[1] - self._x)) + 1
+        counts, values = pairs[:used, 0], pairs[:used, 1].repeat(pairs[:used, 0])
+        if not self._halves:
+            return values
+        is_second = (np.arange(len(values)) - (ends[:used] - counts).repeat(counts)) % 2
+        return np.where(is_second, values & 15, values >> 4)
+
+    def _obey(self, command: int) -> bool:
+        """Go to the next row, jump, or read indices one by one; False if that was the last row."""
+        if command == 0:
+            self._x, self._y = 0, self._y + 1
+        elif command == 2:
+            right, up = self._bytes(2).tolist()
+            self._x, self._y = min(self._x + right, self.rows.shape[1]), self._y + up
+        else:
+            values = self._bytes(-(-command // 2) if self._halves else command)
+            if self._halves:
+                values = np.stack((values >> 4, values & 15), -1).reshape(-1)[:command]
+            self._write(values)
+        return self._y < len(self.rows)
+
+    def _bytes(self, count: int) -> Bytes:
+        """Return what follows a command, which fills pairs."""
+        values = self._data[2 * self._at :][:count]
+        if len(values) < count:
+            raise ValueError("the run lengths end before the image does")
+        self._at += -(-count // 2)
+        return values
+
+    def _write(self, values: Bytes) -> None:
+        room = self.rows[self._y, self._x : self._x + len(values)]
+        room[:] = values[: len(room)]
+        self._x += len(room)

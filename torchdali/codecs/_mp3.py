@@ -1,0 +1,118 @@
+"""MP3 files that do not say how long they are.
+
+Libraries take the size of the first block for that of all, guess the length by it, and end there. And they give up at
+tags between blocks and behind them.
+
+Sources: ISO/IEC 11172-3 and 13818-3; the tag of Xing and LAME.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["MP3_BLOCK", "blocks_alone"]
+
+Array = npt.NDArray[Any]
+
+MP3_BLOCK = 1152  # samples, at most
+
+_HEADER = re.compile(rb"\xff[\xe2\xe3\xf2-\xf5\xfa-\xfd]")  # of layer II or III
+# A header, and in its block, behind the description of the channels, the tag with the number of blocks.
+_STATED = re.compile(
+    rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]..(?:.{9}|.{17}|.{32})(?:Xing|Info)...[\x01\x03\x05\x07\x09\x0b\x0d\x0f](?!\0{4})",
+    re.DOTALL,
+)
+_RATES = (44100, 48000, 32000)  # of MPEG-1
+_HALVED = {3: 0, 2: 1, 0: 2}  # how often they are, by the number of the version
+_KBITS = {
+    (3, 1): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),  # MPEG-1, layer III
+    (3, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),  # layer II
+}
+_LOW_KBITS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)  # MPEG-2 and 2.5
+
+
+class _Block(NamedTuple):
+    """A block, as its header says.
+
+    Attributes:
+        size: In bytes.
+        samples: Of a channel.
+        form: Version, layer, rate, and one channel or two, which are those of all blocks.
+    """
+
+    size: int
+    samples: int
+    form: tuple[int, int, int, bool]
+
+
+@functools.lru_cache(maxsize=4096)
+def _block(header: bytes) -> _Block | None:
+    """Read the four bytes of a header; None if there is none, or one that does not tell the size."""
+    if len(header) < 4 or not _HEADER.match(header) or header[2] >> 4 in (0, 15) or header[2] >> 2 & 3 == 3:
+        return None
+    version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
+    rate = _RATES[header[2] >> 2 & 3] >> _HALVED[version]
+    samples = 576 if layer == 1 and version < 3 else MP3_BLOCK
+    kbits = _KBITS.get((version, layer), _LOW_KBITS)[(header[2] >> 4) - 1]
+    return _Block(
+        samples // 8 * kbits * 1000 // rate + (header[2] >> 1 & 1), samples, (version, layer, rate, header[3] >> 6 == 3)
+    )
+
+
+def blocks_alone(encoded: Array) -> tuple[Array, int]:
+    """Return the blocks of an MP3 file that does not say how many they are, behind a silent one.
+
+    That is the smallest there is: the length guessed by it is not too short.
+
+    Returns:
+        The blocks, and the samples of the silent one; for other files what they are, and 0.
+    """
+    head = encoded[:64].tobytes()
+    if not _HEADER.match(head) or _STATED.match(head):
+        return encoded, 0
+    parts = _parts(encoded.tobytes())
+    silent = _silent(head)
+    first = _block(silent[:4])
+    if not parts or first is None:
+        return encoded, 0
+    return np.concatenate([np.frombuffer(silent, np.uint8), *(encoded[a:b] for a, b in parts)]), first.samples
+
+
+def _silent(head: bytes) -> bytes:
+    """Return the smallest block of the form of another: without a checksum, of the lowest rate of bits."""
+    header = bytes((head[0], head[1] | 1, 0x10 | head[2] & 0x0C, head[3]))
+    block = _block(header)
+    return header if block is None else header.ljust(block.size, b"\0")
+
+
+def _parts(data: bytes) -> list[tuple[int, int]]:
+    """Return where blocks of one form begin and end that follow each other; one that is cut is none of them.
+
+    A block alone counts at the end of the file. The first part begins with it; otherwise there is none.
+    """
+    first, begin = _block(data[:4]), 0
+    parts: list[tuple[int, int]] = []
+    while first is not None:
+        count, end = _run(data, begin, first.form)
+        if count > 1 or (count and end == len(data)):
+            parts.append((begin, end))
+        elif not begin:
+            break
+        header = _HEADER.search(data, end if count > 1 else begin + 1)
+        if header is None:
+            break
+        begin = header.start()
+    return parts
+
+
+def _run(data: bytes, at: int, form: tuple[int, int, int, bool]) -> tuple[int, int]:
+    """Return how many blocks of a form follow each other, and where they end."""
+    count, end = 0, len(data)
+    while (block := _block(data[at : at + 4])) is not None and block.form == form and at + block.size <= end:
+        at, count = at + block.size, count + 1
+    return count, at

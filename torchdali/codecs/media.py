@@ -1,0 +1,174 @@
+"""Videos and sounds that FFmpeg opens, by PyAV. Nothing else in this package opens one.
+
+FFmpeg knows formats that name other files, hosts and devices: playlists, session descriptions, sequences of images. So
+it gets a list of formats, and a file that is open already, without a name: it opens nothing itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import re
+import stat
+import struct
+from typing import Any, NoReturn
+
+from torch import Tensor
+
+from torchdali.codecs.signatures import HEAD, described, described_file, is_compressed
+from torchdali.errors import DecodeError, MissingExtraError
+from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, limits
+
+__all__ = ["FORMATS", "Media", "check_frame", "decoding_options", "failure", "media_errors", "open_media", "pyav"]
+
+FORMATS = (
+    "mov", "mp4", "m4a", "3gp", "3g2", "mj2", "matroska", "webm", "avi", "asf", "flv", "ogg", "nut", "mxf", "gxf", "rm",
+    "wtv", "dv", "mpegts", "mpeg", "mpegvideo", "m4v", "h261", "h263", "h264", "hevc", "vvc", "obu", "av1", "ivf",
+    "vc1", "vc1test", "cavsvideo", "dirac", "dnxhd", "mjpeg", "yuv4mpegpipe", "gif", "apng", "aac", "ac3", "eac3",
+    "amr",
+)  # fmt: skip
+"""FFmpeg's names of the formats that are read: each holds all of its data."""
+
+_OPENING = {"format_whitelist": ",".join(FORMATS), "protocol_whitelist": "", "enable_drefs": "0"}
+_LARGEST, _FREE, _PER_BYTE = (1 << 30) // 3, FREE_VALUES // 3, MAX_VALUES_PER_BYTE // 3  # pixels
+
+
+def pyav(purpose: str) -> Any:
+    """Return the module of PyAV; MissingExtraError without it."""
+    try:
+        return importlib.import_module("av")
+    except ImportError:
+        raise MissingExtraError("av", "video", purpose) from None
+
+
+def media_errors(av: Any) -> tuple[type[Exception], ...]:
+    """Return what is raised for media that cannot be read."""
+    return av.FFmpegError, ValueError, MemoryError, OverflowError, OSError, IndexError
+
+
+class Media:
+    """An open container of PyAV, and the file that it reads."""
+
+    def __init__(self, container: Any, file: io.FileIO | io.BytesIO) -> None:
+        self.container, self._file = container, file
+
+    def __enter__(self) -> Any:
+        return self.container
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.container.close()
+        self._file.close()
+
+
+def open_media(av: Any, source: str | Tensor) -> Media:
+    """Open a file, or its bytes ``(n,)`` uint8.
+
+    Raises one of `media_errors`.
+    """
+    file = _File(source) if isinstance(source, str) else io.BytesIO(source.numpy().data)
+    try:
+        return Media(_container(av, file, decoding_options(source)), file)
+    except BaseException:
+        file.close()
+        raise
+
+
+_BOXES = (b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"free", b"skip", b"wide", b"pnot", b"sidx", b"uuid")
+_COUNTS = re.compile(rb"(?:stsz.{4}.{4}|trun.{4})(.{4})", re.DOTALL)
+
+
+def _check_counts(file: io.FileIO | io.BytesIO) -> None:
+    """Refuse an MP4 file that claims more samples than it has bytes: FFmpeg makes room for them all.
+
+    Raises:
+        ValueError: naming the number.
+    """
+    size, at = file.seek(0, os.SEEK_END), 0
+    while at + 8 <= size:
+        file.seek(at)
+        length, name = struct.unpack(">I4s", file.read(8))
+        if name not in _BOXES:
+            return
+        if length == 1:
+            length = int.from_bytes(file.read(8), "big")
+        if name in (b"moov", b"moof"):
+            for count in _COUNTS.findall(file.read(min(length, size) or size)):
+                if int.from_bytes(count, "big") > size:
+                    raise ValueError(f"it claims {int.from_bytes(count, 'big')} samples in {size} bytes")
+        at += max(length, 8) if length else size
+
+
+def _container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -> Any:
+    # FFmpeg takes one of some thousand files of gzip for a raw stream of H.263, by the time in its header.
+    if is_compressed(file.read(HEAD)):
+        raise ValueError("it is neither a video nor a sound")
+    _check_counts(file)
+    file.seek(0)
+    try:
+        return av.open(file, options=options, container_options=_OPENING, io_open=_refuse)
+    except av.error.ArgumentError:
+        raise ValueError("its format is not one of those that are read, such as MP4, Matroska, WebM, AVI") from None
+
+
+class _File(io.FileIO):
+    """A regular file whose name FFmpeg does not see."""
+
+    def __init__(self, path: str) -> None:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ValueError("it is no regular file")
+        super().__init__(path)
+        self.name = "media"
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _refuse(url: str, *rest: Any) -> NoReturn:
+    raise ValueError(f"it names another file, which is not opened: {url!r}")
+
+
+def decoding_options(source: str | Tensor) -> dict[str, str]:
+    """Return options of decoders: they refuse frames that are too large before they make room for them.
+
+    FFmpeg counts padding, too; `check_frame` is exact.
+    """
+    return {"max_pixels": str(2 * _most_pixels(source) + (1 << 16))}
+
+
+def check_frame(width: int, height: int, source: str | Tensor) -> None:
+    """Refuse frames that are empty, larger than allowed, or larger than so few bytes can mean.
+
+    Raises:
+        ValueError: naming the limit.
+    """
+    if not width * height:
+        raise ValueError(f"frames of {width} x {height}")
+    if width * height > min(_FREE, limits.pixels) and width * height > (most := _most_pixels(source)):
+        raise ValueError(
+            f"frames of {width} x {height} are too large: at most {most} pixels are taken (max_pixels of the pipeline, "
+            f"TORCHDALI_MAX_PIXELS; beyond {_FREE}, {_PER_BYTE} for a byte of the file)"
+        )
+
+
+def _most_pixels(source: str | Tensor) -> int:
+    size = os.path.getsize(source) if isinstance(source, str) else source.numel()
+    return min(limits.pixels, _LARGEST, max(_FREE, _PER_BYTE * size))
+
+
+def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -> DecodeError:
+    """Make the error for media that cannot be read.
+
+    Args:
+        error: What was raised.
+        kind: What it should be, "video" or "sound".
+        name: Of bytes, for the message.
+    """
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    if isinstance(error, IndexError):
+        reason = "another stream begins in the middle, which PyAV cannot follow"
+    known = described_file(source, kind) if isinstance(source, str) else described(source.numpy(), kind)
+    return DecodeError(f"{source if isinstance(source, str) else name or kind}: {reason}{known}")

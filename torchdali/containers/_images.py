@@ -1,0 +1,173 @@
+"""Images that are packed in other bytes: photos as JPEG or WebP, and all others without loss.
+
+No photos are images with a palette, with few values or colors in large areas (label maps), or of 16 bits. What is
+shrunk of them is neither mixed, nor does it lose bits.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from PIL import Image, ImageOps
+
+from torchdali import fn, types
+from torchdali.codecs.images import peek_header
+from torchdali.containers._png import write_png
+
+__all__ = ["FORMATS", "Encoded", "encode", "psnr"]
+
+FORMATS = {"jpeg": "jpg", "webp": "webp", "raw": "npy"}
+_SAME = 100.0  # dB, for equal pixels
+_FEW = 64  # values of a gray image that are few
+_FEW_COLORS = 256
+_AREAS = 0.8  # part of the pixels that are like their neighbor, in large areas
+
+Pixels = npt.NDArray[Any]
+
+
+class Encoded(NamedTuple):
+    """An image in new bytes.
+
+    Attributes:
+        extension: Of its format.
+        content: The bytes.
+        pixels: That were encoded.
+        is_photo: Encoded with loss.
+    """
+
+    extension: str
+    content: bytes
+    pixels: Pixels
+    is_photo: bool
+
+
+class _Opened(NamedTuple):
+    """An image that was decoded.
+
+    Attributes:
+        pixels: ``(H, W, C)``, uint8 or uint16; places in a palette if there is one.
+        is_map: The values are numbers, which have no mean.
+        palette, alpha: As `write_png` takes them.
+    """
+
+    pixels: Pixels
+    is_map: bool = False
+    palette: bytes = b""
+    alpha: bytes = b""
+
+    def colors(self) -> Pixels:
+        """Return the colors of the places, ``(H, W, 3)``."""
+        palette = np.zeros((256, 3), np.uint8)
+        entries = np.frombuffer(self.palette, np.uint8).reshape(-1, 3)
+        palette[: len(entries)] = entries
+        colors: Pixels = palette[self.pixels[:, :, 0]]
+        return colors
+
+    @property
+    def keeps(self) -> bool:
+        """True if it must not be encoded with loss, whatever the format that is asked for."""
+        return self.is_map or self.pixels.dtype == np.uint16
+
+
+def encode(content: bytes, shorter: int | None, format: str | None, quality: int) -> Encoded | None:
+    """Encode an image anew, if it is to be shrunk or to have another format.
+
+    Args:
+        content: Its bytes.
+        shorter: Pixels of the shorter side of those that are larger; None for all as they are.
+        format: One of `FORMATS`; None for JPEG of photos that are shrunk, and PNG of others.
+        quality: Of JPEG and WebP.
+
+    Returns:
+        None if its bytes stay as they are.
+
+    Raises:
+        RuntimeError: it cannot be decoded.
+    """
+    opened = _open(content, format)
+    if opened is None:
+        return None
+    pixels = opened.pixels
+    is_jpeg = content.startswith(b"\xff\xd8\xff")
+    if shorter is not None and min(pixels.shape[:2]) > shorter:
+        kind = types.INTERP_NN if opened.is_map else types.INTERP_LINEAR
+        small = fn.resize(torch.from_numpy(pixels), resize_shorter=float(shorter), interp_type=kind)
+        opened = opened._replace(pixels=np.asarray(small))
+    elif format is None or (format == "jpeg" and is_jpeg and shorter) or (format != "raw" and opened.keeps):
+        return None
+    return _encoded(opened, format, quality)
+
+
+def _encoded(opened: _Opened, format: str | None, quality: int) -> Encoded:
+    pixels = opened.pixels
+    if format == "raw":
+        file = io.BytesIO()
+        np.save(file, opened.colors() if opened.palette else pixels)
+        return Encoded(FORMATS[format], file.getvalue(), pixels, False)
+    if opened.keeps or pixels.shape[2] != 3:
+        return Encoded("png", write_png(pixels, opened.palette, opened.alpha), pixels, False)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "WEBP" if format == "webp" else "JPEG", quality=quality)
+    return Encoded(FORMATS[format or "jpeg"], file.getvalue(), pixels, True)
+
+
+def _open(content: bytes, format: str | None) -> _Opened | None:
+    """Decode an image; None if no format here keeps it, as it has more than 16 bits or four channels."""
+    data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
+    header = peek_header(data)
+    if header.format == "JPEG":
+        return _Opened(np.asarray(fn.decoders.image(data)))
+    palette = _with_palette(content)
+    if palette is not None:
+        return palette
+    depth = 8 if header.format == "BMP" else header.depth
+    if depth > 16 or header.channels > 4:
+        return None if format is None else _Opened(np.asarray(fn.decoders.image(data)))
+    dtype = types.UINT16 if depth > 8 else types.UINT8
+    pixels = np.asarray(fn.decoders.image(data, output_type=types.ANY_DATA, dtype=dtype))
+    opened = _Opened(pixels, _is_map(pixels))
+    if format is None or opened.keeps or pixels.shape[2] == 3:
+        return opened
+    return _Opened(np.asarray(fn.decoders.image(data)))
+
+
+def _with_palette(content: bytes) -> _Opened | None:
+    """Return the places in a palette; None if the image has none."""
+    try:
+        opened = Image.open(io.BytesIO(content))
+        if opened.mode != "P":
+            return None
+        image = ImageOps.exif_transpose(opened)
+        places = np.array(image)[:, :, None]
+    except Exception:  # of many classes: others decode it, or say what is wrong
+        return None
+    alpha = image.info.get("transparency", b"")
+    if isinstance(alpha, int):
+        alpha = b"\xff" * alpha + b"\0"
+    return _Opened(places, True, bytes(image.getpalette("RGB") or b"")[: 3 * 256], alpha)
+
+
+def _is_map(pixels: Pixels) -> bool:
+    """Tell label maps and drawings, of few values or of few colors in large areas, from photos."""
+    channels = pixels.shape[2]
+    if channels == 1 and len(np.unique(pixels)) <= _FEW:
+        return True
+    if pixels.shape[1] < 2 or (channels == 1 and pixels.dtype == np.uint8):
+        return False
+    like_its_neighbor = (pixels[:, 1:] == pixels[:, :-1]).all(2)
+    if like_its_neighbor.mean() < _AREAS:
+        return False
+    return len(np.unique(pixels.reshape(-1, channels), axis=0)) <= _FEW_COLORS
+
+
+def psnr(encoded: Encoded) -> float:
+    """Return what the loss of an image costs, in dB."""
+    data = torch.from_numpy(np.frombuffer(encoded.content, np.uint8).copy())
+    again = np.asarray(fn.decoders.image(data))
+    error = float(np.mean((encoded.pixels.astype(np.float32) - again) ** 2))
+    return min(_SAME, 10 * math.log10(255.0**2 / error)) if error else _SAME

@@ -1,0 +1,194 @@
+"""Processes that a server has forked, seen from the process of the user; the server may be gone, or stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing.process
+import os
+import select
+import signal
+import struct
+import threading
+import time
+from abc import ABC, abstractmethod
+from typing import Any
+
+from torchdali.execute.process_state import ProcessId, is_stopped
+
+__all__ = ["LOST", "NO_MEMORY", "ForkserverProcess", "ServedProcess", "how_ended", "say", "signal_of"]
+
+NO_MEMORY = 112  # exit code of a worker that the system gives no memory
+LOST = 256  # stands for the exit code, which is less, if nobody says how a process ended
+_GRACE = 1.0  # seconds for the server to say which process it forked, or how it ended
+_TICK = 0.02
+_NUMBER = struct.Struct("i")
+
+
+def say(descriptor: int, number: int) -> None:
+    """Send the number of a process, or its exit code, to who may wait for it."""
+    with contextlib.suppress(OSError):  # nobody asks any more
+        os.write(descriptor, _NUMBER.pack(number))
+
+
+def how_ended(code: int | None) -> str:
+    """Say how a process ended."""
+    if code is None:
+        return "closed its connection"
+    if code == NO_MEMORY:
+        return "ended, since the system gave it no memory,"
+    if code == LOST:
+        return "ended"
+    name = signal_of(code)
+    return f"was killed by {name}" if name else f"exited with code {code}"
+
+
+def signal_of(code: int) -> str:
+    """Return the name of the signal that ended a process; empty if none did."""
+    with contextlib.suppress(ValueError):
+        return signal.Signals(-code).name
+    return ""
+
+
+class _OthersChild(ABC):
+    """A process that is no child of this one, with what is used of `multiprocessing.Process`.
+
+    Attributes:
+        id: The process, once it is known.
+    """
+
+    def __init__(self) -> None:
+        self.id: ProcessId | None = None
+        self._ended = 0.0  # when it was first seen to have ended
+
+    @abstractmethod
+    def _told(self, patience: float = 0.0) -> int | None:
+        """Return the exit code that the server has told in time; `LOST` if it will not, None if it has not yet."""
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process; None if it is not known."""
+        return None if self.id is None else self.id.number
+
+    @property
+    def exitcode(self) -> int | None:
+        """Exit code, negative for a signal, `LOST` if nobody says; None while the process runs."""
+        code = self._told()
+        if code not in (None, LOST):
+            return code
+        if self.id is None:
+            return code  # LOST: it was never forked
+        if self.id.lives:
+            return None
+        self._ended = self._ended or time.monotonic()
+        return LOST if code == LOST or time.monotonic() - self._ended > _GRACE else None
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end."""
+        deadline = time.monotonic() + (1e9 if timeout is None else timeout)
+        while self.exitcode is None and (left := deadline - time.monotonic()) > 0:
+            tick = min(_TICK, left)
+            if self._told(tick) == LOST:
+                time.sleep(tick)
+
+    def terminate(self) -> None:
+        """End the process by SIGTERM."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the process by SIGKILL."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, which: signal.Signals) -> None:
+        if self.pid is not None and self.id is not None and self.id.lives:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.id.number, which)
+
+
+class ServedProcess(_OthersChild):
+    """A process that a server of torchdali has forked.
+
+    Args:
+        status: Descriptor of a pipe over which the server sends the number of the process, then its exit code.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__()
+        os.set_blocking(status, False)
+        self._status = open(status, "rb", buffering=0)  # noqa: SIM115  open as long as this object
+        self._said: list[int] = []
+        self._is_over = False  # the server says nothing more
+        self._lock = threading.Lock()  # several threads of a pool ask
+
+    @classmethod
+    def ended(cls) -> ServedProcess:
+        """Return a process that could not be forked."""
+        status, said = os.pipe()
+        os.close(said)
+        return cls(status)
+
+    def __del__(self) -> None:
+        self._status.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process; None if the server does not say."""
+        self._listen(1, _GRACE)
+        return super().pid
+
+    def _told(self, patience: float = 0.0) -> int | None:
+        self._listen(2, patience)
+        if len(self._said) > 1:
+            return self._said[1]
+        return LOST if self._is_over else None
+
+    def _listen(self, count: int, patience: float) -> None:
+        """Wait until the server has said so many numbers, or will not."""
+        deadline = time.monotonic() + patience
+        with self._lock:
+            while len(self._said) < count and not self._is_over:
+                left = max(0.0, deadline - time.monotonic())
+                if not select.select([self._status], [], [], left)[0]:
+                    return
+                data = self._status.read(_NUMBER.size)
+                self._said += [number for (number,) in _NUMBER.iter_unpack(data or b"")]
+                self._is_over = not data
+                if self._said and self.id is None:
+                    self.id = ProcessId.of(self._said[0])
+
+
+class ForkserverProcess(_OthersChild):
+    """A process that multiprocessing's server has forked.
+
+    Args:
+        process: Started.
+    """
+
+    _GONE = 255  # multiprocessing's exit code of a process whose server is gone
+
+    def __init__(self, process: Any) -> None:
+        super().__init__()
+        self._process, self.id = process, ProcessId.of(process.pid)
+        self._lock = threading.Lock()  # multiprocessing reads the code once
+
+    def _told(self, patience: float = 0.0) -> int | None:
+        with self._lock:
+            self._process.join(patience)
+            code: int | None = self._process.exitcode
+        return LOST if code == self._GONE else code
+
+    @property
+    def exitcode(self) -> int | None:
+        """Exit code, as of `ServedProcess`."""
+        code = super().exitcode
+        if code == LOST:
+            self._forget()
+        return code
+
+    def _forget(self) -> None:
+        """Let nothing wait for the server's word: multiprocessing would, at the end of the program."""
+        multiprocessing.process._children.discard(self._process)  # type: ignore[attr-defined]
+        from multiprocessing import forkserver  # not on all systems
+
+        server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+        if is_stopped(server):
+            os.kill(server, signal.SIGKILL)  # multiprocessing starts another one if need be

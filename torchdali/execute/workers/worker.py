@@ -1,0 +1,198 @@
+"""A worker process, seen from the process of the user, and its jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali.execute.process_state import is_stopped
+from torchdali.execute.shared_memory import anonymous_file, mapped, socket_of
+from torchdali.execute.workers.blocks import LEDGER, Views
+from torchdali.execute.workers.messages import Block, Drop, read, write
+from torchdali.execute.workers.served import LOST, NO_MEMORY, how_ended, signal_of
+
+__all__ = ["Process", "Worker", "WorkerJob"]
+
+_GRACE = 0.5  # seconds for the exit code of a process that has closed its connection
+_CRASHES = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
+
+
+class Process(Protocol):
+    """A process that was started; `multiprocessing.Process` and others."""
+
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def exitcode(self) -> int | None: ...
+    def join(self, timeout: float | None = None) -> None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+class WorkerJob(Protocol):
+    """Work for a worker.
+
+    Attributes:
+        losses: Workers that died with it.
+    """
+
+    losses: int
+
+    @property
+    def order(self) -> int:
+        """Number by which it comes first or later."""
+        ...
+
+    @property
+    def owner(self) -> int | None:
+        """Number of the only worker that may do it; None for any."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Name of this work in messages."""
+        ...
+
+    def begin(self) -> bool:
+        """Return whether it is still wanted."""
+        ...
+
+    def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Any:
+        """Return the message for a worker that knows some blocks of shared memory."""
+        ...
+
+    def answer(self, result: Any, views: Views) -> None:
+        """Take over the results, in the thread that receives them."""
+        ...
+
+    def lose(self, error: Exception) -> None:
+        """Note that it cannot be done."""
+        ...
+
+    def finish(self) -> None:
+        """Go on, after `answer` or `lose`."""
+        ...
+
+
+class Worker:
+    """A worker, seen from the process of the user.
+
+    Args:
+        purpose: What it works for, for messages.
+        hint: Why it may have ended if it never said a word, for messages.
+    """
+
+    def __init__(
+        self, process: Process, connection: Any, number: int, purpose: str = "the pipeline", hint: str = ""
+    ) -> None:
+        self.process, self.connection, self.number = process, connection, number
+        self._purpose, self._hint, self._has_spoken = purpose, hint, False
+        self.views = Views()  # another one, with page-locked memory, where the pool says so
+        self.jobs: dict[int, WorkerJob] = {}  # sent, and not yet answered; changed under the lock of the pool
+        self._ledger: npt.NDArray[np.int64] | None = None
+        self.blocks: set[int] = set()  # that it was told of
+        self.alive, self.still = True, 0
+        self.stopped_for = 0.0  # seconds, before it was killed for that
+        self.shares_memory = True
+        self.since = time.monotonic()
+        self._socket = socket_of(connection.fileno())
+        self._lock = threading.Lock()  # one message after the other: whoever submits, and the watching thread, send
+
+    def stands_still(self) -> bool:
+        """Return whether a signal has stopped the process."""
+        return is_stopped(self.process.pid)
+
+    def kill(self) -> None:
+        """End the process, whatever it does; the connection ends with it."""
+        self.process.kill()
+
+    def send(self, message: Any, descriptor: int | None = None) -> None:
+        """Send a message; a worker that is dying does not get it, which the pool notices."""
+        with self._lock, contextlib.suppress(OSError):
+            write(self.connection, message)
+            if descriptor is not None:
+                socket.send_fds(self._socket, [b"d"], [descriptor])
+
+    def send_job(self, number: int, job: WorkerJob) -> None:
+        """Send a job, with the worker's blocks that came back."""
+        # Numbers of blocks go along: the worker alone decides what to write where, so that none is written while a
+        # tensor on it is alive.
+        self.jobs[number] = job
+        self.send(job.message(number, self.blocks, self.views.returned()))
+
+    def open_ledger(self) -> None:
+        """Share memory in which the worker writes which job it began last; without room, all count as begun."""
+        with contextlib.suppress(OSError, MemoryError):
+            descriptor = anonymous_file(8)
+            try:
+                self._ledger = mapped(descriptor, 8).view(np.int64)
+                self._ledger[0] = -1
+                self.send(Block(LEDGER, 8), descriptor)
+            finally:
+                os.close(descriptor)
+
+    def has_begun(self, number: int) -> bool:
+        """Return whether the worker has begun a job that it was sent; jobs have rising numbers."""
+        return self._ledger is None or bool(self._ledger[0] >= number)
+
+    def receive(self) -> Any:
+        """Receive the result of a job; None if the message was about a block.
+
+        Raises:
+            EOFError, OSError: the worker has died.
+        """
+        # In the watching thread alone. A message of a block comes before the first batch that lies in it.
+        message = read(self.connection)
+        self._has_spoken = True
+        if isinstance(message, Drop):
+            self.views.drop(message.number)
+            return None
+        if not isinstance(message, Block):
+            return message
+        _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
+        if not descriptors:
+            raise EOFError
+        self.views.add(message.number, descriptors[0], message.size)
+        return None
+
+    def end_message(self, meanwhile: str = "") -> str:
+        """Describe how the process ended, and what may help.
+
+        Args:
+            meanwhile: What it did; by default, the jobs that it had.
+        """
+        self.process.join(_GRACE)
+        how = how_ended(self.process.exitcode)
+        if self.stopped_for:
+            how = f"was stopped (SIGSTOP or Ctrl-Z), did not go on for {self.stopped_for:g} s and was killed"
+        if self._hint and not self._has_spoken:
+            meanwhile = " while it started"
+        elif self.jobs:
+            meanwhile = f" while it worked on {' and '.join(job.title for job in self.jobs.values())}"
+        pid = self.process.pid
+        who = f"worker process {self.number}{f' (pid {pid})' if pid else ''} of {self._purpose}"
+        return ". ".join(filter(None, (f"{who} {how}{meanwhile}", self._cure(self.process.exitcode))))
+
+    def _cure(self, code: int | None) -> str:
+        if self.stopped_for or code is None:
+            return ""
+        if code == LOST:
+            return "How is not known, since its server does not say"
+        if signal_of(code) == "SIGKILL" or code == NO_MEMORY:
+            return "If memory ran out, use fewer processes or smaller batches"
+        if signal_of(code) in _CRASHES:
+            return "A library crashed there: in one process, `python -X faulthandler` shows where"
+        if not self._has_spoken and self._hint:
+            return self._hint
+        return "If it had something to say, it stands above, on the standard error" if code == 1 else ""
+
+    def close(self) -> None:
+        self.connection.close()
+        self._socket.close()

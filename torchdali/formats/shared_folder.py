@@ -1,0 +1,234 @@
+"""Files in folders that other users may write to, too.
+
+Under a name in such a folder may lie a link to another file, a pipe on which nobody writes, or a file of somebody else,
+who keeps it locked. What is opened here is a regular file of this user, with this one name; what is written appears as
+a whole; and a lock is waited for a few seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+from torchdali.errors import warn
+
+__all__ = ["FileLock", "new_file", "open_folder", "open_named", "open_own", "read_into", "room", "write_whole"]
+
+_ROOT = 0  # who may read and write everything anyway
+PATIENCE = 3.0  # seconds, for a lock
+_SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two trials
+_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+_PLAIN: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_CAREFUL = _PLAIN | _NO_LINK | getattr(os, "O_NONBLOCK", 0)  # a pipe without a writer is not waited for
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN | _NO_LINK
+
+
+def open_folder(path: str, *, own: bool) -> int:
+    """Open a folder; make it, for this user alone, if there is none.
+
+    Args:
+        own: It is named by torchdali, not by the user: it is no link, and belongs to this user.
+
+    Raises:
+        OSError: it cannot be.
+    """
+    os.makedirs(path, 0o700, exist_ok=True)
+    if own and os.path.islink(path):
+        raise OSError(errno.ELOOP, "it is a symbolic link", path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _PLAIN | (_NO_LINK if own else 0))
+    try:
+        if own:
+            _check_owner(descriptor, descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_own(name: str, flags: int, folder: int) -> int:
+    """Open a regular file of this user, or make one that only this user may read.
+
+    Args:
+        name: In the folder.
+        flags: Of `os.open`.
+        folder: Descriptor of the folder.
+
+    Raises:
+        OSError: there is none, or under the name is something else.
+    """
+    try:
+        descriptor = os.open(name, flags | _CAREFUL, 0o600, dir_fd=folder)
+    except OSError as error:
+        reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        raise OSError(error.errno, reason, name) from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", name)
+        if status.st_nlink > 1:
+            raise OSError(errno.EMLINK, "it has another name as well, by a hard link", name)
+        _check_owner(descriptor, folder, name)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check_owner(descriptor: int, folder: int, name: str | None = None) -> None:
+    owner = os.fstat(descriptor).st_uid
+    if owner not in (os.geteuid(), _ROOT) and owner != _owner_of_new_files(folder):
+        raise OSError(errno.EPERM, f"it belongs to user {owner}, and this is user {os.geteuid()}", name)
+
+
+def _owner_of_new_files(folder: int) -> int | None:
+    """Return whom a file of this user belongs to in a folder: on network drives that may be somebody else."""
+    name = _unused_name()
+    try:
+        descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        return os.fstat(descriptor).st_uid
+    finally:
+        os.close(descriptor)
+        os.unlink(name, dir_fd=folder)
+
+
+def _unused_name() -> str:
+    return f"{secrets.token_hex(8)}.part"
+
+
+def open_named(path: str) -> BinaryIO:
+    """Open a file that the user names, to read it: it may be a link, and somebody else's, but no pipe in a folder.
+
+    Raises:
+        OSError: it cannot be opened, or nobody may ever write on it.
+    """
+    is_of_a_shell = path.startswith(("/dev/", "/proc/"))  # <(command)
+    if stat.S_ISFIFO(os.stat(path).st_mode) and not is_of_a_shell:
+        raise OSError(errno.EINVAL, "it is a pipe", path)
+    return open(path, "rb")
+
+
+def new_file(path: str, _flags: int = 0) -> int:
+    """Make a file to write to, as an ``opener`` of `open` does; what is there already is not touched.
+
+    Raises:
+        FileExistsError: there is something.
+    """
+    return os.open(path, _NEW, 0o666)
+
+
+def write_whole(
+    name: str, pieces: Iterable[Any], *, folder: int | None = None, mode: int | None = None, lasting: bool = False
+) -> None:
+    """Write a file beside the one it replaces, so that a full disk or a crash leaves the old one whole.
+
+    Args:
+        name: In the folder; otherwise a path.
+        pieces: Its bytes.
+        folder: Descriptor of a folder.
+        mode: Permissions; None for those of this user's file that is replaced, or what the user's mask leaves.
+        lasting: Wait until the disk has it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    beside = os.path.join(os.path.dirname(name), _unused_name())
+    descriptor = os.open(beside, _NEW, 0o666 if mode is None else mode, dir_fd=folder)
+    try:
+        with open(descriptor, "wb") as file:
+            file.writelines(pieces)
+            file.flush()
+            if mode is None and hasattr(os, "fchmod"):
+                _copy_mode(name, descriptor)
+            if lasting:
+                os.fsync(descriptor)
+        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside, dir_fd=folder)
+        raise
+
+
+def _copy_mode(name: str, descriptor: int) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        status = os.lstat(name)
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+            os.fchmod(descriptor, status.st_mode & 0o777)
+
+
+def read_into(descriptor: int, memory: memoryview, offset: int) -> bool:
+    """Fill memory from a file; return whether there were so many bytes."""
+    while len(memory):
+        count = os.preadv(descriptor, [memory], offset)
+        if not count:
+            return False
+        memory, offset = memory[count:], offset + count
+    return True
+
+
+def room(error: OSError, folder: str) -> str:
+    """Say how much room there is in a folder, and what to do, if it is that what an error is about."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return ""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return ""
+    return f", and {disk.f_frsize * disk.f_bavail:,} are free in {folder}: make room there, or take another"
+
+
+class FileLock:
+    """The lock of a file, which is waited for a few seconds; if that was in vain, not at all until it is free again.
+
+    Args:
+        name: Of the file, for the warning.
+        by_opening: The lock belongs to the opened file, not to the process; see flock(2) and lockf(3).
+    """
+
+    def __init__(self, name: str, by_opening: bool = False) -> None:
+        self._name, self._by_opening, self._patience = name, by_opening, PATIENCE
+        self._warned = False
+
+    @contextlib.contextmanager
+    def held(self, descriptor: int) -> Iterator[None]:
+        """Keep other processes from taking it.
+
+        Raises:
+            TimeoutError: another process keeps it; a warning says so once. OSError: the file cannot be locked.
+        """
+        import fcntl
+
+        lock = fcntl.flock if self._by_opening else fcntl.lockf
+        deadline, pause = time.monotonic() + self._patience, _SHORTEST
+        while True:
+            try:
+                lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except (BlockingIOError, PermissionError):
+                if time.monotonic() >= deadline:
+                    self._give_up()
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST)
+        self._patience = PATIENCE
+        try:
+            yield
+        finally:
+            lock(descriptor, fcntl.LOCK_UN)
+
+    def _give_up(self) -> None:
+        self._patience = 0.0
+        if not self._warned:
+            self._warned = True
+            warn(
+                f"another process keeps {self._name} locked for more than {PATIENCE:g} s (one that is stopped does so "
+                "until it goes on): nothing more is kept there before the lock is free"
+            )
+        raise TimeoutError(errno.ETIMEDOUT, "another process keeps it locked", self._name)

@@ -1,0 +1,153 @@
+"""Sparse members of tar archives: the maps of what is stored, in the forms of GNU.
+
+https://www.gnu.org/software/tar/manual/html_node/Sparse-Formats.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from torchdali.formats.storage import Storage
+
+__all__ = ["BLOCK", "Extent", "Records", "Sparse", "header_number", "sparse_of_header", "sparse_of_records"]
+
+BLOCK = 512
+_MOST_HOLES = 1 << 30  # bytes of zeros that a header may ask for
+_MOST_DIGITS = 18
+
+Extent = tuple[int, int]
+"""Place in the file, and number of bytes."""
+
+Records = Sequence[tuple[str, str]]
+"""Keys and values of a pax header."""
+
+
+class Sparse(NamedTuple):
+    """A file of which only some parts are stored, one after the other; the others are zeros.
+
+    Attributes:
+        size: Of the whole file.
+        start: Of the stored parts, in the archive.
+        extents: Of the stored parts.
+    """
+
+    size: int
+    start: int
+    extents: list[Extent]
+
+    def check(self, stored: int) -> None:
+        """Refuse a map that the file does not have the bytes for; ``stored`` are there.
+
+        Raises:
+            ValueError: the parts overlap, are not in order, or are more than there are; or nearly all is holes.
+        """
+        ends = [0, *(place + count for place, count in self.extents), self.size]
+        starts = [*(place for place, _ in self.extents), self.size]
+        used = sum(count for _, count in self.extents)
+        if used > stored or any(start < end for end, start in zip(ends, starts, strict=False)):
+            raise ValueError(f"the map of the sparse member at {self.start} does not fit its {stored} stored bytes")
+        if self.size - used > _MOST_HOLES:
+            raise ValueError(
+                f"the sparse member at {self.start} claims {self.size} bytes and stores {used}: more than "
+                f"{_MOST_HOLES} bytes of zeros are not made"
+            )
+
+
+def header_number(field: bytes, at: int) -> int:
+    """Read an octal number, or one of GNU in base 256."""
+    if field[0] & 0x80:
+        return int.from_bytes(bytes((field[0] & 0x7F, *field[1:])), "big")
+    try:
+        value = int(field.split(b"\0")[0].strip() or b"0", 8)
+        if value < 0:
+            raise ValueError
+        return value
+    except ValueError:
+        raise ValueError(f"the header at {at} has {field!r} where a number should be") from None
+
+
+def sparse_of_header(storage: Storage, header: bytes, data: int) -> Sparse:
+    """Read the map of a member of GNU's kind ``S``: in its header, and in blocks behind it, at ``data``."""
+    extents = list(_fields(header[386:482], data))
+    more, size = header[482], header_number(header[483:495], data)
+    while more:
+        block = storage.read(data, BLOCK).tobytes()
+        extents += _fields(block[:504], data)
+        more, data = block[504], data + BLOCK
+    return Sparse(size, data, extents)
+
+
+def _fields(fields: bytes, at: int) -> Iterator[Extent]:
+    for place in range(0, len(fields), 24):
+        if not any(fields[place : place + 24]):
+            return
+        yield header_number(fields[place : place + 12], at), header_number(fields[place + 12 : place + 24], at)
+
+
+_PREFIX = "GNU.sparse."
+_OF_STAR = ("SCHILY.realsize", "SUN.holesdata")
+
+
+def sparse_of_records(storage: Storage, records: Records, data: int, length: int) -> Sparse | None:
+    """Read the map of a member whose pax header says that it is sparse, in the versions 0.0, 0.1 and 1.0.
+
+    Args:
+        records: Of the header.
+        data: Where the member's content begins.
+        length: Of the content.
+
+    Raises:
+        ValueError: it is of another version, or damaged.
+    """
+    values = {key.removeprefix(_PREFIX): value for key, value in records if key.startswith(_PREFIX)}
+    if any(key in _OF_STAR for key, _ in records):
+        raise ValueError(f"the member at {data} is sparse in a form that is not known: write it anew, by GNU tar")
+    if not values:
+        return None
+    version = values.get("major", "0"), values.get("minor", "0")
+    if version == ("1", "0"):
+        start, extents = _map_of_content(storage, data, length)
+        return Sparse(_decimal(values.get("realsize", ""), data), start, extents)
+    if version[0] != "0":
+        known = "known are 0.0, 0.1 and 1.0"
+        raise ValueError(f"the member at {data} is sparse in the version {'.'.join(version)}; {known}")
+    size = _decimal(values.get("size", values.get("realsize", "")), data)
+    if "map" in values:
+        return Sparse(size, data, _pairs(values["map"].split(",") if values["map"] else [], data))
+    words = [value for key, value in records if key in (f"{_PREFIX}offset", f"{_PREFIX}numbytes")]
+    return Sparse(size, data, _pairs(words, data))
+
+
+def _map_of_content(storage: Storage, data: int, length: int) -> tuple[int, list[Extent]]:
+    """Read lines of numbers, which fill blocks of their own before what is stored."""
+    blocks = storage.read(data, min(length, BLOCK)).tobytes()
+    count = _decimal(blocks.partition(b"\n")[0].decode("latin-1"), data)
+    lines = blocks.count(b"\n")
+    parts = [blocks]
+    while lines < 1 + 2 * count:
+        at = data + BLOCK * len(parts)
+        if at + BLOCK > data + length:
+            raise ValueError(f"the map of the sparse member at {data} has no end")
+        parts.append(storage.read(at, BLOCK).tobytes())
+        lines += parts[-1].count(b"\n")
+    words = b"".join(parts).decode("latin-1").split("\n")[1 : 1 + 2 * count]
+    return data + BLOCK * len(parts), _pairs(words, data)
+
+
+def _pairs(words: Sequence[str], at: int) -> list[Extent]:
+    numbers = [_decimal(word, at) for word in words]
+    if len(numbers) % 2:
+        raise ValueError(f"the map of the sparse member at {at} ends in the middle")
+    return list(_in_pairs(numbers))
+
+
+def _in_pairs(numbers: Iterable[int]) -> Iterator[Extent]:
+    each = iter(numbers)
+    return zip(each, each, strict=True)
+
+
+def _decimal(word: str, at: int) -> int:
+    if not (word.isascii() and word.isdigit()) or len(word) > _MOST_DIGITS:
+        raise ValueError(f"the map of the sparse member at {at} has {word[:20]!r} where a number should be")
+    return int(word)

@@ -1,0 +1,62 @@
+"""URLs: how they are told from paths, how messages show them, and how much is read of one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["BLOCK", "MAX_BYTES", "TooLarge", "has_secret", "is_url", "represented", "shown", "shown_in_text"]
+
+BLOCK = 8 << 20
+"""Bytes of a block of a container; ranges that are read as one have no more."""
+
+MAX_BYTES = max(BLOCK, int(os.environ.get("TORCHDALI_MAX_URL_BYTES", 256 << 20)))
+"""No more is read of an URL in one piece: an object, a record, or a listing."""
+
+_USER = re.compile(r"(?<=://)[^/@?#]*@")
+_QUERY = re.compile(r"[?#].*", re.DOTALL)
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.:-]+://"
+_IN_TEXT = re.compile(_SCHEME + r"[^\s'\"<>]+")
+
+is_url: Callable[[str], Any] = re.compile(_SCHEME).match
+"""Tell an URL from the path of a file."""
+
+
+class TooLarge(ValueError):
+    """An URL gives too much."""
+
+    def __init__(self, what: str = "it") -> None:
+        super().__init__(
+            f"{what} has more than {MAX_BYTES:,} bytes, the most that is read of an URL at once "
+            "(TORCHDALI_MAX_URL_BYTES in the environment sets another limit)"
+        )
+
+
+def shown(url: str) -> str:
+    """Return an URL for a message: without user, password and query."""
+    if not is_url(url):
+        return url
+    return _QUERY.sub("?...", _USER.sub("...@", url))
+
+
+def shown_in_text(text: str) -> str:
+    """Return a text with its URLs as `shown` shows them."""
+    return _IN_TEXT.sub(lambda url: shown(url[0]), text)
+
+
+def has_secret(url: str) -> bool:
+    """Return whether an URL has a user, a password or a query, which may be a signature."""
+    return bool(is_url(url)) and shown(url) != url
+
+
+def represented(value: Any) -> str:
+    """Write an argument for a message, as `repr` does, but URLs in it as `shown` does."""
+    return repr(_without_secrets(value))
+
+
+def _without_secrets(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(map(_without_secrets, value))
+    return shown(value) if isinstance(value, str) else value

@@ -1,0 +1,54 @@
+"""Write out what Python means in a function, so that it means the same in functions inside of it."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+__all__ = ["mangled", "simplify"]
+
+
+def simplify(definition: ast.FunctionDef) -> list[str]:
+    """Write out what means the same everywhere in a function, but not in one inside of it.
+
+    Annotations of variables go, as Python does not look at them in functions, and ``super()`` gets its arguments.
+
+    Returns:
+        Variables that have an annotation alone, and so no value.
+    """
+    first = [*definition.args.posonlyargs, *definition.args.args][:1]
+    written = _Simple(first[0].arg if first else "")
+    definition.body = [written.visit(statement) for statement in definition.body]
+    return written.unset
+
+
+class _Simple(ast.NodeTransformer):
+    def __init__(self, first: str) -> None:
+        self._first = first
+        self.unset: list[str] = []
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if node.value is not None:
+            return ast.copy_location(ast.Assign([node.target], node.value), node)
+        if isinstance(node.target, ast.Name):
+            self.unset.append(node.target.id)
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and self._first:
+            node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
+        return node
+
+    def inner(self, node: Any) -> Any:
+        """Leave what is defined inside as it is."""
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = inner
+
+
+def mangled(name: str, class_name: str) -> str:
+    """Return what Python makes of a name in a class."""
+    bare = class_name.lstrip("_")
+    return f"_{bare}{name}" if bare and name.startswith("__") and not name.endswith("__") else name

@@ -1,0 +1,89 @@
+"""Keys: what nodes and values that are the same have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Hashable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import torch
+
+from torchdali.graph.nodes import DataNode, Node
+
+__all__ = ["NodeKey", "comparable", "key_of", "numbered"]
+
+
+class NodeKey(NamedTuple):
+    """Key of a node: its operator, and what that is computed from. Nodes that compute the same have equal ones.
+
+    Attributes:
+        operator: Its name.
+        inputs: Keys of the edges; None for an input that was left out.
+        per_sample: Names and keys of the edges, in the order of the names.
+        constants: Names and keys of the values, in the order of the names.
+        scope: Keys of the edges of the conditions, and the values that they must have.
+    """
+
+    operator: str
+    inputs: tuple[Any, ...]
+    per_sample: tuple[tuple[str, Any], ...]
+    constants: tuple[tuple[str, Any], ...]
+    scope: tuple[tuple[Any, bool | int], ...]
+
+
+def key_of(
+    node: Node,
+    edge: Callable[[DataNode], Any],
+    value: Callable[[str, Any], Any] = lambda name, value: comparable(value),
+    leave_out: Collection[str] = (),
+) -> NodeKey:
+    """Return the key of a node.
+
+    Args:
+        edge: Returns the key of an edge.
+        value: Returns the key of a constant of this name.
+        leave_out: Names of constants that do not matter.
+    """
+    return NodeKey(
+        node.operator.name,
+        tuple(None if e is None else edge(e) for e in node.inputs),
+        tuple((name, edge(e)) for name, e in sorted(node.per_sample.items())),
+        tuple((name, value(name, v)) for name, v in sorted(node.constants.items()) if name not in leave_out),
+        tuple((edge(c.edge), c.value) for c in node.scope),
+    )
+
+
+def numbered(nodes: Collection[Node]) -> Callable[[DataNode], tuple[int, int] | None]:
+    """Return a function that tells the number of an edge's node, and the edge's own; None for an edge of no node."""
+    number = {node: i for i, node in enumerate(nodes)}
+    return lambda edge: None if edge.source is None else (number[edge.source], edge.index)
+
+
+def _refuse(value: object) -> NoReturn:
+    raise TypeError(f"{type(value).__name__} objects are not compared")
+
+
+def comparable(value: Any, objects: Callable[[Any], Hashable] = _refuse) -> Hashable:
+    """Return a key that values have in common if they are equal, type and all.
+
+    Args:
+        objects: Returns the key of an object of another class than constants have; raises TypeError by default.
+    """
+    kind = type(value)
+    if value is None or isinstance(value, (bool, int, str, bytes, Enum, torch.dtype)):
+        return kind, value
+    if isinstance(value, float):
+        return kind, value.hex()  # tells -0.0 from 0.0
+    if isinstance(value, (list, tuple)):
+        return kind, tuple(comparable(each, objects) for each in value)
+    if isinstance(value, Mapping):
+        return kind, tuple((comparable(k, objects), comparable(v, objects)) for k, v in value.items())
+    if isinstance(value, torch.Tensor):
+        value = value.numpy(force=True)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return kind, str(value.dtype), value.shape, value.tobytes()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return kind, tuple(comparable(getattr(value, each.name), objects) for each in dataclasses.fields(value))
+    return objects(value)

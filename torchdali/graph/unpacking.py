@@ -1,0 +1,51 @@
+"""Words on outputs that were taken apart in another form than they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchdali.graph.nodes import Node
+
+__all__ = ["explain_unpacking", "of_a_dictionary"]
+
+_NUMBER = "it has several if num_outputs= says so"
+_OF_OPERATORS = {"python_function": _NUMBER, "torch_python_function": _NUMBER, "external_source": _NUMBER}
+
+
+def explain_unpacking(error: BaseException | None, nodes: Sequence[Node]) -> None:
+    """Say in Python's error on a node that somebody iterates over what to write."""
+    if not isinstance(error, TypeError) or not nodes or "DataNode" not in str(error) or "iterable" not in str(error):
+        return
+    last = nodes[-1]
+    name = last.operator.name
+    why = _OF_OPERATORS.get(name) or (_of_samples(last.constants["dataset"]) if name == "readers.dataset" else "")
+    error.args = (
+        f"{error}: it is one output, which stands for a batch. The last operator before, {last.title!r}, has "
+        f"{len(last.outputs)}, as in {', '.join('abcdefgh'[: len(last.outputs)])} = fn.{name}(...)"
+        + (f"; {why}" if why else ""),
+    )
+
+
+def _of_samples(dataset: Any) -> str:
+    kind = type(dataset.first).__name__
+    if kind == "list":
+        return "samples that are lists are one value: return a tuple, of which each value is an output"
+    return (
+        f"samples of the type {kind} are one value: of a tuple each value is an output, and of a dictionary each "
+        "column, or those of columns=[...]"
+    )
+
+
+def of_a_dictionary(text: Any, nodes: Sequence[Node]) -> str:
+    """Return the end of a message about a value that is no node: the name of an output in a dictionary of them."""
+    for node in nodes if isinstance(text, str) else ():
+        names = node.constants["dataset"].names if node.operator.name == "readers.dataset" else ()
+        if text in names:
+            listed = ", ".join(f"outputs[{name!r}]" for name in names[:4])
+            return (
+                f". It is a name of outputs, a dictionary that was taken apart: outputs = fn.{node.operator.name}(..., "
+                f"columns={list(names[:4])}), and then {listed}"
+            )
+    return ""

@@ -1,0 +1,60 @@
+"""Fill regions of samples of one shape, all in as many operations as one."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.kernels.device.tables import upload
+from torchdali.kernels.rearrange import select
+from torchdali.kernels.window import fill_number
+
+__all__ = ["fill_spans"]
+
+Region = tuple[slice, ...]
+
+
+def fill_spans(
+    x: Tensor, regions: Iterable[Sequence[Region]], fills: Sequence[Sequence[float]], channel: int
+) -> Tensor:
+    """Fill regions of each ``x[i]``.
+
+    Args:
+        regions: Of each, one slice an axis.
+        fills: Of each, one value or one a channel; see `fill_number`.
+        channel: Axis of a sample.
+    """
+    extents = x.shape[1:]
+    spans = [[[part.indices(n)[:2] for part, n in zip(each, extents, strict=True)] for each in of] for of in regions]
+    nothing = [(0, 0), *[(0, n) for n in extents[1:]]]
+    table = np.array(list(itertools.zip_longest(*spans, fillvalue=nothing)), np.int64)
+    if not table.size:
+        return x
+    axes = [k for k, n in enumerate(extents) if not k or (table[:, :, k] != (0, n)).any()]
+    inside = functools.reduce(torch.logical_or, [_hit(ends, extents, axes) for ends in upload(table, x.device)])
+    return select(inside, _values(fills, x, channel), x)
+
+
+def _hit(ends: Tensor, extents: Sequence[int], axes: Sequence[int]) -> Tensor:
+    """Return which elements lie in a region of each sample; `ends` are ``(N, axes, 2)``."""
+    hits = []
+    for axis in axes:
+        place = torch.arange(extents[axis], device=ends.device)
+        along = (place >= ends[:, axis, :1]) & (place < ends[:, axis, 1:])
+        hits.append(along.view(-1, *[n if k == axis else 1 for k, n in enumerate(extents)]))
+    return functools.reduce(torch.logical_and, hits)
+
+
+def _values(fills: Sequence[Sequence[float]], x: Tensor, channel: int) -> Tensor:
+    """Return what samples are filled with, in a shape that broadcasts against `x`."""
+    most = max(map(len, fills))
+    rows = [[fill_number(value, x.dtype) for value in fill or [0.0]] for fill in fills]
+    rows = [row * max(most, 1) if len(row) == 1 else row for row in rows]
+    values = upload(torch.tensor(rows, dtype=x.dtype), x.device)
+    shape = [values.shape[1] if axis == channel else 1 for axis in range(x.ndim - 1)]
+    return values.view(len(x), *shape)

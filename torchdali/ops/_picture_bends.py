@@ -1,0 +1,165 @@
+"""Transforms of torchvision that turn, shear or bend a picture, as steps; see `_picture_steps`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms import functional as F
+from torchvision.transforms.functional import _get_inverse_affine_matrix, _get_perspective_coeffs
+
+from torchdali.codecs import pixel_steps
+from torchdali.ops._picture_steps import OfPixels, Size, Steps, levels
+from torchdali.rng import Rng
+
+__all__ = ["FILTERS", "Affine", "Bent", "Perspective", "RandomAffine", "RandomRotation", "affine"]
+
+FILTERS = ("nearest", "bilinear", "bicubic")
+Range = tuple[float, float]
+Point = tuple[float, ...]
+
+
+class Bent(NamedTuple):
+    """Filter of a transform that bends, and the color of what comes from outside."""
+
+    interpolation: InterpolationMode
+    fill: Any
+
+
+class Affine(NamedTuple):
+    """An affine transformation, by torchvision's names."""
+
+    angle: float
+    translate: tuple[int, int]
+    scale: float
+    shear: tuple[float, float]
+
+
+def affine(size: Size, each: Affine, center: Point | None, bent: Bent) -> bytes:
+    """Return an affine transformation as the library takes it.
+
+    Args:
+        center: x and y; None for the middle.
+    """
+    x, y = (size[1] * 0.5, size[0] * 0.5) if center is None else center
+    matrix = _get_inverse_affine_matrix([x, y], each.angle, list(each.translate), each.scale, list(each.shear))
+    return pixel_steps.affine(size, matrix, bent.interpolation.value, levels(bent.fill))
+
+
+@dataclass(frozen=True)
+class RandomRotation(OfPixels):
+    """Rotate by an angle from a range."""
+
+    degrees: Range
+    expand: bool
+    center: Point | None
+    bent: Bent
+
+    def draw(self, size: Size, rng: Rng) -> float:
+        """Return the angle."""
+        return rng.uniform(*self.degrees)
+
+    def encode(self, size: Size, drawn: float) -> Steps:
+        """Return the rotation."""
+        name, fill = self.bent.interpolation.value, levels(self.bent.fill)
+        return pixel_steps.rotation(size, drawn, self.expand, self.center, name, fill)
+
+    def apply(self, image: Image.Image, drawn: float) -> Image.Image:
+        """Rotate an image."""
+        center = None if self.center is None else list(self.center)
+        rotated: Image.Image = F.rotate(image, drawn, self.bent.interpolation, self.expand, center, self.bent.fill)
+        return rotated
+
+
+@dataclass(frozen=True)
+class RandomAffine(OfPixels):
+    """Rotate, move, scale and shear by values from ranges.
+
+    Attributes:
+        translate: Parts of the width and of the height.
+        shear: Of both axes, or of the first.
+    """
+
+    degrees: Range
+    translate: Range | None
+    scale: Range | None
+    shear: tuple[float, ...] | None
+    center: Point | None
+    bent: Bent
+
+    def draw(self, size: Size, rng: Rng) -> Affine:
+        """Return the transformation."""
+        angle, move = rng.uniform(*self.degrees), (0, 0)
+        if self.translate is not None:
+            most = self.translate[0] * size[1], self.translate[1] * size[0]
+            move = round(rng.uniform(-most[0], most[0])), round(rng.uniform(-most[1], most[1]))
+        scale = 1.0 if self.scale is None else rng.uniform(*self.scale)
+        shear = [rng.uniform(*self.shear[k : k + 2]) for k in range(0, len(self.shear), 2)] if self.shear else []
+        x, y = [*shear, 0.0, 0.0][:2]
+        return Affine(angle, move, scale, (x, y))
+
+    def encode(self, size: Size, drawn: Affine) -> Steps:
+        """Return the transformation."""
+        return affine(size, drawn, self.center, self.bent), size
+
+    def apply(self, image: Image.Image, drawn: Affine) -> Image.Image:
+        """Transform an image."""
+        center = None if self.center is None else list(self.center)
+        moved: Image.Image = F.affine(
+            image, drawn.angle, list(drawn.translate), drawn.scale, list(drawn.shear), self.bent.interpolation,
+            self.bent.fill, center,
+        )  # fmt: skip
+        return moved
+
+
+def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]]) -> list[float]:
+    """Return the transformation from places of the result to old ones, in single precision as torchvision has it."""
+    rows = [
+        row
+        for (x, y), (u, v) in zip(moved, corners, strict=True)
+        for row in ((x, y, 1, 0, 0, 0, -u * x, -u * y), (0, 0, 0, x, y, 1, -v * x, -v * y))
+    ]
+    with suppress(np.linalg.LinAlgError):  # of corners in one place
+        solved = np.linalg.solve(np.array(rows, np.float64), np.array(corners, np.float64).reshape(8))
+        if np.abs(solved).min() > 1e-9:  # where it should be zero, it is what is left of rounding
+            single: list[float] = solved.astype(np.float32).tolist()
+            return single
+    numbers: list[float] = _get_perspective_coeffs(corners, moved)  # which takes five times as long
+    return numbers
+
+
+@dataclass(frozen=True)
+class Perspective(OfPixels):
+    """Move the corners inwards, each by at most a part of half the picture."""
+
+    distortion: float
+    bent: Bent
+
+    def draw(self, size: Size, rng: Rng) -> tuple[list[list[int]], list[list[int]]]:
+        """Return the corners, and where they come to: x and y from the upper left one on, clockwise."""
+        bottom, right = size[0] - 1, size[1] - 1
+        most_y, most_x = (int(self.distortion * (each // 2)) for each in size)
+        moved = [
+            [rng.integer(*x), rng.integer(*y)]
+            for x, y in (
+                ((0, most_x), (0, most_y)), ((right - most_x, right), (0, most_y)),
+                ((right - most_x, right), (bottom - most_y, bottom)), ((0, most_x), (bottom - most_y, bottom)),
+            )
+        ]  # fmt: skip
+        return [[0, 0], [right, 0], [right, bottom], [0, bottom]], moved
+
+    def encode(self, size: Size, drawn: Any) -> Steps:
+        """Return the transformation."""
+        return pixel_steps.affine(
+            size, _perspective(*drawn), self.bent.interpolation.value, levels(self.bent.fill)
+        ), size
+
+    def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
+        """Transform an image."""
+        moved: Image.Image = F.perspective(image, *drawn, self.bent.interpolation, self.bent.fill)
+        return moved

@@ -1,0 +1,187 @@
+"""Transforms of torchvision that change colors, as steps on a picture; see `_picture_steps`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from PIL import Image
+from torchvision.transforms import functional as F
+
+from torchdali.codecs import pixel_steps
+from torchdali.ops._picture_steps import OfPixels, Size, Steps
+from torchdali.rng import Rng
+
+__all__ = ["Blur", "Channels", "Color", "ColorJitter", "Colors", "Distortion", "Fill"]
+
+Change = tuple[str, float]
+"""The name of an operation, and its factor, bits or threshold."""
+
+
+def _applied(image: Image.Image, name: str, value: float) -> Image.Image:
+    changed: Image.Image = _FUNCTIONS[name](image, value)
+    return changed
+
+
+_FUNCTIONS: dict[str, Callable[[Image.Image, Any], Any]] = {
+    "autocontrast": lambda image, value: F.autocontrast(image),
+    "brightness": F.adjust_brightness,
+    "contrast": F.adjust_contrast,
+    "equalize": lambda image, value: F.equalize(image),
+    "gray": F.to_grayscale,
+    "hue": F.adjust_hue,
+    "invert": lambda image, value: F.invert(image),
+    "posterize": F.posterize,
+    "rgb": lambda image, value: image.convert("RGB"),
+    "saturation": F.adjust_saturation,
+    "sharpness": F.adjust_sharpness,
+    "solarize": F.solarize,
+}
+
+
+def encoded(changes: Sequence[Change]) -> bytes:
+    """Return operations as the library takes them."""
+    return b"".join(_encoded(name, value) for name, value in changes)
+
+
+def _encoded(name: str, value: float) -> bytes:
+    if name == "rgb":  # the library has three channels anyway
+        return b""
+    if name == "hue":
+        value = int(value * 255) & 255
+    return pixel_steps.plain(name, value)
+
+
+class Colors(OfPixels):
+    """A step whose numbers are operations in a row, the same on all pixels."""
+
+    def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
+        """Return the operations."""
+        return encoded(drawn), size
+
+    def apply(self, image: Image.Image, drawn: Sequence[Change]) -> Image.Image:
+        """Do the operations on an image."""
+        for name, value in drawn:
+            image = _applied(image, name, value)
+        return image
+
+
+@dataclass(frozen=True)
+class Color(Colors):
+    """Do one operation."""
+
+    name: str
+    value: float = 0
+    is_random: ClassVar[bool] = False
+
+    def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
+        """Return the operation."""
+        return ((self.name, self.value),)
+
+
+_ORDERS = list(itertools.permutations(range(4)))
+
+Ranges = tuple[tuple[float, float] | None, ...]
+"""Of the factors of brightness, contrast, saturation and hue."""
+_NAMES = ("brightness", "contrast", "saturation", "hue")
+
+
+@dataclass(frozen=True)
+class ColorJitter(Colors):
+    """Change brightness, contrast, saturation and hue by factors from ranges, in an order by chance."""
+
+    ranges: Ranges
+
+    def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
+        """Return the operations."""
+        order = _ORDERS[int(rng.random() * len(_ORDERS))]
+        factors = [None if each is None else rng.uniform(*each) for each in self.ranges]
+        return [(_NAMES[k], factor) for k in order if (factor := factors[k]) is not None]
+
+
+@dataclass(frozen=True)
+class Distortion(Colors):
+    """Do each of these with a probability; the contrast comes second or last."""
+
+    ranges: Ranges
+    p: float
+
+    def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
+        """Return the operations."""
+        drawn = [(name, rng.uniform(*each)) if rng.random() < self.p else None
+                 for name, each in zip(_NAMES, self.ranges, strict=True) if each is not None]  # fmt: skip
+        if rng.random() >= 0.5:
+            drawn.append(drawn.pop(1))
+        return [each for each in drawn if each is not None]
+
+
+@dataclass(frozen=True)
+class Channels(OfPixels):
+    """Put the three channels into an order by chance."""
+
+    def draw(self, size: Size, rng: Rng) -> tuple[int, ...]:
+        """Return which channel comes to each place."""
+        return _PLACES[int(rng.random() * len(_PLACES))]
+
+    def encode(self, size: Size, drawn: Any) -> Steps:
+        """Return the order."""
+        return pixel_steps.channels(drawn), size
+
+    def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
+        """Put the channels of an image into an order."""
+        return Image.fromarray(np.asarray(image)[:, :, list(drawn)])
+
+
+_PLACES = list(itertools.permutations(range(3)))
+
+
+@dataclass(frozen=True)
+class Blur(OfPixels):
+    """Blur with a Gaussian of a deviation from a range, in a window of a width and a height."""
+
+    window: Size
+    sigma: tuple[float, float]
+
+    def draw(self, size: Size, rng: Rng) -> float:
+        """Return the deviation."""
+        return rng.uniform(*self.sigma)
+
+    def encode(self, size: Size, drawn: float) -> Steps | None:
+        """Return the blur; None if the window is too large for what is reflected, which is an error."""
+        width, height = self.window
+        if height // 2 >= size[0] or width // 2 >= size[1]:
+            return None
+        return pixel_steps.blur((height, width), (drawn, drawn)), size
+
+    def apply(self, image: Image.Image, drawn: float) -> Image.Image:
+        """Blur an image."""
+        blurred: Image.Image = F.gaussian_blur(image, list(self.window), [drawn, drawn])
+        return blurred
+
+
+@dataclass(frozen=True)
+class Fill(OfPixels):
+    """Make a rectangle one color; see `_picture_erasing.Rectangle`."""
+
+    rectangle: Any
+    color: tuple[int, int, int]
+
+    def draw(self, size: Size, rng: Rng) -> Any:
+        """Return top, left, height and width, or None."""
+        return self.rectangle.draw(size, rng)
+
+    def encode(self, size: Size, drawn: Any) -> Steps:
+        """Return the rectangle."""
+        return b"" if drawn is None else pixel_steps.filling(drawn[0], drawn[1], drawn[2:], self.color), size
+
+    def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
+        """Make a rectangle of an image one color."""
+        if drawn is None:
+            return image
+        top, left, height, width = drawn
+        pixels = np.array(image)
+        pixels[top : top + height, left : left + width] = self.color if pixels.ndim == 3 else self.color[0]
+        return Image.fromarray(pixels)

@@ -1,0 +1,81 @@
+"""Erasing of a rectangle, behind the conversion to a tensor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from torchdali.rng import Rng, normals
+
+__all__ = ["Erasing", "Rectangle"]
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """A rectangle of random area and aspect ratio in a picture, with a probability."""
+
+    p: float
+    scale: tuple[float, float]
+    ratio: tuple[float, float]
+
+    def draw(self, size: tuple[int, int], rng: Rng) -> tuple[int, int, int, int] | None:
+        """Return top, left, height and width; None if nothing is erased."""
+        if rng.random() >= self.p:
+            return None
+        low, high = (math.log(each) for each in self.ratio)
+        for _ in range(10):
+            area = size[0] * size[1] * rng.uniform(*self.scale)
+            ratio = math.exp(rng.uniform(low, high))
+            height, width = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+            if height < size[0] and width < size[1]:
+                return rng.integer(0, size[0] - height), rng.integer(0, size[1] - width), height, width
+        return None
+
+
+@dataclass(frozen=True)
+class Erasing:
+    """Give the pixels of a rectangle a value for each channel, or standard normal ones.
+
+    Attributes:
+        value: One for all channels or for each; None for random ones.
+        mean, std: Of a normalization that follows; None if there is none.
+    """
+
+    rectangle: Rectangle
+    value: tuple[float, ...] | None
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+
+    def apply(self, planes: Tensor, rng: Rng) -> None:
+        """Erase a rectangle of a picture ``(C, H, W)`` of floats."""
+        pixels = planes.numpy()
+        channels, *size = pixels.shape
+        drawn = self.rectangle.draw((size[0], size[1]), rng)
+        if drawn is None:
+            return
+        top, left, height, width = drawn
+        if self.value is None:
+            values = _normalized(normals(rng.generator(), (channels, height, width)), self.mean, self.std)
+        else:
+            values = _values(self.value, self.mean, self.std)
+        pixels[:, top : top + height, left : left + width] = values
+
+
+@lru_cache(maxsize=64)
+def _values(value: tuple[float, ...], *normalization: Any) -> Floats:
+    return _normalized(np.array(value, np.float32)[:, None, None], *normalization)
+
+
+def _normalized(values: Floats, mean: tuple[float, ...] | None, std: tuple[float, ...] | None) -> Floats:
+    if mean is None or std is None:
+        return values
+    less, by = (np.array(each, np.float32)[:, None, None] for each in (mean, std))
+    return (values - less) / by

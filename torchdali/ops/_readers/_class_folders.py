@@ -1,0 +1,186 @@
+"""Class folders: their files, their numbers, and what a user would be surprised by."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from torchdali.codecs.images import ENDINGS, OTHER_ENDINGS
+from torchdali.errors import hint_for_folder, warn
+from torchdali.formats.remote import Remote
+from torchdali.formats.urls import shown
+
+__all__ = ["IMAGE_AND_SOUND", "Match", "in_folders", "name_filter", "warn_of_classes"]
+
+IMAGE_AND_SOUND = ["*" + ending for ending in (*ENDINGS, ".flac", ".ogg", ".wav")]
+_DECODED = (*OTHER_ENDINGS, ".mp3", ".aif", ".aiff", ".au", ".opus")  # by torchdali, but not taken by DALI's filters
+
+Match = Callable[[str], bool]
+
+_IS_ENDING = re.compile(r"\*[^*?\[]*").fullmatch
+
+
+def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) -> Match:
+    """Return what tells whether a name matches one of several shell patterns.
+
+    Raises:
+        RuntimeError: there are none; names the argument.
+    """
+    folded = [pattern if case_sensitive else pattern.lower() for pattern in patterns]
+    if not folded:
+        raise RuntimeError(f"{argument} is empty: no name would match")
+    # Almost all patterns are "*.jpg" or the like, and there may be millions of names.
+    endings = tuple(p[1:] for p in folded if _IS_ENDING(p))
+    others = [fnmatch.translate(p) for p in folded if not _IS_ENDING(p)]
+    matches_others = re.compile("|".join(others) if others else "(?!)").match
+
+    def matches(name: str) -> bool:
+        name = name if case_sensitive else name.lower()
+        return name.endswith(endings) or matches_others(name) is not None
+
+    return matches
+
+
+class _Listing:
+    """Files of class folders.
+
+    Args:
+        root: Folder of the class folders.
+        matches: Tells which files are taken.
+        contents: Lists the folders and the files of a folder.
+    """
+
+    def __init__(
+        self, root: str, matches: Match, contents: Callable[[str], tuple[list[str], list[str]]]
+    ) -> None:  # fmt: skip
+        self.deeper: list[str] = []  # folders whose files are left out
+        self.others: list[str] = []  # files that are left out, and could be decoded
+        self._root, self._matches, self._contents = root, matches, contents
+        self._takes_images = all(matches(f"a{ending}") for ending in ENDINGS)
+
+    def files(self, folder: str) -> list[str]:
+        """Return the files of a class folder that are taken."""
+        inner, names = self._contents(os.path.join(self._root, folder))
+        self.deeper.extend(os.path.join(folder, name) for name in inner)
+        taken = [f"{folder}{os.sep}{name}" for name in names if self._matches(name)]
+        if self._takes_images and len(taken) < len(names):
+            self.others.extend(os.path.join(folder, n) for n in names if n.lower().endswith(_DECODED) and n[0] != ".")
+        return taken
+
+
+def in_folders(
+    root: str, matches: Match, chosen: Match | None, remote: Remote | None
+) -> tuple[list[str], list[int], list[str]]:
+    """List the files of all class folders, the numbers of these, and their names.
+
+    Args:
+        root: Folder of the class folders.
+        matches: Tells which files are taken.
+        chosen: Tells which folders are taken; all are if left out.
+        remote: Reads URLs.
+
+    Raises:
+        RuntimeError: there are no files, or a folder cannot be listed.
+    """
+    contents = _contents if remote is None else remote.contents
+    folders, loose = contents(root)
+    folders = [folder for folder in folders if chosen is None or chosen(folder)]
+    listing = _Listing(root, matches, contents)
+    if len(folders) < _FEW_FOLDERS:
+        lists = list(map(listing.files, folders))
+    else:
+        with ThreadPoolExecutor(_LISTERS) as pool:
+            lists = list(pool.map(listing.files, folders))
+    paths = [path for files in lists for path in files]
+    labels = [label for label, files in enumerate(lists) for _ in files]
+    if not paths:
+        count = sum(map(bool, map(matches, loose)))
+        raise RuntimeError(
+            f"no files found in {shown(root)!r}: it has {len(folders)} class folders, and none has a file whose "
+            f"name matches file_filters; for files without a folder, {count} here, give files or file_list"
+            f"{_splits(root, listing.deeper)}"
+        )
+    warn_of_classes(root, folders, list(map(len, lists)), "dir_filters=['[!.]*'] leaves hidden folders out")
+    _warn_of_files(root, listing)
+    return paths, labels, folders
+
+
+def _splits(root: str, deeper: Sequence[str]) -> str:
+    """Say what to do if the folders are those of training and validation, and the classes lie in them."""
+    if not deeper:
+        return ""
+    first = os.path.join(shown(root), os.path.dirname(min(deeper)))
+    return f". There are folders in these, such as {min(deeper)!r}: if they are the classes, give {first!r}"
+
+
+_SHOWN = 5  # folders in a message
+
+
+def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], cure: str) -> None:
+    """Warn of class folders without files, and of hidden ones: they have numbers, as in DALI.
+
+    Args:
+        folders: By number.
+        counts: Files of each.
+        cure: Advice for hidden folders.
+    """
+    hidden = [folder for folder in folders if folder.startswith(".")]
+    if hidden:
+        number = folders.index(hidden[0])
+        warn(
+            f"{shown(root)}: the hidden folder {hidden[0]!r} is a class, with the label {number}, and those behind it "
+            f"have others than without it ({len(hidden)} such folders); {cure}"
+        )
+    empty = [f for f, count in zip(folders, counts, strict=True) if not count and f not in hidden]
+    if empty:
+        names = ", ".join(map(repr, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
+        warn(
+            f"{shown(root)}: {len(empty)} of {len(folders)} class folders have no file that is read, {names}: they "
+            "keep their numbers, and no sample has these labels"
+        )
+
+
+def _warn_of_files(root: str, listing: _Listing) -> None:
+    deeper, others = listing.deeper, listing.others
+    if deeper:
+        warn(
+            f"{shown(root)}: {len(deeper)} folders lie inside the class folders, {min(deeper)!r} the first; "
+            "their files are left out"
+        )
+    if others:
+        warn(
+            f"{shown(root)}: {len(others)} of the files that could be decoded are left out by their ending, such as "
+            f"{min(others)!r}; file_filters of readers.file says which are taken"
+        )
+
+
+_FEW_FOLDERS = 32  # below it threads cost more than they save
+_LISTERS = 16  # a listing waits for the disk or the network
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Tell folders from files; a link that leads nowhere, or to itself, is taken for a file."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _contents(path: str) -> tuple[list[str], list[str]]:
+    """List the folders and the files of a folder, each in the order of their names' bytes."""
+    names: tuple[list[str], list[str]] = [], []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                names[0 if _is_folder(entry) else 1].append(entry.name)
+    except OSError as error:
+        raise RuntimeError(f"cannot list the folder {path!r}: {error.strerror}{hint_for_folder(path)}") from None
+    return _sorted(names[0]), _sorted(names[1])
+
+
+def _sorted(names: list[str]) -> list[str]:
+    plain = all(map(str.isascii, names))  # then both orders are one
+    return sorted(names) if plain else sorted(names, key=os.fsencode)

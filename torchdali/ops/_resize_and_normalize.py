@@ -1,0 +1,134 @@
+"""A resize, and the crop, mirror and normalization after it, as one operator: only what the crop keeps is computed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.calls.decorators import chunk, operator
+from torchdali.codecs.views import View
+from torchdali.declaration.batching import argument_names
+from torchdali.declaration.schema import (
+    IMAGE_LAYOUTS,
+    Arguments,
+    DType,
+    Image,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    shares,
+)
+from torchdali.errors import Part
+from torchdali.kernels.device.resize import Regions
+from torchdali.kernels.device.resize_normalize import resize_normalize_batch
+from torchdali.kernels.limits import check_pixels
+from torchdali.kernels.memory import Array
+from torchdali.ops._crop import crop_mirror_normalize, crop_window, finish_of, narrow_to_crop
+from torchdali.ops._decode_windows import resized_part
+from torchdali.ops._on_device import Images, images_of, span_of
+from torchdali.ops._resize import FILTER, FILTERS, all_of, narrow_to_resized, resampling, resized, sizing, sizing_of
+from torchdali.tensors import TensorList
+from torchdali.types import DALIInterpType
+
+__all__: list[str] = []
+
+_RESIZE = Part(0)
+
+
+def normalizing(
+    *,
+    dtype: DType = torch.float32,
+    fill_values: list[float] = [0.0],  # noqa: B006  never changed
+    mean: PerSample[list[float]] = [0.0],  # noqa: B006
+    mirror: PerSample[int] = 0,
+    out_of_bounds_policy: str = "error",
+    output_layout: str = "CHW",
+    pad_output: bool = False,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    std: PerSample[list[float]] = [1.0],  # noqa: B006
+) -> None:
+    """Arguments of `crop_mirror_normalize`, but for those of the window."""
+
+
+_FAMILIES = (argument_names(sizing), FILTERS, argument_names(crop_window), argument_names(normalizing))
+
+
+@operator(layout=lambda layouts, arguments: arguments["output_layout"])
+def _resize_crop_mirror_normalize(
+    data: Annotated[Tensor, Takes(IMAGE_LAYOUTS)],
+    /,
+    *,
+    layout: Layout,
+    out: Out = None,
+    **arguments: Annotated[Any, shares(normalizing), shares(sizing), shares(resampling), shares(crop_window)],
+) -> Image:
+    """Resize, then crop, mirror and normalize; of the resized image only the crop is computed."""
+    size, filters, window, last = ({k: v for k, v in arguments.items() if k in names} for names in _FAMILIES)
+    with _RESIZE:
+        view = narrow_to_resized(View.of(*data.shape[:2]), size) if layout == "HWC" else None
+    part = None if view is None else narrow_to_crop(view, window)
+    with _RESIZE:
+        if part is not None and window:
+            data, window = resized_part(part, filters, lambda bottom: data), {}
+        else:
+            channel = layout.index("C")
+            data = resized(data.movedim(channel, -1), layout, size, filters).movedim(-1, channel)
+    return crop_mirror_normalize.body(data, layout=layout, out=out, **window, **last)
+
+
+@chunk(_resize_crop_mirror_normalize, "device")
+def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
+    """Do both in two launches; of what `rewrite.fuse_resizing` fuses, all windows have one size."""
+    images = images_of(data, a.layout)
+    if images is None:
+        return NotImplemented
+    size, window, filters = a.of(sizing, columns=True), a.of(crop_window), a.of(resampling)
+    with _RESIZE:
+        sizes, regions = sizing_of(images, size)
+    seen = _seen(images, sizes, regions, window, filters)
+    if seen is None:
+        return NotImplemented
+    finish = finish_of(
+        images, dtype=a.dtype, mean=a.mean, mirror=a["mirror"], channel_first=a.output_layout == "CHW",
+        scale=a.scale, shift=a.shift, std=a.std, fill_values=a.fill_values, out_of_bounds_policy=a.out_of_bounds_policy,
+    )  # fmt: skip
+    made = resize_normalize_batch(images.flat, images.offsets, images.sides, images.channels, seen, finish)
+    return NotImplemented if made is None else made
+
+
+def _seen(
+    images: Images, sizes: Array, regions: Array | None, window: dict[str, Any], filters: dict[str, Any]
+) -> Regions | None:
+    """Return the regions that a crop shows of resized ones; None where it reaches outside, which the other way refuses.
+
+    Args:
+        sizes: ``(2, N)``, or ``(2, 1)`` for all.
+        regions: Starts and ends of what is resized, ``(2, 2, N)``; None for whole images.
+        window: Constants of the crop.
+    """
+    both = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)
+    chosen = [both if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]
+    (low, high), whole = (None, None) if regions is None else regions, sizes[:, :1]
+    if sizes.shape[1] > 1 and (sizes != whole).any():  # a crop that reaches outside of some
+        return None
+    lengths: tuple[int, ...] = tuple(whole[:, 0].tolist())
+    check_pixels(lengths, "the resized image")
+    if window:
+        span = span_of(lengths, crop_window((*lengths, images.channels), "HWC", **window))
+        if span is None:
+            return None
+        (y, x), (height, width) = span
+        if min(y, x) < 0 or y + height > lengths[0] or x + width > lengths[1]:
+            return None
+        if (height, width) != lengths:
+            low, high = all_of(images) if regions is None else regions
+            step = (high - low) / whole
+            low, whole = low + step * [[y], [x]], np.array([[height], [width]])
+            high = low + step * whole
+    names = FILTER[chosen[0]], FILTER[chosen[1]]
+    return Regions(low, high, whole, names, filters.get("antialias", True))

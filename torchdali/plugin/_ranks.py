@@ -1,0 +1,44 @@
+"""Ranks that only a launcher knows, such as Slurm or MPI."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from torchdali.errors import warn
+
+__all__ = ["warn_of_unknown_ranks"]
+
+_LAUNCHED = {
+    "SLURM_NTASKS": "srun",
+    "OMPI_COMM_WORLD_SIZE": "mpirun",
+    "PMI_SIZE": "mpiexec",
+    "MV2_COMM_WORLD_SIZE": "mpirun",
+    "HOROVOD_SIZE": "horovodrun",
+}
+_warned: set[int] = set()  # processes
+
+
+def warn_of_unknown_ranks() -> None:
+    """Warn, once in a process, if several were launched and nothing says which part of the samples is whose."""
+    is_known = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if is_known or "WORLD_SIZE" in os.environ or os.getpid() in _warned:
+        return
+    for name, launcher in _LAUNCHED.items():
+        count = _count(name)
+        if count > 1:
+            _warned.add(os.getpid())
+            warn(
+                f"{launcher} has started {count} processes ({name}={count}), and each of them reads all samples, since "
+                "there is no process group. Call torch.distributed.init_process_group before the first batch, or give "
+                "the reader shard_id= and num_shards=; Loader(..., distributed=False) if all are to have all samples"
+            )
+            return
+
+
+def _count(name: str) -> int:
+    """Return a number of the environment; that of the step if Slurm tells it, which has fewer tasks than the job."""
+    text = os.environ.get("SLURM_STEP_NUM_TASKS", "") if name == "SLURM_NTASKS" else ""
+    text = text or os.environ.get(name, "")
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,52 @@
+"""The list of a data set's files, by which a saved position is known to be of another one."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from torchdali.errors import warn
+
+__all__ = ["compare", "list_digest", "list_identity"]
+
+
+def list_digest(paths: Sequence[str]) -> bytes | None:
+    """Return a digest of the names of files and their order; None if there are less than two.
+
+    The folder that has all of them does not count: data may be moved.
+    """
+    if len(paths) < 2:
+        return None
+    ends = [path.replace(os.sep, "/") for path in (min(paths), max(paths))]
+    common = os.path.commonprefix(ends)  # noqa: RUF071  cut to whole folders below; they may be addresses
+    folder = common[: common.rfind("/") + 1]
+    text = "\0".join(["", *paths]).replace(os.sep, "/").replace("\0" + folder, "\0")
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8]
+
+
+def list_identity(dataset: Any) -> bytes | None:
+    """Return the identity of a data set's list of records; None if it tells that of single records alone, or none."""
+    identity: Any = getattr(dataset, "identity", None)
+    try:
+        inspect.signature(identity).bind()
+    except TypeError:  # it wants an index, or there is none
+        return None
+    of_all: bytes | None = identity()
+    return of_all
+
+
+def compare(reader: str, saved: Any, own: str | None) -> None:
+    """Warn if a saved digest is not that of a reader; if either is None, nothing is known.
+
+    Args:
+        reader: Its name, for the message.
+    """
+    if saved is not None and own is not None and saved != own:
+        warn(
+            f"reader {reader!r} has other files than the checkpoint was saved with, or has them in another order: one "
+            "was renamed, or replaced by another. In this epoch some samples may come twice, and others not at all. "
+            "With the files as they were, or from the next epoch on, each comes once."
+        )

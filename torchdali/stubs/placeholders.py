@@ -1,0 +1,93 @@
+"""Placeholders for packages that are not installed, so that the declarations can be read without PyTorch.
+
+A package is built before what it depends on is installed. Stubs are made of signatures and docstrings alone, which no
+value of another package enters: whatever a module takes from one when it is imported may be anything.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+__all__ = ["replace_missing"]
+
+_PACKAGES = ("torch", "torchvision", "numpy", "PIL")  # those that modules import at their top
+
+
+def replace_missing() -> None:
+    """Let the packages that are not installed be imported as placeholders."""
+    missing = {name for name in _PACKAGES if importlib.util.find_spec(name) is None}
+    sys.meta_path.append(_Finder(missing))
+
+
+class _Anything(type):
+    """The type of all that placeholders hold: classes, as annotations and bases are; using one gives another."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        setattr(cls, name, _anything(name))  # the same each time: it may be the key of a table
+        return getattr(cls, name)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        is_decorator = len(args) == 1 and isinstance(args[0], types.FunctionType)
+        return args[0] if is_decorator else _anything(cls.__name__)
+
+    def __iter__(cls) -> Iterator[Any]:
+        return iter(())
+
+    def __len__(cls) -> int:
+        return 0
+
+    def __index__(cls) -> int:
+        return 0
+
+    def __float__(cls) -> float:
+        return 0.0
+
+
+def _operation(cls: type, *operands: Any) -> Any:
+    return _anything(cls.__name__)
+
+
+for _name in (
+    *("abs", "add", "and", "floordiv", "getitem", "invert", "lshift", "matmul", "mod", "mul", "neg", "or", "pow"),
+    *("radd", "rmatmul", "rmul", "ror", "rshift", "rsub", "rtruediv", "sub", "truediv", "xor"),
+):
+    setattr(_Anything, f"__{_name}__", _operation)
+
+
+def _anything(name: str) -> Any:
+    return _Anything(name, (), {})
+
+
+class _Placeholder(types.ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        setattr(self, name, _anything(name))
+        return getattr(self, name)
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """The last of those that Python asks for a module."""
+
+    def __init__(self, packages: set[str]) -> None:
+        self._packages = packages
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        is_missing = fullname.partition(".")[0] in self._packages
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True) if is_missing else None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        return _Placeholder(spec.name)  # it is a package to Python, as its specification says
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Leave it empty: what is asked of it is made then."""

@@ -1,0 +1,145 @@
+"""Threads of the package, which all end before Python does.
+
+Python kills daemons when it ends. One that is in torch at that moment, or in other C++, takes the process with it:
+"terminate called without an active exception", exit code 134. Threads that are no daemons would be waited for without
+a limit, and pipelines could not tell them to stop: Python waits before it calls what is to be called at the end.
+
+So all threads are daemons of the class `Thread`. At the end of the program, before Python kills anything, `_end` tells
+their owners to close and waits for the threads, up to a limit; those that are then still at work are named.
+
+Owners that nobody closes are closed when they are collected (`close_abandoned`). That happens in any thread, under any
+lock that it holds, even one of `threading`. So it must neither wait for threads that need such a lock, nor ask
+`threading` which there are: the package keeps its own list.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import contextlib
+import sys
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from torchdali.errors import place_of
+
+__all__ = ["Thread", "close_abandoned", "close_at_end", "is_ending", "patience", "processor_time"]
+
+_LIMIT = 10.0  # seconds that a thread may take to end
+_CLOCK_OF_THREAD = 6  # bits of a number of Linux's clocks: of a thread, its time on processors
+_LAST = 1.0  # seconds more at the end of the program, for those whose owner was closed late
+_ABANDONED = 2.0  # seconds that whoever collects an owner waits until it is closed
+
+
+class _Owner(Protocol):
+    def close(self) -> None: ...
+
+
+class Thread(threading.Thread):
+    """A thread that does not keep the program from ending, and is waited for when it does."""
+
+    def __init__(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> None:
+        super().__init__(target=target, args=args, name=name, daemon=True)
+        _threads[id(self)] = self
+
+
+_threads: weakref.WeakValueDictionary[int, Thread] = weakref.WeakValueDictionary()
+_owners: weakref.WeakKeyDictionary[_Owner, None] = weakref.WeakKeyDictionary()
+_deadline: float | None = None
+
+
+def close_at_end(owner: _Owner) -> None:
+    """Have an object of which threads depend closed at the end of the program, if it is still there."""
+    _owners[owner] = None
+
+
+def close_abandoned(owner: _Owner) -> None:
+    """Close an object that nobody has any more, in a thread of its own, and wait for that, but not for long."""
+    if is_ending() or threading.get_ident() in {thread.ident for thread in _left()}:
+        owner.close()  # one of its threads had it last, and is not waited for; or nothing runs beside this any more
+        return
+    closed = _thread.allocate_lock()
+    closed.acquire()
+
+    def close() -> None:
+        try:
+            _close(owner)
+        finally:
+            closed.release()
+
+    thread = Thread(close, (), "torchdali-close")
+    try:
+        _thread.start_new_thread(thread.start, ())  # not here: it takes a lock of `threading`, which may be held
+    except RuntimeError:  # there are no more threads, as at the end of the program
+        close()
+    deadline = time.monotonic() + _ABANDONED
+    closed.acquire(timeout=_ABANDONED)
+    while thread.is_alive() and time.monotonic() < deadline:
+        time.sleep(1e-4)  # it is on its way out; a process with threads cannot be forked
+
+
+def is_ending() -> bool:
+    """Return whether the program is at its end: nobody waits for what threads do."""
+    return _deadline is not None
+
+
+def patience() -> float:
+    """Return the seconds that one may wait for a thread to end."""
+    return _LIMIT if _deadline is None else max(0.0, _deadline - time.monotonic())
+
+
+def processor_time() -> float:
+    """Return the seconds that threads of the package, but not this one, were at work; 0 if the system does not tell."""
+    total, me = 0.0, threading.get_ident()
+    for thread in _left() if sys.platform == "linux" else ():
+        if thread.ident == me:
+            continue
+        with contextlib.suppress(OSError):  # it has just ended, so that its ident must not be used either
+            total += time.clock_gettime((~(thread.native_id or 0) << 3) | _CLOCK_OF_THREAD)
+    return total
+
+
+@atexit.register
+def _end() -> None:
+    global _deadline
+    _deadline = time.monotonic() + _LIMIT
+    with contextlib.suppress(KeyboardInterrupt):  # somebody has no patience
+        for owner in reversed(list(_owners)):  # a pipeline before what it reads from
+            _close(owner)
+        _deadline = max(_deadline, time.monotonic() + _LAST)
+        for thread in _left():
+            thread.join(patience())
+    if left := _left():
+        _name(left)
+
+
+def _close(owner: _Owner) -> None:
+    try:
+        owner.close()
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+
+
+def _left() -> list[Thread]:
+    """Return the threads of the package that have not ended."""
+    # Its references in one step: others start threads meanwhile.
+    threads = [thread for each in _threads.valuerefs() if (thread := each()) is not None]
+    return [thread for thread in threads if thread.is_alive()]
+
+
+def _name(threads: list[Thread]) -> None:
+    """Say which threads are still at work, and where."""
+    frames = sys._current_frames()
+    places = Counter(place_of(frames.get(thread.ident or 0)) for thread in threads)
+    lines = "\n".join(
+        f"  {count} in {place or 'torchdali'}" for place, count in places.items() if place or len(places) == 1
+    )
+    print(
+        "torchdali: the program ends while threads of a pipeline are at work, and does not wait for them any longer. "
+        f"If one of them is in torch, the process may abort\n{lines}",
+        file=sys.stderr,
+    )
