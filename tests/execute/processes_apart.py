@@ -31,6 +31,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.garbage import released
 from tests.helpers.inside import blocks_made, executor_of, pool_of, server_of, spare_of
 from tests.helpers.native import needs_native
 from torchdali import fn, pipeline_def, types
@@ -513,8 +514,7 @@ def test_nothing_is_left(photos: Path) -> None:
     before = descriptors(), len(psutil.Process().children())
     for _ in range(3):
         once()
-    gc.collect()
-    assert (descriptors(), len(psutil.Process().children())) == before
+    assert released(lambda: (descriptors(), len(psutil.Process().children())) == before)
 
 
 def test_memory_is_reused() -> None:

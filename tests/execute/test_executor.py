@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import weakref
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.garbage import released
 from tests.helpers.inside import executor_of
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.calls.decorators import operator
@@ -175,8 +175,7 @@ def test_shutdown_by_dropping_the_last_reference() -> None:
     executor = weakref.ref(executor_of(pipe))
     threads = set(threading.enumerate()) - before
     del pipe
-    gc.collect()
-    assert executor() is None
+    assert released(lambda: executor() is None)
     for thread in threads:
         thread.join(PATIENCE)
     assert not any(thread.is_alive() for thread in threads)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.garbage import let_go
+from tests.helpers.garbage import let_go, released
 from tests.helpers.inside import executor_of
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.calls.decorators import operator
@@ -251,8 +251,7 @@ def test_a_pipeline_dropped_with_batches_in_flight_ends_its_threads(gate: Gate) 
     gate.opened.set()
     gone = weakref.ref(pipe)
     del pipe
-    gc.collect()
-    assert gone() is None and threads() == before
+    assert released(lambda: gone() is None and threads() == before)
 
 
 def test_a_pipeline_dropped_after_an_error_ends_its_threads(tmp_path: Path) -> None:
@@ -267,16 +266,14 @@ def test_a_pipeline_dropped_after_an_error_ends_its_threads(tmp_path: Path) -> N
         pipe.run()
     gone = weakref.ref(pipe)
     del pipe
-    gc.collect()
-    assert gone() is None and threads() == before
+    assert released(lambda: gone() is None and threads() == before)
 
 
 def test_many_pipelines_leave_nothing(tmp_path: Path) -> None:
     before, descriptors = threads(), _descriptors()
     for _ in range(20):
         numbers(plain())
-    gc.collect()
-    assert threads() == before and _descriptors() == descriptors
+    assert released(lambda: threads() == before and _descriptors() == descriptors)
 
 
 def _descriptors() -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.helpers.garbage import released
 from torchdali.execute.workers import blocks
 from torchdali.execute.workers.blocks import SharedBuffers, Views
 
@@ -71,8 +72,7 @@ def test_blocks_are_unlocked_with_the_pipeline(runtime: Runtime) -> None:
         tensors = [pair.tensor(1 << 20) for _ in range(3)]
         assert runtime.locked
         del tensors, pair
-        gc.collect()
-        assert not runtime.locked
+        assert released(lambda: not runtime.locked)
     assert not runtime.errors
 
 
@@ -85,8 +85,7 @@ def test_a_tensor_keeps_its_block_locked_after_the_pipeline_is_gone(runtime: Run
     assert len(runtime.locked) == 1
     assert part.tolist() == [7] * 10
     del part
-    gc.collect()
-    assert not runtime.locked
+    assert released(lambda: not runtime.locked)
 
 
 def test_blocks_that_are_not_used_again_are_unlocked(runtime: Runtime) -> None:
@@ -94,8 +93,7 @@ def test_blocks_that_are_not_used_again_are_unlocked(runtime: Runtime) -> None:
     for size in range(1, 30):
         pair.tensor(size * 100_000)
     pair.buffers.release()
-    gc.collect()
-    assert not runtime.locked
+    assert released(lambda: not runtime.locked)
 
 
 def test_an_error_is_taken_from_the_runtime(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

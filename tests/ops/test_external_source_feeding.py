@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import weakref
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.garbage import released
 from tests.helpers.sources import batch, batches, pipeline, run, source, values
 from torchdali import Pipeline, fn, ops, types
 
@@ -86,8 +86,7 @@ def test_a_waiting_pipeline_can_be_dropped() -> None:
     pipe.schedule_run()
     gone = weakref.ref(pipe)
     del pipe
-    gc.collect()
-    assert gone() is None
+    assert released(lambda: gone() is None)
 
 
 def test_feed_by_name_node_and_operator() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.garbage import let_go
+from tests.helpers.garbage import let_go, released
 from tests.helpers.sources import batch, parallel, pipeline, processes, run
 from torchdali import fn, pipeline_def
 from torchdali.execute.workers import pool as worker_pool
@@ -33,8 +33,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, wh
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     yield
-    gc.collect()
-    assert processes() == []
+    assert released(lambda: processes() == []), processes()
 
 
 def numbered(i: int) -> list[Any]:
@@ -290,8 +289,7 @@ def test_a_pipeline_that_is_never_built() -> None:
     pipe.start_py_workers()
     assert len(processes()) == 2
     del pipe
-    gc.collect()
-    assert processes() == []
+    assert released(lambda: processes() == []), processes()
 
 
 # ---------------------------------------------------------------- spawned workers

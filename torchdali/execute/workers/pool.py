@@ -367,8 +367,9 @@ class WorkerPool:
         for worker in self._starting:
             worker.kill()
         _stop([worker.process for worker in (*self.workers, *self._starting)])
-        if threading.current_thread() is not self._watch:
-            self._watch.join(4 * _POLL)
+        for thread in (self._watch, self._guard):  # they hold what the workers were started with
+            if thread is not threading.current_thread():
+                thread.join(4 * _POLL)
         if self._starter is not None:
             self._starter.close()
         self.joined = _nothing  # what it belongs to refers to the pool
