@@ -46,8 +46,9 @@ def test_pillow_gives_what_torchvision_gives(monkeypatch):
     assert torch.equal(codec.recode(image, 30), wanted)
 
 
+@pytest.mark.parametrize("number", [np.int32, np.float32])  # as `random.uniform` draws them
 @pytest.mark.parametrize("layout", ["HWC", "FHWC"])
-def test_as_pillow_writes_and_reads(tmp_path, layout):
+def test_as_pillow_writes_and_reads(tmp_path, layout, number):
     samples = [picture(20, 30), picture(33, 18)]
     wanted = []
     for sample, quality in zip(samples, (10, 80), strict=True):
@@ -55,7 +56,7 @@ def test_as_pillow_writes_and_reads(tmp_path, layout):
         wanted.append(np.array(Image.open(tmp_path / "one.jpg")))
     if layout == "FHWC":
         samples, wanted = ([np.stack([x, x]) for x in group] for group in (samples, wanted))
-    arguments = {"quality": PerSample([np.int32(10), np.int32(80)])}
+    arguments = {"quality": PerSample([number(10), number(80)])}
     check(
         "jpeg_compression_distortion", [samples], arguments, layout,
         expected=[Result(wanted, layout)],

@@ -34,7 +34,7 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
     """
     if image.shape[-1] != 3:
         raise RuntimeError(f"jpeg_compression_distortion: RGB images of 3 channels, not {image.shape[-1]}")
-    quality = min(max(quality, 1), 100)
+    quality = min(max(int(quality), 1), 100)
     if image.device.type != "cpu" or torch.compiler.is_compiling():
         return distort(image, quality)
     if image.dim() == 3:
