@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.encoded_video import picture
+from tests.helpers.encoded_video import picture, usual_priority
 from torchdali import fn, pipeline_def
 from torchdali.codecs import video
 from torchdali.codecs.video import VideoDecoder, index_video
@@ -77,7 +77,7 @@ def encode(folder: Path, case: Any, frames: int = FRAMES) -> str:
     if codec not in av.codecs_available:
         pytest.skip(f"PyAV has no encoder {codec}")
     path = str(folder / name)
-    with av.open(path, "w", format=container) as file:
+    with usual_priority(), av.open(path, "w", format=container) as file:
         stream = file.add_stream(codec, rate=25, options=options)
         stream.width, stream.height, stream.pix_fmt = 96, 64, pixels
         stream.codec_context.gop_size = 10

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,7 @@ def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: in
     codec, path = CODECS[name.rpartition("-")[2]], str(folder / name)
     if codec not in av.codecs_available:
         pytest.skip(f"PyAV has no encoder {codec}")
-    with av.open(path, "w") as file:
+    with usual_priority(), av.open(path, "w") as file:
         stream = file.add_stream(codec, rate=RATE)
         stream.width, stream.height, stream.gop_size = WIDTH, HEIGHT, GROUP
         stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
@@ -55,6 +57,22 @@ def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: in
             file.mux(stream.encode(frame))
         file.mux(stream.encode(None))
     return path
+
+
+@contextlib.contextmanager
+def usual_priority() -> Iterator[None]:
+    """Restore this thread's scheduling: for root, the encoder SVT-AV1 gives it real-time priority.
+
+    With that, threads that it starts later, and their processes, hold up everything else on the machine.
+    """
+    if not hasattr(os, "sched_getscheduler"):
+        yield
+        return
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameters)
 
 
 def asking(path: str, a: int, b: int, c: int, d: int) -> Any:
