@@ -65,7 +65,7 @@ operators: ## measure the operators beside the real DALI; writes docs/speed.md
 
 golden: ## store the answers of the real DALI that tests compare with
 	rm -rf tests/answers
-	TORCHDALI_LIVE_DALI=write $(PYTHON) -m pytest -q -p no:cacheprovider -m "golden and not parity" tests/parity
+	TORCHDALI_LIVE_DALI=write $(PYTHON) -m pytest -q -p no:cacheprovider -m "golden and not parity" tests/ops tests/parity
 
 parity: ## compare with the real DALI; writes docs/parity.md
 	$(PYTHON) -m pytest -q --write-parity=docs/parity.md

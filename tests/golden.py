@@ -70,9 +70,9 @@ class Answers:
         return _delivered(said)
 
     def next_of_test(self) -> tuple[str, int]:
-        """Return the test and a number: what its next question is known by, if that depends on a function."""
+        """Return the test, without its file, and a number: what its next question is known by, if that depends on a function."""
         self._count += 1
-        return self._test, self._count
+        return self._test.partition("::")[2], self._count
 
     def save(self) -> None:
         """Write what was learned."""

@@ -1,4 +1,4 @@
-"""Debayering against a slow reference and by its laws, with and without OpenCV."""
+"""Debayering against a slow reference, by its laws and against the real DALI, with and without OpenCV."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.helpers.opencv_switch import LIBRARIES, computing_with
 from torchdali import Pipeline, fn
 from torchdali.kernels.color import debayer as kernels
 
-RANDOM = np.random.default_rng(4)
+RANDOM = np.random.default_rng(9)
 CELLS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 ALGORITHMS = ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv"]
 
@@ -219,3 +219,56 @@ def test_gradients_agree_with_opencv(library, shape):
     wanted = cv2.cvtColor(mosaic, cv2.COLOR_BayerBG2RGB_VNG)
     difference = np.abs(out.numpy().astype(int) - wanted)
     assert difference.max() <= 1 and (difference > 0).mean() < 0.01
+
+
+# ---------------------------------------------------------------- beside the real DALI
+
+
+EXCEPTIONS = {
+    "debayer": (
+        "default_npp (of GPUs) is bilinear, without the correlation of green values that NPP adds; "
+        "a 4D output of unset layout has none; uint8 and uint16 as DALI"
+    ),
+}
+
+SHAPES = {
+    "HW": [(10, 14), (8, 10), (2, 4), (4, 6)],
+    "HWC": [(10, 14, 1), (6, 16, 1)],
+    "FHW": [(2, 10, 14), (3, 10, 8)],
+    "FHWC": [(2, 10, 14, 1)],
+}
+
+
+def mosaics(layout: str, dtype: str) -> list[np.ndarray]:
+    most = np.iinfo(dtype).max
+    return [RANDOM.integers(0, most, s, endpoint=True).astype(dtype) for s in SHAPES[layout]]
+
+
+CASES = [
+    (algorithm, dtype)
+    for algorithm in ("bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv", None)
+    for dtype in ("uint8", "uint16")
+    if (algorithm, dtype) != ("vng_ocv", "uint16")
+]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(("algorithm", "dtype"), CASES)
+@pytest.mark.parametrize("layout", SHAPES)
+@pytest.mark.parametrize("blue", [[0, 0], [0, 1], [1, 0], [1, 1], 1])
+def test_debayer(library, algorithm, blue, layout, dtype):
+    arguments = {"blue_position": blue, **({"algorithm": algorithm} if algorithm else {})}
+    rounded = algorithm == "vng_ocv" and library == "torch"
+    check("debayer", [mosaics(layout, dtype)], arguments, layout, level=float(rounded))
+
+
+@pytest.mark.golden
+def test_positions_per_sample():
+    places = [np.int32(p) for p in ([0, 1], [1, 1], [1, 0], [0, 0])]
+    check("debayer", [mosaics("HW", "uint8")], {"blue_position": PerSample(places)}, "HW")
+
+
+@pytest.mark.golden
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_old_name():
+    check("experimental.debayer", [mosaics("HW", "uint8")], {"blue_position": [0, 1]}, "HW")

@@ -1,4 +1,4 @@
-"""`dump_image`: the files it writes."""
+"""`dump_image`: the files it writes are the real DALI's, to the byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.check import Result, check, pipeline
 from torchdali import Pipeline, fn
 from torchdali.tensors import TensorList
 
-RANDOM = np.random.default_rng(6)
+RANDOM = np.random.default_rng(11)
 
 
 @pytest.fixture(autouse=True)
@@ -81,3 +81,28 @@ def test_refuses(folder, sample, arguments, message):
     with pytest.raises(RuntimeError, match=message):
         fn.dump_image(batch, **arguments)
     assert not list(folder.iterdir())
+
+
+# ---------------------------------------------------------------- beside the real DALI
+
+
+EXCEPTIONS = {"dump_image": "takes uint8 images (HWC) alone, as DALI"}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("layout", ["HWC", None])
+@pytest.mark.parametrize("arguments", [{}, {"suffix": "look"}, {"input_layout": "HWC"}])
+def test_dump_image(tmp_path, monkeypatch, arguments, layout, channels):
+    shapes = ((4, 5, channels), (1, 1, channels), (6, 3, channels))
+    samples = [RANDOM.integers(0, 256, shape).astype(np.uint8) for shape in shapes]
+    files = {}
+    for library in ("torchdali", "nvidia.dali"):
+        folder = tmp_path / library
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        pipeline(library, "dump_image", [samples], arguments, layout)
+        files[library] = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert files["torchdali"] == files["nvidia.dali"]
+    assert len(files["torchdali"]) == len(samples)
+    check("dump_image", [samples], arguments, layout)

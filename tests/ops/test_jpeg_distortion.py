@@ -1,4 +1,4 @@
-"""The distortion of JPEG: by the codec and by its maths, which must agree to the bit."""
+"""The distortion of JPEG: by the codec, by its maths and by the real DALI; the first two agree to the bit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchdali import fn
 from torchdali.codecs import jpeg as codec
 from torchdali.kernels.jpeg import distort
 
-RANDOM = np.random.default_rng(5)
+RANDOM = np.random.default_rng(10)
 SIZES = [(1, 1), (2, 3), (8, 8), (9, 5), (16, 16), (17, 33), (40, 30), (64, 70)]
 
 
@@ -101,3 +101,40 @@ def test_on_the_accelerator():
     image = torch.from_numpy(picture(40, 50))
     found = fn.jpeg_compression_distortion(image.cuda(), quality=30)
     assert torch.equal(found.cpu(), fn.jpeg_compression_distortion(image, quality=30))
+
+
+# ---------------------------------------------------------------- beside the real DALI
+
+
+EXCEPTIONS = {
+    "jpeg_compression_distortion": "takes uint8 alone, as DALI; a per-sample quality may be a float",
+}
+
+
+def images(layout: str) -> list[np.ndarray]:
+    """Noise, and noise on a ramp, in sizes that blocks do not divide."""
+    found = []
+    for height, width in ((12, 18), (17, 9), (1, 1), (8, 5)):
+        ramp = np.linspace(0, 200, width)[:, None] + np.linspace(0, 30, height)[:, None, None]
+        noise = RANDOM.integers(0, 25, (height, width, 3))
+        image = (ramp + noise).astype(np.uint8)
+        found += [image, RANDOM.integers(0, 256, image.shape).astype(np.uint8)]
+    return found if layout == "HWC" else [np.stack([x, x[::-1]]) for x in found]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("layout", ["HWC", "FHWC"])
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, *({"quality": q} for q in (1, 10, 30, 50, 75, 95, 100, 0, 101, -1))],
+)
+def test_jpeg_compression_distortion(arguments, layout):
+    check("jpeg_compression_distortion", [images(layout)], arguments, layout)
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("layout", ["HWC", "FHWC"])
+def test_quality_per_sample(layout):
+    samples = images(layout)
+    quality = PerSample(np.int32(q) for q in np.linspace(-5, 110, len(samples)))
+    check("jpeg_compression_distortion", [samples], {"quality": quality}, layout)

@@ -14,7 +14,6 @@ import pytest
 
 from tests.helpers.sources import batch, epochs, pipeline, run
 
-pytest.importorskip("nvidia.dali")
 pytestmark = pytest.mark.parity
 
 Log = list[Any]

@@ -13,10 +13,6 @@ from tests.helpers.encoded_video import make
 from torchdali.codecs.video import VideoDecoder
 
 pytestmark = pytest.mark.parity
-pytest.importorskip(
-    "nvidia.dali",
-    reason="the parity tests compare with the real DALI: install the extra 'parity'",
-)
 
 EXCEPTIONS = {
     "readers.video": "runs on the GPU only in DALI; compared with PyAV in readers/test_video.py",
