@@ -163,15 +163,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for module in {_module(item) for item in session.items}:
         generators = [v for v in vars(module).values() if isinstance(v, np.random.Generator)] if module else []
         _states[module] = [(generator, generator.bit_generator.state) for generator in generators]
-    # Tests that call the garbage collector need not wait for it to look at all modules and tests.
-    gc.collect()
-    gc.freeze()
+    gc.freeze()  # tests that call the garbage collector need not wait for it to look at all modules and tests
     gc.enable()
 
 
 def pytest_sessionfinish() -> None:
     golden.save()
-    gc.unfreeze()
 
 
 class _Writer:
