@@ -28,7 +28,7 @@ def _read(fn: Any, root: str, **options: Any) -> tuple[Any, Any]:
     return files, labels
 
 
-def _normalize(fn: Any, types: Any, images: Any, **options: Any) -> Any:
+def normalize(fn: Any, types: Any, images: Any, **options: Any) -> Any:
     return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD, **options)
 
 
@@ -37,7 +37,7 @@ def train(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     files, labels = _read(fn, root)
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=224)
-    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+    return normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
 
 def decode(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
@@ -51,7 +51,7 @@ def val(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     files, labels = _read(fn, root)
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.resize(images, resize_shorter=256)
-    return _normalize(fn, types, images, crop=(224, 224)), labels
+    return normalize(fn, types, images, crop=(224, 224)), labels
 
 
 def roi(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
@@ -59,7 +59,7 @@ def roi(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     files, labels = _read(fn, root)
     images = fn.decoders.image_random_crop(files, output_type=types.RGB)
     images = fn.resize(images, size=(224, 224))
-    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+    return normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
 
 @functools.cache
@@ -80,7 +80,7 @@ def fed(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     encoded, labels = fn.external_source(source=sample, num_outputs=2, batch=False)
     images = fn.decoders.image(encoded, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=224)
-    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+    return normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
 
 def photo(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
@@ -88,7 +88,7 @@ def photo(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     files, labels = _read(fn, root, initial_fill=16)
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=224)
-    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+    return normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
 
 def heavy(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
@@ -106,7 +106,7 @@ def heavy(fn: Any, types: Any, root: str) -> tuple[Any, Any]:
     images = fn.color_twist(images, **{name: uniform(range=ends) for name, ends in colors.items()})
     images = fn.gaussian_blur(images, window_size=9)
     images = fn.rotate(images, angle=uniform(range=[-30, 30]), keep_size=True, fill_value=0)
-    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+    return normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
 
 def _augmented(fn: Any, types: Any, root: str, name: str, **options: Any) -> tuple[Any, Any]:
@@ -115,7 +115,7 @@ def _augmented(fn: Any, types: Any, root: str, name: str, **options: Any) -> tup
     files, labels = _read(fn, root)
     images = fn.decoders.image(files, output_type=types.RGB)
     images = augment(fn.random_resized_crop(images, size=224), **options)
-    return _normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
+    return normalize(fn, types, images, mirror=fn.random.coin_flip()), labels
 
 
 def rand_augment(fn: Any, types: Any, root: str) -> tuple[Any, Any]:

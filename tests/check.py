@@ -22,6 +22,7 @@ import torch
 from tests import golden
 from tests.helpers import parity_table
 from tests.helpers.answers import Array, Result
+from tests.helpers.inside import storage_of
 from torchdali.declaration.registry import registry
 from torchdali.tensors import TensorCPU, TensorList
 
@@ -303,7 +304,7 @@ class Case:
         with _unchanged(self.name, [a for samples in self.inputs for a in samples]):
             made = _function(dynamic, self.name)(*inputs, **arguments)
             outputs = made if isinstance(made, tuple) else (made,)
-            return _results([output.evaluate()._storage for output in outputs])
+            return _results([storage_of(output) for output in outputs])
 
     def in_pipeline(self, *, classes: bool = False, stacked: bool = False) -> list[Result]:
         with _unchanged(self.name, [a for samples in self.inputs for a in samples]):

@@ -13,7 +13,6 @@ import torch
 from tests.check import PerSample, Result, check
 from torchdali import fn
 from torchdali.calls.decorators import operator
-from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Image
 from torchdali.declaration.schema import PerSample as Per
 
@@ -60,7 +59,7 @@ def wrong_when_stacked(images: Any, /, *, by: Any = 2) -> Any:
 
 
 @pytest.fixture
-def declare() -> Iterator[Callable[..., str]]:
+def declare(own_operators: None) -> Iterator[Callable[..., str]]:
     """Declare an operator for the time of one test; returns its name."""
     declared = []
 
@@ -70,7 +69,6 @@ def declare() -> Iterator[Callable[..., str]]:
 
     yield add
     for name in declared:
-        del registry._operators[name]
         delattr(fn, name)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.inside import graph_of
 from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.graph.plan import Kind, kinds, plan
 
@@ -51,12 +52,12 @@ def feeds_back(data: Any) -> Any:
 
 def of_kind(pipe: Pipeline, kind: Kind) -> list[str]:
     """Return the operators of a kind, in their order."""
-    return [node.operator.name for node, each in kinds(pipe._traced()).items() if each is kind]
+    return [node.operator.name for node, each in kinds(graph_of(pipe)).items() if each is kind]
 
 
 def stages(pipe: Pipeline) -> list[tuple[list[str], list[str]]]:
     """Return the steps and the chain of each stage."""
-    found = plan(pipe._traced()).stages
+    found = plan(graph_of(pipe)).stages
     return [
         ([n.operator.name for n in s.steps], [n.operator.name for n in s.chain.nodes] if s.chain else []) for s in found
     ]

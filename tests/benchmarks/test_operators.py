@@ -60,11 +60,12 @@ def test_the_page_lists_what_is_slow_and_what_failed() -> None:
 
 
 def test_cases_are_chosen_by_operator_or_by_name() -> None:
-    chosen = operators._chosen("rotate,flip vertical")
+    choose = operators._chosen
+    chosen = choose("rotate,flip vertical")
     assert {case.operator for case in chosen} == {"rotate", "flip"}
     assert [case.name for case in chosen if case.operator == "flip"] == ["flip vertical"]
     with pytest.raises(argparse.ArgumentTypeError, match="rotation"):
-        operators._chosen("rotation")
+        choose("rotation")
 
 
 def test_every_case_has_a_name_of_its_own_and_an_operator() -> None:

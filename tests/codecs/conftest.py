@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import pytest
 
-from torchdali.codecs import _flac
+from tests.helpers.hidden import LOOKED_FOR, hidden
 
 
 @pytest.fixture(autouse=True)
 def _pyav_is_looked_for_anew() -> None:
     """A test elsewhere may have hidden it."""
-    _flac._av.cache_clear()
+    LOOKED_FOR["av"].cache_clear()
 
 
 @pytest.fixture
-def without_pyav(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(sys.modules, "av", None)
-    _flac._av.cache_clear()
-    yield
-    _flac._av.cache_clear()
+def without_pyav() -> Iterator[None]:
+    with hidden("av"):
+        yield

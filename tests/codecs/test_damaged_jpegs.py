@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from tests.helpers.encoded_images import encoded, picture, tensor
+from tests.helpers.inside import kept_memory
 from torchdali import fn, pipeline_def
-from torchdali.codecs import _turbo
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
 from torchdali.codecs.images import decode
 from torchdali.errors import DecodeError
@@ -49,7 +49,7 @@ def inserted(kind: str, marker: bytes, rubbish: bytes) -> bytes:
 
 def outcome(data: bytes, way: str, poison: int) -> Tensor | None:
     """Decode after an image of one color; None for a `DecodeError`."""
-    _turbo._kept.pixels = np.full(1 << 16, poison, np.uint8)
+    kept_memory().pixels = np.full(1 << 16, poison, np.uint8)
     try:
         return WAYS[way](tensor(data)).clone()
     except DecodeError:

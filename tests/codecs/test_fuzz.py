@@ -14,7 +14,7 @@ from PIL import Image
 from torch import Tensor
 
 from tests.helpers.encoded_images import encoded, picture, tensor
-from torchdali.codecs import _turbo
+from tests.helpers.inside import kept_memory
 from torchdali.codecs.image_crops import decode_crop, decode_upper
 from torchdali.codecs.images import decode, peek_shape
 from torchdali.errors import DecodeError, MissingExtraError
@@ -95,7 +95,7 @@ def _check(data: Tensor) -> bool:
         return False
     found = []
     for poison in (0x11, 0xEE):
-        _turbo._kept.pixels = np.full(1 << 16, poison, np.uint8)
+        kept_memory().pixels = np.full(1 << 16, poison, np.uint8)
         upper = _tried(decode_upper, data, shape[0])
         found.append(None if upper is None else upper[: shape[0]].clone())
     whole = _tried(decode, data)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import mmap
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +15,8 @@ from PIL import Image
 from torch import Tensor
 
 from tests.helpers.encoded_images import Array, encoded, exif, picture, tensor
+from tests.helpers.hidden import hidden
+from tests.helpers.inside import kept_memory
 from torchdali.codecs import _turbo, image_crops, images
 from torchdali.codecs._image_headers import jpeg_frame
 from torchdali.codecs._image_orientation import stored_window, turn, upright_window
@@ -33,19 +37,17 @@ WINDOWS = [(0, 0, 400, 560), (16, 24, 320, 240), (13, 57, 201, 333), (399, 559, 
 
 
 @pytest.fixture(params=["simplejpeg", "without"])
-def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def library(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run with simplejpeg and without."""
     if request.param == "simplejpeg":
         request.getfixturevalue("with_simplejpeg")
-    else:
-        monkeypatch.setattr(_turbo, "library", lambda: None)
-    return str(request.param)
+    with hidden(*["simplejpeg"] * (request.param == "without")):
+        yield str(request.param)
 
 
 def by_torchvision(data: Tensor) -> Tensor:
     """Decode without simplejpeg."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_turbo, "library", lambda: None)
+    with hidden("simplejpeg"):
         return images.decode(data)
 
 
@@ -201,7 +203,7 @@ def test_a_crop_is_the_callers_own(photo: Array, with_simplejpeg: None) -> None:
     crop = image_crops.decode_crop(first, 0, 0, 400, 560)
     image_crops.decode_crop(second, 0, 0, 400, 560)
     assert torch.equal(crop, images.decode(first))
-    assert _turbo._kept.pixels.size >= 400 * 560 * 3
+    assert kept_memory().pixels.size >= 400 * 560 * 3
     with ThreadPoolExecutor(4) as pool:
         for a, b in pool.map(
             lambda _: [image_crops.decode_crop(d, 5, 5, 300, 400) for d in (first, second)],
@@ -241,27 +243,27 @@ def test_windows_turn_with_their_image(orientation: int) -> None:
 def test_one_large_image_does_not_cost_its_memory_for_good(with_simplejpeg: None) -> None:
     def kept(size: int) -> int:
         assert _turbo._buffer("test", size).size >= size
-        return int(getattr(_turbo._kept, "test", np.empty(0)).size)
+        return int(getattr(kept_memory(), "test", np.empty(0)).size)
 
     large = _turbo._LARGE_BYTES + 1
     assert [kept(size) for size in (100, large, 50, large, 50)] == [100] * 5
     assert [kept(size) for size in (large, large + 1, large, 50)] == [100, large + 1, large + 1, large + 1]
-    del _turbo._kept.test
+    del kept_memory().test
 
 
 def test_large_windows_are_exact_and_their_callers_own(
     photo: Array, with_simplejpeg: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
-    mapped = _turbo._mapped
-    monkeypatch.setattr(_turbo, "_LARGE_BYTES", 300 * 400 * 3 - 1)
-    monkeypatch.setattr(_turbo, "_mapped", lambda size: made.append(size) or mapped(size))
-    data = tensor(encoded(photo, "JPEG"))
+    mapped = mmap.mmap
+    monkeypatch.setattr(mmap, "mmap", lambda place, size: made.append(size) or mapped(place, size))
+    large = np.tile(photo, (3, 3, 1))
+    data = tensor(encoded(large, "JPEG"))
     image_crops.decode_crop(data, 5, 7, 30, 40)
-    crop = image_crops.decode_crop(data, 5, 7, 300, 400)
-    assert made.count(300 * 400 * 3) == 1
-    again = image_crops.decode_crop(data, 5, 7, 300, 400)
-    assert made.count(300 * 400 * 3) == 1 and torch.equal(again, crop)  # in a row: from the allocator
-    image_crops.decode_crop(tensor(encoded(photo[::-1], "JPEG")), 0, 0, 400, 560)
-    assert torch.equal(crop, images.decode(data)[5:305, 7:407])
+    crop = image_crops.decode_crop(data, 5, 7, 1190, 1190)
+    assert made.count(1190 * 1190 * 3) == 1
+    again = image_crops.decode_crop(data, 5, 7, 1190, 1190)
+    assert made.count(1190 * 1190 * 3) == 1 and torch.equal(again, crop)  # in a row: from the allocator
+    image_crops.decode_crop(tensor(encoded(large[::-1], "JPEG")), 0, 0, 1200, 1680)
+    assert torch.equal(crop, images.decode(data)[5:1195, 7:1197])
     crop.zero_()  # it can be written to

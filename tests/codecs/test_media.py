@@ -23,6 +23,7 @@ from torchdali.kernels.limits import max_pixels_of
 
 av = pytest.importorskip("av", reason="the extra `video` is not installed")
 PACKAGE = Path(torchdali.__file__).parent
+OPENING = media._OPENING
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +75,8 @@ def test_playlists_are_refused(folder, monkeypatch, kind, walls):
     (folder / name).write_bytes(data)
     monkeypatch.chdir(folder)
     if walls == "second":  # formats that name others are known, and cannot open these
-        formats = media._OPENING["format_whitelist"] + ",concat,hls,sdp,dash,imf,vobsub"
-        monkeypatch.setitem(media._OPENING, "format_whitelist", formats)
+        formats = OPENING["format_whitelist"] + ",concat,hls,sdp,dash,imf,vobsub"
+        monkeypatch.setitem(OPENING, "format_whitelist", formats)
     for source in (tensor(data), name, str(folder / name)):
         with pytest.raises(DecodeError):
             index_video(source)
@@ -139,7 +140,7 @@ def test_samples_in_another_file_are_not_looked_for(folder, monkeypatch):
     with av.open("alias.mov", options={"enable_drefs": "1"}) as file:
         assert len(list(file.decode(video=0))) == 30  # FFmpeg does, if it is asked to
     for enabled in ("0", "1"):
-        monkeypatch.setitem(media._OPENING, "enable_drefs", enabled)
+        monkeypatch.setitem(OPENING, "enable_drefs", enabled)
         for source in (tensor(data), "alias.mov"):
             with pytest.raises(DecodeError):
                 index_video(source)

@@ -107,8 +107,9 @@ def test_a_flip_before_a_resize_is_another_one_than_behind_it() -> None:
 
 
 def test_tall_pictures_are_left_to_an_older_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "_is_width_first", lambda: True)
+    width_first = [True, False]
+    monkeypatch.setattr(views, "_is_width_first", lambda: width_first[0])
     assert View.of(301, 3).resize(100, 2, "bilinear") is None
     assert View.of(300, 3).resize(100, 2, "bilinear").filter == 3
-    monkeypatch.setattr(views, "_is_width_first", lambda: False)
+    del width_first[0]
     assert View.of(301, 3).resize(100, 2, "bilinear").filter == 3 + 8

@@ -13,6 +13,7 @@ from torch.utils.data import Subset
 
 from tests.dataloader.data import write_pictures
 from tests.dataloader.test_loader import both, check_equal
+from tests.helpers.inside import decoded_late
 
 AUGMENT = v1.Compose([v1.RandomResizedCrop(20), v1.RandomHorizontalFlip(), v1.ToTensor()])
 
@@ -29,7 +30,7 @@ def transformed(batch: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def all_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small pictures, too, be decoded late."""
-    monkeypatch.setattr("torchdali.dataloader._late._SMALL", 0)
+    decoded_late(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image, ImageFilter
 from torchvision.datasets.folder import pil_loader
 
+from tests.helpers.inside import decoded_late
 from torchdali.dataloader import _late
 from torchdali.pipeline import native_status
 
@@ -29,7 +30,7 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(autouse=True)
 def all_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_late, "_SMALL", 0)
+    decoded_late(monkeypatch)
 
 
 def changed(image: Image.Image, seed: int) -> Image.Image:

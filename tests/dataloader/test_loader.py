@@ -33,6 +33,7 @@ from tests.dataloader.data import (
     rows,
     write_pictures,
 )
+from tests.helpers.inside import decoded_late
 from torchdali import DataLoader
 from torchdali.dataloader._late import LateImage, Opener
 
@@ -498,7 +499,7 @@ def test_transforms_of_the_users_own_get_the_images_of_pillow(root: Path, all_la
 @pytest.fixture
 def all_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small pictures, too, be decoded late."""
-    monkeypatch.setattr("torchdali.dataloader._late._SMALL", 0)
+    decoded_late(monkeypatch)
 
 
 def late_image(path: str) -> PIL.Image.Image:

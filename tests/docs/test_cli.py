@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
 import subprocess
 import sys
+import sysconfig
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,10 +55,10 @@ def images(tmp_path: Path) -> Path:
 def test_ctrl_c_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted() -> int:
+    def interrupted() -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(doctoring, "run", interrupted)
+    monkeypatch.setattr(platform, "python_version", interrupted)
     assert cli.main(["doctor"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 
@@ -194,16 +196,16 @@ def test_doctor_tells_of_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_doctor_tells_of_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctoring.sysconfig, "get_config_var", {}.get)
+    monkeypatch.setattr(sysconfig, "get_config_var", {}.get)
     assert doctoring.gil().text == "Python has one lock for all threads (the GIL)"
-    monkeypatch.setattr(doctoring.sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
+    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
     assert doctoring.gil().text == "free-threaded Python: the GIL is off"
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: True)
     warned = "RuntimeWarning: The global interpreter lock (GIL) has been enabled to load module 'cv2', which has not declared ..."
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stderr=warned))
     for gil, text in ((1, "by PYTHON_GIL=1 or -X gil=1"), (None, "module 'cv2' needs it. PYTHON_GIL=0 leaves it off, at your own risk")):
-        monkeypatch.setattr(doctoring.sys, "flags", SimpleNamespace(gil=gil))
+        monkeypatch.setattr(sys, "flags", SimpleNamespace(gil=gil))
         found = doctoring.gil()
         assert found.state is State.MISSING and found.text == f"free-threaded Python, but the GIL is on: {text}"
 
@@ -263,8 +265,8 @@ def test_doctor_names_each_cure_once(monkeypatch: pytest.MonkeyPatch) -> None:
             raise metadata.PackageNotFoundError(name)
         return "1.2"
 
-    monkeypatch.setattr(doctoring.metadata, "requires", lambda name: REQUIRES)
-    monkeypatch.setattr(doctoring.metadata, "version", version)
+    monkeypatch.setattr(metadata, "requires", lambda name: REQUIRES)
+    monkeypatch.setattr(metadata, "version", version)
     found = {finding.name: finding for finding in doctoring.extras()}
     assert {name: finding.state.value for name, finding in found.items()} == {"image": "-", "ray": "-", "recipes": "-", "audio": "ok"}
     assert found["recipes"].text == f"{extra_command('recipes')}  (brings timm, lightning)"
@@ -302,7 +304,7 @@ def test_bench_knows_a_busy_machine(
     others: float | None, own: float, busy: bool, images: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     everyone = None if others is None else own + others
-    monkeypatch.setattr(benching, "cores", lambda: 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     monkeypatch.setattr(benching.Usage, "since", lambda *_: benching.Usage(1.0, own, everyone, 0, 0))
     assert cli.main(["bench", str(images), "--batch-size=4", "--batches=2", "--size=32", "--threads=2"]) == 0
     printed = capsys.readouterr().out

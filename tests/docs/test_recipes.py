@@ -177,7 +177,7 @@ def test_the_demo_leaves_files_for_the_recipes(tmp_path, capsys, monkeypatch):
 
 
 def test_the_demo_says_what_it_left_out(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(recipe_data.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert cli.main(["demo", f"--keep={tmp_path / 'data'}"]) == 0
     printed = capsys.readouterr().out
     assert "clips, 20 videos of 2 classes: left out, needs pip install torchdali[video]" in printed

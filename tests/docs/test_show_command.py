@@ -12,8 +12,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from tests.helpers.inside import without_alias
 from torchdali import cli
-from torchdali._commands import bar, scripts, showing
+from torchdali._commands import bar, showing
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
@@ -45,8 +46,8 @@ def script(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave this process as it is: other tests may have imported the real DALI."""
-    monkeypatch.setattr(scripts, "alias_nvidia_dali", lambda: None)
+    """Leave this process as it is."""
+    without_alias(monkeypatch)
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 

@@ -286,18 +286,18 @@ def test_the_data_of_a_source_are_not_part_of_the_graph() -> None:
         def __iter__(self) -> Iterator[Any]:
             raise AssertionError("the data were looked at")
 
-    def make(source: Any) -> Pipeline:
+    def fingerprint(source: Any) -> Any:
         pipe = Pipeline(2, 1, None, seed=4)
         with pipe:
             pipe.set_outputs(fn.external_source(source=source))
-        return pipe
+        return pipe._fingerprint
 
     one, other = ([np.full((2, 3), k)] * 5 for k in (1, 2))
-    graph = make(Data(one))._fingerprint
-    assert graph == make(Data(other))._fingerprint
+    graph = fingerprint(Data(one))
+    assert graph == fingerprint(Data(other))
     assert "source=Data of 5" in graph[0]
-    assert graph != make(Data(one * 2))._fingerprint
-    assert make(np.ones((4, 2)))._fingerprint == make(np.zeros((4, 2)))._fingerprint
+    assert graph != fingerprint(Data(one * 2))
+    assert fingerprint(np.ones((4, 2))) == fingerprint(np.zeros((4, 2)))
 
 
 def test_fed_batches_go_on_with_what_is_fed() -> None:

@@ -19,15 +19,13 @@ import pytest
 import torch
 
 from tests.helpers.encoded_images import encoded, picture
-from tests.helpers.inside import executor_of
+from tests.helpers.inside import bodiless_calls, executor_of, repeated_chunks
 from tests.helpers.native import needs_native
 from torchdali import Pipeline, fn, pipeline_def, types
-from torchdali.calls.chunk_function import ChunkFunction
 from torchdali.declaration.batching import GivenPerSample
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Arguments, Column
 from torchdali.errors import PipelineError
-from torchdali.execute.chunks import ChunkRun
 from torchdali.execute.compiled_chain import BoundChain, Division
 from torchdali.execute.timings import Profile
 from torchdali.ops import _decode_chain
@@ -93,24 +91,16 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
     Under 0 are the chunks that failed, and were done one by one; under -1 the operators that did samples so.
     """
     counts: Counter[int] = Counter()
-    choose, one_by_one, without_body = BoundChain.divide, ChunkRun._one_by_one, ChunkFunction._in_turn
+    choose = BoundChain.divide
 
     def counted(self: BoundChain, *arguments: Any) -> Division:
         division = choose(self, *arguments)
         counts[division.chunk] += 1
         return division
 
-    def failed(self: ChunkRun, samples: Any) -> bool:
-        counts[0] += self._do is not None
-        return one_by_one(self, samples)
-
-    def bodiless(self: ChunkFunction, *arguments: Any) -> Any:
-        counts[-1] += 1
-        return without_body(self, *arguments)
-
     monkeypatch.setattr(BoundChain, "divide", counted)
-    monkeypatch.setattr(ChunkRun, "_one_by_one", failed)
-    monkeypatch.setattr(ChunkFunction, "_in_turn", bodiless)
+    repeated_chunks(monkeypatch, lambda _: counts.update([0]))
+    bodiless_calls(monkeypatch, lambda _: counts.update([-1]))
     yield counts
 
 
@@ -397,15 +387,18 @@ FAST = ("encoded", "narrowing")
 BROKEN = [pytest.param(name, marks=needs_native) if name in FAST else name for name in BODIES]
 
 
+forget_chains = _decode_chain._ready.cache_clear
+
+
 @pytest.fixture(autouse=True)
 def no_chain_is_remembered() -> Iterator[None]:
-    _decode_chain._ready.cache_clear()
+    forget_chains()
     yield
-    _decode_chain._ready.cache_clear()
+    forget_chains()
 
 
 def break_body(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _decode_chain._ready.cache_clear()
+    forget_chains()
     if form == "narrowing":
         broken = dataclasses.replace(registry[name].narrowing, prepare=lambda constants: _broken)
         monkeypatch.setattr(registry[name], "narrowing", broken)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.chunks import divide_into
+from tests.helpers.inside import repeated_chunks
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.calls.chunk_function import ChunkFunction
 from torchdali.execute import chunks
@@ -96,14 +97,7 @@ def _pipe(function: Callable[[Any], Any], threads: int = 2) -> Pipeline:
 def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list of the samples that chunks leave to be done one by one, as after an error."""
     samples: list[int] = []
-    one_by_one = chunks.ChunkRun._one_by_one
-
-    def noted(self: chunks.ChunkRun, numbers: Any) -> bool:
-        if self._do is not None:
-            samples.extend(numbers)
-        return one_by_one(self, numbers)
-
-    monkeypatch.setattr(chunks.ChunkRun, "_one_by_one", noted)
+    repeated_chunks(monkeypatch, samples.extend)
     return samples
 
 

@@ -99,8 +99,9 @@ def test_streams_are_as_the_pipeline_says(
     pipe.build()
     pipe.close()
     (ours,) = made
-    assert ours.stream.priority == ours._copies.priority == priority
-    assert (ours._copies is ours.stream) is one
+    copies = ours._copies
+    assert ours.stream.priority == copies.priority == priority
+    assert (copies is ours.stream) is one
 
 
 def test_the_stream_that_is_given_waits(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,8 +154,8 @@ def test_streams_have_tensors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_data_stay_on_their_gpu() -> None:
-    assert _foreign._device_of(SimpleNamespace(device=torch.device("cuda", 1))) == torch.device("cuda", 1)
-    assert _foreign._device_of(SimpleNamespace(__dlpack_device__=lambda: (2, 1))) == torch.device("cuda", 1)
+    for data in (SimpleNamespace(device=torch.device("cuda", 1)), SimpleNamespace(__dlpack_device__=lambda: (2, 1))):
+        assert _foreign._device_of(data) == torch.device("cuda", 1)
 
 
 def test_a_run_hands_its_stream_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,14 +130,14 @@ def test_one_at_a_time() -> None:
     taker = threading.Thread(target=pipe.run)
     taker.start()
     assert script.started.wait(PATIENCE)
-    executor = executor_of(pipe)
+    taking = executor_of(pipe)._taking
     while not refused:  # until the other thread waits for its batch
         try:
-            executor._taking.__enter__()
+            taking.__enter__()
         except RuntimeError as error:
             refused.append(str(error))
         else:
-            executor._taking.__exit__()
+            taking.__exit__()
     go.set()
     taker.join(PATIENCE)
     pipe.close()

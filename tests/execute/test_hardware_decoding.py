@@ -12,13 +12,13 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.helpers.inside import decodes_by_hardware
 from tests.pretend import accelerator, inner
 from torchdali import fn, pipeline_def
 from torchdali.codecs import engines
 from torchdali.codecs._native import chosen, encoded
 from torchdali.codecs.engines import BatchDecoder, available, default_share
 from torchdali.execute import hardware_decoding
-from torchdali.graph.rewrite import _on_device as rewriting
 from torchdali.kernels.native import library
 from torchdali.tensors.buffer_pool import BufferPool
 
@@ -82,7 +82,7 @@ class Counted:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counted]]:
     monkeypatch.setattr(Counted, "decoded", 0)
     monkeypatch.setattr(engines, "BatchDecoder", Counted)
-    monkeypatch.setattr(rewriting, "available", lambda device: True)
+    decodes_by_hardware(monkeypatch)
     yield Counted
 
 
@@ -222,7 +222,7 @@ def test_on_a_pretended_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bat
     files = pictures(tmp_path)
     expected = decoded(files, None, 8, batch_size=batch_size)
     with accelerator(lag=5) as gpu:
-        monkeypatch.setattr(rewriting, "available", lambda device: True)
+        decodes_by_hardware(monkeypatch)
         found = decoded(files, 0, 8, load=0.6, batch_size=batch_size)
         assert same(found, expected)
         assert Counted.decoded
@@ -250,13 +250,14 @@ def test_arenas_are_used_again_when_their_event_was_seen() -> None:
         def wait_for(self, event: Any) -> None: ...
 
     decoding = hardware_decoding.HardwareDecoding(Stream(), BufferPool(), 4, 1)  # type: ignore[arg-type]
-    first = decoding._arena(1000)
+    arena = decoding._arena
+    first = arena(1000)
     assert event.waited  # fresh memory may still be in use, too
     decoding.give_back(hardware_decoding.Decoded(first, 0, {}, None))
-    second = decoding._arena(1000)
+    second = arena(1000)
     assert second.data_ptr() != first.data_ptr()
     event.done = True
-    assert decoding._arena(1000).data_ptr() == first.data_ptr()
+    assert arena(1000).data_ptr() == first.data_ptr()
 
 
 def test_it_is_for_cuda_and_certain_files(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.helpers.inside import with_blocks_from
 from tests.helpers.odd_arrays import facts, tensors
 from torchdali.execute.workers.blocks import SharedBuffers, Views
 from torchdali.execute.workers.messages import read, received, sent, write
@@ -45,10 +46,11 @@ def sent_over(batch: TensorList) -> tuple[TensorList, Any]:
     return arrived, (buffers, kept)
 
 
-@pytest.mark.parametrize("smallest", [0, SharedBuffers._smallest])
+@pytest.mark.parametrize("smallest", [0, None])
 @pytest.mark.parametrize("make", BATCHES.values(), ids=BATCHES)
-def test_batches_arrive_as_they_were(make: Batches, smallest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SharedBuffers, "_smallest", smallest)
+def test_batches_arrive_as_they_were(make: Batches, smallest: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if smallest is not None:
+        with_blocks_from(monkeypatch, SharedBuffers, smallest)
     for name, tensor in TENSORS.items():
         batch = make(tensor)
         arrived, owner = sent_over(batch)

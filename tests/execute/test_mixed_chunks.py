@@ -11,10 +11,10 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.helpers.inside import fused_calls
 from torchdali import fn, pipeline_def
 from torchdali.execute.output_buffer import Arena
 from torchdali.kernels.native import library
-from torchdali.ops import _decode_chain
 
 pytestmark = pytest.mark.skipif(library() is None, reason="needs the library in C")
 
@@ -78,14 +78,11 @@ def test_several_images_in_one_call(
 ) -> None:
     expected = decoded(folder, name, None, from_files)
     calls: list[tuple[int, int, bool]] = []
-    run = _decode_chain.run_together
 
-    def counted(recipe: Any, tasks: Any, out: Any = None, room: Any = None) -> Any:
-        results = run(recipe, tasks, out, room)
+    def note(tasks: Any, results: Any, out: Any = None, room: Any = None) -> None:
         calls.append((len(tasks), sum(type(r) is tuple for r in results), room is not None))
-        return results
 
-    monkeypatch.setattr(_decode_chain, "run_together", counted)
+    fused_calls(monkeypatch, note)
     found = decoded(folder, name, "cpu", from_files)
     assert len(found) == len(expected) == 3 * COUNT
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))

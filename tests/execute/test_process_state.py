@@ -8,13 +8,11 @@ import threading
 import numpy as np
 import pytest
 
-from torchdali.execute import process_state
 from torchdali.execute.process_state import others_sleep
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, which Linux has")
-def test_a_thread_that_works_outside_of_python_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_state, "_PATIENCE", 0.02)
+def test_a_thread_that_works_outside_of_python_is_noticed() -> None:
     enough = threading.Event()
     numbers = np.random.default_rng(1).random(1 << 18)
 
@@ -27,5 +25,4 @@ def test_a_thread_that_works_outside_of_python_is_noticed(monkeypatch: pytest.Mo
     assert not others_sleep()
     enough.set()
     thread.join()
-    monkeypatch.setattr(process_state, "_PATIENCE", 10.0)
-    assert others_sleep()
+    assert any(others_sleep() for _ in range(20))  # other tests may have left threads that end

@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -224,9 +225,10 @@ def test_a_pool_that_a_job_of_another_one_makes_and_closes() -> None:
 
 def test_nothing_of_a_job_is_held_once_its_pool_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go, checked = threading.Event(), threading.Event(), threading.Event()
-    rest = thread_pool._Workers.rest
+    workers = thread_pool._Workers
+    rest = workers.rest
 
-    def rest_and_pause(self: thread_pool._Workers, queue: thread_pool._JobQueue) -> None:
+    def rest_and_pause(self: Any, queue: Any) -> None:
         rest(self, queue)
         assert checked.wait(30)  # as if the machine did something else at this moment
 
@@ -234,7 +236,7 @@ def test_nothing_of_a_job_is_held_once_its_pool_is_closed(monkeypatch: pytest.Mo
         begun.set()
         assert go.wait(30)
 
-    monkeypatch.setattr(thread_pool._Workers, "rest", rest_and_pause)
+    monkeypatch.setattr(workers, "rest", rest_and_pause)
     pool, held = ThreadPool(1), {1}
     alive = weakref.ref(held)
     for _ in range(2):  # one runs, and one waits

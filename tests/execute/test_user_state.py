@@ -97,7 +97,7 @@ def test_iterators_deliver_the_same_samples(root: str, policy: LastBatchPolicy) 
     @pipeline_def(batch_size=7, num_threads=2, device_id=None, seed=1)
     def define() -> Any:
         data, _ = fn.readers.file(file_root=root, random_shuffle=True, name="Reader", pad_last_batch=True)
-        return outside._outside(fn.decoders.image(data), given=outside.GIVEN), fn.random.uniform(range=[0.0, 1.0])
+        return outside.adds_outside(fn.decoders.image(data), given=outside.GIVEN), fn.random.uniform(range=[0.0, 1.0])
 
     def run(changes: bool) -> tuple[list[Any], list[Any]]:
         outside.change(0.0)
@@ -125,7 +125,7 @@ def test_the_place_and_the_numbers_of_batches_stay(root: str, tmp_path: Path) ->
 
     def run(changes: bool) -> tuple[Any, Any]:
         outside.change(0.0)
-        pipe = outside._define(str(tmp_path), num_processes=1, bad_samples="skip")
+        pipe = outside.define(str(tmp_path), num_processes=1, bad_samples="skip")
         for epoch in range(3):
             outside.change(float(epoch * changes))
             for _ in range(6):
@@ -141,7 +141,7 @@ def test_the_place_and_the_numbers_of_batches_stay(root: str, tmp_path: Path) ->
 def test_an_interrupt_loses_no_batch(root: str, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(changes: bool) -> list[Any]:
         outside.change(0.0)
-        pipe = outside._define(root, num_processes=1, prefetch_queue_depth=3)
+        pipe = outside.define(root, num_processes=1, prefetch_queue_depth=3)
         found = [pipe.run() for _ in range(6)]
         outside.change(float(changes))
         with monkeypatch.context() as patch:
@@ -169,7 +169,7 @@ def test_functions_with_side_effects_are_not_called_again(root: str) -> None:
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, num_processes=1)
     def define() -> Any:
         image = fn.decoders.image(fn.readers.file(file_root=root)[0])
-        return fn.python_function(outside._outside(image, given=outside.GIVEN), function=lambda x: calls.append(1) or x)
+        return fn.python_function(outside.adds_outside(image, given=outside.GIVEN), function=lambda x: calls.append(1) or x)
 
     outside.change(0.0)
     pipe = define()

@@ -140,22 +140,32 @@ def test_a_chain_equals_the_functions() -> None:
         assert torch.equal(result.select(i).torch(), expected)
 
 
+def operation_of(value: Any) -> Any:
+    """Return what a value is the result of."""
+    return value._result.operation
+
+
+def is_kept(value: Any) -> bool:
+    """Return True if a value has its samples."""
+    return value._list is not None
+
+
 def test_results_in_the_middle_are_computed_once_and_kept() -> None:
     turned = ndd.rotate(ndd.as_batch(IMAGES), angle=45.0)
     resized = ndd.resize(turned, size=[5, 6])
     assert resized.shape == [(5, 6, 3)] * 4
-    assert turned._list is None and turned._result.operation.results is not None  # type: ignore[union-attr]
+    assert not is_kept(turned) and operation_of(turned).results is not None
     assert turned.shape[0][:2] != (5, 6)
 
 
 def test_the_modes() -> None:
     batch = ndd.as_batch(IMAGES)
     with ndd.EvalMode.deferred:
-        assert ndd.flip(ndd.as_tensor(IMAGES[0]))._list is None
+        assert not is_kept(ndd.flip(ndd.as_tensor(IMAGES[0])))
         with ndd.EvalMode.sync_cpu:
-            assert ndd.flip(batch)._list is not None
+            assert is_kept(ndd.flip(batch))
         assert ndd.EvalMode.current() is ndd.EvalMode.deferred
-    assert ndd.flip(ndd.as_tensor(IMAGES[0]))._list is not None
+    assert is_kept(ndd.flip(ndd.as_tensor(IMAGES[0])))
     assert ndd.EvalMode.current() is ndd.EvalMode.eager
 
 
@@ -163,7 +173,7 @@ def test_a_context_is_computed_when_it_is_left() -> None:
     with ndd.EvalContext(num_threads=2) as context:
         flipped = ndd.flip(ndd.as_batch(IMAGES))
         assert context.num_threads == 2 and ndd.EvalContext.current() is context
-    assert flipped._result.operation.results is not None  # type: ignore[union-attr]
+    assert operation_of(flipped).results is not None
 
 
 def test_errors_name_the_line_of_the_call() -> None:
@@ -230,7 +240,7 @@ def test_memory_does_not_grow_in_a_loop() -> None:
     seen = []
     for _ in range(5):
         value = value + 1
-        seen.append(weakref.ref(value._result.operation))  # type: ignore[union-attr]
+        seen.append(weakref.ref(operation_of(value)))
         value.evaluate()
     assert value.torch().tolist() == [[5.0]] * 4
     assert sum(ref() is not None for ref in seen) == 0

@@ -1,12 +1,101 @@
-"""The one place where tests look into a pipeline: its executor, and the processes and memory that work for it."""
+"""The one place where tests look into a pipeline: its graph and executor, the processes and memory that work for it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from torchdali import Pipeline
 
-__all__ = ["blocks_made", "executor_of", "pool_of", "server_of", "spare_of"]
+__all__ = [
+    "blocks_made", "bodiless_calls", "decoded_late", "decodes_by_hardware", "executor_of", "fused_calls", "graph_of", "kept_memory",
+    "nothing_marked", "pipeline_of", "pool_of", "repeated_chunks", "server_of", "spare_of", "storage_of", "with_blocks_from", "with_pieces_from", "without_alias",
+]  # fmt: skip
+
+
+def graph_of(pipe: Pipeline) -> Any:
+    """Return the graph that a pipeline defines."""
+    return pipe._traced()
+
+
+def pipeline_of(loader: Any) -> Pipeline:
+    """Return the pipeline of a loader."""
+    return loader._pipe  # type: ignore[no-any-return]
+
+
+def storage_of(batch: Any) -> Any:
+    """Return the samples of a batch of the dynamic mode as a `TensorList`."""
+    return batch.evaluate()._storage
+
+
+def kept_memory() -> Any:
+    """Return the memory that this thread's decoder of JPEG keeps; its attributes are the buffers."""
+    from torchdali.codecs import _turbo
+
+    return _turbo._kept
+
+
+def fused_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:
+    """Have ``note(tasks, results, *memory)`` called after each call of the library for the images of a chunk."""
+    from torchdali.ops import _decode_chain
+
+    run = _decode_chain.run_together
+
+    def noted(recipe: Any, tasks: Any, *memory: Any) -> Any:
+        results = run(recipe, tasks, *memory)
+        note(tasks, results, *memory)
+        return results
+
+    patch.setattr(_decode_chain, "run_together", noted)
+
+
+def repeated_chunks(patch: pytest.MonkeyPatch, note: Callable[[Any], None]) -> None:
+    """Have ``note(samples)`` called for each chunk that failed, or was left, and is done one by one."""
+    from torchdali.execute.chunks import ChunkRun
+
+    one_by_one = ChunkRun._one_by_one
+
+    def noted(run: Any, samples: Any) -> bool:
+        if run._do is not None:
+            note(samples)
+        return one_by_one(run, samples)
+
+    patch.setattr(ChunkRun, "_one_by_one", noted)
+
+
+def bodiless_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:
+    """Have ``note(inputs)`` called for each chunk that an operator does one by one."""
+    from torchdali.calls.chunk_function import ChunkFunction
+
+    in_turn = ChunkFunction._in_turn
+
+    def noted(function: Any, inputs: Any, *rest: Any) -> Any:
+        note(inputs)
+        return in_turn(function, inputs, *rest)
+
+    patch.setattr(ChunkFunction, "_in_turn", noted)
+
+
+def decodes_by_hardware(patch: pytest.MonkeyPatch) -> None:
+    """Have pipelines take every device for one that decodes JPEGs."""
+    patch.setattr("torchdali.graph.rewrite._on_device.available", lambda device: True)
+
+
+def decoded_late(patch: pytest.MonkeyPatch) -> None:
+    """Have small pictures, too, decoded late."""
+    patch.setattr("torchdali.dataloader._late._SMALL", 0)
+
+
+def with_blocks_from(patch: pytest.MonkeyPatch, pool: type, size: int) -> None:
+    """Have memory of at least a size taken from the pool of blocks of a kind."""
+    patch.setattr(pool, "_smallest", size)
+
+
+def with_pieces_from(patch: pytest.MonkeyPatch, size: int) -> None:
+    """Have batches of at least a size go to the device in pieces."""
+    patch.setattr("torchdali.execute.output_buffer._LEAST_PIECE", size)
 
 
 def executor_of(pipe: Pipeline) -> Any:
@@ -21,14 +110,30 @@ def pool_of(pipe: Pipeline) -> Any:
 
 def server_of(pool: Any) -> int:
     """Return the number of the process that starts workers."""
-    return int(pool._starter._server._serving.process.pid)
+    return int(_server(pool)._serving.process.pid)
 
 
 def spare_of(pool: Any) -> int:
     """Return the number of the process that takes its place."""
-    return int(pool._starter._server._spare.process.pid)
+    return int(_server(pool)._spare.process.pid)
+
+
+def _server(pool: Any) -> Any:
+    return pool._starter._server
 
 
 def blocks_made(buffers: Any) -> int:
     """Return how many blocks of shared memory were made."""
     return int(buffers._made_blocks)
+
+
+def nothing_marked(patch: pytest.MonkeyPatch) -> None:
+    """Forget the pipelines that `autoserialize` has marked, for a while."""
+    from torchdali.plugin import triton
+
+    patch.setattr(triton, "_marked", [])
+
+
+def without_alias(patch: pytest.MonkeyPatch) -> None:
+    """Leave ``nvidia.dali`` as it is in this process: other tests may have imported the real one."""
+    patch.setattr("torchdali._commands.scripts.alias_nvidia_dali", lambda: None)

@@ -100,8 +100,9 @@ def stores(folder: str, count: int, where: str) -> dict[str, int]:
         os.close(pipe)
         store = opened()
         assert len(store)
-        compare(store, store._places.keys() - seen)
-        seen |= store._places.keys()
+        keys = set(store._places)
+        compare(store, keys - seen)
+        seen |= keys
     compare(opened(), seen)
     return found
 

@@ -136,7 +136,7 @@ PLACES: dict[str, Callable[[], float]] = {
 
 
 @operator(name="_outside")
-def _outside(image: Image, /, *, given: Any = None) -> Image:
+def adds_outside(image: Image, /, *, given: Any = None) -> Image:
     """Return the values that are read from outside."""
     values = [place() for place in PLACES.values()]
     return torch.tensor([*values, given()], dtype=torch.float64)
@@ -160,11 +160,11 @@ def change(value: float) -> None:
 
 
 @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=1)
-def _define(root: str) -> Any:
+def define(root: str) -> Any:
     data, label = fn.readers.file(file_root=root, random_shuffle=True, name="Reader")
     images = fn.decoders.image(data)
     number = fn.random.uniform(range=[0.0, 1.0])
-    return _outside(images, given=GIVEN), label, number, fn.resize(images, size=[5, 6])
+    return adds_outside(images, given=GIVEN), label, number, fn.resize(images, size=[5, 6])
 
 
 def pictures(root: Path, count: int = 24) -> str:
@@ -178,7 +178,7 @@ def pictures(root: Path, count: int = 24) -> str:
 def epochs(root: str, *, changes: bool = True, count: int = 3, **options: Any) -> tuple[list[Any], list[Any], str]:
     """Run epochs, with other values in each: what was read, all else that was computed, and where."""
     change(0.0)
-    pipe = _define(root, **options)
+    pipe = define(root, **options)
     pipe.build()
     read, rest = [], []
     for epoch in range(count):
@@ -195,7 +195,7 @@ def after_replacement(root: str) -> tuple[list[float], int]:
     """The values that are read after all processes were replaced, and the number of processes of before."""
     global LATER
     change(0.0)
-    pipe = _define(root, num_processes=2)
+    pipe = define(root, num_processes=2)
     pipe.run()
     pool = pool_of(pipe)
     first = {worker.process.pid for worker in pool.workers}
@@ -216,7 +216,7 @@ def warnings_of_what_cannot_be_sent(root: str) -> list[str]:
     """The warnings when a global becomes something that cannot be pickled, in three epochs."""
     global LATER
     change(0.0)
-    pipe = _define(root, num_processes=2)
+    pipe = define(root, num_processes=2)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         for _ in range(3):

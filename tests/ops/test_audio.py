@@ -11,6 +11,7 @@ import torch
 from tests.check import PerSample, Result, check, compare, dali, pipeline
 from tests.helpers.data import folder
 from tests.helpers.encoded_audio import WIDTHS, chunk, encoded, speech, wav
+from tests.helpers.inside import bodiless_calls
 from tests.helpers.native import both_ways
 from torchdali import fn, pipeline_def, types
 from torchdali.calls.chunk_function import ChunkFunction
@@ -290,11 +291,9 @@ def test_chunks_deliver_what_single_sounds_do(alike, monkeypatch):
 
     alone = _runs(files[:30], define, size=1)
     calls, without_body = [], []
-    call, one_by_one = ChunkFunction.__call__, ChunkFunction._in_turn
+    call = ChunkFunction.__call__
     monkeypatch.setattr(ChunkFunction, "__call__", lambda self, *a, **k: (calls.append(1), call(self, *a, **k))[1])
-    monkeypatch.setattr(
-        ChunkFunction, "_in_turn", lambda self, *a: (without_body.append(len(a[0][0]) > 1), one_by_one(self, *a))[1]
-    )
+    bodiless_calls(monkeypatch, lambda inputs: without_body.append(len(inputs[0]) > 1))
     for size, threads in ((150, 1), (150, 3), (75, 2)):
         for one, other in zip(alone, _runs(files, define, size=size, threads=threads), strict=False):
             assert all(map(torch.equal, one, other)) and other[2].is_contiguous()

@@ -31,6 +31,7 @@ from torchdali.plugin.pytorch.loader import Loader
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fn.cache needs locks of files")
 
+HEADER, LENGTH = sample_store._HEADER, sample_store._LENGTH  # of a file, and of an entry
 COUNT = 4
 
 
@@ -144,15 +145,15 @@ def a_writer_that_is_stopped(folder: str) -> tuple[bool, int]:
     ready, here = os.pipe()
     pid = os.fork()
     if not pid:
-        write = sample_store._write
+        write = os.pwrite
 
-        def announced(descriptor: int, data: Any, offset: int) -> None:
+        def announced(descriptor: int, data: Any, offset: int) -> int:
             os.write(here, b".")
             os.kill(os.getpid(), signal.SIGSTOP)
-            sample_store._write = write
-            write(descriptor, data, offset)
+            os.pwrite = write
+            return write(descriptor, data, offset)
 
-        sample_store._write = announced  # type: ignore[assignment]
+        os.pwrite = announced
         DiskStore(folder, "store", None).put(b"1" * 16, [torch.ones(10)])
         os._exit(0)
     os.read(ready, 1)
@@ -259,7 +260,7 @@ def written(folder: Path, offset: int, size: int, data: bytes) -> None:
     """Write a store with one entry, whose sums are right."""
     entry = ENTRY.pack(KEY, offset, size, zlib.crc32(data[offset : offset + size]))
     (folder / "store.samples").write_bytes(data)
-    (folder / "store.index").write_bytes(sample_store._HEADER + entry + SUM.pack(zlib.crc32(entry)))
+    (folder / "store.index").write_bytes(HEADER + entry + SUM.pack(zlib.crc32(entry)))
     for path in files_of(folder):
         path.chmod(0o600)
 
@@ -292,11 +293,11 @@ def test_a_sample_that_is_no_tensors_is_as_good_as_none(head: str, tmp_path: Pat
 def test_a_sample_of_other_outputs_is_computed_anew(images: Path, tmp_path: Path) -> None:
     run(images, path=tmp_path)
     samples, index = files_of(tmp_path)
-    entries = index.read_bytes()[sample_store._LENGTH :]
+    entries = index.read_bytes()[LENGTH :]
     data = b"".join(map(bytes, encoded([torch.zeros(3), torch.zeros(3)])))  # of two outputs instead of one
     samples.write_bytes(data)
-    changed = sample_store._HEADER
-    for start in range(0, len(entries), sample_store._LENGTH):
+    changed = HEADER
+    for start in range(0, len(entries), LENGTH):
         entry = ENTRY.pack(entries[start : start + 16], 0, len(data), zlib.crc32(data))
         changed += entry + SUM.pack(zlib.crc32(entry))
     index.write_bytes(changed)
@@ -306,7 +307,7 @@ def test_a_sample_of_other_outputs_is_computed_anew(images: Path, tmp_path: Path
 
 @pytest.mark.parametrize("ending", ["samples", "index"])
 def test_a_file_with_a_large_hole(ending: str, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_store, "_LARGEST_INDEX", sample_store._LENGTH << 16)
+    monkeypatch.setattr(sample_store, "_LARGEST_INDEX", LENGTH << 16)
     run(images, path=tmp_path)
     os.truncate(next(tmp_path.glob(f"*.{ending}")), 1 << 38)
     pipe = pipeline(images, path=tmp_path)

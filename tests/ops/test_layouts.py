@@ -14,7 +14,6 @@ import torchdali.fn
 import torchdali.types
 from tests import golden
 from torchdali.calls.decorators import operator
-from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data
 
 pytestmark = pytest.mark.golden
@@ -100,6 +99,7 @@ def test_the_layout_of_the_output(name: str, ndim: int) -> None:
         assert told("torchdali", name, ndim, debug=debug) == expected
 
 
+@pytest.mark.usefixtures("own_operators")
 def test_a_layout_never_names_more_or_fewer_axes_than_there_are() -> None:
     """An operator of the user that drops an axis keeps no layout, wherever it runs."""
 
@@ -107,16 +107,13 @@ def test_a_layout_never_names_more_or_fewer_axes_than_there_are() -> None:
     def first_row(data: Data, /) -> Data:
         return data[0]
 
-    try:
-        for debug in (False, True):
+    for debug in (False, True):
 
-            @torchdali.pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=debug)
-            def define() -> Any:
-                source = lambda: [np.zeros((4, 5, 3), np.uint8)] * 2  # noqa: E731
-                return first_row(torchdali.fn.external_source(source=source, layout="HWC"))
+        @torchdali.pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=debug)
+        def define() -> Any:
+            source = lambda: [np.zeros((4, 5, 3), np.uint8)] * 2  # noqa: E731
+            return first_row(torchdali.fn.external_source(source=source, layout="HWC"))
 
-            pipe = define()
-            assert [pipe.run()[0].layout() for _ in range(3)] == ["", "", ""]
-            pipe.close()
-    finally:
-        registry._operators.pop("_first_row")
+        pipe = define()
+        assert [pipe.run()[0].layout() for _ in range(3)] == ["", "", ""]
+        pipe.close()

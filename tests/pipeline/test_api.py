@@ -303,8 +303,8 @@ INTEGERS = ("batch_size", "num_threads", "seed", "py_num_workers", "prefetch_que
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers_of_numpy_are_integers(name: str) -> None:
     pipe = Pipeline(**{"batch_size": 1, "num_threads": 1, name: np.int64(3)})
-    assert type(getattr(pipe._options, name)) is int
-    assert getattr(pipe._options, name) == 3
+    value = getattr(pipe._options, name)
+    assert type(value) is int and value == 3
     with pytest.raises(TypeError, match=name):
         Pipeline(**{name: 3.0})
 

@@ -12,11 +12,10 @@ import pytest
 import torch
 
 from tests.helpers.encoded_images import encoded, exif, picture
+from tests.helpers.inside import fused_calls
 from tests.helpers.native import both_ways, needs_native, switched_off
 from torchdali import fn, pipeline_def, types
-from torchdali.codecs import _native
 from torchdali.execute import compiled_chain
-from torchdali.ops import _decode_chain
 
 pytestmark = needs_native
 
@@ -284,28 +283,16 @@ def test_exact_pipelines_take_it_too(graph: Callable[[Path], Any], folder: Path)
 def test_the_native_path_is_taken(
     graph: Callable[[Path], Any], settings: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = []
-
-    def run_together(recipe: Any, tasks: Any, *memory: Any) -> Any:
-        results = _native.run_together(recipe, tasks, *memory)
-        made.extend(result is not None for result in results)
-        return results
-
-    monkeypatch.setattr(_decode_chain, "run_together", run_together)
+    made: list[bool] = []
+    fused_calls(monkeypatch, lambda tasks, results, *_: made.extend(result is not None for result in results))
     batches(graph, folder, 1, **settings)
     assert made.count(True) >= 6 and made.count(False) >= 1  # rubbish behind a JPEG; other batches are in flight
 
 
 @pytest.mark.parametrize("graph", [*GRAPHS, decoded_alone], ids=lambda graph: graph.__name__)
 def test_chunks_change_nothing(graph: Callable[[Path], Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chunks = []
-
-    def run_together(recipe: Any, tasks: Any, *memory: Any) -> Any:
-        results = _native.run_together(recipe, tasks, *memory)
-        chunks.append([result is not None for result in results])
-        return results
-
-    monkeypatch.setattr(_decode_chain, "run_together", run_together)
+    chunks: list[list[bool]] = []
+    fused_calls(monkeypatch, lambda tasks, results, *_: chunks.append([result is not None for result in results]))
     found = batches(graph, folder, 3, num_threads=1)
     alone = graph not in (with_condition, sliced)  # one operator, of one input, is the whole chain
     assert any(len(chunk) > 1 for chunk in chunks) == alone
@@ -537,14 +524,12 @@ def test_scaled_decoding_is_that_of_pythons_way(
     graph: Callable[[Path], Any], photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings: dict[str, Any] = {"batch_size": 6, "scaled_decode": True}
-    scales = []
+    scales: list[int] = []
 
-    def run_together(recipe: Any, tasks: Any, *memory: Any) -> Any:
-        results = _native.run_together(recipe, tasks, *memory)
+    def note(tasks: Any, results: Any, *_: Any) -> None:
         scales.extend(task.view.scale for task, result in zip(tasks, results, strict=True) if result is not None)
-        return results
 
-    monkeypatch.setattr(_decode_chain, "run_together", run_together)
+    fused_calls(monkeypatch, note)
     found = batches(graph, photos, 6, **settings)
     assert {2, 4} <= set(scales)
     monkeypatch.setattr(compiled_chain, "fused", lambda *chain: None)
@@ -618,13 +603,8 @@ def test_what_is_decoded_for_a_device_is_on_the_fast_path_too(
     graph: Callable[[Path], Any], said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is true: chunks of several samples are one call of the library."""
-    sizes = []
-
-    def run_together(recipe: Any, tasks: Any, *memory: Any) -> Any:
-        sizes.append(len(tasks))
-        return _native.run_together(recipe, tasks, *memory)
-
-    monkeypatch.setattr(_decode_chain, "run_together", run_together)
+    sizes: list[int] = []
+    fused_calls(monkeypatch, lambda tasks, *_: sizes.append(len(tasks)))
     pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id="cpu")
     lines = [line for line in pipe.explain().splitlines() if line.startswith("fast path: ")]
     assert [re.sub(r"line \d+", "line N", line) for line in lines] == [f"fast path: {said}"]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.inside import graph_of, nothing_marked
 from torchdali import Pipeline, fn, operator, pipeline_def, types
 from torchdali.declaration.schema import Data, PerSample
 from torchdali.graph import serialization
@@ -129,7 +130,7 @@ def test_reading_and_saving_again_changes_nothing() -> None:
     text = rich().serialize()
     again = Pipeline.deserialize(text)
     assert again.serialize() == text
-    assert str(again._traced()) == str(rich()._traced())
+    assert str(graph_of(again)) == str(graph_of(rich()))
 
 
 def test_places_and_saved_graphs_belong_together(tmp_path) -> None:
@@ -146,7 +147,7 @@ def test_arguments_survive_and_can_be_overridden() -> None:
         stream_policy=types.StreamPolicy.SINGLE, bad_samples="skip",
     )  # fmt: skip
     read = Pipeline.deserialize(pipe.serialize())
-    assert read._options.saved() == pipe._options.saved()
+    assert read.serialize() == pipe.serialize()
     assert read.output_dtype() == [None, types.INT32, None, None]
     other = Pipeline.deserialize(pipe.serialize(), batch_size=7, seed=None)
     assert (other.max_batch_size, other.seed, other.num_threads) == (7, None, 2)
@@ -340,7 +341,7 @@ def test_names_in_a_drawing_are_quoted(show_tensors: bool, name: str, tmp_path: 
 
 
 def test_two_pipelines_may_be_marked_but_not_serialized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triton, "_marked", [])
+    nothing_marked(monkeypatch)
     for _ in range(2):
 
         @triton.autoserialize

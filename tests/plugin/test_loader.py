@@ -312,9 +312,14 @@ LAUNCHED = {
 }
 
 
+@pytest.fixture
+def never_warned(monkeypatch):
+    monkeypatch.setattr(_ranks, "_warned", set())
+
+
+@pytest.mark.usefixtures("never_warned")
 @pytest.mark.parametrize(("environment", "text"), LAUNCHED.values(), ids=LAUNCHED)
 def test_ranks_that_only_a_launcher_knows_are_warned_of_once(environment, text, monkeypatch):
-    monkeypatch.setattr(_ranks, "_warned", set())
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with warnings.catch_warnings(record=True) as seen:
@@ -327,11 +332,11 @@ def test_ranks_that_only_a_launcher_knows_are_warned_of_once(environment, text, 
         assert found.startswith(text) and "init_process_group" in found and "shard_id" in found
 
 
+@pytest.mark.usefixtures("never_warned")
 @pytest.mark.parametrize("known", ["shards", "not distributed", "a process group"])
 def test_who_says_how_samples_are_divided_is_not_warned(known, monkeypatch):
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
-    monkeypatch.setattr(_ranks, "_warned", set())
     monkeypatch.setenv("SLURM_NTASKS", "2")
     shards = {"shard_id": 1, "num_shards": 2} if known == "shards" else {}
     if known == "a process group":

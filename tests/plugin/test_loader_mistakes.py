@@ -18,6 +18,7 @@ from PIL import Image
 from torchvision import transforms
 from torchvision.transforms import v2
 
+from tests.helpers.inside import pipeline_of
 from torchdali import Loader, fn, pipeline_def
 from torchdali.plugin.pytorch._habits import OF_FOLDERS, OF_PIPELINES
 
@@ -182,7 +183,7 @@ def test_a_loader_of_a_function_has_few_frames_of_ours() -> None:
 
 def test_nothing_is_started_by_the_call(root: Path) -> None:
     loader = load(root)
-    assert repr(loader) == "<Loader, not yet used>" and not loader._pipe.is_built  # type: ignore[union-attr]
+    assert repr(loader) == "<Loader, not yet used>" and not pipeline_of(loader).is_built
     assert sum(len(labels) for _, labels in loader) == 6
 
 

@@ -271,8 +271,8 @@ def test_a_worker_that_dies_while_it_hands_something_over_is_named(monkeypatch: 
     dying.start()
     dying.join()
     try:
-        assert arrivals._death([waiting]) is None
-        assert f"(pid(s) {dying.pid}) is killed" in str(arrivals._death([waiting, dying]))
+        deaths = [arrivals._death(processes) for processes in ([waiting], [waiting, dying])]
+        assert deaths[0] is None and f"(pid(s) {dying.pid}) is killed" in str(deaths[1])
     finally:
         waiting.kill()
         waiting.join()

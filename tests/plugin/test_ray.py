@@ -19,6 +19,7 @@ import pytest
 import torch
 
 import torchdali
+from tests.helpers.inside import pipeline_of
 from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.plugin.pytorch import DALIGenericIterator, DALIRaggedIterator, LastBatchPolicy
 
@@ -319,7 +320,7 @@ def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, ki
     make = functools.partial(noisy, root, seed=5, pad_last_batch=True)
     expected = data(local(make))
     with loading(make) as loader:
-        workers = pool_of(loader.pipeline._pipe).workers
+        workers = pool_of(pipeline_of(loader.pipeline)).workers
         until(lambda: all(worker.alive for worker in workers))
         batches, found, longest = iter(loader), [], 0.0
         while True:
@@ -343,7 +344,7 @@ def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, ki
                 else:
                     os.kill(ray.get(actor.answer.remote()), signal.SIGSTOP)
         assert same(found, expected)
-        assert loader.pipeline.actors_lost == 1, pool_of(loader.pipeline._pipe).exits
+        assert loader.pipeline.actors_lost == 1, pool_of(pipeline_of(loader.pipeline)).exits
         assert longest < 10
         print(f"{kill} killed: longest wait {longest:.2f} s")
         if kill == "node":

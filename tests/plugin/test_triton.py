@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.inside import nothing_marked
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.plugin import triton
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triton, "_marked", [])
+    nothing_marked(monkeypatch)
 
 
 def marked(value: int) -> Any:

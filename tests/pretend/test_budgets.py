@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from benchmarks import pipelines
+from tests.helpers.inside import with_pieces_from
 from tests.pretend import accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
@@ -61,7 +62,7 @@ def _bytes(root: str) -> Any:
     """Bytes up, floats on the GPU."""
     files, labels = fn.readers.file(file_root=root, random_shuffle=True)
     images = fn.random_resized_crop(fn.decoders.image(files), size=48)
-    return pipelines._normalize(fn, types, images.gpu(), mirror=fn.random.coin_flip()), labels.gpu()
+    return pipelines.normalize(fn, types, images.gpu(), mirror=fn.random.coin_flip()), labels.gpu()
 
 
 def _colors(root: str) -> Any:
@@ -69,7 +70,7 @@ def _colors(root: str) -> Any:
     files, labels = fn.readers.file(file_root=root, random_shuffle=True)
     images = fn.random_resized_crop(fn.decoders.image(files, device="mixed"), size=48)
     images = fn.color_twist(images, hue=fn.random.uniform(range=[-30.0, 30.0]), saturation=1.3)
-    return pipelines._normalize(fn, types, images, mirror=fn.random.coin_flip()), labels.gpu()
+    return pipelines.normalize(fn, types, images, mirror=fn.random.coin_flip()), labels.gpu()
 
 
 # Launches and copies of a batch, waits and pageable copies of all.
@@ -119,7 +120,7 @@ def test_large_batches(folder: Path, name: str, batch_size: int) -> None:
 @pytest.mark.parametrize("batch_size", [32, 256])
 def test_pieces_cost_one_copy(folder: Path, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the images goes up with the labels and parameters, as all of them do otherwise."""
-    monkeypatch.setattr("torchdali.execute.output_buffer._LEAST_PIECE", 1)
+    with_pieces_from(monkeypatch, 1)
     _check("train", folder, batch_size, spare=1)
 
 

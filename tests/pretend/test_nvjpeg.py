@@ -16,13 +16,13 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.helpers.inside import decodes_by_hardware
 from tests.pretend import accelerator, inner
 from tests.pretend.streams import Event, Memory, Stamp, Stream, state
 from tests.pretend.tensor import PretendTensor
 from torchdali import fn, pipeline_def
 from torchdali.codecs.engines import NvJpeg
 from torchdali.execute.hardware_decoding import HardwareDecoding
-from torchdali.graph.rewrite import _on_device as rewriting
 from torchdali.kernels.native import library
 
 pytestmark = [
@@ -154,7 +154,7 @@ def run(files: list[str], device_id: Any, what: str, batches: int = 6, **options
 
 def on_device(files: list[str], what: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[torch.Tensor]:
     with accelerator(lag=4) as gpu:
-        monkeypatch.setattr(rewriting, "available", lambda device: True)
+        decodes_by_hardware(monkeypatch)
         found = run(files, 0, what, **options)
         assert not gpu.report.races, "\n".join(gpu.report.races)
         return found
@@ -248,6 +248,6 @@ def test_memory_that_is_used_too_early_is_noticed(
 
     monkeypatch.setattr(DeviceStream, "wait_for", lambda self, event: None)
     with accelerator(lag=4) as gpu:
-        monkeypatch.setattr(rewriting, "available", lambda device: True)
+        decodes_by_hardware(monkeypatch)
         run(files, 0, "train")
         assert any("without a wait" in race for race in gpu.report.races)

@@ -17,15 +17,16 @@ import torch
 
 from tests.execute.test_random_graphs import BATCH, Grower
 from tests.helpers import proxy_data
+from tests.helpers.inside import fused_calls, storage_of, with_blocks_from, with_pieces_from
 from tests.pretend import Accelerator, accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import Loader, fn, pipeline_def, types
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena
 from torchdali.kernels.memory import IN_PLACE
-from torchdali.ops import _decode_chain
 from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
 from torchdali.plugin.pytorch.experimental import proxy
+from torchdali.tensors.buffer_pool import BufferPool
 
 pytestmark = pytest.mark.slow  # what is quick is in test_pretence and test_operators
 
@@ -136,7 +137,7 @@ def test_images_go_up_in_pieces(folder: Path, options: dict[str, Any], monkeypat
     """The first while others are decoded; here however small they are."""
     options = {**options, "batch_size": 8}
     expected = delivered(train(folder, "cpu", **options), 8)
-    monkeypatch.setattr("torchdali.execute.output_buffer._LEAST_PIECE", 1)
+    with_pieces_from(monkeypatch, 1)
     pieces, begin = [], DeviceStream.begin_copy
     monkeypatch.setattr(DeviceStream, "begin_copy", lambda *given: (pieces.append(given[2]), begin(*given))[1])
     with accelerator(lag=9) as gpu:
@@ -163,7 +164,7 @@ def test_a_piece_that_is_sent_too_early_is_reported(
     made = DeviceStream.__init__
     monkeypatch.setattr(DeviceStream, "__init__", lambda self, *given: (streams.append(self), made(self, *given))[1])
     monkeypatch.setattr(Arena, "filled", filled)
-    monkeypatch.setattr("torchdali.execute.output_buffer._LEAST_PIECE", 1)
+    with_pieces_from(monkeypatch, 1)
     delivered(train(folder, 0, batch_size=8), 8)
     assert "may still be read" in races(gpu)
 
@@ -238,14 +239,11 @@ def test_from_folder_decodes_into_page_locked_memory(
 ) -> None:
     """By calls of the library for several images; for the first batch, nobody knows the shape."""
     locked: list[bool] = []
-    run = _decode_chain.run_together
 
-    def noted(recipe: Any, tasks: Any, out: Any, room: Any) -> Any:
-        results = run(recipe, tasks, out, room)
+    def note(tasks: Any, results: Any, out: Any, room: Any) -> None:
         locked.extend(result is IN_PLACE and out.is_pinned() for result in results)
-        return results
 
-    monkeypatch.setattr(_decode_chain, "run_together", noted)
+    fused_calls(monkeypatch, note)
     with Loader.from_folder(folder, train=True, size=24, batch_size=4, num_threads=2, seed=3, device_id=0) as loader:
         for _ in range(3):
             assert len(list(loader)) == 4
@@ -384,7 +382,7 @@ def test_a_buffer_used_again_too_early_is_reported(
 
 
 def test_pooled_buffers_wait_for_their_copies(folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchdali.tensors.buffer_pool.BufferPool._smallest", 1 << 10)
+    with_blocks_from(monkeypatch, BufferPool, 1 << 10)
     delivered(train(folder, 0, "floats", batch_size=8), 8)
     assert not races(gpu)
 
@@ -560,7 +558,7 @@ def test_dynamic_mode(gpu: Accelerator) -> None:
 
     given = dynamic.as_batch([np.full((4, 5, 3), 9 * i, np.uint8) for i in range(3)], layout="HWC")
     found = dynamic.flip(dynamic.brightness(given.gpu() if hasattr(given, "gpu") else given, brightness=2.0))
-    assert [int(inner(s).max()) for s in found.evaluate()._storage.samples()] == [0, 18, 36]
+    assert [int(inner(s).max()) for s in storage_of(found).samples()] == [0, 18, 36]
     del found, given
     assert not races(gpu)
 

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.pages import own_operators
 from torchdali import fn, pipeline_def, reader
-from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import OutputCount, PerSample, shares
 from torchdali.errors import PipelineError
 from torchdali.kernels.native import library
@@ -80,16 +80,15 @@ class Some(Numbers):
 def declared(dataset: Any) -> Iterator[Callable[..., Any]]:
     """Declare a reader of a data set, for a while."""
 
-    @reader(name="readers._many")
-    def many(
-        *, plus: PerSample[int] | None = None, **options: Annotated[Any, shares(LoaderOptions)]
-    ) -> Annotated[Dataset, OutputCount(1)]:
-        return dataset
+    with own_operators():
 
-    try:
+        @reader(name="readers._many")
+        def many(
+            *, plus: PerSample[int] | None = None, **options: Annotated[Any, shares(LoaderOptions)]
+        ) -> Annotated[Dataset, OutputCount(1)]:
+            return dataset
+
         yield many
-    finally:
-        registry._operators.pop("readers._many")
 
 
 def run(

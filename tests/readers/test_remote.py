@@ -415,10 +415,10 @@ def test_messages_do_not_show_credentials(monkeypatch: pytest.MonkeyPatch) -> No
     assert shown(SECRET) == "https://...@host/a.tar?..." and has_secret(SECRET)
     assert not has_secret("s3://bucket/a@b/x.tar") and not has_secret("/a?b")
 
-    def fail(self: Any, url: str) -> Any:
+    def fail(url: str, **_: Any) -> Any:
         raise OSError(f"no answer from {url}, key geheim")
 
-    monkeypatch.setattr(Remote, "_system", fail)
+    monkeypatch.setattr(fsspec.core, "url_to_fs", fail)
     with pytest.raises(RuntimeError) as caught:
         Remote(RemoteOptions(io_retries=0)).read(SECRET)
     assert "geheim" not in str(caught.value) and "host/a.tar" in str(caught.value)

@@ -15,8 +15,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from tests.helpers.inside import without_alias
 from torchdali import Loader, cli, fn, pipeline_def, tuning
-from torchdali._commands import scripts
 from torchdali.tuning import machine
 from torchdali.tuning.machine import Machine, Run
 from torchdali.tuning.search import Settings
@@ -303,7 +303,7 @@ def cli_pipeline() -> Any:
     ],
 )
 def test_the_command(name: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(scripts, "alias_nvidia_dali", lambda: None)
+    without_alias(monkeypatch)
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "script.py").write_text(SCRIPT)
     given = ["angle=30", "batch_size=8", "num_threads=1"] if name == ":training" else []
