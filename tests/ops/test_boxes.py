@@ -368,17 +368,17 @@ BAD: list[dict[str, Any]] = [
     {"bbox_layout": "xyzXYZ"},
     {"bbox_layout": "xyXH"},
     {"bbox_layout": "xyXY", "ltrb": True},
+    {"bbox_layout": "xyWH", "ltrb": False},
     {"crop_shape": [10, 10]},
     {**SIZED, "scaling": [1.0, 1.0]},
     {**SIZED, "aspect_ratio": [1.0, 1.0]},
     {**SIZED, "crop_shape": [10]},
     {**SIZED, "crop_shape": [10, -1]},
     {**SIZED, "shape_layout": "HWC"},
-    {**SIZED, "input_shape": [0, 10]},
 ]
 
 
-@pytest.mark.parametrize("arguments", BAD, ids=str)
+@pytest.mark.parametrize("arguments", [*BAD, {**SIZED, "input_shape": [0, 10]}], ids=str)  # the last hangs in DALI
 def test_random_bbox_crop_errors(arguments: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError):
         crop(THREE, 2, **arguments)
@@ -793,37 +793,8 @@ def test_results_without_a_choice() -> None:
     )
 
 
-REFUSED: list[dict[str, Any]] = [
-    {"thresholds": []},
-    {"thresholds": [1.5]},
-    {"thresholds": [-0.5]},
-    {"threshold_type": "area"},
-    {"bbox_prune_threshold": 1.5},
-    {"num_attempts": 0},
-    {"total_num_attempts": 0},
-    {"scaling": [0.5]},
-    {"scaling": [0.5, 0.4]},
-    {"scaling": [-0.5, 0.4]},
-    {"aspect_ratio": [1.0]},
-    {"aspect_ratio": [2.0, 1.0]},
-    {"aspect_ratio": [1.0, 1.0, 1.0, 1.0]},
-    {"bbox_layout": "xyxy"},
-    {"bbox_layout": "xyzXYZ"},
-    {"bbox_layout": "xyXH"},
-    {"bbox_layout": "xyXY", "ltrb": True},
-    {"bbox_layout": "xyWH", "ltrb": False},
-    {"crop_shape": [10, 10]},
-    {**CROP, "scaling": [1.0, 1.0]},
-    {**CROP, "aspect_ratio": [1.0, 1.0]},
-    {**CROP, "crop_shape": [10]},
-    {**CROP, "crop_shape": [10, -1]},
-    {**CROP, "shape_layout": "HWC"},
-    {"unknown": 1},
-]
-
-
 @pytest.mark.golden
-@pytest.mark.parametrize("arguments", REFUSED, ids=message)
+@pytest.mark.parametrize("arguments", [*BAD, {"unknown": 1}], ids=message)
 def test_random_bbox_crop_refuses_what_dali_does(arguments: dict[str, Any]) -> None:
     refused_by_both("random_bbox_crop", [[THREE]], arguments)
 
