@@ -262,6 +262,7 @@ static void one(const file *files, int count, uint64_t codes[8])
     r.abi = TDN_ABI;
     r.upright = draw(4) != 0;
     r.fast = draw(4) == 0;
+    r.fancy = draw(2) != 0;
     r.shrinking = (int)draw(3);
     r.growing = (int)draw(3);
     r.antialias = draw(3) != 0;

@@ -22,7 +22,7 @@ static void *work(void *argument)
     memset(&r, 0, sizeof r);
     r.abi = TDN_ABI;
     r.level = 99;
-    r.upright = r.antialias = r.item = r.planar = 1;
+    r.upright = r.fancy = r.antialias = r.item = r.planar = 1;
     r.shrinking = r.growing = TDN_LINEAR;
     r.free_values = 1 << 30;
     r.max_scans = 256;

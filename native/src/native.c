@@ -750,7 +750,9 @@ static int all_scans(const struct jpeg_decompress_struct *c)
     return 1;
 }
 
-#define MARGIN 4 /* pixels of which the colors beside a window are interpolated */
+/* Pixels of which the colors beside a window are interpolated.  Where they are repeated, libjpeg does not bear windows of
+   fewer than two colors a row: so they have it, too. */
+#define MARGIN 4
 
 /* Decode a window, and perhaps more; the caller frees d->pixels, whatever is returned. */
 static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_header *frame, const window *w,
@@ -789,6 +791,7 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
     c->scale_num = 1;
     c->scale_denom = (unsigned)s->scale;
     c->dct_method = r->fast && frame->shown.orientation == 1 ? JDCT_FASTEST : JDCT_ISLOW;
+    c->do_fancy_upsampling = r->fancy || inks;
     jpeg_start_decompress(c);
     if (!all_scans(c)) {
         jpeg_destroy_decompress(c);

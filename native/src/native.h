@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 10
+#define TDN_ABI 11
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)
@@ -76,6 +76,7 @@ typedef struct {
     int32_t level;     /* highest level of vector instructions to use, see tdn_level */
     int32_t upright;   /* turn the image as its EXIF block says */
     int32_t fast;      /* libjpeg's faster transform, for images that are not turned */
+    int32_t fancy;     /* upsample colors smoothly; else each is repeated, but in images of four channels */
     int32_t shrinking; /* filter of an axis that shrinks */
     int32_t growing;   /* filter of one that grows or stays */
     int32_t antialias; /* stretch the filter where an axis shrinks */

@@ -216,18 +216,20 @@ def chosen(data: Sequence[Encoded | None], share: float, upright: bool) -> list[
     for i, each in enumerate(data):
         if each is not None and not each.row:
             SHARED.pack_into(table, i * SHARED.size, each.address, each.length, 0, 0, 0, 0, 0)
-    found.draw(_recipe(upright).address, limits.pixels, _buffer(len(table)).from_buffer(table), len(data))
+    found.draw(_recipe(upright, False, True).address, limits.pixels, _buffer(len(table)).from_buffer(table), len(data))
     return [0 <= lot < share * _LOTS for *_, lot in SHARED.iter_unpack(table)]
 
 
-def decode_together(data: Sequence[Tensor], upright: bool) -> list[Tensor | None]:
+def decode_together(
+    data: Sequence[Tensor], upright: bool, fast: bool = False, fancy: bool = True
+) -> list[Tensor | None]:
     """Decode whole JPEGs in one call; None for those that the usual way has to do."""
     tasks = [None if each is None else Task(each, View.of(*each.size(upright))) for each in encoded(data)]
-    return run_together(_recipe(upright), tasks)
+    return run_together(_recipe(upright, fast, fancy), tasks)
 
 
 _LOTS = 1 << 24
-_recipe = functools.lru_cache(lambda upright: Recipe(upright=upright))
+_recipe = functools.lru_cache(lambda upright, fast, fancy: Recipe(upright=upright, fast=fast, fancy=fancy))
 
 
 def run_together(

@@ -46,25 +46,28 @@ def library() -> Any:
         return None
 
 
-def decode_whole(view: memoryview, frame: int, fast: bool = False) -> Pixels | None:
+def decode_whole(view: memoryview, frame: int, fast: bool = False, fancy: bool = True) -> Pixels | None:
     """Decode ``(H, W, 3)`` RGB; None if torchvision must.
 
     Args:
         view: A JPEG of one or three channels.
         frame: Where its frame header begins, as `jpeg_frame` returns it.
         fast: By libjpeg's faster and coarser transform.
+        fancy: Upsample colors smoothly, else repeat each.
     """
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
     try:
-        pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast)
+        pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, fastupsample=not fancy)
     except ValueError:  # an unusual subsampling; or damaged, and torchvision says how
         return None
     return pixels
 
 
-def decode_rows(view: memoryview, frame: int, height: int, bottom: int, fast: bool = False) -> Pixels | None:
+def decode_rows(
+    view: memoryview, frame: int, height: int, bottom: int, fast: bool = False, fancy: bool = True
+) -> Pixels | None:
     """Decode the rows of an image above `bottom`, and perhaps more, into this thread's buffer.
 
     The result is valid until the thread decodes the next image. None: as `decode_whole`.
@@ -76,7 +79,7 @@ def decode_rows(view: memoryview, frame: int, height: int, bottom: int, fast: bo
     width = view[frame + 7] << 8 | view[frame + 8]
     buffer = _marked(rows * width * 3)
     try:
-        pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, buffer=buffer)
+        pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, fastupsample=not fancy, buffer=buffer)
     except ValueError as error:
         return _filled(buffer, (rows, width), error) if rows < height else None
     return pixels

@@ -58,6 +58,7 @@ def decode_crop(
     *,
     adjust_orientation: bool = True,
     fast: bool = False,
+    fancy: bool = True,
     header: Header | None = None,
 ) -> Tensor:
     """Decode a window, exactly as `decode` and a slice would.
@@ -66,7 +67,7 @@ def decode_crop(
         data: Encoded bytes, as for `decode`.
         y, x, h, w: The window in the upright image.
         adjust_orientation: Turn the image as its EXIF block says.
-        fast: As for `decode`.
+        fast, fancy: As for `decode`.
         header: Of the data, if it was read before.
 
     Returns:
@@ -86,11 +87,11 @@ def decode_crop(
             window = stored_window(window, header.size(True), orientation)
             fast = False
         top, left, rows, columns = window
-        frame = decode_rows(view, header.frame, header.height, top + rows, fast)
+        frame = decode_rows(view, header.frame, header.height, top + rows, fast, fancy)
         if frame is not None:
             pixels = torch.from_numpy(copied(frame[top : top + rows, left : left + columns]))
             return pixels if orientation == 1 else turn(pixels, orientation)
-    whole = decode(data, adjust_orientation=adjust_orientation, fast=fast)
+    whole = decode(data, adjust_orientation=adjust_orientation, fast=fast, fancy=fancy)
     return whole[y : y + h, x : x + w]
 
 

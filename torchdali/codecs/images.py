@@ -25,6 +25,7 @@ from torchdali.codecs._image_headers import (
     jpeg_orientation,
 )
 from torchdali.codecs._image_orientation import turn
+from torchdali.codecs._native import decode_together
 from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.codecs._turbo import decode_whole
 from torchdali.errors import DecodeError, MissingExtraError
@@ -45,6 +46,7 @@ def decode(
     dtype: torch.dtype = torch.uint8,
     adjust_orientation: bool = True,
     fast: bool = False,
+    fancy: bool = True,
 ) -> Tensor:
     """Decode one image of any supported format, found by its first bytes.
 
@@ -58,6 +60,8 @@ def decode(
         adjust_orientation: Turn the image as its EXIF block says.
         fast: Decode JPEGs to RGB bytes by a faster and coarser transform, where simplejpeg is installed; as in DALI,
             not those that are turned.
+        fancy: Upsample the colors of JPEGs smoothly. Else each is repeated, where the library of the fast path or
+            simplejpeg decode the file: torchvision and Pillow, which take others, always do it smoothly. So is CMYK.
 
     Returns:
         ``(H, W, C)``, contiguous.
@@ -78,17 +82,17 @@ def decode(
         or not view.c_contiguous
         or view[:3] != _JPEG_MAGIC
     ):
-        return _decode_any(data, output_type, dtype, adjust_orientation)
+        return _decode_any(data, output_type, dtype, adjust_orientation, fancy)
     height, width, channels, exif, _, frame = jpeg_frame(view)
     decoder = _decode_jpeg or _load_decoder()
     if channels == 4 or decoder is None:
-        return _decode_any(data, output_type, dtype, adjust_orientation)
+        return _decode_any(data, output_type, dtype, adjust_orientation, fancy)
     if not 0 < height * width * channels <= limits.free:
         check_size(height, width, channels, "JPEG", view)
     orientation = jpeg_orientation(view, exif) if exif and adjust_orientation else 1
-    turbo = decode_whole(view, frame, fast and orientation == 1) if mode == 3 else None
+    pixels = _decode_colors(data, view, frame, fast and orientation == 1, fancy) if mode == 3 else None
     try:
-        pixels = torch.from_numpy(turbo) if turbo is not None else decoder(data, mode).permute(1, 2, 0)
+        pixels = decoder(data, mode).permute(1, 2, 0) if pixels is None else pixels
     except RuntimeError as error:
         raise failure(_reason(error), "JPEG", view) from error
     return turn(pixels, orientation)
@@ -100,13 +104,25 @@ def _load_decoder() -> Callable[..., Tensor] | None:
     return _decode_jpeg
 
 
-def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orientation: bool) -> Tensor:
+def _decode_colors(data: Tensor, view: memoryview, frame: int, fast: bool, fancy: bool) -> Tensor | None:
+    """Decode a JPEG, as stored, to RGB bytes; None if torchvision or Pillow must."""
+    plain = None if fancy else decode_together([data], False, fast, False)[0]
+    if plain is not None:
+        return plain
+    turbo = decode_whole(view, frame, fast, fancy)
+    return None if turbo is None else torch.from_numpy(turbo)
+
+
+def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orientation: bool, fancy: bool) -> Tensor:
     """Decode what is not the usual JPEG, step by step."""
     _check_choices(output_type, dtype)
     view = encoded_view(data)
     header = read_header(view)
     try:
-        pixels = decode_file(data, view, header, output_type)
+        plain = None
+        if not fancy and header.format == "JPEG" and header.channels == 3 and output_type != "GRAY":
+            plain = _decode_colors(data, view, header.frame, False, False)
+        pixels = decode_file(data, view, header, output_type) if plain is None else plain
         pixels = to_output(pixels, output_type, dtype, gray_weights(header, pixels))
     except (DecodeError, MissingExtraError):
         raise

@@ -32,7 +32,7 @@ __all__ = [
 FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")
 """The library, which ``setup.py`` puts there."""
 
-ABI = 10
+ABI = 11
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 """The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
 
@@ -48,7 +48,7 @@ _BEST = 99
 
 class _Recipe(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_int32) for name in ("abi", "level", "upright", "fast", "shrinking")),
+        *((name, ctypes.c_int32) for name in ("abi", "level", "upright", "fast", "fancy", "shrinking")),
         *((name, ctypes.c_int32) for name in ("growing", "antialias", "outside", "planar")),
         *((name, ctypes.c_int32) for name in ("item", "channels", "affine")),
         ("scale", ctypes.c_float * 3),
@@ -161,6 +161,7 @@ class Recipe:
     Args:
         upright: Turn images as their EXIF blocks say.
         fast: Use libjpeg's faster transform.
+        fancy: Upsample colors smoothly; else each is repeated, but in images of four channels.
         shrinking: Filter of an axis that shrinks: of `FILTERS`.
         growing: Filter of one that grows or stays.
         antialias: Stretch the filter where an axis shrinks.
@@ -180,6 +181,7 @@ class Recipe:
         *,
         upright: bool = True,
         fast: bool = False,
+        fancy: bool = True,
         shrinking: str = "linear",
         growing: str = "linear",
         antialias: bool = True,
@@ -196,8 +198,8 @@ class Recipe:
         found = library()
         factor, offset = scaling or ((1.0,) * 3, (0.0,) * 3)
         self._structure = _Recipe(
-            ABI, found.level if found else 0, upright, fast, FILTERS[shrinking], FILTERS[growing], antialias,
-            outside == "drop", planar, dtype.itemsize, channels, scaling is not None,
+            ABI, found.level if found else 0, upright, fast, fancy, FILTERS[shrinking], FILTERS[growing],
+            antialias, outside == "drop", planar, dtype.itemsize, channels, scaling is not None,
             (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,
             None if self._values is None else self._values.data_ptr(),
             FREE_VALUES, MAX_VALUES_PER_BYTE,
