@@ -65,8 +65,8 @@ class Counted:
 
     decoded = 0
 
-    def __init__(self, device: torch.device, count: int, threads: int) -> None:
-        self._decoder = BatchDecoder(CPU, count, threads)
+    def __init__(self, device: torch.device, count: int, threads: int, fancy: bool) -> None:
+        self._decoder = BatchDecoder(CPU, count, threads, fancy)
 
     def decode(self, encoded: Any, into: Any, state: int, stream: int) -> list[bool]:
         host = [torch.empty(tuple(place.shape), dtype=torch.uint8) for place in into]
@@ -86,8 +86,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counted]]:
     yield Counted
 
 
-def decoded(files: list[str], device_id: Any, batches: int = 1, load: float | None = 1.0, **arguments: Any) -> list[Any]:
-    """Return the pixels of batches, and the report of bad samples."""
+def decoded(
+    files: list[str], device_id: Any, batches: int = 1, load: float | None = 1.0, fancy: bool = True, **arguments: Any
+) -> list[Any]:
+    """Return the pixels of batches."""
     options = {k: arguments.pop(k) for k in ("bad_samples", "num_processes", "batch_size") if k in arguments}
 
     @pipeline_def(batch_size=options.pop("batch_size", len(files)), num_threads=2, device_id=device_id, **options)
@@ -95,7 +97,7 @@ def decoded(files: list[str], device_id: Any, batches: int = 1, load: float | No
         encoded, _ = fn.readers.file(files=files, name="Reader")
         where = "cpu" if device_id is None else "mixed"
         share = {} if load is None else {"hw_decoder_load": load}
-        return fn.decoders.image(encoded, device=where, **share, **arguments)
+        return fn.decoders.image(encoded, device=where, jpeg_fancy_upsampling=fancy, **share, **arguments)
 
     pipe = define()
     try:
@@ -119,6 +121,39 @@ def test_pixels_are_those_of_the_cpu(tmp_path: Path, upright: bool) -> None:
     assert same(found, decoded(files, None, 3, adjust_orientation=upright))
     turned = sum(i % 8 > 0 for i in range(12)) if upright else 0  # which the CPU decodes
     assert Counted.decoded >= 3 * (len(files) - len(OTHERS) - turned)  # more batches may be on their way
+
+
+def test_colors_are_repeated(tmp_path: Path) -> None:
+    files = pictures(tmp_path)
+    plain = decoded(files, "cpu", fancy=False)
+    assert Counted.decoded
+    assert same(plain, decoded(files, "cpu", load=0.0, fancy=False))
+    smooth = decoded(files, None, fancy=False)  # on the CPU it has no effect
+    assert same(smooth, decoded(files, None))
+    assert sum(not torch.equal(a, b) for a, b in zip(plain, smooth, strict=True)) == 9  # 4:2:2 and 4:2:0
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_engine_has_one_way_to_upsample(tmp_path: Path, first: bool) -> None:
+    """That of the first decoder; all images of another are the CPU's."""
+    files = pictures(tmp_path)
+
+    @pipeline_def(batch_size=len(files), num_threads=2, device_id="cpu")
+    def define() -> Any:
+        encoded, _ = fn.readers.file(files=files, name="Reader")
+        return tuple(
+            fn.decoders.image(encoded, device="mixed", hw_decoder_load=1.0, jpeg_fancy_upsampling=fancy)
+            for fancy in (first, not first, first)
+        )
+
+    pipe = define()
+    outputs = [[s + 0 for s in batch.samples()] for batch in pipe.run()]
+    said = [line for line in pipe.explain().splitlines() if line.startswith("fast path: ")]
+    pipe.close()
+    assert Counted.decoded
+    for found, fancy in zip(outputs, (first, not first, first), strict=True):
+        assert same(found, decoded(files, "cpu", load=0.0, fancy=fancy))
+    assert ["leaves images to the device" in line for line in said] == [True, False], said  # the third is the first
 
 
 def test_a_share(tmp_path: Path) -> None:
@@ -249,7 +284,7 @@ def test_arenas_are_used_again_when_their_event_was_seen() -> None:
 
         def wait_for(self, event: Any) -> None: ...
 
-    decoding = hardware_decoding.HardwareDecoding(Stream(), BufferPool(), 4, 1)  # type: ignore[arg-type]
+    decoding = hardware_decoding.HardwareDecoding(Stream(), BufferPool(), 4, 1, True)  # type: ignore[arg-type]
     arena = decoding._arena
     first = arena(1000)
     assert event.waited  # fresh memory may still be in use, too

@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 
 from tests.helpers.inside import fused_calls
+from tests.helpers.native import switched_off
 from torchdali import fn, pipeline_def
 from torchdali.execute.output_buffer import Arena
 from torchdali.kernels.native import library
@@ -19,19 +20,19 @@ from torchdali.kernels.native import library
 pytestmark = pytest.mark.skipif(library() is None, reason="needs the library in C")
 
 COUNT = 24
-DECODERS: dict[str, Callable[[Any, str], Any]] = {
-    "whole": lambda data, device: fn.decoders.image(data, device=device),
-    "as stored": lambda data, device: fn.decoders.image(data, device=device, adjust_orientation=False),
-    "crop": lambda data, device: fn.decoders.image_crop(data, device=device, crop=(20, 25), crop_pos_x=0.2),
-    "crop of one axis": lambda data, device: fn.decoders.image_crop(data, device=device, crop_h=12, crop_w=0),
-    "random crop": lambda data, device: fn.decoders.image_random_crop(data, device=device, seed=4),
-    "small random crop": lambda data, device: fn.decoders.image_random_crop(
-        data, device=device, seed=4, random_area=[0.1, 0.2], num_attempts=2
+DECODERS: dict[str, Callable[..., Any]] = {
+    "whole": lambda data, **how: fn.decoders.image(data, **how),
+    "as stored": lambda data, **how: fn.decoders.image(data, **how, adjust_orientation=False),
+    "crop": lambda data, **how: fn.decoders.image_crop(data, **how, crop=(20, 25), crop_pos_x=0.2),
+    "crop of one axis": lambda data, **how: fn.decoders.image_crop(data, **how, crop_h=12, crop_w=0),
+    "random crop": lambda data, **how: fn.decoders.image_random_crop(data, **how, seed=4),
+    "small random crop": lambda data, **how: fn.decoders.image_random_crop(
+        data, **how, seed=4, random_area=[0.1, 0.2], num_attempts=2
     ),
-    "crop at random": lambda data, device: fn.decoders.image_crop(
-        data, device=device, crop=(20, 25), crop_pos_x=fn.random.uniform(range=(0.0, 1.0), seed=4)
+    "crop at random": lambda data, **how: fn.decoders.image_crop(
+        data, **how, crop=(20, 25), crop_pos_x=fn.random.uniform(range=(0.0, 1.0), seed=4)
     ),
-    "slice": lambda data, device: fn.decoders.image_slice(data, device=device, rel_start=[0.2, 0.1], rel_shape=[0.5, 0.6]),
+    "slice": lambda data, **how: fn.decoders.image_slice(data, **how, rel_start=[0.2, 0.1], rel_shape=[0.5, 0.6]),
 }
 
 
@@ -53,7 +54,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.parent
 
 
-def decoded(folder: Path, name: str, device_id: Any, from_files: bool, batches: int = 3, **options: Any) -> list[torch.Tensor]:
+def decoded(
+    folder: Path, name: str, device_id: Any, from_files: bool, batches: int = 3, fancy: bool = True, **options: Any
+) -> list[torch.Tensor]:
+    """Return what a decoder makes for the device, smoothly if `fancy`; or, without a device, on the CPU."""
     contents = [np.fromfile(file, np.uint8) for file in sorted(folder.rglob("*.*"))]
 
     @pipeline_def(batch_size=COUNT, num_threads=2, device_id=device_id, seed=9, **options)
@@ -62,7 +66,8 @@ def decoded(folder: Path, name: str, device_id: Any, from_files: bool, batches: 
             data, _ = fn.readers.file(file_root=str(folder), name="Reader")
         else:
             data = fn.external_source(lambda: contents, batch=True)
-        return DECODERS[name](data, "cpu" if device_id is None else "mixed")
+        how = {} if device_id is None else {"device": "mixed", "jpeg_fancy_upsampling": fancy}
+        return DECODERS[name](data, **how)
 
     pipe = define()
     try:
@@ -71,19 +76,29 @@ def decoded(folder: Path, name: str, device_id: Any, from_files: bool, batches: 
         pipe.close()
 
 
+def plain_by_simplejpeg(folder: Path, name: str, from_files: bool) -> list[torch.Tensor]:
+    """Decode with repeated colors, without the library; they differ from smooth ones."""
+    pytest.importorskip("simplejpeg", reason="needs simplejpeg: install the extra 'image'")
+    with switched_off():
+        plain, smooth = (decoded(folder, name, "cpu", from_files, fancy=fancy) for fancy in (False, True))
+    assert sum(not torch.equal(a, b) for a, b in zip(plain, smooth, strict=True)) > COUNT
+    return plain
+
+
+@pytest.mark.parametrize("fancy", [True, False])
 @pytest.mark.parametrize("from_files", [True, False])
 @pytest.mark.parametrize("name", DECODERS)
 def test_several_images_in_one_call(
-    folder: Path, name: str, from_files: bool, monkeypatch: pytest.MonkeyPatch
+    folder: Path, name: str, from_files: bool, fancy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = decoded(folder, name, None, from_files)
+    expected = decoded(folder, name, None, from_files) if fancy else plain_by_simplejpeg(folder, name, from_files)
     calls: list[tuple[int, int, bool]] = []
 
     def note(tasks: Any, results: Any, out: Any = None, room: Any = None) -> None:
         calls.append((len(tasks), sum(type(r) is tuple for r in results), room is not None))
 
     fused_calls(monkeypatch, note)
-    found = decoded(folder, name, "cpu", from_files)
+    found = decoded(folder, name, "cpu", from_files, fancy=fancy)
     assert len(found) == len(expected) == 3 * COUNT
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
     assert max(size for size, *_ in calls) > 1  # what the library refuses is tried again alone

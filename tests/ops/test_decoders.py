@@ -15,7 +15,9 @@ from tests.check import PerSample, check
 from tests.helpers.both import agree, batches, outcome
 from tests.helpers.data import folder
 from tests.helpers.encoded_images import GRAY, RGB, RGB16, RGBA, encoded, exif, png, tensor
-from torchdali import fn, pipeline_def, types
+from torchdali import Pipeline, dynamic, fn, ops, pipeline_def, types
+from torchdali.codecs.images import decode
+from torchdali.kernels.native import library
 from torchdali.kernels.random_window import random_window
 
 PNG = tensor(encoded(RGB, "png"))
@@ -515,3 +517,63 @@ def test_photos_with_windows() -> None:
         ("peek_image_shape", {}),
     ):
         check(name, [data], arguments)
+
+
+# ---------------------------------------------------------------- colors that are upsampled
+
+SMOOTH = tensor(encoded(RGB, "jpeg", subsampling="4:2:0"))
+PLAIN = decode(SMOOTH, fancy=False)
+needs_plain = pytest.mark.skipif(torch.equal(PLAIN, decode(SMOOTH)), reason="needs the library in C, or simplejpeg")
+
+
+@needs_plain
+@pytest.mark.parametrize("space", [fn.decoders, fn.experimental.decoders])
+def test_colors_are_repeated_on_mixed_alone(space: Any) -> None:
+    for given in ({}, {"jpeg_fancy_upsampling": False}, {"jpeg_fancy_upsampling": True}):
+        smooth = decode(SMOOTH)
+        on_mixed = smooth if given.get("jpeg_fancy_upsampling") else PLAIN
+        for device, expected in {"cpu": smooth, "mixed": on_mixed, None: smooth}.items():
+            how = {**given, "device": device}
+            assert torch.equal(space.image(SMOOTH, **how), expected)
+            assert torch.equal(space.image_crop(SMOOTH, crop=(20, 30), crop_pos_x=1, **how), expected[13:33, -30:])
+            cut = space.image_slice(SMOOTH, start=[3, 5], shape=[21, 18], **how)  # x, y
+            assert torch.equal(cut, expected[5:23, 3:24])
+            window = space.image_random_crop(SMOOTH, seed=3, **how)
+            others = space.image_random_crop(tensor(encoded(expected.numpy(), "png")), seed=3)
+            assert torch.equal(window, others)
+
+
+@needs_plain
+def test_old_names_classes_and_the_dynamic_mode_upsample_as_the_others() -> None:
+    data = dynamic.as_tensor(SMOOTH.numpy())
+    assert torch.equal(dynamic.decoders.image(data, jpeg_fancy_upsampling=False).torch(), decode(SMOOTH))
+    assert torch.equal(ops.decoders.Image(device="mixed")(SMOOTH), PLAIN)
+    with pytest.warns(DeprecationWarning, match="image_decoder"):
+        assert torch.equal(fn.image_decoder(SMOOTH, device="mixed"), PLAIN)
+        assert torch.equal(fn.image_decoder(SMOOTH, jpeg_fancy_upsampling=False), decode(SMOOTH))
+
+
+@needs_plain
+@pytest.mark.parametrize("options", [{}, {"debug": True}, {"exact": True}])
+def test_colors_of_a_pipeline_are_upsampled_as_said(options: dict[str, Any], tmp_path: Path) -> None:
+    """Two decoders on the CPU do the same, and are one; on "mixed" they are two."""
+    (tmp_path / "smooth.jpg").write_bytes(SMOOTH.numpy())
+
+    @pipeline_def(batch_size=2, num_threads=2, device_id="cpu", **options)
+    def define() -> Any:
+        data, _ = fn.readers.file(files=[str(tmp_path / "smooth.jpg")])
+        return tuple(
+            fn.decoders.image(data, device=device, jpeg_fancy_upsampling=fancy)
+            for device in ("cpu", "mixed") for fancy in (True, False)
+        )  # fmt: skip
+
+    pipe = define()
+    outputs = [batch.samples()[1].clone() for batch in pipe.run()]
+    smooth = decode(SMOOTH)
+    assert [torch.equal(each, smooth) for each in outputs] == [True, True, True, False]
+    assert torch.equal(outputs[3], PLAIN)
+    if "debug" not in options:
+        assert library() is None or pipe.explain().count("fast path: decoders.image (") == 3
+        with Pipeline.deserialize(pipe.serialize(), device_id="cpu") as again:
+            assert all(torch.equal(a, b.samples()[0]) for a, b in zip(outputs, again.run(), strict=True))
+    pipe.close()

@@ -30,7 +30,7 @@ static task tasks[4096];
 int pretend_calls;
 /* Threads wait for the engine while its own submits more; who waits while another writes must wait until that is done. */
 static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
-static int count, initialized, allocated, batches;
+static int count, fancy, initialized, allocated, batches;
 
 static uint64_t sum_of(const unsigned char *p, size_t length)
 {
@@ -52,6 +52,7 @@ static int decode(const unsigned char *data, size_t length, const image *to, int
     *height = (int)c.image_height;
     if (to) {
         c.out_color_space = JCS_RGB;
+        c.do_fancy_upsampling = fancy;
         jpeg_start_decompress(&c);
         while (c.output_scanline < c.output_height) {
             JSAMPROW row = to->channel[0] + (size_t)c.output_scanline * to->pitch[0];
@@ -73,7 +74,8 @@ int nvjpegCreateEx(int backend, void *device, void *pinned, unsigned flags, void
 {
     (void)device, (void)pinned;
     *handle = &count;
-    return backend == 3 && flags == 32 ? 0 : 2;
+    fancy = flags == 32;
+    return backend == 3 && (fancy || !flags) ? 0 : 2;
 }
 
 int nvjpegDestroy(void *handle)

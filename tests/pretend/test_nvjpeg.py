@@ -119,18 +119,20 @@ def engine(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pretended]:
     kept.clear()
 
 
-def run(files: list[str], device_id: Any, what: str, batches: int = 6, **options: Any) -> list[torch.Tensor]:
+def run(
+    files: list[str], device_id: Any, what: str, batches: int = 6, fancy: bool = True, **options: Any
+) -> list[torch.Tensor]:
     """Return batches: images, whole or resized windows of them, each with its number."""
 
     @pipeline_def(batch_size=BATCH, num_threads=2, device_id=device_id, seed=5, **options)
     def define() -> Any:
         data, labels = fn.readers.file(files=files, labels=list(range(len(files))), name="Reader")
-        where = "cpu" if device_id is None else "mixed"
+        how: dict[str, Any] = {"device": "cpu" if device_id is None else "mixed", "jpeg_fancy_upsampling": fancy}
         if what == "crop":
-            images = fn.decoders.image_random_crop(data, device=where, hw_decoder_load=0.7)
+            images = fn.decoders.image_random_crop(data, **how, hw_decoder_load=0.7)
             images = fn.resize(images, size=[32, 40])
         else:
-            images = fn.decoders.image(data, device=where, hw_decoder_load=0.7)
+            images = fn.decoders.image(data, **how, hw_decoder_load=0.7)
         if what == "train":
             images = fn.random_resized_crop(images, size=[32, 40])
         if what == "validate":
@@ -171,13 +173,24 @@ def test_whole_images_are_those_of_the_cpu(
     assert engine.functions.pretend_allocated() <= 2 * 3  # for each state, once; another once if it was too small
 
 
+def test_colors_are_repeated(files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = engine.functions.pretend_batches()
+    expected = run(files, "cpu", "whole", fancy=False)
+    found = on_device(files, "whole", monkeypatch, fancy=False)
+    assert engine.functions.pretend_batches() > before and not engine.wrong
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    smooth = run(files, None, "whole")
+    assert sum(not torch.equal(a, b) for a, b in zip(found, smooth, strict=True)) > len(found) / 2
+
+
+@pytest.mark.parametrize("fancy", [True, False])
 @pytest.mark.parametrize("what", ["train", "crop", "validate"])
 def test_regions_of_what_the_engine_decodes(
-    files: list[str], what: str, engine: Pretended, monkeypatch: pytest.MonkeyPatch
+    files: list[str], what: str, fancy: bool, engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = engine.functions.pretend_batches()
-    expected = run(files, "cpu", what)
-    found = on_device(files, what, monkeypatch)
+    expected = run(files, "cpu", what, fancy=fancy)
+    found = on_device(files, what, monkeypatch, fancy=fancy)
     assert engine.functions.pretend_batches() > before and not engine.wrong
     inside = slice(4, -4)
     for a, b in zip(found, expected, strict=True):

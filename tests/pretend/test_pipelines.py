@@ -115,7 +115,8 @@ def test_what_a_crop_sees_is_decoded_alone(folder: Path, name: str, monkeypatch:
         @pipeline_def(batch_size=8, num_threads=2, device_id=0, seed=3, exec_pipelined=False)
         def define() -> Any:
             files, _ = fn.readers.file(file_root=str(folder))
-            images = fn.resize(fn.decoders.image(files, device="mixed"), **resize)
+            images = fn.decoders.image(files, device="mixed", jpeg_fancy_upsampling=True)  # repeated ones round otherwise twice as often
+            images = fn.resize(images, **resize)
             return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), **crop)
 
         with accelerator() as gpu:

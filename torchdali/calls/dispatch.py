@@ -122,6 +122,10 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     for key, value in rest.items():
         if value is not None:
             _bind_argument(checked, declared, key, value)
+    for key in declared.options.only_mixed:
+        given = checked.constants.pop(key, read.defaults[key])
+        if device == "mixed":
+            checked.constants[key] = given
     return checked
 
 

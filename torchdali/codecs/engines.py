@@ -70,18 +70,19 @@ def default_share(threads: int) -> float:
     return round(1 / (1 + threads / 26), 2)
 
 
-def open_engine(device: torch.device, count: int, threads: int, states: int) -> Engine:
+def open_engine(device: torch.device, count: int, threads: int, states: int, fancy: bool) -> Engine:
     """Return the engine of a device.
 
     Args:
         count: Images of the largest batch.
         threads: Of the CPU that may help.
         states: Batches that are on their way.
+        fancy: Upsample colors smoothly, else repeat each.
 
     Raises:
         ImportError: nvImageCodec is not installed. RuntimeError: it does not work here, or the GPU has no engine.
     """
-    return NvJpeg(count, states) if _asked() else BatchDecoder(device, count, threads)
+    return NvJpeg(count, states, fancy) if _asked() else BatchDecoder(device, count, threads, fancy)
 
 
 def _asked() -> str:
@@ -96,19 +97,20 @@ class NvJpeg:
     Args:
         count: Images of the largest batch.
         states: Batches that are on their way.
+        fancy: Upsample colors smoothly.
 
     Raises:
         RuntimeError: there is no nvJPEG, or it does not work here.
     """
 
-    def __init__(self, count: int, states: int) -> None:
+    def __init__(self, count: int, states: int, fancy: bool = True) -> None:
         found = library()
         assert found is not None
         self._library, self._count, self._engine = found, count, None
         failures = []
         for file in _files():
             code = ctypes.c_int()
-            self._engine = found.engine_open(os.fsencode(file), 1, states, ctypes.byref(code))
+            self._engine = found.engine_open(os.fsencode(file), fancy, states, ctypes.byref(code))
             if self._engine:
                 return
             failures.append(f"{file}: {_words(code.value)}")
@@ -159,12 +161,13 @@ class BatchDecoder:
         device: CUDA, or the CPU: nvImageCodec's own decoders there, which serve to test this.
         count: Images of the largest batch, for which it prepares memory.
         threads: Of the pipeline; it gets a quarter of them, and four at most, to read headers.
+        fancy: Upsample colors smoothly.
 
     Raises:
         ImportError: it is not installed. RuntimeError: it does not work here, or the GPU has no engine for JPEGs.
     """
 
-    def __init__(self, device: torch.device, count: int = 1, threads: int = 1) -> None:
+    def __init__(self, device: torch.device, count: int = 1, threads: int = 1, fancy: bool = True) -> None:
         codec: Any = importlib.import_module("nvidia.nvimgcodec")
         kinds = codec.BackendKind
         on_gpu = device.type == "cuda"
@@ -173,8 +176,7 @@ class BatchDecoder:
             device_id=device.index or 0 if on_gpu else _CPU_ONLY,
             max_num_cpu_threads=max(1, min(4, threads // 4)),
             backends=[codec.Backend(kinds.HW_GPU_ONLY if on_gpu else kinds.CPU_ONLY)],
-            # Colors as on the CPU.
-            options=f":fancy_upsampling=1 nvjpeg_hw_decoder:preallocate_batch_size={count}",
+            options=f":fancy_upsampling={fancy:d} nvjpeg_hw_decoder:preallocate_batch_size={count}",
         )
         self._parameters = codec.DecodeParams(apply_exif_orientation=False, color_spec=codec.ColorSpec.SRGB)
 

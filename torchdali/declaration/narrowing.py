@@ -31,8 +31,8 @@ class Narrowing:
             operator that takes the whole picture as it is.
         takes: Names of the arguments with which it narrows.
         varies: Those of them that may be given per sample.
-        settings: See `Settings`. Of a decoder "upright" and "fast"; "filters" of a resize, and "inside" if it sees
-            nothing beyond its region; "mirrors" if it may change the order of lines; "finish", arguments of
+        settings: See `Settings`. Of a decoder "upright", "fast" and "fancy"; "filters" of a resize, and "inside" if it
+            sees nothing beyond its region; "mirrors" if it may change the order of lines; "finish", arguments of
             `crop_mirror_normalize`, if the result is no picture of bytes any more.
     """
 

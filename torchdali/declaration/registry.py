@@ -47,6 +47,8 @@ class OperatorOptions:
         separable: Over the batch, it works on each sample alone, too: an error names the sample, and ``bad_samples``
             can leave it out. Or ``rule(arguments) -> bool``, where ``arguments`` are all of them.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
+        only_mixed: Arguments that mean something on ``"mixed"`` alone. There the body is always given them,
+            elsewhere never.
         preserve: Keep it even if no output needs it: it is there for its side effect.
         check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
             given per sample are left out.
@@ -77,6 +79,7 @@ class OperatorOptions:
     variant: Callable[[Mapping[str, Any]], str | None] | None = None
     separable: bool | Callable[[Mapping[str, Any]], bool] = False
     devices: tuple[str, ...] = ("cpu", "gpu")
+    only_mixed: tuple[str, ...] = ()
     preserve: bool = False
     check: Callable[[Mapping[str, Any]], None] | None = None
     merges: bool = False

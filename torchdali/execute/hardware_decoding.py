@@ -128,13 +128,15 @@ class HardwareDecoding:
         buffers: Gives memory for files.
         count: Samples of the largest batch.
         threads: Of the pipeline.
+        fancy: Upsample colors smoothly, as all that shares the engine does.
 
     Attributes:
         lost: It does not work; nothing more should be left to it.
     """
 
-    def __init__(self, device_stream: DeviceStream, buffers: BufferPool, count: int, threads: int) -> None:
+    def __init__(self, device_stream: DeviceStream, buffers: BufferPool, count: int, threads: int, fancy: bool) -> None:
         self._device_stream, self._buffers, self._count, self._threads = device_stream, buffers, count, threads
+        self._fancy = fancy
         self._engine: Engine | None = None
         self._tried = False
         self._free: list[tuple[Tensor, Any]] = []
@@ -219,9 +221,10 @@ class HardwareDecoding:
     def _opened(self) -> Engine | None:
         if not self._tried:
             self._tried = True
-            assert self._device_stream.device is not None
+            device = self._device_stream.device
+            assert device is not None
             try:
-                self._engine = open_engine(self._device_stream.device, self._count, self._threads, _STATES)
+                self._engine = open_engine(device, self._count, self._threads, _STATES, self._fancy)
             except Exception as error:  # drivers and libraries fail in ways of their own
                 self._give_up(error)
         return self._engine
@@ -247,10 +250,12 @@ class HardwareDecoding:
         there = set() if decoded is None else {id(data) for data, *_ in decoded.places.values()}
         rest = [i for i, data in enumerate(results) if _is_encoded(data) and id(data) not in there]
         rest = [i for i in rest if i not in failures]
-        made = decode_together([results[i] for i in rest], upright) if rest else []
+        made = decode_together([results[i] for i in rest], upright, fancy=self._fancy) if rest else []
         for i, pixels in zip(rest, made, strict=True):
             try:
-                results[i] = decode(results[i], adjust_orientation=upright) if pixels is None else pixels
+                if pixels is None:
+                    pixels = decode(results[i], adjust_orientation=upright, fancy=self._fancy)
+                results[i] = pixels
             except Exception as error:
                 failures[i] = error
 

@@ -60,9 +60,11 @@ class StageRunner:
     def __init__(self, plan: Plan, runtime: Runtime, remote_stages: int = 0, end: int | None = None) -> None:
         self.plan, self._runtime, self._remote_stages = plan, runtime, remote_stages
         self._end = len(plan.stages) if end is None else end
+        shared = [edge.source for s in plan.stages if s.chain for edge in s.chain.delivers if is_shared(edge)]
         self._hardware = HardwareDecoding(
-            runtime.device_stream, runtime.buffers, runtime.settings.batch_size, runtime.threads.count
-        )
+            runtime.device_stream, runtime.buffers, runtime.settings.batch_size, runtime.threads.count,
+            all(node.constants.get("jpeg_fancy_upsampling", True) for node in shared if node),
+        )  # fmt: skip
         datasets = {node: reader.dataset for node, reader in runtime.readers.items()}
         self._chains = [
             CompiledChain(s.chain, datasets, runtime.profile.fell_back, self._empty()) if s.chain else None

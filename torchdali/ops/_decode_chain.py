@@ -160,8 +160,9 @@ class _Chain:
         settings = {name: value for step in self._steps for name, value in step.settings.items()}
         self._upright, self._fast, self._filters = settings["upright"], settings["fast"], settings.get("filters", {})
         self._recipe = recipe_of(
-            self._upright, self._fast, settings.get("inside", False), self._filters, settings.get("finish")
-        )
+            self._upright, self._fast, settings["fancy"], settings.get("inside", False), self._filters,
+            settings.get("finish"),
+        )  # fmt: skip
         first = next((i for i, step in enumerate(self._steps) if step.varies), len(self._steps))
         self._scale = 0 if chain.scaled and chain.parts[0].operator == "decoders.image" else 1
         self._alike, self._rest = [step.narrow for step in self._steps[:first] if step.narrow], self._steps[first:]
@@ -286,7 +287,7 @@ _FINISH: dict[str, Any] = {
 
 
 def recipe_of(
-    upright: bool, fast: bool, inside: bool, filters: Mapping[str, Any], finish: Mapping[str, Any] | None
+    upright: bool, fast: bool, fancy: bool, inside: bool, filters: Mapping[str, Any], finish: Mapping[str, Any] | None
 ) -> Recipe | None:
     """Return the recipe for the settings of a chain; None if there is none, or the usual way has to find the error.
 
@@ -301,8 +302,8 @@ def recipe_of(
     if growing not in FILTERS or shrinking not in FILTERS:
         return None
     common: dict[str, Any] = {
-        "upright": upright, "fast": fast, "growing": growing, "shrinking": shrinking, "antialias": chosen["antialias"],
-        "outside": "drop" if inside else "repeat",
+        "upright": upright, "fast": fast, "fancy": fancy, "growing": growing, "shrinking": shrinking,
+        "antialias": chosen["antialias"], "outside": "drop" if inside else "repeat",
     }  # fmt: skip
     if finish is None:
         return Recipe(**common)

@@ -27,6 +27,7 @@ Window = tuple[int, int, int, int]
 """y, x, height and width."""
 
 _DEVICES = ("cpu", "mixed")
+_MIXED = ("jpeg_fancy_upsampling",)
 _OLD: dict[str, str | None] = {
     "memory_stats": None,
     "split_stages": None,
@@ -83,7 +84,8 @@ def decoder_hints(
         hw_decoder_load: Share of the images that `image` and `image_random_crop` on ``"mixed"`` leave to the GPU's
             engine for JPEGs, if there is one; otherwise accepted. Not given, it follows the number of threads.
         hybrid_huffman_threshold: Accepted: pixels from which on DALI decodes Huffman codes on the GPU.
-        jpeg_fancy_upsampling: Accepted: colors are always upsampled smoothly, as DALI's CPU decoder does.
+        jpeg_fancy_upsampling: Upsample the colors of JPEGs on ``"mixed"`` smoothly; else each is repeated. On ``"cpu"``
+            it has no effect: there they are always upsampled smoothly.
         preallocate_height_hint: Accepted: height of images for which DALI reserves hardware decoders.
         preallocate_width_hint: Accepted: their width.
     """
@@ -108,7 +110,7 @@ def cache_hints(
     """
 
 
-@operator(name="decoders.image", layout="HWC", devices=_DEVICES, deprecated=_OLD)
+@operator(name="decoders.image", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_OLD)
 def image(
     data: Encoded,
     /,
@@ -129,7 +131,7 @@ def image(
     return _decode(data, **_of(arguments, _DECODING))
 
 
-@operator(name="decoders.image_crop", layout="HWC", devices=_DEVICES, deprecated=_OLD)
+@operator(name="decoders.image_crop", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_OLD)
 def image_crop(
     data: Encoded,
     /,
@@ -154,7 +156,7 @@ def image_crop(
     return _decode_window(data, choose, **_of(arguments, _DECODING))
 
 
-@operator(name="decoders.image_slice", layout="HWC", devices=_DEVICES, deprecated=_OLD)
+@operator(name="decoders.image_slice", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_OLD)
 def image_slice(
     data: Encoded,
     anchor: Data | None = None,
@@ -198,7 +200,7 @@ def choose_window(
     return random_window(rng.random, height, width, num_attempts, random_area, random_aspect_ratio)
 
 
-@operator(name="decoders.image_random_crop", layout="HWC", devices=_DEVICES, deprecated=_OLD)
+@operator(name="decoders.image_random_crop", layout="HWC", devices=_DEVICES, only_mixed=_MIXED, deprecated=_OLD)
 def image_random_crop(
     data: Encoded,
     /,
@@ -260,7 +262,7 @@ def peek_image_shape(
 # ---------------------------------------------------------------- shared by the decoders
 
 
-_DECODING = ("adjust_orientation", "dtype", "output_type", "use_fast_idct")
+_DECODING = ("adjust_orientation", "dtype", "jpeg_fancy_upsampling", "output_type", "use_fast_idct")
 _CROP = (
     "crop", "crop_d", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding",
 )  # fmt: skip
@@ -281,6 +283,7 @@ def _decode(
     data: Tensor,
     adjust_orientation: bool = True,
     dtype: torch.dtype = torch.uint8,
+    jpeg_fancy_upsampling: bool = True,
     output_type: DALIImageType = DALIImageType.RGB,
     use_fast_idct: bool = False,
 ) -> Tensor:
@@ -291,6 +294,7 @@ def _decode(
         dtype=dtype,
         adjust_orientation=adjust_orientation,
         fast=use_fast_idct,
+        fancy=jpeg_fancy_upsampling,
     )
 
 
@@ -305,6 +309,7 @@ def _decode_window(
     choose: Callable[[int, int], Window],
     adjust_orientation: bool = True,
     dtype: torch.dtype = torch.uint8,
+    jpeg_fancy_upsampling: bool = True,
     output_type: DALIImageType = DALIImageType.RGB,
     use_fast_idct: bool = False,
 ) -> Tensor:
@@ -312,8 +317,11 @@ def _decode_window(
     if dtype is torch.uint8 and output_type == DALIImageType.RGB:
         header = peek_header(data)
         window = choose(*header.size(adjust_orientation))
-        return decode_crop(data, *window, adjust_orientation=adjust_orientation, fast=use_fast_idct, header=header)
-    whole = _decode(data, adjust_orientation, dtype, output_type, use_fast_idct)
+        return decode_crop(
+            data, *window, adjust_orientation=adjust_orientation, fast=use_fast_idct, fancy=jpeg_fancy_upsampling,
+            header=header,
+        )  # fmt: skip
+    whole = _decode(data, adjust_orientation, dtype, jpeg_fancy_upsampling, output_type, use_fast_idct)
     y, x, h, w = choose(whole.shape[0], whole.shape[1])
     return whole[y : y + h, x : x + w]
 
@@ -349,7 +357,10 @@ def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
     usual = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
     if not usual or constants.get("dtype", torch.uint8) != torch.uint8:
         return None
-    return {"upright": constants.get("adjust_orientation", True), "fast": constants.get("use_fast_idct", False)}
+    return {
+        "upright": constants.get("adjust_orientation", True), "fast": constants.get("use_fast_idct", False),
+        "fancy": constants.get("jpeg_fancy_upsampling", True),
+    }  # fmt: skip
 
 
 narrows(image, _HINTS, settings=_settings)(None)

@@ -137,7 +137,14 @@ def _decode_wanted(
     part = data
     if not left:
         with _DECODER:
-            part = decode_crop(data, *wanted.window, adjust_orientation=upright, fast=fast, header=header)
+            part = decode_crop(
+                data,
+                *wanted.window,
+                adjust_orientation=upright,
+                fast=fast,
+                header=header,
+                fancy=hints.get("jpeg_fancy_upsampling", True),
+            )
     return part, *torch.tensor(wanted.numbers(left), dtype=torch.float64).unbind(0)
 
 
@@ -214,7 +221,8 @@ def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
 def _body(constants: Mapping[str, Any], describe: Describe) -> EncodedBody | None:
     """Return what decodes several samples."""
     upright, share = constants.get("adjust_orientation", True), constants.get("hw_decoder_load", 0.0)
-    recipe = recipe_of(upright, constants.get("use_fast_idct", False), False, {}, None)
+    fast, fancy = constants.get("use_fast_idct", False), constants.get("jpeg_fancy_upsampling", True)
+    recipe = recipe_of(upright, fast, fancy, False, {}, None)
     if library() is None or recipe is None:
         return None
 

@@ -28,18 +28,22 @@ __all__ = ["decode_windows", "fuse_resizing", "set_shares", "share_decoding"]
 def set_shares(graph: Graph, device: torch.device | None, threads: int) -> Graph:
     """Say of each decoder for the device what share an engine has of its images: none without one.
 
-    What a call does not say depends on the number of threads that decode beside it.
+    What a call does not say depends on the number of threads that decode beside it. One engine upsamples colors in one
+    way, that of the first decoder; of those that want another, the CPU decodes all images.
     """
     mixed = [node for node in graph.nodes if node.operator.name in _SHAREABLE and node.device == "mixed"]
     if not mixed:
         return graph
     usual = default_share(threads) if device is not None and available(device) else 0.0
     new: dict[DataNode, DataNode] = {}
-    nodes = []
+    nodes, fancy = [], None
     for node in graph.nodes:
         made = copy_node(node, new)
         if node in mixed:
             share = float(node.constants.get("hw_decoder_load", usual)) if usual and _makes_bytes(node) else 0.0
+            wanted = node.constants.get("jpeg_fancy_upsampling", True)
+            fancy = wanted if fancy is None and share else fancy
+            share = share if wanted == fancy else 0.0
             made.constants = {**node.constants, "hw_decoder_load": share}
             made.parts = parts_of(node)
         nodes.append(made)
