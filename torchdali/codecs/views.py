@@ -56,7 +56,8 @@ class View(NamedTuple):
         if mirror & MIRROR:
             left = columns.extent - left - width
         resized = filter_ is not None
-        return View(rows.cut(top, height, resized), columns.cut(left, width, resized), filter_, scale or 1, mirror)
+        rows, columns = rows.cut(top, height, resized), columns.cut(left, width, resized)
+        return new_tuple(View, (rows, columns, filter_, scale or 1, mirror))
 
     def flip(self, horizontal: bool, vertical: bool) -> View:
         """Return this with its columns, its rows or both in reverse order."""

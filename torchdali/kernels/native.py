@@ -246,9 +246,9 @@ class Lines(NamedTuple):
         """
         low, high, size, before, _, first, last = self
         if resized:
-            return Lines(low, high, size, before + start, extent, first, last)
+            return new_tuple(Lines, (low, high, size, before + start, extent, first, last))
         first += start
-        return Lines(first, first + extent, extent, 0, extent, first, first + extent)
+        return new_tuple(Lines, (first, first + extent, extent, 0, extent, first, first + extent))
 
     def resize(self, low: float, high: float, size: int, mirrored: bool, alone: bool = False) -> Lines:
         """Return a region of lines that were not resized as another number of lines.
