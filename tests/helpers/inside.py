@@ -53,16 +53,16 @@ def fused_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:
 
 def repeated_chunks(patch: pytest.MonkeyPatch, note: Callable[[Any], None]) -> None:
     """Have ``note(samples)`` called for each chunk that failed, or was left, and is done one by one."""
-    from torchdali.execute.chunks import ChunkRun
+    from torchdali.execute.chain_run import ChainRun
 
-    one_by_one = ChunkRun._one_by_one
+    one_by_one = ChainRun._one_by_one
 
     def noted(run: Any, samples: Any) -> bool:
         if run._do is not None:
             note(samples)
         return one_by_one(run, samples)
 
-    patch.setattr(ChunkRun, "_one_by_one", noted)
+    patch.setattr(ChainRun, "_one_by_one", noted)
 
 
 def bodiless_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:

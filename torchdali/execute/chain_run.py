@@ -1,67 +1,101 @@
-"""A chain that runs on a batch, and what all stages of an executor share."""
+"""A chain that runs on one batch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings
-from torchdali.execute.chunks import ChunkRun
-from torchdali.execute.compiled_chain import BoundChain, CompiledChain, Division
-from torchdali.execute.device_stream import DeviceStream
+from torchdali.execute.batch import InFlightBatch
+from torchdali.execute.compiled_chain import BoundChain, Division
 from torchdali.execute.hardware_decoding import LeftSamples
-from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.output_buffer import OpenBuffer
-from torchdali.execute.sync import CallerQueue
-from torchdali.execute.thread_pool import ThreadPool
-from torchdali.execute.timings import ChainTimings, Profile
+from torchdali.execute.timings import ChainTimings
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["ChainRun", "Runtime"]
-
-
-@dataclass
-class Runtime:
-    """Settings and resources that all stages of an executor share.
-
-    Attributes:
-        caller_queue: Of a synchronous pipeline: runs the steps in the thread that waits for the batch.
-    """
-
-    settings: Settings
-    readers: Mapping[Node, OpenDataset]
-    bad_samples: BadSamples
-    device_stream: DeviceStream
-    buffers: BufferPool
-    profile: Profile
-    memory: MemoryStats
-    threads: ThreadPool
-    caller_queue: CallerQueue | None
+__all__ = ["ChainRun"]
 
 
-@dataclass
+@dataclass(eq=False)
 class ChainRun:
-    """A chain that runs on a batch.
+    """Runs a chain on one chunk a call; what a chunk leaves, or all of one that fails, in chunks of one sample.
+
+    Chunks are numbered in the order of their samples. Threads may do them in any order, and at the same time.
 
     Attributes:
         division: How the batch is divided.
         opened: Where results are stored, by edge.
         left: Samples that are left to an engine of the device, by edge.
-        chunks: What runs the chunks.
+        keep_going: Go on after a sample that fails.
+        bind: Makes what does some samples of a run, together or alone, and returns those that it leaves.
+        fell_back: Is told which operator raised what in a chunk, if none of its samples fails alone.
         blamed: The operator that failed, by the identity of the error.
     """
 
     batch: InFlightBatch
-    compiled: CompiledChain
     bound: BoundChain
     division: Division
-    timings: ChainTimings | None = None
-    opened: dict[DataNode, OpenBuffer] = field(default_factory=dict)
-    left: dict[DataNode, LeftSamples] = field(default_factory=dict)
-    chunks: ChunkRun | None = None
+    opened: dict[DataNode, OpenBuffer]
+    left: Mapping[DataNode, LeftSamples]
+    timings: ChainTimings | None
+    keep_going: bool
+    bind: Callable[[ChainRun, bool], Callable[[range], Collection[int]]]
+    fell_back: Callable[[Node, Exception], None]
     blamed: dict[int, Node] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._failures: dict[int, BaseException] = {}
+        self._lock = threading.Lock()
+        self._do = self.bind(self, True) if self.division.together else None
+        self._single: Callable[[range], object] | None = None
+
+    @property
+    def count(self) -> int:
+        """Chunks of the batch."""
+        return -(-self.batch.size // self.division.chunk)
+
+    def __call__(self, number: int) -> None:
+        """Do a chunk."""
+        # The thread that claimed the number has these samples to itself, until the one that does the last chunk of the
+        # batch goes on with all of them (`Job.work`).
+        first = number * self.division.chunk
+        samples = range(first, min(first + self.division.chunk, self.batch.size))
+        if self._do is None:
+            self._one_by_one(samples)
+            return
+        try:
+            left = self._do(samples)
+        except Exception as error:  # sample by sample, they tell why
+            for buffer in self.opened.values():
+                buffer.forget(samples)
+            if self._one_by_one(samples):  # the fast path has its operator last
+                self.fell_back(self.blamed.get(id(error), self.bound.chain.nodes[-1]), error)
+            return
+        if left:
+            self._one_by_one(left)
+
+    def _one_by_one(self, samples: Collection[int]) -> bool:
+        """Do samples; return whether all were done, and none failed."""
+        with self._lock:  # several threads may come here with a chunk each; all share one function
+            if self._single is None:
+                self._single = self.bind(self, False)
+        for i in samples:
+            if self._failures and not self.keep_going:
+                return False
+            try:
+                self._single(range(i, i + 1))
+            except Exception as error:
+                self._failures[i] = error  # other threads write here too, under keys of their own
+        return self._failures.keys().isdisjoint(samples)
+
+    def end(self, failures: Mapping[int, BaseException]) -> dict[int, BaseException]:
+        """Return all failures by sample, and let go of them, whose tracebacks refer to this, and of the inputs.
+
+        Args:
+            failures: Of chunks as a whole, by their numbers: what is no `Exception`, such as a KeyboardInterrupt.
+        """
+        own, self._failures, self._do, self._single = self._failures, {}, None, None
+        return {**{number * self.division.chunk: error for number, error in failures.items()}, **own}
 
     def node_of(self, error: BaseException) -> Node | None:
         """Return the operator that failed."""

@@ -11,14 +11,12 @@ sample, and the others are done.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from torchdali.calls.chunk_function import Broken
 from torchdali.calls.running import number_of_axes, stacked_if_small
 from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_lent
@@ -33,7 +31,7 @@ from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed, Samples, arrays_of
 
 __all__ = [
-    "MOST_ENCODED", "Chunk", "ChunkReader", "ChunkRun", "Columns", "Fused", "PartialResult", "Places", "branches_of",
+    "MOST_ENCODED", "Chunk", "ChunkReader", "Columns", "Fused", "PartialResult", "Places", "branches_of",
     "bytes_in_tensors", "bytes_of_sample", "can_be_chunk", "chunk_size", "fused", "is_encoded", "is_of_user",
     "is_small",
 ]  # fmt: skip
@@ -334,83 +332,3 @@ def fused(chain: Chain) -> Fused | None:
     if body is None or any(value.axes is not None or value.key not in known for value in values.values()):
         return None
     return Fused(body, node, data, values)
-
-
-class ChunkRun:
-    """Runs a chain on one chunk a call; what a chunk leaves, or all of one that fails, in chunks of one sample.
-
-    Chunks are numbered in the order of their samples. Threads may do them in any order, and at the same time.
-
-    Args:
-        do: Does some samples, and returns those that it leaves; None if samples do not go together.
-        make_single: Makes the function that does a chunk of one sample. Called once, if there is such a sample.
-        buffers: Where results are stored.
-        size: Samples of the batch.
-        chunk: Samples of a chunk.
-        keep_going: Go on after a sample that fails.
-        broken: Is told of what a chunk raised, if none of its samples fails alone.
-
-    Attributes:
-        count: Chunks of the batch.
-        failures: Exceptions, by sample.
-    """
-
-    def __init__(
-        self,
-        do: Callable[[range], Collection[int]] | None,
-        make_single: Callable[[], Callable[[range], object]],
-        buffers: Collection[OpenBuffer],
-        size: int,
-        chunk: int,
-        keep_going: bool,
-        broken: Broken,
-    ) -> None:
-        self._do, self._make_single, self._buffers = do, make_single, buffers
-        self._size, self._keep_going, self._broken = size, keep_going, broken
-        self._single: Callable[[range], object] | None = None
-        self._lock = threading.Lock()
-        self.chunk, self.count = chunk, -(-size // chunk)
-        self.failures: dict[int, BaseException] = {}
-
-    def __call__(self, number: int) -> None:
-        """Do a chunk."""
-        # The thread that claimed the number has these samples to itself, until the one that does the last chunk of the
-        # batch goes on with all of them (`Job.work`).
-        first = number * self.chunk
-        samples = range(first, min(first + self.chunk, self._size))
-        if self._do is None:
-            self._one_by_one(samples)
-            return
-        try:
-            left = self._do(samples)
-        except Exception as error:  # sample by sample, they tell why
-            for buffer in self._buffers:
-                buffer.forget(samples)
-            if self._one_by_one(samples):
-                self._broken(error)
-            return
-        if left:
-            self._one_by_one(left)
-
-    def _one_by_one(self, samples: Collection[int]) -> bool:
-        """Do samples; return whether all were done, and none failed."""
-        with self._lock:  # several threads may come here with a chunk each; all share one function
-            if self._single is None:
-                self._single = self._make_single()
-        for i in samples:
-            if self.failures and not self._keep_going:
-                return False
-            try:
-                self._single(range(i, i + 1))
-            except Exception as error:
-                self.failures[i] = error  # other threads write here too, under keys of their own
-        return self.failures.keys().isdisjoint(samples)
-
-    def merged(self, failures: Mapping[int, BaseException]) -> dict[int, BaseException]:
-        """Return all failures by sample, and forget them: their tracebacks refer to this.
-
-        Args:
-            failures: Of chunks as a whole, by their numbers: what is no `Exception`, such as a KeyboardInterrupt.
-        """
-        own, self.failures = self.failures, {}
-        return {**{number * self.chunk: error for number, error in failures.items()}, **own}

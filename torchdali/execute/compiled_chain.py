@@ -172,6 +172,23 @@ class BoundChain:
 
         return run
 
+    def columns(
+        self,
+        in_tensors: bool,
+        inputs: Mapping[DataNode, TensorList],
+        reads: Mapping[Node, Sequence[Read]],
+        rngs: Mapping[Node, Sequence[Any]],
+        buffers: Mapping[DataNode, OpenBuffer],
+    ) -> Columns:
+        """Collect what a batch gives to the chain.
+
+        Args:
+            in_tensors: Inputs that are one tensor stay so.
+        """
+        data = {edge: _samples(inputs[edge], in_tensors, self.ragged) for edge in self.chain.inputs}
+        numbers: dict[object, Column] = {value.key: _shaped(inputs[value.edge], value) for value in self.chain.values}
+        return Columns(data, numbers, reads, rngs, buffers)
+
     def _step(self, k: int, columns: Columns, together: bool) -> _Step:
         """Return one call, bound to the columns of a batch; it returns for how many samples of a chunk it was."""
         node, reads = self.chain.nodes[k], self.chain.nodes[k].operator.kind == "reader"
@@ -381,24 +398,6 @@ class CompiledChain:
         """Return True if another operator of the chain takes what one returns."""
         taken = {id(edge) for other in self.chain.nodes for edge in edges(other)}
         return any(id(edge) in taken for edge in node.outputs)
-
-    def columns(
-        self,
-        in_tensors: bool,
-        bound: BoundChain,
-        inputs: Mapping[DataNode, TensorList],
-        reads: Mapping[Node, Sequence[Read]],
-        rngs: Mapping[Node, Sequence[Any]],
-        buffers: Mapping[DataNode, OpenBuffer],
-    ) -> Columns:
-        """Collect what a batch gives to the chain.
-
-        Args:
-            in_tensors: Inputs that are one tensor stay so.
-        """
-        data = {edge: _samples(inputs[edge], in_tensors, bound.ragged) for edge in self.chain.inputs}
-        numbers: dict[object, Column] = {value.key: _shaped(inputs[value.edge], value) for value in self.chain.values}
-        return Columns(data, numbers, reads, rngs, buffers)
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
         """Return the samples that have several elements where an argument is one number, and the operators."""

@@ -41,16 +41,13 @@ from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, ThreadStart, metadata_outputs
 from torchdali.execute.caching import CachedDataset, KeptSamples
-from torchdali.execute.chain_run import Runtime
 from torchdali.execute.checkpoint import labels
-from torchdali.execute.device_stream import DeviceStream
-from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.process_state import has_room
 from torchdali.execute.spans import span
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
 from torchdali.execute.thread_pool import Job, ThreadPool
-from torchdali.execute.timings import Profile, Stats
+from torchdali.execute.timings import Stats
 from torchdali.execute.user_state import UserState
 from torchdali.execute.workers.batches import BatchJob, Replicas
 from torchdali.execute.workers.messages import Made, read_failure
@@ -66,7 +63,6 @@ from torchdali.reading.file_lists import list_identity
 from torchdali.reading.sources import Source, SourceBatch
 from torchdali.reading.user_random import seed_of_name
 from torchdali.tensors import TensorList
-from torchdali.tensors.buffer_pool import BufferPool
 from torchdali.threads import Thread, close_at_end, patience
 
 __all__ = ["Executor"]
@@ -111,25 +107,21 @@ class Executor:
         self._can_repeat = not (sources or self._user_state.is_empty or any(map(has_side_effect, nodes)))
         starter, processes = self._start_processes(start, plan, settings, readers)  # before there are threads
         self._labels = labels(plan.graph)
-        self.device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
-        self.buffers = BufferPool(pinned=self.device_stream.pins)
-        self.profile = Profile()
-        self.memory = MemoryStats()
         self._caller_queue = CallerQueue() if settings.synchronous else None
-        threads = ThreadPool(settings.num_threads, start=settings.starter())
         self._remote_stages, self._turns = (0, 0) if starter is None else (self.placing.stages, 0)
+        self._stages = StageRunner(
+            plan, settings, readers, bad_samples, settings.starter(),
+            remote_stages=self._remote_stages, caller_queue=self._caller_queue,
+        )  # fmt: skip
+        self.device_stream, self.buffers = self._stages.device_stream, self._stages.buffers
+        self.profile, self.memory = self._stages.profile, self._stages.memory
         self.replicas: Replicas | None = None
         self._closed = False
         self._lock, self._process = threading.RLock(), os.getpid()
         if starter is not None and processes:
-            self._join(starter, processes, threads)
+            self._join(starter, processes, self._stages.threads)
         elif starter is not None:
-            _start_later(weakref.ref(self), starter, threads)
-        self._runtime = Runtime(
-            settings, readers, bad_samples, self.device_stream, self.buffers, self.profile, self.memory, threads,
-            self._caller_queue,
-        )  # fmt: skip
-        self._stages = StageRunner(plan, self._runtime, self._remote_stages)
+            _start_later(weakref.ref(self), starter, self._stages.threads)
         self._flight: list[InFlightBatch] = []  # no deque: a copy of one is several steps without the GIL
         self._count = self._position = 0
         self._stopped = self._ended = False
@@ -177,7 +169,7 @@ class Executor:
     @property
     def settings(self) -> Settings:
         """Settings of the pipeline."""
-        return self._runtime.settings
+        return self._stages.settings
 
     @property
     def plan(self) -> Plan:
@@ -460,8 +452,7 @@ class Executor:
         self._requests.put(None)
         if self.replicas is not None:
             self.replicas.pool.close()
-        self._stages.close()  # its thread gives work to the others
-        self._runtime.threads.close()
+        self._stages.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(patience())
         # All threads are gone, so nobody else touches these batches any more. One that is stuck in the user's code for
@@ -648,7 +639,7 @@ class Executor:
         for node, source in self.sources.items():
             source.reseed(seed_of_name(state["seed"], node.name))
             source.restore(state["sources"][self._labels[node]])
-        self._runtime.settings = replace(self.settings, seed=state["seed"])
+        self._stages.settings = replace(self.settings, seed=state["seed"])
         self._position, self._skipped, self._epoch = state["position"], 0, None
         self._stopped = self._ended = state["stopped"]
         self.taken_state = self.state()

@@ -13,11 +13,11 @@ from typing import Any
 
 from torchdali.calls.running import Bodies
 from torchdali.errors import DecodeError, is_batch_level, located
-from torchdali.execute.bad_samples import recomputed
-from torchdali.execute.batch import InFlightBatch
-from torchdali.execute.chain_run import ChainRun, Runtime
-from torchdali.execute.chunks import ChunkRun, Columns
+from torchdali.execute.bad_samples import BadSamples, recomputed
+from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings
+from torchdali.execute.chain_run import ChainRun
 from torchdali.execute.compiled_chain import CompiledChain, set_assumed_layout
+from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.hardware_decoding import (
     ROOM,
     Decoded,
@@ -27,13 +27,14 @@ from torchdali.execute.hardware_decoding import (
     mark,
     when_submitted,
 )
+from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer
 from torchdali.execute.source_info import read_edges, source_edges
 from torchdali.execute.spans import span, spanned, wants_spans
 from torchdali.execute.steps import fail_alone, present, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
-from torchdali.execute.thread_pool import Job
-from torchdali.execute.timings import ChainTimings
+from torchdali.execute.thread_pool import Job, ThreadPool
+from torchdali.execute.timings import ChainTimings, Profile
 from torchdali.execute.transfers import device_last, is_sent, uploads
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Plan, edges
@@ -42,6 +43,7 @@ from torchdali.reading.datasets import RecordNames, missing_output, source_namer
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
+from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["StageRunner"]
 
@@ -49,38 +51,57 @@ Done = Callable[[dict[int, BaseException]], None]
 
 
 class StageRunner:
-    """Takes batches through the stages of one plan.
+    """Takes batches through the stages of one plan, with threads, memory and a device of its own.
 
     Args:
-        runtime: Threads, memory, device ...
+        start: What each thread calls first, with its number.
         remote_stages: How many of the stages, from the first one on, other processes run, too: not all batches do here.
         end: How many of the stages run here; all if None.
+        caller_queue: Of a synchronous pipeline: runs the steps in the thread that waits for the batch.
+        buffers: Memory for results; its own if None.
     """
 
-    def __init__(self, plan: Plan, runtime: Runtime, remote_stages: int = 0, end: int | None = None) -> None:
-        self.plan, self._runtime, self._remote_stages = plan, runtime, remote_stages
+    def __init__(
+        self,
+        plan: Plan,
+        settings: Settings,
+        readers: Mapping[Node, OpenDataset],
+        bad_samples: BadSamples,
+        start: Callable[[int], None],
+        *,
+        remote_stages: int = 0,
+        end: int | None = None,
+        caller_queue: CallerQueue | None = None,
+        buffers: BufferPool | None = None,
+    ) -> None:
+        self.plan, self.settings, self._readers, self._bad_samples = plan, settings, readers, bad_samples
+        self._remote_stages, self._caller_queue = remote_stages, caller_queue
         self._end = len(plan.stages) if end is None else end
+        self.device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
+        self.buffers = BufferPool(pinned=self.device_stream.pins) if buffers is None else buffers
+        self.profile, self.memory = Profile(), MemoryStats()
+        self.threads = ThreadPool(settings.num_threads, start)
         shared = [edge.source for s in plan.stages if s.chain for edge in s.chain.delivers if is_shared(edge)]
         self._hardware = HardwareDecoding(
-            runtime.device_stream, runtime.buffers, runtime.settings.batch_size, runtime.threads.count,
+            self.device_stream, self.buffers, settings.batch_size, settings.num_threads,
             all(node.constants.get("jpeg_fancy_upsampling", True) for node in shared if node),
         )  # fmt: skip
-        datasets = {node: reader.dataset for node, reader in runtime.readers.items()}
+        datasets = {node: reader.dataset for node, reader in readers.items()}
         self._chains = [
-            CompiledChain(s.chain, datasets, runtime.profile.fell_back, self._empty()) if s.chain else None
+            CompiledChain(s.chain, datasets, self.profile.fell_back, self._empty()) if s.chain else None
             for s in plan.stages
         ]
         # Filled by the thread that runs a step first. Two may run it at once, if one does it again without bad samples:
         # either entry serves both.
-        self._bodies = {n: Bodies(partial(runtime.profile.fell_back, n)) for s in plan.stages for n in s.steps}
+        self._bodies = {n: Bodies(partial(self.profile.fell_back, n)) for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
-        copies = runtime.device_stream.stream is not None
-        send = runtime.device_stream.begin_copy if copies else None
+        copies = self.device_stream.stream is not None
+        send = self.device_stream.begin_copy if copies else None
         self._buffers = {
             # What an engine shares goes up behind its images, in one piece.
-            edge: OutputBuffer(runtime.buffers, self._packs(edge), room=ROOM)
+            edge: OutputBuffer(self.buffers, self._packs(edge), room=ROOM)
             if is_shared(edge)
-            else OutputBuffer(runtime.buffers, self._packs(edge), None if edge.device == "cpu" else send)
+            else OutputBuffer(self.buffers, self._packs(edge), None if edge.device == "cpu" else send)
             for s in plan.stages
             if s.chain
             for edge in s.chain.delivers
@@ -90,17 +111,17 @@ class StageRunner:
         self.reset_order(0, 0)
 
     def close(self) -> None:
-        """End the thread of the engine, if there is one."""
-        self._hardware.close()
+        """End the threads."""
+        self._hardware.close()  # its thread gives work to the others
+        self.threads.close()
 
     def _empty(self) -> Empty | None:
         """Return what gives memory for results of chunks; none if they are sent to a device, which copies them."""
-        runtime = self._runtime
-        return None if runtime.device_stream.pins else runtime.buffers.empty
+        return None if self.device_stream.pins else self.buffers.empty
 
     def _packs(self, edge: DataNode) -> bool:
         """Return whether samples of different shapes go into one piece of memory."""
-        stream = self._runtime.device_stream
+        stream = self.device_stream
         return (stream.pins or (stream.device is not None and stream.stream is None)) and is_sent(self.plan, edge)
 
     def reset_order(self, first: int, turn: int) -> None:
@@ -121,8 +142,8 @@ class StageRunner:
         batch.stage = stage
         for edge, values in batch.values.items():
             if edge.device != "cpu" and values.device.type == "cpu":  # what a "mixed" operator made
-                with self._runtime.device_stream.context():
-                    batch.values[edge] = self._runtime.device_stream.to_device(values)
+                with self.device_stream.context():
+                    batch.values[edge] = self.device_stream.to_device(values)
         self._enter(batch)
 
     def _run_steps(self, batch: InFlightBatch) -> None:
@@ -131,7 +152,7 @@ class StageRunner:
         # batch is in them, so operators with a memory see batches in order.
         try:
             # The current stream belongs to a thread, and this one may be new to the pipeline.
-            with self._runtime.device_stream.context():
+            with self.device_stream.context():
                 self._run_all(batch, self._orders[batch.stage])
         except BaseException as error:
             # First let the next batch in: it must not wait for one that failed.
@@ -147,8 +168,8 @@ class StageRunner:
             self.fail(batch, error, first=batch.stage + 1)
 
     def _run_all(self, batch: InFlightBatch, steps: Sequence[Node]) -> None:
-        uploaded = self._runtime.device_stream.stream is None
-        run = self._run_in_span if wants_spans(self._runtime.settings.device) else self._run_step
+        uploaded = self.device_stream.stream is None
+        run = self._run_in_span if wants_spans(self.settings.device) else self._run_step
         for node in steps:
             if node.operator.kind == "source":
                 continue
@@ -157,36 +178,36 @@ class StageRunner:
                 known = map(batch.values.get, self._uploads[batch.stage])
                 small = [v for v in known if v is not None and v.uploaded is None]
                 if small:
-                    batch.uploaded += self._runtime.device_stream.upload_together(small)
+                    batch.uploaded += self.device_stream.upload_together(small)
             run(batch, node)
 
     def _run_in_span(self, batch: InFlightBatch, node: Node) -> None:
-        with span(node.title, self._runtime.settings.device):
+        with span(node.title, self.settings.device):
             self._run_step(batch, node)
 
     def _run_step(self, batch: InFlightBatch, node: Node) -> None:
         started = time.perf_counter()
         rng = self._rng(batch, node) if node.operator.schema.random else None
         try:
-            results = run_step(batch, node, self._runtime.device_stream, rng, self._bodies[node])
+            results = run_step(batch, node, self.device_stream, rng, self._bodies[node])
         except Exception as error:
-            if isinstance(error, StopIteration) or not self._runtime.bad_samples.keeps_going:
+            if isinstance(error, StopIteration) or not self._bad_samples.keeps_going:
                 raise
             results = self._run_on_the_rest(batch, node, error)
         batch.values.update(zip(node.outputs, results, strict=True))
-        self._runtime.profile.step(node, started, batch.size, batch.index)
+        self.profile.step(node, started, batch.size, batch.index)
 
     def _run_on_the_rest(self, batch: InFlightBatch, node: Node, error: Exception) -> tuple[TensorList, ...]:
         """Run a step, which has failed, without the samples on which it fails alone."""
         while batch.size:
             rng = self._rng(batch, node) if node.operator.schema.random else None
-            failures: dict[int, BaseException] = dict(fail_alone(batch, node, self._runtime.device_stream, rng))
+            failures: dict[int, BaseException] = dict(fail_alone(batch, node, self.device_stream, rng))
             if not failures or (len(failures) == batch.size and is_batch_level(*failures.values())):
                 raise error
             self._leave_out(batch, self._before(batch, node), {}, failures, node.culprit)
             rng = self._rng(batch, node) if node.operator.schema.random else None
             try:
-                return run_step(batch, node, self._runtime.device_stream, rng, self._bodies[node])
+                return run_step(batch, node, self.device_stream, rng, self._bodies[node])
             except Exception as again:
                 error = again
         if batch.kept is None:
@@ -217,7 +238,7 @@ class StageRunner:
             node_of: Finds the node that failed.
         """
         nodes = {i: node_of(error) for i, error in failures.items()}
-        first, bad_samples = min(failures), self._runtime.bad_samples
+        first, bad_samples = min(failures), self._bad_samples
         sample = None if is_batch_level(failures[first]) else first
         encoded = isinstance(failures[first], DecodeError) and not bad_samples.keeps_going
         hint = '; bad_samples="skip" of the pipeline leaves out what cannot be decoded' if encoded else ""
@@ -232,7 +253,7 @@ class StageRunner:
         bad_samples.repair(batch, done, failures, nodes, error)
         for node in again:
             rng = self._rng(batch, node) if node.operator.schema.random else None
-            results = run_step(batch, node, self._runtime.device_stream, rng, self._bodies[node])
+            results = run_step(batch, node, self.device_stream, rng, self._bodies[node])
             batch.values.update(zip(node.outputs, results, strict=True))
 
     def _can_recompute(self, batch: InFlightBatch, node: Node) -> bool:
@@ -241,7 +262,7 @@ class StageRunner:
         return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
 
     def _rng(self, batch: InFlightBatch, node: Node) -> BatchRng:
-        return batch.rng_of(self._runtime.settings.seed, node)
+        return batch.rng_of(self.settings.seed, node)
 
     def _run_chain(self, batch: InFlightBatch) -> None:
         """Run a chain: small samples all at once in this thread, others on the threads of the pool."""
@@ -250,8 +271,7 @@ class StageRunner:
             self._deliver_nothing(batch, compiled)
             self._next_stage(batch)
             return
-        runtime = self._runtime
-        if runtime.bad_samples.keeps_going and (wrong := compiled.misshapen(batch.values)):
+        if self._bad_samples.keeps_going and (wrong := compiled.misshapen(batch.values)):
             nodes = {id(error): node for error, node in wrong.values()}
             failures: dict[int, BaseException] = {i: error for i, (error, _) in wrong.items()}
             self._leave_out(batch, self._before(batch), {}, failures, lambda e: nodes[id(e)])
@@ -262,16 +282,16 @@ class StageRunner:
         # output buffers remember is shared.
         bound = compiled.bound(batch.values)
         result = max((self._buffers[e].sample for e in compiled.chain.delivers), default=0)
-        timed = runtime.profile.wants(batch.index)
-        division = bound.divide(batch.values, batch.size, runtime.threads.count, result, timed)
-        run = ChainRun(batch, compiled, bound, division, ChainTimings() if timed else None)
+        timed = self.profile.wants(batch.index)
+        division = bound.divide(batch.values, batch.size, self.threads.count, result, timed)
         in_tensors = division.chunk if division.in_tensors else 0
-        run.opened = {e: self._buffers[e].open(batch.size, in_tensors) for e in compiled.chain.delivers}
-        run.left = {e: self._left(opened) for e, opened in run.opened.items() if is_shared(e)}
-        chunks = run.chunks = self._chunks(run)
-        function: Callable[[int], None] = chunks
-        if wants_spans(runtime.settings.device):
-            function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), runtime.settings.device)
+        opened = {e: self._buffers[e].open(batch.size, in_tensors) for e in compiled.chain.delivers}
+        left = {e: self._left(each) for e, each in opened.items() if is_shared(e)}
+        timings, keep_going = ChainTimings() if timed else None, self._bad_samples.keeps_going
+        run = ChainRun(batch, bound, division, opened, left, timings, keep_going, self._bind, self.profile.fell_back)
+        function: Callable[[int], None] = run
+        if wants_spans(self.settings.device):
+            function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
         if division.at_once:
             # This is the thread that ran the stage's steps; in a synchronous pipeline the user's, whose
             # KeyboardInterrupt ends the batch as it does in a step.
@@ -279,45 +299,26 @@ class StageRunner:
             self._chain_done(run, {})
             return
         finish: Done = partial(self._chain_done, run)
-        if run.left:
+        if left:
             finish = partial(self._finish_when_submitted, run, finish)
-        if runtime.caller_queue is not None:
+        if self._caller_queue is not None:
             # The last worker hands the batch back to the user's thread, which waits in `Executor._wait`.
-            finish = partial(_in_calling_thread, runtime.caller_queue, finish)
+            finish = partial(_in_calling_thread, self._caller_queue, finish)
         # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
         # submission, since the last worker may be in the next stage already.
-        keep_going = runtime.bad_samples.keeps_going
-        runtime.threads.submit(Job(function, chunks.count, finish, order=batch.index, keep_going=keep_going))
+        self.threads.submit(Job(function, run.count, finish, order=batch.index, keep_going=keep_going))
 
-    def _chunks(self, run: ChainRun) -> ChunkRun:
-        """Return what runs the chunks of a batch."""
-        division = run.division
-        do: Callable[[range], Collection[int]] | None = None
-        if division.encoded:
-            assert run.bound.fused is not None
-            do = run.bound.fused.bind(self._columns(run))
-        elif division.together:
-            do = self._bind(run, together=True)
-        keep_going = self._runtime.bad_samples.keeps_going
-        single, broken = partial(self._bind, run), partial(self._fell_back, run)
-        return ChunkRun(do, single, run.opened.values(), run.batch.size, division.chunk, keep_going, broken)
-
-    def _bind(self, run: ChainRun, together: bool = False) -> Callable[[range], tuple[()]]:
-        """Return what runs the chain on a chunk; on one sample that others left, its random numbers begin anew."""
-        columns = self._columns(run, run.division.in_tensors and together)
-        timings = run.timings if together == run.division.together else None
-        return run.bound.bind(columns, run.blamed, timings, together)
-
-    def _fell_back(self, run: ChainRun, error: Exception) -> None:
-        """Note that a chunk was done sample by sample, without an error; the fast path has its operator last."""
-        self._runtime.profile.fell_back(run.blamed.get(id(error), run.compiled.chain.nodes[-1]), error)
-
-    def _columns(self, run: ChainRun, in_tensors: bool = False) -> Columns:
-        batch, nodes = run.batch, run.compiled.chain.nodes
-        reads = {node: batch.reads[node] for node in nodes if node in batch.keys}
-        drawn = [node for node in nodes if node.operator.schema.random and node.operator.kind != "reader"]
+    def _bind(self, run: ChainRun, together: bool) -> Callable[[range], Collection[int]]:
+        """Return what takes samples through the chain; random numbers of those that go alone begin anew."""
+        batch, chain, division = run.batch, run.bound.chain, run.division
+        reads = {node: batch.reads[node] for node in chain.nodes if node in batch.keys}
+        drawn = [node for node in chain.nodes if node.operator.schema.random and node.operator.kind != "reader"]
         rngs = {node: self._rng(batch, node).samples() for node in drawn}
-        return run.compiled.columns(in_tensors, run.bound, batch.values, reads, rngs, run.opened)
+        columns = run.bound.columns(division.in_tensors and together, batch.values, reads, rngs, run.opened)
+        if together and division.encoded:
+            assert run.bound.fused is not None
+            return run.bound.fused.bind(columns)
+        return run.bound.bind(columns, run.blamed, run.timings if together == division.together else None, together)
 
     def _deliver_nothing(self, batch: InFlightBatch, compiled: CompiledChain | None) -> None:
         if compiled is not None:
@@ -335,7 +336,7 @@ class StageRunner:
 
         def go_on(elsewhere: bool) -> None:
             if elsewhere:
-                self._runtime.threads.submit(Job(lambda _: None, 1, lambda _: finish(failures), order=order))
+                self.threads.submit(Job(lambda _: None, 1, lambda _: finish(failures), order=order))
             else:
                 finish(failures)
 
@@ -347,14 +348,13 @@ class StageRunner:
         Runs in the thread that finished the last item, after all others have written theirs: `Job.work` counts the
         items under a lock, which orders the writes of all workers before this.
         """
-        batch, compiled = run.batch, run.compiled
+        batch = run.batch
         if batch.finished.is_set():
             return  # closed, or interrupted and given up
         try:
             if run.timings is not None:
-                self._runtime.profile.chain(run.timings, compiled.chain.nodes, batch.index)
-            assert run.chunks is not None
-            failures = run.chunks.merged(failures)
+                self.profile.chain(run.timings, run.bound.chain.nodes, batch.index)
+            failures = run.end(failures)
             results = {edge: opened.samples() for edge, opened in run.opened.items() if is_shared(edge)}
             decoded = self._decoded(run, results, failures)
             if failures:
@@ -373,7 +373,7 @@ class StageRunner:
                     self._send(edge, run)
                     continue
                 behind = self._send(edge, run, decoded[edge])
-                with self._runtime.device_stream.context():
+                with self.device_stream.context():
                     values = self._hardware.joined(
                         batch.values[edge], decoded[edge], marked[edge], behind, self._is_kept(edge)
                     )
@@ -381,9 +381,6 @@ class StageRunner:
         except BaseException as error:
             self.fail(batch, error, first=batch.stage + 1)
             return
-        finally:
-            # They refer to the run: a cycle would keep the output buffers from being reused.
-            run.chunks = None
         self._next_stage(batch)
 
     def _closed(self, edge: DataNode, run: ChainRun) -> TensorList:
@@ -399,7 +396,7 @@ class StageRunner:
         """Say which operator made samples that cannot be a batch, and if a reader lacked one that they come from."""
         for origin in read_edges(edge):
             assert origin.source is not None
-            dataset = self._runtime.readers[origin.source].dataset
+            dataset = self._readers[origin.source].dataset
             missing = missing_output(dataset, batch.keys[origin.source].records.tolist(), origin.index)
             if missing is not None:
                 sample, reason = missing
@@ -435,7 +432,7 @@ class StageRunner:
         Returns:
             True if it lies in the arena of what an engine decodes, behind that.
         """
-        batch, arena, stream = run.batch, run.opened[edge].arena, self._runtime.device_stream
+        batch, arena, stream = run.batch, run.opened[edge].arena, self.device_stream
         values = batch.values[edge]
         stored = values.stored()
         # In the thread that finished the chain. The copy is enqueued on the stream of the pipeline before the steps of
@@ -466,12 +463,12 @@ class StageRunner:
         if keys is None or origin not in self._source_edges[batch.stage]:
             return batch.values[origin].source_infos
         assert origin.source is not None
-        name = source_namer(self._runtime.readers[origin.source].dataset, origin.index)
+        name = source_namer(self._readers[origin.source].dataset, origin.index)
         return None if name is None else RecordNames(name, keys.records)
 
     def _next_stage(self, batch: InFlightBatch) -> None:
-        if self._runtime.settings.memory_stats:
-            self._runtime.memory.record(batch.values)
+        if self.settings.memory_stats:
+            self.memory.record(batch.values)
         # Still one thread's batch: the worker that finished the chain, or the thread of the steps if there is none.
         for edge in self.plan.dies[batch.stage]:
             batch.values.pop(edge, None)
@@ -511,7 +508,7 @@ class StageRunner:
             batch.outputs = tuple(present(batch.values, e) for e in self.plan.graph.outputs)
             # Everything of this batch was enqueued before, by whichever thread: kernels behind the event are of later
             # batches.
-            batch.ready = self._runtime.device_stream.record()
+            batch.ready = self.device_stream.record()
         batch.values.clear()
         # The last access: from here on the batch is the user's thread's. The event orders all writes above before its
         # reads.

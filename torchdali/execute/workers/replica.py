@@ -10,7 +10,7 @@ import errno
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,13 +18,9 @@ import torch
 
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings, metadata_outputs
-from torchdali.execute.chain_run import ChainRun, Runtime
-from torchdali.execute.device_stream import DeviceStream
-from torchdali.execute.memory_stats import MemoryStats
+from torchdali.execute.chain_run import ChainRun
 from torchdali.execute.process_state import ProcessId, has_room
 from torchdali.execute.stages import StageRunner
-from torchdali.execute.thread_pool import ThreadPool
-from torchdali.execute.timings import Profile
 from torchdali.execute.user_state import Update, UserState
 from torchdali.execute.workers.batches import needed_after
 from torchdali.execute.workers.channel import Channel, begin_worker, leave
@@ -45,6 +41,7 @@ from torchdali.kernels.exactness import use_exactness
 from torchdali.kernels.limits import use_max_pixels
 from torchdali.reading.datasets import Dataset, RecordNames, start_reads
 from torchdali.reading.user_random import seed_sample, seed_worker
+from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["SeededSamples", "Task", "make_batches", "serve"]
 
@@ -80,14 +77,14 @@ class SeededSamples:
 
     _alone = threading.Lock()
 
-    def __init__(self, seed: int, batch: InFlightBatch, function: Callable[[range], tuple[()]]) -> None:
+    def __init__(self, seed: int, batch: InFlightBatch, function: Callable[[range], Collection[int]]) -> None:
         self._seed, self._function = seed, function
         known = batch.random_keys is None
         epochs, records = batch.sample_keys()
         self._epochs: Sequence[int] = epochs.tolist() if known else [0] * batch.size
         self._records: Sequence[int] = records.tolist() if known else range(batch.size)
 
-    def __call__(self, samples: range) -> tuple[()]:
+    def __call__(self, samples: range) -> Collection[int]:
         with self._alone:
             seed_worker(self._seed)
             seed_sample(self._epochs[samples.start], self._records[samples.start])
@@ -124,8 +121,18 @@ def make_batches(channel: Channel, make: Callable[[], Task]) -> None:
 class _Stages(StageRunner):
     """The stages that run here; a batch that is done is handed over instead of kept for the user."""
 
-    def __init__(self, task: Task, runtime: Runtime, hand_over: Callable[[InFlightBatch], None]) -> None:
-        super().__init__(task.plan, runtime, task.stages, task.stages)
+    def __init__(
+        self,
+        task: Task,
+        readers: Mapping[Node, OpenDataset],
+        buffers: BufferPool,
+        hand_over: Callable[[InFlightBatch], None],
+    ) -> None:
+        start, first = task.settings.starter(), task.first_thread
+        super().__init__(
+            task.plan, task.settings, readers, task.bad_samples, lambda number: start(first + number),
+            remote_stages=task.stages, end=task.stages, buffers=buffers,
+        )  # fmt: skip
         self._hand_over = hand_over
 
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
@@ -136,11 +143,9 @@ class _Stages(StageRunner):
         batch.finished.set()
         self._hand_over(batch)
 
-    def _bind(self, run: ChainRun, together: bool = False) -> Callable[[range], tuple[()]]:
+    def _bind(self, run: ChainRun, together: bool) -> Callable[[range], Collection[int]]:
         function = super()._bind(run, together)
-        if not has_user_code(run.compiled.chain):
-            return function
-        return SeededSamples(self._runtime.settings.seed, run.batch, function)
+        return SeededSamples(self.settings.seed, run.batch, function) if has_user_code(run.bound.chain) else function
 
 
 class _Replica:
@@ -149,7 +154,7 @@ class _Replica:
         self._turns = 0
         self._warned: list[tuple[str, type[Warning], str, int]] = []
         warnings.showwarning = self._warn  # the process of the user shows them
-        index, settings = task.plan.index, task.settings
+        index = task.plan.index
         self._readers = {node: OpenDataset(dataset) for node, dataset in task.datasets.items()}
         self._needed = [
             (index[edge.source], edge)
@@ -158,15 +163,9 @@ class _Replica:
         ]
         if task.cores:
             os.sched_setaffinity(0, task.cores)  # before there are threads, which inherit it
-        start, first = settings.starter(), task.first_thread
-        threads = ThreadPool(settings.num_threads, start=lambda number: start(first + number))
-        use_max_pixels(settings.max_pixels)
-        use_exactness(settings.exact)
-        self._runtime = Runtime(
-            settings, self._readers, task.bad_samples, DeviceStream(None), channel.buffers, Profile(), MemoryStats(),
-            threads, None,
-        )  # fmt: skip
-        self._stages = _Stages(task, self._runtime, self._hand_over)
+        use_max_pixels(task.settings.max_pixels)
+        use_exactness(task.settings.exact)
+        self._stages = _Stages(task, self._readers, channel.buffers, self._hand_over)
         self._numbers: dict[int, int] = {}  # of messages, by turn
         self._user_state = UserState(nodes_of(task.plan.stages[: task.stages]))
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
@@ -195,10 +194,10 @@ class _Replica:
         batch = InFlightBatch(draw.index, draw.size, draw.position, self._turns, random_keys=draw.random_keys)
         self._numbers[self._turns] = draw.number
         self._turns += 1
-        if draw.traced and not self._runtime.profile.is_traced:
-            self._runtime.profile.trace()
-        if draw.seed != self._runtime.settings.seed:
-            self._runtime.settings = replace(self._runtime.settings, seed=draw.seed)
+        if draw.traced and not self._stages.profile.is_traced:
+            self._stages.profile.trace()
+        if draw.seed != self._stages.settings.seed:
+            self._stages.settings = replace(self._stages.settings, seed=draw.seed)
         nodes = self._task.plan.graph.nodes
         try:
             for (k, i), value in draw.values.items():
@@ -249,7 +248,7 @@ class _Replica:
         index = self._task.plan.index
         # The tensors in `kept` lie in shared memory. From `send` on the process of the user reads them, and `channel`
         # holds them until it is told that their blocks are not read any more.
-        sizes = self._runtime.memory.take() if self._runtime.settings.memory_stats else {}
+        sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
         with self._channel.lock:
             made = Made(
                 self._numbers.pop(batch.turn),
@@ -258,7 +257,7 @@ class _Replica:
                 None if error is None else write_failure(error),
                 self._task.bad_samples.take(batch.index),
                 tuple((count, write_failure(each)) for count, each in batch.bad_samples),
-                self._runtime.profile.take_times(index),
+                self._stages.profile.take_times(index),
                 {(index[_source(e)], e.index): found for e, found in sizes.items()},
                 tuple(self._warned),
             )
