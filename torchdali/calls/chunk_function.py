@@ -67,11 +67,11 @@ def reported_to(broken: Broken, body: Body) -> Body:
 
 @dataclass
 class ChunkFunction:
-    """An operator that does several samples in one call: by its body for them, if it has one, or one by one.
+    """An operator, ready for its constants and layouts: it does several samples by a body for them, or one by one.
 
     Attributes:
-        single: Does one sample.
-        outputs: Number of outputs.
+        single: Takes one sample of each input, per-sample arguments, rng, out.
+        layouts: Of the outputs.
         tensor: Its body for samples in one tensor.
         ragged: Its body for samples of any shapes.
         dtypes: Of the first input, for which ``ragged`` was made; all, if there are none.
@@ -79,16 +79,18 @@ class ChunkFunction:
             `MOST_BYTES` of them.
         stacks: Bring small samples that are done one by one into one tensor, also if the inputs were none.
         broken: Is told if ``ragged`` fails, and no sample.
+        on_device: Takes the whole batch on an accelerator; None if the operator cannot.
     """
 
     single: Body
-    outputs: int
+    layouts: tuple[str, ...]
     tensor: Body | None = None
     ragged: Body | None = None
     dtypes: frozenset[torch.dtype] = frozenset()
     empty: Empty | None = None
     stacks: bool = False
     broken: Broken = unless_tested
+    on_device: Body | None = None
 
     def __call__(
         self, *inputs: Items | None, out: torch.Tensor | Sequence[Any] | None = None, **arguments: Sequence[Any]
@@ -165,8 +167,8 @@ class ChunkFunction:
         else:
             rows = list(map(self.single, *columns)) if columns else [self.single()]
         if not rows:
-            return [] if self.outputs == 1 else ([],) * self.outputs
-        if self.outputs > 1:
+            return [] if len(self.layouts) == 1 else ([],) * len(self.layouts)
+        if len(self.layouts) > 1:
             results = map(list, zip(*rows, strict=True))
             return tuple(map(_stacked, results) if is_tensor else results)
         if not is_tensor:

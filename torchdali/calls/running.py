@@ -1,14 +1,14 @@
 """Bind an operator to its constants and layouts, and evaluate it over a batch.
 
-`Prepared` does one sample, `ChunkFunction` several in one call, with the same results. `run_batch` does a batch: eager
-calls, debug mode and steps of a pipeline use it. A chain takes one sample, or several, through its operators.
+`ChunkFunction` does one sample, or several in one call, with the same results. `run_batch` does a batch: eager calls,
+debug mode and steps of a pipeline use it. A chain takes one sample, or several, through its operators.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -24,7 +24,7 @@ from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed, Samples
 
 __all__ = [
-    "Bodies", "Prepared", "channel_mistake", "check_form", "collect", "column_of",
+    "Bodies", "channel_mistake", "check_form", "collect", "column_of",
     "each_frame_value", "fitting", "number_of_axes", "prepare", "run_batch", "stacked_if_small", "taken_layout",
     "taken_layouts",
 ]  # fmt: skip
@@ -33,29 +33,12 @@ __all__ = [
 _NO_NAMES: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A body made ready for its constants and layouts.
-
-    Attributes:
-        function: Takes one sample of each input, per-sample arguments, rng, out.
-        layouts: Of the outputs.
-        chunk: Does several samples of each input.
-        on_device: Takes the whole batch on an accelerator; None if the operator cannot.
-    """
-
-    function: Body
-    layouts: tuple[str, ...]
-    chunk: ChunkFunction
-    on_device: Body | None = None
-
-
 def prepare(
     declared: Operator,
     constants: Mapping[str, Any],
     layouts: tuple[str, ...],
     per_frame: frozenset[str] = frozenset(),
-) -> Prepared:
+) -> ChunkFunction:
     """Decide once what is the same for all samples.
 
     Args:
@@ -76,9 +59,7 @@ def prepare(
         body = _chunk_body(declared, "device", constants, layout) or _as_frames(declared, constants, layout)
         ready = replace(ready, on_device=body)
     if declared.kind == "sample" and not declared.is_ours:
-        checked = _checked(ready.function, len(ready.layouts))
-        chunk = replace(ready.chunk, single=checked, ragged=None)
-        ready = replace(ready, function=checked, chunk=chunk)
+        ready = replace(ready, single=_checked(ready.single, len(ready.layouts)), ragged=None)
     return ready
 
 
@@ -124,7 +105,7 @@ def _prepared(
     constants: Mapping[str, Any],
     layouts: tuple[str, ...],
     per_frame: frozenset[str],
-) -> Prepared:
+) -> ChunkFunction:
     read = declared.schema
     per_frame = frozenset(name for name in per_frame if read.arguments[name].edge == "frame")
     function = declared.options.make() if declared.options.make is not None else declared.body
@@ -134,24 +115,24 @@ def _prepared(
         _check_layout(declared.name, read.input(i).takes, layout, i)
     outputs = declared.output_layouts(layouts, constants)
     if not read.inputs or declared.kind != "sample":
-        return _one_way(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
+        return ChunkFunction(_with_layout(body, read, layouts[0] if layouts else ""), outputs)
     takes = read.inputs[0].takes
     first = layouts[0] if layouts else ""
     if takes.repeats and per_frame and "F" not in first:
         still = _adapt(body, read, takes, first, frozenset())
         repeated = _frame_by_frame(still, per_frame, None)
-        return _one_way(repeated, tuple(layout and f"F{layout}" for layout in outputs))
+        return ChunkFunction(repeated, tuple(layout and f"F{layout}" for layout in outputs))
     if first or not (takes.layouts or per_frame):
         single = _adapt(body, read, takes, first, per_frame)
         if per_frame:
-            return _one_way(single, outputs)
+            return ChunkFunction(single, outputs)
         stacked = _chunk_body(declared, "tensor", constants, first)
         if stacked is not None and declared.only_on_devices:
             stacked = _off_the_cpu(stacked)
         if stacked is not None and takes.dtypes:
             stacked = _typed(stacked, declared.name, takes.dtypes)
         ragged = _chunk_body(declared, "ragged", constants, first)
-        return Prepared(single, outputs, ChunkFunction(single, len(outputs), stacked, ragged, frozenset(takes.dtypes)))
+        return ChunkFunction(single, outputs, stacked, ragged, frozenset(takes.dtypes))
     by_ndim: dict[int, Callable[..., Any]] = {}
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
@@ -161,12 +142,7 @@ def _prepared(
             function = by_ndim[x.ndim] = _adapt(body, read, takes, assumed, per_frame)
         return function(x, *rest, **arguments)
 
-    return _one_way(run, outputs)
-
-
-def _one_way(function: Body, layouts: tuple[str, ...]) -> Prepared:
-    """Return a body that does several samples one by one."""
-    return Prepared(function, layouts, ChunkFunction(function, len(layouts)))
+    return ChunkFunction(run, outputs)
 
 
 def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], layout: str) -> Body | None:
@@ -382,7 +358,7 @@ def _for_no_frames(
     return run
 
 
-class Bodies(dict[tuple[tuple[str, ...], frozenset[str]], Prepared]):
+class Bodies(dict[tuple[tuple[str, ...], frozenset[str]], ChunkFunction]):
     """Prepared bodies, by the layouts of the inputs and the arguments per frame.
 
     Args:
@@ -419,7 +395,7 @@ def run_batch(
     if ready is None:
         ready = prepare(declared, constants, layouts, frames)
         if bodies is not None:
-            ready = replace(ready, chunk=replace(ready.chunk, broken=bodies.broken))
+            ready = replace(ready, broken=bodies.broken)
         if bodies is not None and declared.options.make is None:
             bodies[layouts, frames] = ready
     arguments: dict[str, Any] = {
@@ -438,7 +414,7 @@ def run_batch(
         if declared.schema.wants_size:
             arguments["size"] = size
         _check_batches(declared, inputs)
-        return _of_size(collect(ready.function(*inputs, **arguments), ready.layouts), size)
+        return _of_size(collect(ready.single(*inputs, **arguments), ready.layouts), size)
     if ready.on_device is not None and inputs and inputs[0] is not None:
         first = inputs[0]
         if first.device.type != "cpu" and len(first):
@@ -447,10 +423,10 @@ def run_batch(
                 return collect(results, ready.layouts)
     if rng is not None:
         arguments["rng"] = rng.samples()
-    columns = [None if v is None else _items(v, ready.chunk) for v in inputs]
+    columns = [None if v is None else _items(v, ready) for v in inputs]
     if any(c is not None for c in columns) or arguments:
-        return collect(ready.chunk(*columns, **arguments), ready.layouts)
-    return collect([ready.function() for _ in range(size)], ready.layouts)
+        return collect(ready(*columns, **arguments), ready.layouts)
+    return collect([ready.single() for _ in range(size)], ready.layouts)
 
 
 def _items(batch: TensorList, chunk: ChunkFunction) -> Items:

@@ -16,7 +16,6 @@ import torch
 
 from torchdali.calls.chunk_function import ChunkFunction, reported_to
 from torchdali.calls.running import (
-    Prepared,
     channel_mistake,
     column_of,
     number_of_axes,
@@ -348,7 +347,7 @@ class CompiledChain:
                 layouts = node.operator.output_layouts((), node.constants)
             else:
                 ready, layouts = _located(node, axes)
-                functions.append(self._chunk_function(node, ready.chunk))
+                functions.append(self._chunk_function(node, ready))
                 frames.append(_per_frame(node, axes))
             axes.update(_axes_of_outputs(node, layouts, axes))
         bodies = [each for each in functions if isinstance(each, ChunkFunction)]
@@ -443,7 +442,7 @@ def _axes(batch: TensorList) -> _Axes:
     return batch.layout(), len(batch.layout()) or number_of_axes(batch)
 
 
-def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[str, ...]]:
+def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction, tuple[str, ...]]:
     """Prepare an operator; an error says which one, and on which of the user's lines."""
     try:
         return _ready(node, axes)
@@ -453,7 +452,7 @@ def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tupl
         raise located(error, place) from error
 
 
-def _ready(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[Prepared, tuple[str, ...]]:
+def _ready(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction, tuple[str, ...]]:
     """Prepare an operator, and return the layouts of its outputs too."""
     inputs = [("", None) if e is None else axes[e] for e in node.inputs]
     layouts = tuple(layout for layout, _ in inputs)

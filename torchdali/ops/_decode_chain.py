@@ -123,7 +123,7 @@ class _Step:
         self._axes = [(name, key, self.operator.axes_of(name)) for name, key in part.per_sample.items()]
         self.varies = bool(self._axes) or self._is_random or self._takes_inputs
         layouts = (layout, *[""] * (len(schema.inputs) - 1))
-        self._body = prepare(self.operator, part.constants, layouts).function
+        self._body = prepare(self.operator, part.constants, layouts).single
 
     def arguments(self, values: Columns, count: int) -> Sequence[dict[str, Any]]:
         """Return the arguments per sample of several samples, and their "inputs"."""
