@@ -439,12 +439,18 @@ def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
 
 
 def column_of(batch: TensorList, per_frame: bool) -> Column:
-    """Return the values of an argument given per sample, or per frame."""
+    """Return the values of an argument given per sample, or per frame; None where a branch did not compute one."""
     dense = batch.dense()
-    column = Column(batch.tolist()) if dense is None else Column.of(dense)
+    column = Column(_numbers(batch)) if dense is None else Column.of(dense)
     column.per_frame = per_frame
     column.uploaded = batch.uploaded
     return column
+
+
+def _numbers(batch: TensorList) -> list[Any]:
+    if any(sample is None for sample in batch.samples()):
+        return [None if sample is None else sample.tolist() for sample in batch.samples()]
+    return batch.tolist()
 
 
 def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> None:

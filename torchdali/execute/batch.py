@@ -21,22 +21,16 @@ from torchdali.reading.sources import SourceBatch, SourceWorkers
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 
-__all__ = ["InFlightBatch", "OpenDataset", "Reader", "Settings", "metadata_outputs", "random_key"]
+__all__ = ["InFlightBatch", "Reader", "Settings", "metadata_outputs", "random_key"]
 
 _NO_SEED = -1
 
 
 @dataclass(frozen=True)
-class OpenDataset:
-    """The records of a reader; a replica is told which to read."""
-
-    dataset: Dataset
-
-
-@dataclass(frozen=True)
-class Reader(OpenDataset):
+class Reader:
     """The runtime side of a reader: its records and the position in its epochs, and processes that read for it."""
 
+    dataset: Dataset
     cursor: Cursor
     processes: SourceWorkers | None = None
 

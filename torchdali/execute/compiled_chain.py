@@ -44,7 +44,6 @@ from torchdali.execute.chunks import (
     is_small,
 )
 from torchdali.execute.output_buffer import OpenBuffer
-from torchdali.execute.steps import values
 from torchdali.graph.nodes import Condition, DataNode, Node
 from torchdali.graph.plan import Chain, Value, edges, is_metadata, value_of
 from torchdali.kernels.memory import SMALL_SAMPLE, Empty
@@ -406,7 +405,7 @@ class CompiledChain:
             per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
             if value.axes != 0 or batch.dense() is not None or per_frame:
                 continue
-            for i, numbers in enumerate(values(batch)):
+            for i, numbers in enumerate(column_of(batch, per_frame)):
                 try:
                     shaped(numbers, 0, value.name, i)
                 except RuntimeError as error:
@@ -429,10 +428,8 @@ def _shaped(batch: TensorList, value: Value) -> Column:
     A value is None if a branch did not compute it.
     """
     per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
-    column_ = Column(values(batch)) if batch.dense() is None else column_of(batch, per_frame)
-    column_.per_frame = per_frame
     try:
-        return column_.shaped(value.axes, value.name)
+        return column_of(batch, per_frame).shaped(value.axes, value.name)
     except RuntimeError as error:
         name, where = value.node.title, value.node.where
         raise located(error, f"operator {name!r} failed on its arguments\n  {where}") from error
@@ -443,25 +440,19 @@ def _axes(batch: TensorList) -> _Axes:
 
 
 def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction, tuple[str, ...]]:
-    """Prepare an operator; an error says which one, and on which of the user's lines."""
+    """Prepare an operator, and return the layouts of its outputs; an error says which one failed, and on which line."""
+    inputs = [("", None) if e is None else axes[e] for e in node.inputs]
+    layouts = tuple(layout for layout, _ in inputs)
     try:
-        return _ready(node, axes)
+        ready = prepare(node.operator, node.constants, layouts, _per_frame(node, axes))
+        if not inputs or layouts[0]:
+            return ready, ready.layouts
+        taken = taken_layout(node.operator, *inputs[0])
+        return ready, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
     except Exception as error:
         culprit = node.culprit(error)
         place = f"operator {culprit.title!r} failed on its inputs\n  {culprit.where}"
         raise located(error, place) from error
-
-
-def _ready(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction, tuple[str, ...]]:
-    """Prepare an operator, and return the layouts of its outputs too."""
-    inputs = [("", None) if e is None else axes[e] for e in node.inputs]
-    layouts = tuple(layout for layout, _ in inputs)
-    frames = _per_frame(node, axes)
-    ready = prepare(node.operator, node.constants, layouts, frames)
-    if not inputs or layouts[0]:
-        return ready, ready.layouts
-    taken = taken_layout(node.operator, *inputs[0])
-    return ready, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
 
 
 def _axes_of_outputs(node: Node, layouts: tuple[str, ...], axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:

@@ -110,7 +110,7 @@ class Executor:
         self._caller_queue = CallerQueue() if settings.synchronous else None
         self._remote_stages, self._turns = (0, 0) if starter is None else (self.placing.stages, 0)
         self._stages = StageRunner(
-            plan, settings, readers, bad_samples, settings.starter(),
+            plan, settings, {node: reader.dataset for node, reader in readers.items()}, bad_samples, settings.starter(),
             remote_stages=self._remote_stages, caller_queue=self._caller_queue,
         )  # fmt: skip
         self.device_stream, self.buffers = self._stages.device_stream, self._stages.buffers

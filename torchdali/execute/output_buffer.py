@@ -190,22 +190,15 @@ class OpenBuffer:
         """Forget the results of a chunk."""
         self._chunks.pop(samples.start, None)
 
-    def is_filled(self) -> bool:
-        """Return True if all results lie in the tensor for all."""
-        return (
-            self.whole is not None
-            and self._is_complete()
-            and all(stored is None for _, stored in self._chunks.values())
-        )
-
-    def _is_complete(self) -> bool:
-        return sum(len(samples) for samples, _ in self._chunks.values()) == self.size > 0
-
     def storages(self) -> list[Storage] | None:
-        """Return the results of the chunks, in order; None unless all are there, each in one piece of memory."""
+        """Return the results in order, in pieces of memory; None unless all are there, each chunk in one piece."""
+        chunks = [self._chunks[first] for first in sorted(self._chunks)]
+        if not chunks or sum(len(samples) for samples, _ in chunks) != self.size:
+            return None
+        if self.whole is not None and all(stored is None for _, stored in chunks):
+            return [Dense(self.whole)]
         storages: list[Storage] = []
-        for first in sorted(self._chunks):
-            samples, stored = self._chunks[first]
+        for samples, stored in chunks:
             place = self.place(samples) if stored is None else None
             if place is not None:
                 storages.append(Dense(place))
@@ -213,7 +206,7 @@ class OpenBuffer:
                 storages.append(stored)
             else:
                 return None
-        return storages if self._is_complete() else None
+        return storages
 
     def stored(self) -> list[Any]:
         """Return the result of each sample, None if there is none; of what lies in the arena place and shape."""
@@ -278,8 +271,6 @@ class OutputBuffer:
             if packed is not None:
                 self._make_room(opened.arena.used, opened.arena.flat.dtype)
                 return packed
-        if opened.is_filled():
-            return _batch_of(opened.whole, layout, info)
         storages = opened.storages()
         if storages is None:
             return self._close_samples(opened.samples(), layout, info)
@@ -310,7 +301,7 @@ class OutputBuffer:
         whole = tensors[0]
         if len(tensors) > 1:
             whole = torch.cat(tensors, out=self._buffers.empty((sum(map(len, tensors)), *shape), dtype))
-        return _batch_of(whole, layout, info)
+        return TensorList.from_dense(whole, fitting(layout, whole.ndim - 1), source_info=info)
 
     def _ragged_batch(self, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         dtype = None if not done or done[0] is None else done[0].dtype
@@ -341,8 +332,3 @@ def _of_packed(packed: Packed, layout: str, info: Sequence[str] | None) -> Tenso
     batch = TensorList.from_rows(*packed.rows, layout)
     batch.set_source_infos(info)
     return batch
-
-
-def _batch_of(whole: torch.Tensor | None, layout: str, info: Sequence[str] | None) -> TensorList:
-    assert whole is not None
-    return TensorList.from_dense(whole, fitting(layout, whole.ndim - 1), source_info=info)

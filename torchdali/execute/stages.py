@@ -14,7 +14,7 @@ from typing import Any
 from torchdali.calls.running import Bodies
 from torchdali.errors import DecodeError, is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
-from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings
+from torchdali.execute.batch import InFlightBatch, Settings
 from torchdali.execute.chain_run import ChainRun
 from torchdali.execute.compiled_chain import CompiledChain, set_assumed_layout
 from torchdali.execute.device_stream import DeviceStream
@@ -39,7 +39,7 @@ from torchdali.execute.transfers import device_last, is_sent, uploads
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Plan, edges
 from torchdali.kernels.memory import Empty
-from torchdali.reading.datasets import RecordNames, missing_output, source_namer
+from torchdali.reading.datasets import Dataset, RecordNames, missing_output, source_namer
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed
@@ -54,6 +54,7 @@ class StageRunner:
     """Takes batches through the stages of one plan, with threads, memory and a device of its own.
 
     Args:
+        datasets: Per reader that runs here.
         start: What each thread calls first, with its number.
         remote_stages: How many of the stages, from the first one on, other processes run, too: not all batches do here.
         end: How many of the stages run here; all if None.
@@ -65,7 +66,7 @@ class StageRunner:
         self,
         plan: Plan,
         settings: Settings,
-        readers: Mapping[Node, OpenDataset],
+        datasets: Mapping[Node, Dataset],
         bad_samples: BadSamples,
         start: Callable[[int], None],
         *,
@@ -74,7 +75,7 @@ class StageRunner:
         caller_queue: CallerQueue | None = None,
         buffers: BufferPool | None = None,
     ) -> None:
-        self.plan, self.settings, self._readers, self._bad_samples = plan, settings, readers, bad_samples
+        self.plan, self.settings, self._datasets, self._bad_samples = plan, settings, datasets, bad_samples
         self._remote_stages, self._caller_queue = remote_stages, caller_queue
         self._end = len(plan.stages) if end is None else end
         self.device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
@@ -86,7 +87,6 @@ class StageRunner:
             self.device_stream, self.buffers, settings.batch_size, settings.num_threads,
             all(node.constants.get("jpeg_fancy_upsampling", True) for node in shared if node),
         )  # fmt: skip
-        datasets = {node: reader.dataset for node, reader in readers.items()}
         self._chains = [
             CompiledChain(s.chain, datasets, self.profile.fell_back, self._empty()) if s.chain else None
             for s in plan.stages
@@ -268,7 +268,8 @@ class StageRunner:
         """Run a chain: small samples all at once in this thread, others on the threads of the pool."""
         compiled = self._chains[batch.stage]
         if compiled is None or batch.size == 0:
-            self._deliver_nothing(batch, compiled)
+            if compiled is not None:
+                batch.values.update({e: TensorList.from_samples([]) for e in compiled.chain.delivers})
             self._next_stage(batch)
             return
         if self._bad_samples.keeps_going and (wrong := compiled.misshapen(batch.values)):
@@ -319,10 +320,6 @@ class StageRunner:
             assert run.bound.fused is not None
             return run.bound.fused.bind(columns)
         return run.bound.bind(columns, run.blamed, run.timings if together == division.together else None, together)
-
-    def _deliver_nothing(self, batch: InFlightBatch, compiled: CompiledChain | None) -> None:
-        if compiled is not None:
-            batch.values.update({e: TensorList.from_samples([]) for e in compiled.chain.delivers})
 
     def _left(self, opened: OpenBuffer) -> LeftSamples:
         left = self._hardware.left(opened.size, 0 if opened.arena is None else opened.arena.flat.numel())
@@ -396,8 +393,8 @@ class StageRunner:
         """Say which operator made samples that cannot be a batch, and if a reader lacked one that they come from."""
         for origin in read_edges(edge):
             assert origin.source is not None
-            dataset = self._readers[origin.source].dataset
-            missing = missing_output(dataset, batch.keys[origin.source].records.tolist(), origin.index)
+            dataset, keys = self._datasets[origin.source], batch.keys[origin.source]
+            missing = missing_output(dataset, keys.records.tolist(), origin.index)
             if missing is not None:
                 sample, reason = missing
                 return located(RuntimeError(f"{reason}; {error}"), batch.location(edge.source, sample))
@@ -463,7 +460,7 @@ class StageRunner:
         if keys is None or origin not in self._source_edges[batch.stage]:
             return batch.values[origin].source_infos
         assert origin.source is not None
-        name = source_namer(self._readers[origin.source].dataset, origin.index)
+        name = source_namer(self._datasets[origin.source], origin.index)
         return None if name is None else RecordNames(name, keys.records)
 
     def _next_stage(self, batch: InFlightBatch) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from torchdali.calls.running import Bodies, run_batch, taken_layouts
+from torchdali.calls.running import Bodies, column_of, run_batch, taken_layouts
 from torchdali.errors import is_batch_level, located
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.chunks import branches_of
@@ -16,7 +16,7 @@ from torchdali.graph.plan import edges
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 
-__all__ = ["fail_alone", "present", "run_in_scope", "run_step", "values"]
+__all__ = ["fail_alone", "present", "run_in_scope", "run_step"]
 
 
 def run_step(
@@ -134,7 +134,7 @@ def run_in_scope(
 def _chosen(scope: Sequence[Condition], conditions: Mapping[DataNode, TensorList], size: int) -> Sequence[int]:
     chosen: Sequence[int] = range(size)
     for condition in scope:
-        branches = branches_of(values(conditions[condition.edge]), chosen, isinstance(condition.value, bool))
+        branches = branches_of(column_of(conditions[condition.edge], False), chosen, isinstance(condition.value, bool))
         chosen = branches.get(condition.value, ())
     return chosen
 
@@ -158,10 +158,3 @@ def present(found: Mapping[DataNode, TensorList], edge: DataNode) -> TensorList:
         return batch
     samples = [sample for sample in batch.samples() if sample is not None]
     return TensorList.from_samples(samples, batch.layout())
-
-
-def values(batch: TensorList) -> list[Any]:
-    """Return Python numbers or lists, one a sample; None where a branch did not compute one."""
-    if batch.dense() is None and any(sample is None for sample in batch.samples()):
-        return [None if sample is None else sample.tolist() for sample in batch.samples()]
-    return batch.tolist()

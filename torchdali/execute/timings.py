@@ -230,10 +230,6 @@ class Profile:
         if self._events is not None:
             self._events.append((node.title, detail, started, seconds, thread))
 
-    def operators(self) -> tuple[OperatorTime, ...]:
-        """Return the times per operator, slowest first."""
-        return tuple(self.by_node().values())
-
     def by_node(self) -> dict[Node, OperatorTime]:
         """Return the times of each node that was timed, slowest first."""
         with self._lock:
@@ -245,7 +241,7 @@ class Profile:
     def stats(self, bytes_in_flight: int, processes: tuple[str, ...] = (), caches: tuple[str, ...] = ()) -> Stats:
         """Summarise."""
         return Stats(
-            self.operators(), self.batches, self.samples, self._ready / max(1, self.batches),
+            tuple(self.by_node().values()), self.batches, self.samples, self._ready / max(1, self.batches),
             self.waited, self.consumed, bytes_in_flight, processes, _verdict(self.waited, self.consumed),
             caches, self.fallbacks(),
         )  # fmt: skip

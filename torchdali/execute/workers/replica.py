@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import InFlightBatch, OpenDataset, Settings, metadata_outputs
+from torchdali.execute.batch import InFlightBatch, Settings, ThreadStart, metadata_outputs
 from torchdali.execute.chain_run import ChainRun
 from torchdali.execute.process_state import ProcessId, has_room
 from torchdali.execute.stages import StageRunner
@@ -37,8 +37,6 @@ from torchdali.execute.workers.placing import has_user_code
 from torchdali.execute.workers.served import NO_MEMORY
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Plan, is_metadata, nodes_of
-from torchdali.kernels.exactness import use_exactness
-from torchdali.kernels.limits import use_max_pixels
 from torchdali.reading.datasets import Dataset, RecordNames, start_reads
 from torchdali.reading.user_random import seed_sample, seed_worker
 from torchdali.tensors.buffer_pool import BufferPool
@@ -121,16 +119,10 @@ def make_batches(channel: Channel, make: Callable[[], Task]) -> None:
 class _Stages(StageRunner):
     """The stages that run here; a batch that is done is handed over instead of kept for the user."""
 
-    def __init__(
-        self,
-        task: Task,
-        readers: Mapping[Node, OpenDataset],
-        buffers: BufferPool,
-        hand_over: Callable[[InFlightBatch], None],
-    ) -> None:
+    def __init__(self, task: Task, buffers: BufferPool, hand_over: Callable[[InFlightBatch], None]) -> None:
         start, first = task.settings.starter(), task.first_thread
         super().__init__(
-            task.plan, task.settings, readers, task.bad_samples, lambda number: start(first + number),
+            task.plan, task.settings, task.datasets, task.bad_samples, lambda number: start(first + number),
             remote_stages=task.stages, end=task.stages, buffers=buffers,
         )  # fmt: skip
         self._hand_over = hand_over
@@ -155,7 +147,6 @@ class _Replica:
         self._warned: list[tuple[str, type[Warning], str, int]] = []
         warnings.showwarning = self._warn  # the process of the user shows them
         index = task.plan.index
-        self._readers = {node: OpenDataset(dataset) for node, dataset in task.datasets.items()}
         self._needed = [
             (index[edge.source], edge)
             for edge in needed_after(task.plan, task.stages)
@@ -163,9 +154,8 @@ class _Replica:
         ]
         if task.cores:
             os.sched_setaffinity(0, task.cores)  # before there are threads, which inherit it
-        use_max_pixels(task.settings.max_pixels)
-        use_exactness(task.settings.exact)
-        self._stages = _Stages(task, self._readers, channel.buffers, self._hand_over)
+        ThreadStart(task.settings.max_pixels, task.settings.exact)(task.first_thread)
+        self._stages = _Stages(task, channel.buffers, self._hand_over)
         self._numbers: dict[int, int] = {}  # of messages, by turn
         self._user_state = UserState(nodes_of(task.plan.stages[: task.stages]))
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
@@ -205,9 +195,9 @@ class _Replica:
             for k, keys in draw.keys.items():
                 node = nodes[k]
                 batch.keys[node] = keys
-                if node not in self._readers:
+                dataset = self._task.datasets.get(node)
+                if dataset is None:
                     continue
-                dataset = self._readers[node].dataset
                 batch.reads[node] = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
                 batch.values.update(metadata_outputs(node, dataset, keys.records))
             batch.info = self._infos(batch)
@@ -218,7 +208,8 @@ class _Replica:
 
     def _infos(self, batch: InFlightBatch) -> Sequence[str] | None:
         for node, keys in batch.keys.items():
-            return RecordNames(self._readers[node].dataset.info, keys.records) if node in self._readers else None
+            dataset = self._task.datasets.get(node)
+            return None if dataset is None else RecordNames(dataset.info, keys.records)
         for value in batch.values.values():
             if value.source_infos is not None:
                 return list(value.source_infos)
