@@ -22,7 +22,6 @@ from tests.helpers.encoded_images import encoded, picture
 from tests.helpers.inside import bodiless_calls, executor_of, repeated_chunks
 from tests.helpers.native import needs_native
 from torchdali import Pipeline, fn, pipeline_def, types
-from torchdali.declaration.batching import GivenPerSample
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Arguments, Column
 from torchdali.errors import PipelineError
@@ -263,18 +262,14 @@ def test_small_samples_are_one_chunk(
 def test_arguments_of_a_body_for_several_samples() -> None:
     angles = Column(np.array([1.0, 2.0]))
     a = Arguments(
-        {"angle": 0.0, "size": [], "fill": 7}, {"size": [3]}, {"angle": angles}, {"layout": "HWC", "out": None}
+        {"angle": 0.0, "size": [], "fill": 7}, {"size": [3], "angle": angles}, {"layout": "HWC", "out": None}
     )
     assert (a.size, a.fill, a.layout, a.out) == ([3], 7, "HWC", None)
-    assert a["angle"] is angles and a["fill"] == 7
-    with pytest.raises(GivenPerSample):
-        print(a.angle)
+    assert a.angle is angles
 
     def turned(*, angle: float, fill: int, keep: bool) -> None: ...
 
-    assert a.of(turned, columns=True) == {"angle": angles}
-    with pytest.raises(GivenPerSample):
-        a.of(turned)
+    assert a.of(turned) == {"angle": angles}
 
 
 def test_bodies_for_several_samples_ask_for_arguments_that_there_are() -> None:
@@ -285,22 +280,21 @@ def test_bodies_for_several_samples_ask_for_arguments_that_there_are() -> None:
         for form, body in declared.chunks.items():
             tree = ast.parse(textwrap.dedent(inspect.getsource(body))) if form != "encoded" else ast.Module([], [])
             for node in ast.walk(tree):
-                if not isinstance(node, (ast.Attribute, ast.Subscript)) or getattr(node.value, "id", "") != "a":
-                    continue
-                asked = node.attr if isinstance(node, ast.Attribute) else getattr(node.slice, "value", None)
-                assert asked in known or asked is None, f"{name}, {form}: {ast.unparse(node)}"
+                if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "a":
+                    assert node.attr in known, f"{name}, {form}: {ast.unparse(node)}"
 
 
-def test_a_body_that_leaves_out_an_argument_per_sample_counts_for_nothing() -> None:
-    def ask() -> Arguments:
-        return Arguments({"size": 1}, {}, {"angle": Column([1.0, 2.0])}, {})
-
-    assert ask().run(lambda x, a: (x, a.size), [3]) is NotImplemented
-    assert ask().run(lambda x, a: a.angle, [3]) is NotImplemented
-    assert ask().run(lambda x, a: 1 / 0, [3]) is NotImplemented
-    assert ask().run(lambda x, a: a["angle"].values, [3]) == [1.0, 2.0]
-    with pytest.raises(ZeroDivisionError):
-        ask().run(lambda x, a: a["angle"].values[0] / 0, [3])
+@pytest.mark.parametrize("takes", [("brightness",), ()])
+def test_samples_are_done_one_by_one_if_a_body_does_not_take_an_argument_per_sample(
+    takes: tuple[str, ...], chunks: Counter[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factors = np.linspace(0.5, 1.5, SIZE, dtype=np.float32)
+    monkeypatch.setitem(registry["brightness"].takes, "tensor", frozenset(takes))
+    pipe = pipeline(lambda data: fn.brightness(data, brightness=fn.external_source(lambda: factors)))
+    for _ in range(4):
+        pipe.run()
+    pipe.close()
+    assert bool(chunks[-1]) is not bool(takes)
 
 
 def test_what_a_reader_reads_beside_small_inputs_is_not_small(chunks: Counter[int], tmp_path: Path) -> None:

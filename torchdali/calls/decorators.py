@@ -123,6 +123,7 @@ def chunk(
     function: OperatorFunction[..., Any],
     form: str = "tensor",
     *,
+    takes: Collection[str] = (),
     allocates: bool = False,
     only_on_devices: bool = False,
 ) -> Callable[[F], F]:
@@ -146,6 +147,8 @@ def chunk(
     Args:
         function: The operator.
         form: What the body takes.
+        takes: Names of the arguments that it takes per sample, as a `Column`. Samples of calls that give others per
+            sample are done one by one.
         allocates: A ragged body has the memory of its results from ``a.empty``; so it takes large samples, too, where
             its results are delivered as they are.
         only_on_devices: A body for samples in one tensor gains nothing on the CPU: there they are done one by one.
@@ -153,7 +156,7 @@ def chunk(
 
     def declare(body: F) -> F:
         declared = function.operator
-        declared.chunks[form] = body
+        declared.chunks[form], declared.takes[form] = body, frozenset(takes)
         declared.allocates = declared.allocates or allocates
         declared.only_on_devices = declared.only_on_devices or only_on_devices
         return body

@@ -127,8 +127,6 @@ def _prepared(
         if per_frame:
             return ChunkFunction(single, outputs)
         stacked = _chunk_body(declared, "tensor", constants, first)
-        if stacked is not None and declared.only_on_devices:
-            stacked = _off_the_cpu(stacked)
         if stacked is not None and takes.dtypes:
             stacked = _typed(stacked, declared.name, takes.dtypes)
         ragged = _chunk_body(declared, "ragged", constants, first)
@@ -153,18 +151,13 @@ def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], lay
     fixed = {k: v for k, v in constants.items() if k != "seed"}
     known = {"layout": layout} if declared.schema.wants_layout else {}
 
+    takes, no_gain = declared.takes.get(form, _NO_NAMES), declared.only_on_devices and form == "tensor"
+
     def run(*inputs: Any, out: Any = None, empty: Empty = fresh, rng: Any = None, **columns: Any) -> Any:
+        if not takes.issuperset(columns) or (no_gain and inputs[0].is_cpu):
+            return NotImplemented
         others = {"out": out, "empty": empty, "rng": rng, **known}
-        return Arguments(defaults, fixed, columns, others).run(body, inputs)
-
-    return run
-
-
-def _off_the_cpu(body: Body) -> Body:
-    """Return a body for samples in one tensor that leaves those on the CPU to the body for one."""
-
-    def run(data: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
-        return NotImplemented if data.is_cpu else body(data, *rest, **arguments)
+        return body(*inputs, a=Arguments(defaults, {**fixed, **columns}, others))
 
     return run
 

@@ -17,7 +17,6 @@ __all__ = [
     "Arguments",
     "EncodedBody",
     "Column",
-    "GivenPerSample",
     "MOST_BYTES",
     "argument_names",
     "each_of",
@@ -173,72 +172,33 @@ def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows] if drawn else [dict(arguments)]
 
 
-class GivenPerSample(Exception):
-    """A body for several samples does not take an argument per sample."""
-
-
 class Arguments:
     """All arguments of an operator, for a body that does several samples in one call.
 
-    ``a.angle`` is the one value for all samples. If the call gives one per sample, the body ends there, and the samples
-    are done one by one. ``a["angle"]`` is the one value, or a `Column` with that of each sample. What the call does not
-    give has the operator's default. A body that leaves out what is given per sample counts for nothing: the samples
-    are done one by one.
+    ``a.angle`` is the one value for all samples; or a `Column` with that of each sample, if the body takes such of this
+    argument, see `decorators.chunk`, and the call gives one. What the call does not give has the operator's default.
 
     Besides arguments there are ``layout`` and ``rng``, if the operator takes them; ``out``, memory for the results or
     None; and ``empty``, which gives memory, see `Empty`.
 
     Args:
         defaults: What the call does not give.
-        constants: What it gives for all samples.
-        columns: What it gives per sample.
+        passed: What it gives.
         others: Layout, random numbers and memory.
     """
 
-    __slots__ = ("_defaults", "_left", "_others", "_passed")
+    __slots__ = ("_passed", "_values")
 
-    def __init__(
-        self,
-        defaults: Mapping[str, Any],
-        constants: Mapping[str, Any],
-        columns: Mapping[str, Any],
-        others: Mapping[str, Any],
-    ) -> None:
-        self._defaults, self._passed, self._others = defaults, {**constants, **columns}, others
-        self._left = set(columns)
+    def __init__(self, defaults: Mapping[str, Any], passed: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+        self._passed, self._values = passed, {**defaults, **passed, **others}
 
     def __getattr__(self, name: str) -> Any:
-        if name in self._others:
-            return self._others[name]
-        value = self[name]
-        if isinstance(value, Column):
-            raise GivenPerSample(name)
-        return value
+        return self._values[name]
 
-    def __getitem__(self, name: str) -> Any:
-        self._left.discard(name)
-        return self._passed[name] if name in self._passed else self._defaults[name]
-
-    def run(self, body: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-        """Call a body with these arguments; NotImplemented if it does not take, or leaves out, one per sample."""
-        try:
-            result = body(*inputs, a=self)
-        except GivenPerSample:
-            return NotImplemented
-        except Exception:
-            if self._left:
-                return NotImplemented
-            raise
-        return NotImplemented if self._left else result
-
-    def of(self, function: Callable[..., Any], columns: bool = False) -> dict[str, Any]:
-        """Return the arguments that the call gives, of those that a function takes by name alone.
-
-        Args:
-            columns: The function takes `Column`s, too.
-        """
+    def of(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the arguments that the call gives, of those that a function takes by name alone."""
         names = argument_names(function)
-        return {name: self[name] if columns else getattr(self, name) for name in self._passed if name in names}
+        return {name: value for name, value in self._passed.items() if name in names}
 
 
 @functools.cache

@@ -124,6 +124,7 @@ class Operator:
             `datasets.Dataset`.
         instead: What to use instead, if it is deprecated; calling it warns.
         chunks: Bodies for several samples in one call, by the form that they take; see `decorators.chunk`.
+        takes: Arguments that each of these takes per sample.
         allocates: See `decorators.chunk`.
         only_on_devices: The body for samples in one tensor is; see `decorators.chunk`.
         narrowing: How it narrows pictures that are not decoded yet; None if it needs their pixels.
@@ -140,6 +141,7 @@ class Operator:
     writes: bool = False
     instead: str = ""
     chunks: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    takes: dict[str, frozenset[str]] = field(default_factory=dict)
     allocates: bool = False
     only_on_devices: bool = False
     narrowing: Narrowing | None = None

@@ -83,12 +83,12 @@ def _check_rgb(image: Tensor) -> None:
         raise ValueError(f"contrast takes RGB images of 3 channels, not {image.shape[-1]}")
 
 
-@chunk(_contrast_around_mean, only_on_devices=True)
+@chunk(_contrast_around_mean, only_on_devices=True, takes=("factor",))
 def _contrast_batch(image: Tensor, a: Arguments) -> Any:
     if image.ndim != 4:
         return NotImplemented
     _check_rgb(image)
-    return tone.contrast_each_around_mean(image, factors(per_sample(a["factor"], len(image)), image))
+    return tone.contrast_each_around_mean(image, factors(per_sample(a.factor, len(image)), image))
 
 
 @operator

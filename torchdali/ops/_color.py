@@ -109,9 +109,9 @@ def brightness_contrast(
     return affine_intensity(image, *_adjusted(image.dtype, kind, *given), kind, out)
 
 
-@chunk(brightness_contrast)
+@chunk(brightness_contrast, takes=("brightness", "brightness_shift", "contrast", "contrast_center"))
 def _adjust_batch(image: Tensor, a: Arguments) -> Tensor:
-    numbers = a["brightness"], a["brightness_shift"], a["contrast"], a["contrast_center"]
+    numbers = a.brightness, a.brightness_shift, a.contrast, a.contrast_center
     return _affine_batch(image, _adjusted, numbers, a.dtype, a.out)
 
 
@@ -140,9 +140,9 @@ def brightness(
     return affine_intensity(image, *numbers, kind, out)
 
 
-@chunk(brightness)
+@chunk(brightness, takes=("brightness", "brightness_shift"))
 def _brighten_batch(image: Tensor, a: Arguments) -> Tensor:
-    return _affine_batch(image, _brightened, (a["brightness"], a["brightness_shift"]), a.dtype, a.out)
+    return _affine_batch(image, _brightened, (a.brightness, a.brightness_shift), a.dtype, a.out)
 
 
 @operator(marks=("bytes",))
@@ -168,9 +168,9 @@ def contrast(
     return affine_intensity(image, *numbers, kind, out)
 
 
-@chunk(contrast)
+@chunk(contrast, takes=("contrast", "contrast_center"))
 def _contrast_batch(image: Tensor, a: Arguments) -> Tensor:
-    return _affine_batch(image, _contrasted, (a["contrast"], a["contrast_center"]), a.dtype, a.out)
+    return _affine_batch(image, _contrasted, (a.contrast, a.contrast_center), a.dtype, a.out)
 
 
 def _twist(
@@ -226,9 +226,9 @@ def hsv(
     return _twist(image, hue, saturation, value, 0.0, dtype, out)
 
 
-@chunk(hsv)
+@chunk(hsv, takes=("hue", "saturation", "value"))
 def _hsv_batch(image: Tensor, a: Arguments) -> Any:
-    return _twist_batch(image, a, a["hue"], a["saturation"], a["value"])
+    return _twist_batch(image, a, a.hue, a.saturation, a.value)
 
 
 @operator(marks=("bytes",))
@@ -252,9 +252,9 @@ def hue(
     return _twist(image, hue, 1.0, 1.0, 0.0, dtype, out)
 
 
-@chunk(hue)
+@chunk(hue, takes=("hue",))
 def _hue_batch(image: Tensor, a: Arguments) -> Any:
-    return _twist_batch(image, a, a["hue"])
+    return _twist_batch(image, a, a.hue)
 
 
 @operator(marks=("bytes",))
@@ -278,9 +278,9 @@ def saturation(
     return _twist(image, 0.0, saturation, 1.0, 0.0, dtype, out)
 
 
-@chunk(saturation)
+@chunk(saturation, takes=("saturation",))
 def _saturation_batch(image: Tensor, a: Arguments) -> Any:
-    return _twist_batch(image, a, saturation=a["saturation"])
+    return _twist_batch(image, a, saturation=a.saturation)
 
 
 @operator(marks=("bytes",))
@@ -310,13 +310,13 @@ def color_twist(
     return _twist(image, hue, saturation, *_light(image.dtype, brightness, contrast), dtype, out)
 
 
-@chunk(color_twist)
+@chunk(color_twist, takes=("brightness", "contrast", "hue", "saturation"))
 def _color_twist_batch(image: Tensor, a: Arguments) -> Any:
     count = len(image)
-    pairs = zip(per_sample(a["brightness"], count), per_sample(a["contrast"], count), strict=True)
+    pairs = zip(per_sample(a.brightness, count), per_sample(a.contrast, count), strict=True)
     light = [_light(image.dtype, *pair) for pair in pairs]
     values, offsets = (Column([pair[i] for pair in light]) for i in (0, 1))
-    return _twist_batch(image, a, a["hue"], a["saturation"], values, offsets)
+    return _twist_batch(image, a, a.hue, a.saturation, values, offsets)
 
 
 def _light(source: torch.dtype, brightness: float, contrast: float) -> Numbers:

@@ -170,9 +170,9 @@ def coord_transform(
     return _transformed(points, M=M, MT=MT, T=T, dtype=dtype)
 
 
-@chunk(coord_transform)
+@chunk(coord_transform, takes=("M", "MT", "T"))
 def _transformed_batch(points: Tensor, a: Arguments) -> Tensor:
-    numbers = {name: a[name] for name in ("M", "MT", "T")}
+    numbers = {name: getattr(a, name) for name in ("M", "MT", "T")}
     if not any(isinstance(value, Column) for value in numbers.values()):
         return _transformed(points, **numbers, dtype=a.dtype)
     _check_points(points.dim() - 1, points, a.dtype)

@@ -200,24 +200,24 @@ def narrow_to_crop(view: View, arguments: Mapping[str, Any], rng: Any = None) ->
     return view.crop(top, left, height, width)
 
 
-@chunk(crop)
+@chunk(crop, takes=argument_names(crop_window))
 def _crop_batch(data: Tensor, a: Arguments) -> Any:
     out_of_bounds(a.out_of_bounds_policy)
     if a.dtype not in (None, data.dtype) or not is_array(data):
         return NotImplemented
-    windows = windows_inside(data, a.layout, a.of(crop_window, columns=True))
+    windows = windows_inside(data, a.layout, a.of(crop_window))
     if windows is None:
         return NotImplemented
     check_fill(a.fill_values, windows[0].shape, a.layout.find("C"))
     return copied(windows, data.dtype, a.out)
 
 
-@chunk(crop, "device")
+@chunk(crop, "device", takes=argument_names(crop_window))
 def _crop_on_device(data: TensorList, a: Arguments) -> Any:
     images, policy = images_of(data, a.layout, floats=True), out_of_bounds(a.out_of_bounds_policy)
     if images is None or a.dtype not in (None, images.flat.dtype):
         return NotImplemented
-    windows = _windows(images, a.layout, a.of(crop_window, columns=True))
+    windows = _windows(images, a.layout, a.of(crop_window))
     return NotImplemented if windows is None else cut_out(images, windows, policy, a.fill_values)
 
 
@@ -379,12 +379,12 @@ def _narrow_and_mirror(constants: Mapping[str, Any]) -> Narrow:
 _MIRROR = {"mirror"}
 
 
-@chunk(crop_mirror_normalize)
+@chunk(crop_mirror_normalize, takes=argument_names(crop_window) | {"mirror"})
 def _normalize_batch(data: Tensor, a: Arguments) -> Any:
     is_usual = a.layout == "HWC" and data.dtype == torch.uint8 and a.dtype == torch.float32
     if not is_usual or a.pad_output or not is_array(data):
         return NotImplemented
-    images = windows_inside(data, a.layout, a.of(crop_window, columns=True))
+    images = windows_inside(data, a.layout, a.of(crop_window))
     if images is None:
         return NotImplemented
     out_of_bounds(a.out_of_bounds_policy, borders=False)
@@ -394,23 +394,23 @@ def _normalize_batch(data: Tensor, a: Arguments) -> Any:
     scaling = affine(tuple(listed(a.mean)), tuple(listed(a.std)), a.scale, a.shift, channels, channels)
     shape = (len(images), *[images[0].shape[axis] for axis in forth])
     result = place(a.out, shape, a.dtype, data.device)
-    mirrored = [m != 0 for m in per_sample(a["mirror"], len(images))]
+    mirrored = [m != 0 for m in per_sample(a.mirror, len(images))]
     normalize_each_into(result, images, scaling, mirrored, back)
     return result
 
 
-@chunk(crop_mirror_normalize, "device")
+@chunk(crop_mirror_normalize, "device", takes=argument_names(crop_window) | {"mirror"})
 def _normalize_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     wanted = a.output_layout or a.layout
     if images is None or a.pad_output or a.dtype not in (torch.float32, torch.float16) or wanted not in ("CHW", "HWC"):
         return NotImplemented
-    found = _windows_of_one_size(images, a.layout, a.of(crop_window, columns=True))
+    found = _windows_of_one_size(images, a.layout, a.of(crop_window))
     if found is None:
         return NotImplemented
     windows, (height, width) = found
     finish = finish_of(
-        images, dtype=a.dtype, mean=a.mean, mirror=a["mirror"], channel_first=wanted == "CHW", scale=a.scale,
+        images, dtype=a.dtype, mean=a.mean, mirror=a.mirror, channel_first=wanted == "CHW", scale=a.scale,
         shift=a.shift, std=a.std, fill_values=a.fill_values, out_of_bounds_policy=a.out_of_bounds_policy,
     )  # fmt: skip
     return normalize_batch(

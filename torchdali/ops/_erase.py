@@ -83,14 +83,14 @@ def _flat(value: Any) -> tuple[float, ...]:
     return tuple(number for row in listed(value) for number in listed(row))
 
 
-@chunk(erase)
+@chunk(erase, takes=("anchor", "shape", "fill_value"))
 def _erase_batch(data: Tensor, a: Arguments) -> Any:
     if data.is_cpu and not is_array(data):
         return NotImplemented
     count, extents, channel = len(data), data.shape[1:], a.layout.find("C")
     which = _axes(a.axes, a.axis_names, a.layout, len(extents))
     lengths, relative = tuple([extents[axis] for axis in which]), _relative(**a.of(_relative))
-    columns = [per_sample(value, count) for value in (a["anchor"], a["shape"], a["fill_value"])]
+    columns = [per_sample(value, count) for value in (a.anchor, a.shape, a.fill_value)]
     fills = [tuple(listed(fill)) for fill in columns[2]]
     for fill in set(fills):
         check_fill(fill, extents, channel)

@@ -112,10 +112,10 @@ def gaussian_blur(
     return _finish(total, data.dtype, kind, out)
 
 
-@chunk(gaussian_blur, only_on_devices=True)
+@chunk(gaussian_blur, only_on_devices=True, takes=("sigma", "window_size"))
 def _blur_batch(data: Tensor, a: Arguments) -> Tensor:
     kind, axes = _result_type(data, a.dtype), _spatial(a.layout, data.ndim - 1)
-    columns = [per_sample(value, len(data)) for value in (a["sigma"], a["window_size"])]
+    columns = [per_sample(value, len(data)) for value in (a.sigma, a.window_size)]
     each = [_windows(sigma, size, len(axes)) for sigma, size in zip(*columns, strict=True)]
     windows = [linear.columns_of(column, data) for column in zip(*each, strict=True)]
     total = linear.separable(data, [axis + 1 for axis in axes], windows)

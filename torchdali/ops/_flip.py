@@ -49,9 +49,9 @@ def _narrow(view: View, arguments: Mapping[str, Any], rng: Any) -> View:
     return view.flip(bool(arguments.get("horizontal", 1)), bool(arguments.get("vertical", 0)))
 
 
-@chunk(flip)
+@chunk(flip, takes=("depthwise", "horizontal", "vertical"))
 def _flip_batch(data: Tensor, a: Arguments) -> Tensor:
-    given: tuple[Any, ...] = a["depthwise"], a["horizontal"], a["vertical"]
+    given: tuple[Any, ...] = a.depthwise, a.horizontal, a.vertical
     layout = a.layout
     if not any(isinstance(value, Column) for value in given):
         axes = [axis + 1 for axis in _axes(layout, *given)]

@@ -42,8 +42,8 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
     return torch.stack([recode(frame, quality) for frame in image]) if len(image) else image
 
 
-@chunk(jpeg_compression_distortion, only_on_devices=True)
+@chunk(jpeg_compression_distortion, only_on_devices=True, takes=("quality",))
 def _distort_batch(image: Tensor, a: Arguments) -> Any:
     if image.ndim != 4 or image.shape[-1] != 3:
         return NotImplemented
-    return distort_each(image, [min(max(int(quality), 1), 100) for quality in per_sample(a["quality"], len(image))])
+    return distort_each(image, [min(max(int(quality), 1), 100) for quality in per_sample(a.quality, len(image))])

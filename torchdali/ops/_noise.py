@@ -46,12 +46,12 @@ def gaussian(data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSampl
     return convert(_on(noise, data).mul_(stddev).add_(_floats(data)).add_(mean), data.dtype)
 
 
-@chunk(gaussian, "device")
+@chunk(gaussian, "device", takes=("stddev", "mean"))
 def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, data.layout())
     if images is None:
         return NotImplemented
-    deviations, means = _numbers(a["stddev"], len(data)), _numbers(a["mean"], len(data))
+    deviations, means = _numbers(a.stddev, len(data)), _numbers(a.mean, len(data))
     sizes = images.sides.prod(0) * images.channels
     flat = add_normal(images.flat, images.offsets, sizes, a.rng.keys(), deviations, means)
     return batch_of(flat, images.sides, images.channels)
@@ -72,10 +72,10 @@ def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data
     return convert(_on(counts, data).mul_(factor), data.dtype)
 
 
-@chunk(shot, "device")
+@chunk(shot, "device", takes=("factor",))
 def _shot_on_device(data: TensorList, a: Arguments) -> Any:
     """Draw on the CPU, whose numbers depend on the data: one copy down, for which the host waits, and one up."""
-    rows = zip(data.stored().on_cpu().samples(), per_sample(a["factor"], len(data)), a.rng.samples(), strict=True)
+    rows = zip(data.stored().on_cpu().samples(), per_sample(a.factor, len(data)), a.rng.samples(), strict=True)
     made = [shot.body(sample, factor=factor, rng=own) for sample, factor, own in rows]
     return TensorList.from_samples(made, data.layout())
 
@@ -125,17 +125,17 @@ def salt_and_pepper(
     return torch.where(hit, values, data)
 
 
-@chunk(salt_and_pepper, "device")
+@chunk(salt_and_pepper, "device", takes=("prob", "salt_vs_pepper", "salt_val", "pepper_val"))
 def _salt_and_pepper_on_device(data: TensorList, a: Arguments) -> Any:
     images, count = images_of(data, a.layout), len(data)
     if images is None:
         return NotImplemented
-    shares = [_numbers(value, count) for value in (a["prob"], a["salt_vs_pepper"])]
+    shares = [_numbers(value, count) for value in (a.prob, a.salt_vs_pepper)]
     for name, found in zip(("prob", "salt_vs_pepper"), shares, strict=True):
         for share in found.tolist():
             _check_share(name, share)
-    light = 255.0 if a["salt_val"] is None else a["salt_val"]
-    dark = 0.0 if a["pepper_val"] is None else a["pepper_val"]
+    light = 255.0 if a.salt_val is None else a.salt_val
+    dark = 0.0 if a.pepper_val is None else a.pepper_val
     ends = np.stack([_numbers(value, count) for value in (light, dark)])
     sizes, step = images.sides.prod(0) * images.channels, 1 if a.per_channel else images.channels
     flat = replace_pixels(

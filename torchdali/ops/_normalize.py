@@ -138,17 +138,17 @@ def _narrow(view: View, arguments: Mapping[str, Any], rng: Any) -> View:
     return view
 
 
-@chunk(normalize)
+@chunk(normalize, takes=("mean", "stddev"))
 def _normalize_together(data: Tensor, a: Arguments) -> Any:
-    rows = list(zip(per_sample(a["mean"], len(data)), per_sample(a["stddev"], len(data)), strict=True))
+    rows = list(zip(per_sample(a.mean, len(data)), per_sample(a.stddev, len(data)), strict=True))
     if not all(isinstance(number, (int, float)) for row in rows for number in row):
         if data.is_cpu:
             return NotImplemented
-        where = _reduced(a.axes, a.axis_names, a.layout, data.ndim - 1, a["mean"], a["stddev"])
-        numbers = a.ddof, a.dtype, a.epsilon, a["mean"], a.scale, a.shift, a["stddev"]
+        where = _reduced(a.axes, a.axis_names, a.layout, data.ndim - 1, a.mean, a.stddev)
+        numbers = a.ddof, a.dtype, a.epsilon, a.mean, a.scale, a.shift, a.stddev
         return _each_normalized(data, where, False, *numbers)
     pairs = [_affine(*row, a.epsilon, a.scale, a.shift) for row in rows]
-    if isinstance(a["mean"], Column) or isinstance(a["stddev"], Column) or not rows:
+    if isinstance(a.mean, Column) or isinstance(a.stddev, Column) or not rows:
         return affine_intensities(data, pairs, a.dtype, a.out)
     return affine_intensity(data, *pairs[0], a.dtype, a.out)
 

@@ -154,11 +154,11 @@ def grid_mask(
     return masked(image, tile, ratio, angle, shift_x, shift_y)
 
 
-@chunk(grid_mask, only_on_devices=True)
+@chunk(grid_mask, only_on_devices=True, takes=("tile", "ratio", "angle", "shift_x", "shift_y"))
 def _mask_batch(image: Tensor, a: Arguments) -> Any:
     if a.layout not in ("HW", "HWC"):
         return NotImplemented
-    numbers = [a["tile"], a["ratio"], a["angle"], a["shift_x"], a["shift_y"]]
+    numbers = [a.tile, a.ratio, a.angle, a.shift_x, a.shift_y]
     columns = np.array([per_sample(value, len(image)) for value in numbers], np.float64)
     if not image.numel() or columns[0].min() <= 0:
         return NotImplemented

@@ -106,17 +106,17 @@ def _checked(origin: str, border: str, fill: list[float], channels: int) -> list
     return fill or [0.0]
 
 
-@chunk(warp_perspective, "device")
+@chunk(warp_perspective, "device", takes=("matrix", "size"))
 def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *, a: Arguments) -> Any:
     images = images_of(image, a.layout, floats=True)
     if images is None or matrix_input is not None:
         return NotImplemented
     fill = _checked(a.pixel_origin, a.border_mode, a.fill_value, images.channels)
-    each = [matrices(given, 3, 3) for given in per_sample(a["matrix"], len(image))]
+    each = [matrices(given, 3, 3) for given in per_sample(a.matrix, len(image))]
     if any(len(given) != 1 for given in each):
         return NotImplemented
     maps = np.array([_between_centers(given[0], a.inverse_map, a.pixel_origin) for given in each])
-    extents = np.array(canvases(a["size"], images), np.int64).T
+    extents = np.array(canvases(a.size, images), np.int64).T
     kind = images.flat.dtype
     colors = [convert_number(float(value), kind) for value in fill]
     flat = warp_batch(*images[:4], maps, extents, _mode(a.interp_type), a.border_mode, colors, kind)

@@ -250,12 +250,12 @@ def _resize_batch(data: Tensor, a: Arguments) -> Any:
     return nearest_each(data, axes_of(data.shape[1:3], size, region, **chosen), a.out)
 
 
-@chunk(resize, "device")
+@chunk(resize, "device", takes=argument_names(sizing))
 def _resize_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     if a.save_attrs or images is None:
         return NotImplemented
-    size_arguments, filters = a.of(sizing, columns=True), a.of(resampling)
+    size_arguments, filters = a.of(sizing), a.of(resampling)
     sizes, regions = sizing_of(images, size_arguments)
     return _resized_on_device(images, sizes, regions, **filters)
 

@@ -81,20 +81,20 @@ def _resize_crop_mirror_normalize(
     return crop_mirror_normalize.body(data, layout=layout, out=out, **window, **last)
 
 
-@chunk(_resize_crop_mirror_normalize, "device")
+@chunk(_resize_crop_mirror_normalize, "device", takes=argument_names(sizing) | {"mirror"})
 def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
     """Do both in two launches; of what `rewrite.fuse_resizing` fuses, all windows have one size."""
     images = images_of(data, a.layout)
     if images is None:
         return NotImplemented
-    size, window, filters = a.of(sizing, columns=True), a.of(crop_window), a.of(resampling)
+    size, window, filters = a.of(sizing), a.of(crop_window), a.of(resampling)
     with _RESIZE:
         sizes, regions = sizing_of(images, size)
     seen = _seen(images, sizes, regions, window, filters)
     if seen is None:
         return NotImplemented
     finish = finish_of(
-        images, dtype=a.dtype, mean=a.mean, mirror=a["mirror"], channel_first=a.output_layout == "CHW",
+        images, dtype=a.dtype, mean=a.mean, mirror=a.mirror, channel_first=a.output_layout == "CHW",
         scale=a.scale, shift=a.shift, std=a.std, fill_values=a.fill_values, out_of_bounds_policy=a.out_of_bounds_policy,
     )  # fmt: skip
     made = resize_normalize_batch(images.flat, images.offsets, images.sides, images.channels, seen, finish)

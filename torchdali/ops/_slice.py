@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
+from torchdali.declaration.batching import argument_names
 from torchdali.declaration.schema import Arguments, Data, DType, Layout, Out, PerSample, each_of, one_of, shares
 from torchdali.kernels.memory import copied, inside, is_array, placed
 from torchdali.kernels.window import BORDER_POLICIES, check_fill, cut, out_of_bounds, round_half_away_number, single
@@ -140,9 +141,9 @@ def slice_(
     return placed(found, out)
 
 
-@chunk(slice_)
+@chunk(slice_, takes=argument_names(slice_window))
 def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | None = None, *, a: Arguments) -> Any:
-    arguments = a.of(slice_window, columns=True)
+    arguments = a.of(slice_window)
     out_of_bounds(a.out_of_bounds_policy)
     if a.dtype not in (None, data.dtype) or not is_array(data) or not len(data):
         return NotImplemented
@@ -168,7 +169,7 @@ def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | No
     return copied(windows, data.dtype, a.out)
 
 
-@chunk(slice_, "device")
+@chunk(slice_, "device", takes=argument_names(slice_window))
 def _slice_on_device(
     data: TensorList, anchor: TensorList | None = None, extent: TensorList | None = None, *, a: Arguments
 ) -> Any:
@@ -176,7 +177,7 @@ def _slice_on_device(
     images, policy = images_of(data, known, floats=True), out_of_bounds(a.out_of_bounds_policy)
     if images is None or anchor is not None or a.dtype not in (None, images.flat.dtype):
         return NotImplemented
-    rows, shapes = each_of(a.of(slice_window, columns=True)), data.shape()
+    rows, shapes = each_of(a.of(slice_window)), data.shape()
     rows = rows * len(shapes) if len(rows) == 1 else rows
     windows = [slice_window(s, known, **row) for s, row in zip(shapes, rows, strict=True)]
     spans = spans_of([shape[:2] for shape in shapes], windows)

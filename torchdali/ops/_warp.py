@@ -239,31 +239,31 @@ def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
 # ---------------------------------------------------------------- whole batches on an accelerator
 
 
-@chunk(warp_affine, "device")
+@chunk(warp_affine, "device", takes=("matrix", "size"))
 def _warp_on_device(data: TensorList, mtx: TensorList | None = None, *, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     if images is None or mtx is not None:
         return NotImplemented
-    each = [matrices(given, 2, 3) for given in per_sample(a["matrix"], len(data))]
+    each = [matrices(given, 2, 3) for given in per_sample(a.matrix, len(data))]
     if any(len(given) != 1 for given in each):
         return NotImplemented
     maps = [given[0] if a.inverse_map else affine.invert(given[0]) for given in each]
-    sizes = canvases(a["size"], images)
+    sizes = canvases(a.size, images)
     return _warped(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
-@chunk(rotate, "device")
+@chunk(rotate, "device", takes=("angle", "size"))
 def _rotate_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     if images is None:
         return NotImplemented
-    each = [_rotations(given, None, 2) for given in per_sample(a["angle"], len(data))]
+    each = [_rotations(given, None, 2) for given in per_sample(a.angle, len(data))]
     if any(len(given) != 1 for given in each):
         return NotImplemented
     turns, lengths = [given[0] for given in each], images.sides.T.tolist()
     pairs = zip(turns, lengths, strict=True)
-    fixed = isinstance(a["size"], Column) or a["size"] or a.keep_size
-    sizes = canvases(a["size"], images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
+    fixed = isinstance(a.size, Column) or a.size or a.keep_size
+    sizes = canvases(a.size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
     maps = [affine.turn(*given) for given in zip(turns, lengths, sizes, strict=True)]
     return _warped(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
