@@ -56,6 +56,9 @@ class BadSamples:
         self.report: list[BadSample] = []
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BadSamples, (self.policy, self.budget)  # another process has a report of its own
+
     @property
     def keeps_going(self) -> bool:
         return self.policy != "raise"

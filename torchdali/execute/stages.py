@@ -169,7 +169,6 @@ class StageRunner:
 
     def _run_all(self, batch: InFlightBatch, steps: Sequence[Node]) -> None:
         uploaded = self.device_stream.stream is None
-        run = self._run_in_span if wants_spans(self.settings.device) else self._run_step
         for node in steps:
             if node.operator.kind == "source":
                 continue
@@ -179,17 +178,13 @@ class StageRunner:
                 small = [v for v in known if v is not None and v.uploaded is None]
                 if small:
                     batch.uploaded += self.device_stream.upload_together(small)
-            run(batch, node)
-
-    def _run_in_span(self, batch: InFlightBatch, node: Node) -> None:
-        with span(node.title, self.settings.device):
-            self._run_step(batch, node)
+            with span(node.title, self.settings.device):
+                self._run_step(batch, node)
 
     def _run_step(self, batch: InFlightBatch, node: Node) -> None:
         started = time.perf_counter()
-        rng = self._rng(batch, node) if node.operator.schema.random else None
         try:
-            results = run_step(batch, node, self.device_stream, rng, self._bodies[node])
+            results = self._results(batch, node)
         except Exception as error:
             if isinstance(error, StopIteration) or not self._bad_samples.keeps_going:
                 raise
@@ -200,14 +195,13 @@ class StageRunner:
     def _run_on_the_rest(self, batch: InFlightBatch, node: Node, error: Exception) -> tuple[TensorList, ...]:
         """Run a step, which has failed, without the samples on which it fails alone."""
         while batch.size:
-            rng = self._rng(batch, node) if node.operator.schema.random else None
-            failures: dict[int, BaseException] = dict(fail_alone(batch, node, self.device_stream, rng))
+            alone = fail_alone(batch, node, self.device_stream, self._rng(batch, node))
+            failures: dict[int, BaseException] = dict(alone)
             if not failures or (len(failures) == batch.size and is_batch_level(*failures.values())):
                 raise error
             self._leave_out(batch, self._before(batch, node), {}, failures, node.culprit)
-            rng = self._rng(batch, node) if node.operator.schema.random else None
             try:
-                return run_step(batch, node, self.device_stream, rng, self._bodies[node])
+                return self._results(batch, node)
             except Exception as again:
                 error = again
         if batch.kept is None:
@@ -252,17 +246,18 @@ class StageRunner:
             raise error
         bad_samples.repair(batch, done, failures, nodes, error)
         for node in again:
-            rng = self._rng(batch, node) if node.operator.schema.random else None
-            results = run_step(batch, node, self.device_stream, rng, self._bodies[node])
-            batch.values.update(zip(node.outputs, results, strict=True))
+            batch.values.update(zip(node.outputs, self._results(batch, node), strict=True))
 
     def _can_recompute(self, batch: InFlightBatch, node: Node) -> bool:
         """True if a node that ran is a step without effects, of values that are still there."""
         stateful = node.preserve or node.operator.options.make is not None
         return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
 
-    def _rng(self, batch: InFlightBatch, node: Node) -> BatchRng:
-        return batch.rng_of(self.settings.seed, node)
+    def _results(self, batch: InFlightBatch, node: Node) -> tuple[TensorList, ...]:
+        return run_step(batch, node, self.device_stream, self._rng(batch, node), self._bodies[node])
+
+    def _rng(self, batch: InFlightBatch, node: Node) -> BatchRng | None:
+        return batch.rng_of(self.settings.seed, node) if node.operator.schema.random else None
 
     def _run_chain(self, batch: InFlightBatch) -> None:
         """Run a chain: small samples all at once in this thread, others on the threads of the pool."""
@@ -314,7 +309,7 @@ class StageRunner:
         batch, chain, division = run.batch, run.bound.chain, run.division
         reads = {node: batch.reads[node] for node in chain.nodes if node in batch.keys}
         drawn = [node for node in chain.nodes if node.operator.schema.random and node.operator.kind != "reader"]
-        rngs = {node: self._rng(batch, node).samples() for node in drawn}
+        rngs = {node: batch.rng_of(self.settings.seed, node).samples() for node in drawn}
         columns = run.bound.columns(division.in_tensors and together, batch.values, reads, rngs, run.opened)
         if together and division.encoded:
             assert run.bound.fused is not None

@@ -23,7 +23,7 @@ from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.workers.channel import Channel
 from torchdali.execute.workers.placing import Placing
 from torchdali.execute.workers.replica import Task, make_batches
-from torchdali.execute.workers.sent_plan import SentPlan, begin_of
+from torchdali.execute.workers.sent_plan import SentPlan
 from torchdali.execute.workers.server import Order
 from torchdali.execute.workers.starting import problem_of, sizes_of
 from torchdali.execute.workers.worker import Worker
@@ -185,7 +185,7 @@ class _ActorStarter:
         self.patience, self.plan = patience, planned
         self._count, self._threads = placing.processes, settings.num_threads
         self._sizes = sizes_of(planned, placing.stages, readers)
-        sent = SentPlan.of(planned, placing.stages, begin_of(settings, bad_samples))
+        sent = SentPlan.of(planned, placing.stages, settings, bad_samples)
         self._sent = ray.put(pickling.dumps(sent))
         kinds: Any = ray.remote(_Actor)
         self._kind = kinds.options(max_restarts=0, max_task_retries=0, max_concurrency=2, **options)

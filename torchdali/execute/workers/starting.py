@@ -24,7 +24,7 @@ from torchdali.execute.workers.messages import Ready, Refused
 from torchdali.execute.workers.placing import Placing
 from torchdali.execute.workers.pool import START
 from torchdali.execute.workers.replica import Task, serve
-from torchdali.execute.workers.sent_plan import SentPlan, begin_of, new_task, readers_of
+from torchdali.execute.workers.sent_plan import SentPlan, new_task, readers_of
 from torchdali.execute.workers.served import LOST
 from torchdali.execute.workers.server import Order, Server
 from torchdali.execute.workers.server import main as serve_orders
@@ -67,14 +67,13 @@ class Starter:
         self.plan = planned
         datasets = {n: readers[n].dataset for n in readers_of(planned, placing.stages)}
         self._sizes = sizes_of(planned, placing.stages, readers)
-        begin = begin_of(settings, bad_samples)
         self._orders = _orders(placing, settings)
         self._file: int | None = None
         if placing.forked:
-            make = partial(new_task, planned, placing.stages, datasets, begin)
+            make = partial(new_task, planned, placing.stages, datasets, settings, bad_samples)
             self._server = Server.forked(partial(_run, make))
         else:
-            sent = pickling.dumps(SentPlan.of(planned, placing.stages, begin))
+            sent = pickling.dumps(SentPlan.of(planned, placing.stages, settings, bad_samples))
             data = pickle.dumps((_Surroundings.here(), sent))
             self._file = anonymous_file(len(data))
             with open(self._file, "wb", closefd=False) as file:
