@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from torchdali.calls.dispatch import call
 from torchdali.declaration import schema
 from torchdali.declaration.descriptions import help_text
-from torchdali.declaration.narrowing import Narrowing, Settings, with_constants
+from torchdali.declaration.narrowing import Narrowing, with_constants
 from torchdali.declaration.registry import Operator, OperatorFunction, OperatorOptions, registry
 from torchdali.errors import strip_internal_frames
 
@@ -168,7 +168,7 @@ def narrows(
     function: OperatorFunction[..., Any],
     takes: Collection[str],
     varies: Collection[str] = (),
-    settings: Settings = lambda constants: {},
+    settings: Callable[[Mapping[str, Any]], dict[str, Any] | None] = lambda constants: {},
     *,
     prepared: bool = False,
 ) -> Callable[[N], N]:

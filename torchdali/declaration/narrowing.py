@@ -12,14 +12,11 @@ from typing import Any, ClassVar
 
 from torchdali.codecs.views import View
 
-__all__ = ["ChainPart", "DecodeChain", "Narrow", "Narrowing", "Settings", "with_constants"]
+__all__ = ["ChainPart", "DecodeChain", "Narrow", "Narrowing", "with_constants"]
 
 Narrow = Callable[[View, Mapping[str, Any], Any], "View | None"]
 """Takes a view, arguments of a sample, those that the call gives, and its random numbers; returns the view behind the
 operator, or None if only its body can do it. The body also does what this raises for, and has the error."""
-
-Settings = Callable[[Mapping[str, Any]], "dict[str, Any] | None"]
-"""Takes the constants, and returns what an operator sets for all samples; None if it does not narrow with these."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +28,16 @@ class Narrowing:
             operator that takes the whole picture as it is.
         takes: Names of the arguments with which it narrows.
         varies: Those of them that may be given per sample.
-        settings: See `Settings`. Of a decoder "upright", "fast" and "fancy"; "filters" of a resize, and "inside" if it
-            sees nothing beyond its region; "mirrors" if it may change the order of lines; "finish", arguments of
-            `crop_mirror_normalize`, if the result is no picture of bytes any more.
+        settings: Takes the constants, and returns what it sets for all samples; None if it does not narrow with these.
+            Of a decoder "upright", "fast" and "fancy"; "filters" of a resize, and "inside" if it sees nothing beyond
+            its region; "mirrors" if it may change the order of lines; "finish", arguments of `crop_mirror_normalize`,
+            if the result is no picture of bytes any more.
     """
 
     prepare: Callable[[Mapping[str, Any]], Narrow] | None
     takes: frozenset[str]
     varies: frozenset[str]
-    settings: Settings
+    settings: Callable[[Mapping[str, Any]], dict[str, Any] | None]
 
     def suits(self, constants: Collection[str], per_sample: Collection[str]) -> bool:
         """Return whether it narrows with these arguments, by their names."""

@@ -44,6 +44,7 @@ from torchdali.execute.chunks import (
     is_small,
 )
 from torchdali.execute.output_buffer import OpenBuffer
+from torchdali.execute.timings import ChainTimings
 from torchdali.graph.nodes import Condition, DataNode, Node
 from torchdali.graph.plan import Chain, Value, edges, is_metadata, value_of
 from torchdali.kernels.memory import SMALL_SAMPLE, Empty
@@ -51,13 +52,10 @@ from torchdali.reading.datasets import Dataset, Read
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import arrays_of
 
-__all__ = ["BoundChain", "CompiledChain", "Division", "Mark", "axes_after", "set_assumed_layout"]
+__all__ = ["BoundChain", "CompiledChain", "Division", "axes_after", "set_assumed_layout"]
 
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
-Mark = Callable[[range, int, int], None]
-"""Called with the samples of a chunk, how many of them a call was for, and its number; -1 before the first."""
 _Take = Callable[[Chunk], Any]
-_Step = Callable[[Chunk], int]
 
 
 class Division(NamedTuple):
@@ -137,14 +135,14 @@ class BoundChain:
         return Division(size, together=size > 1)
 
     def bind(
-        self, columns: Columns, blamed: dict[int, Node], mark: Mark | None = None, together: bool = False
+        self, columns: Columns, blamed: dict[int, Node], timings: ChainTimings | None, together: bool
     ) -> Callable[[range], tuple[()]]:
         """Return what takes a chunk of samples through the chain, and leaves none.
 
         Args:
             columns: Of the batch.
             blamed: Gets the node that an exception has left, by the identity of the exception.
-            mark: Notes the time after each call.
+            timings: Get the time after each call.
             together: Use bodies for several samples.
         """
         # The steps are for all threads of the batch: what they remember of a chunk is in the `Chunk`, which one thread
@@ -153,13 +151,13 @@ class BoundChain:
 
         def run(samples: range) -> tuple[()]:
             chunk, k = Chunk(samples), 0
-            if mark is not None:
-                mark(samples, len(samples), -1)
+            if timings is not None:
+                timings.note(samples, len(samples), -1)
             try:
                 for k, step in enumerate(steps):
                     count = step(chunk)
-                    if mark is not None and count:
-                        mark(samples, count, k)
+                    if timings is not None and count:
+                        timings.note(samples, count, k)
             except BaseException as error:
                 blamed[id(error)] = self.chain.nodes[k]
                 raise
@@ -187,7 +185,7 @@ class BoundChain:
         numbers: dict[object, Column] = {value.key: _shaped(inputs[value.edge], value) for value in self.chain.values}
         return Columns(data, numbers, reads, rngs, buffers)
 
-    def _step(self, k: int, columns: Columns, together: bool) -> _Step:
+    def _step(self, k: int, columns: Columns, together: bool) -> Callable[[Chunk], int]:
         """Return one call, bound to the columns of a batch; it returns for how many samples of a chunk it was."""
         node, reads = self.chain.nodes[k], self.chain.nodes[k].operator.kind == "reader"
         function = self.functions[k] if together else self.functions[k].one_by_one
@@ -202,35 +200,26 @@ class BoundChain:
         select = self._places(k, node.scope, columns) if node.scope else None
         is_one = len(outputs) == 1 and not reads
 
-        def step(chunk: Chunk) -> None:
+        def step(chunk: Chunk) -> int:
+            places = None if select is None else select(chunk)
+            if places is not None and not places.numbers:
+                return 0
             items = [take(chunk) for take in inputs]
             named = {name: take(chunk) for name, take in arguments.items()}
-            if place is not None:
-                named["out"] = place.place(chunk.samples)
-            result = function(*items, **named)
-            chunk.results.update(zip(outputs, (result,) if is_one else result, strict=True))
-
-        def step_for_some(chunk: Chunk, places: Places) -> None:
-            items = [places.part(take(chunk)) for take in inputs]
-            named = {name: places.part(take(chunk)) for name, take in arguments.items()}
+            if places is not None and len(places.numbers) < places.size:
+                items, named = [*map(places.part, items)], {name: places.part(each) for name, each in named.items()}
+            else:  # a branch of all samples is like none
+                places = None
+                if place is not None:
+                    named["out"] = place.place(chunk.samples)
             result = function(*items, **named)
             for edge, each in zip(outputs, (result,) if is_one else result, strict=True):
-                chunk.results[edge] = PartialResult(each, places)
-
-        def deliver(chunk: Chunk) -> int:
-            places = None if select is None else select(chunk)
-            count = len(chunk.samples) if places is None else len(places.numbers)
-            if places is None or count == places.size:
-                step(chunk)
-            elif count:
-                step_for_some(chunk, places)
-            else:
-                return 0
+                chunk.results[edge] = each if places is None else PartialResult(each, places)
             for edge, buffer in buffers:
                 buffer.store(chunk.samples, chunk.results[edge])
-            return count
+            return len(chunk.samples) if places is None else len(places.numbers)
 
-        return deliver
+        return step
 
     def _places(self, k: int, scope: Sequence[Condition], columns: Columns) -> Callable[[Chunk], Places]:
         """Return what finds the samples of a branch; those of all branches of a condition are found at once."""

@@ -265,7 +265,7 @@ class ChainTimings:
     def __init__(self) -> None:
         self.times: list[tuple[range, int, int, float, str]] = []
 
-    def __call__(self, samples: range, count: int, number: int) -> None:
+    def note(self, samples: range, count: int, number: int) -> None:
         """Note that an operator (by its number in the chain; -1 for the start) is done with a chunk.
 
         Args:
