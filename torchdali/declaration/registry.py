@@ -16,7 +16,7 @@ from torchdali.declaration.schema import Schema
 
 __all__ = [
     "LayoutRule", "Mark", "Operator", "OperatorFunction", "OperatorOptions", "define_expression", "expression",
-    "lookup", "registry",
+    "is_ours", "lookup", "registry",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -106,6 +106,11 @@ class OperatorFunction(Protocol[P, R]):
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
 
 
+def is_ours(declared: Any) -> bool:
+    """Return True for a function or class of this package."""
+    return (declared.__module__ or "").partition(".")[0] == __name__.partition(".")[0]
+
+
 @dataclass(eq=False)
 class Operator:
     """A declared operator.
@@ -155,7 +160,7 @@ class Operator:
     @property
     def is_ours(self) -> bool:
         """True if this package declares it, and not the user."""
-        return self.body.__module__.partition(".")[0] == __name__.partition(".")[0]
+        return is_ours(self.body)
 
     def has(self, *marks: Mark) -> bool:
         """True if it has one of some marks; see `OperatorOptions`."""

@@ -24,6 +24,7 @@ from torchdali.calls.running import (
     taken_layout,
 )
 from torchdali.declaration.batching import Column, shaped
+from torchdali.declaration.registry import is_ours
 from torchdali.errors import located
 from torchdali.execute.chunks import (
     MOST_ENCODED,
@@ -355,7 +356,7 @@ class CompiledChain:
     def _is_read_by_user(self, node: Node) -> bool:
         """Return True for a reader of a data set of the user: what fails in a chunk would be read again."""
         dataset = self._datasets.get(node)
-        return dataset is not None and not type(dataset).__module__.startswith("torchdali.")
+        return dataset is not None and not is_ours(type(dataset))
 
     def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
         """Return an operator on chunks; one whose results are delivered as they are gets memory for them."""

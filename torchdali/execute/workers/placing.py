@@ -126,9 +126,9 @@ def _wanted() -> int | None:
     return int(text) if text else None
 
 
-def has_user_code(chain: Chain | None) -> bool:
+def has_user_code(chain: Chain) -> bool:
     """Return True if an operator of a chain is declared outside of this package, or is given a function."""
-    return chain is not None and any(map(_is_of_user, chain.nodes))
+    return any(map(_is_of_user, chain.nodes))
 
 
 def _is_of_user(node: Node) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from torchdali.declaration.registry import is_ours
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Settings
 from torchdali.execute.sent_graph import SentGraph
@@ -36,15 +37,13 @@ def new_task(
         planned: The plan, of which the first `stages` run there.
         datasets: Per reader, as the process of the user opened it.
     """
-    opened = {n: d if _is_ours(d) else n.operator.body(**n.constants) for n, d in datasets.items()}
+    # Data sets of torchdali map files; others may keep one open, and a position in it.
+    opened = {
+        n: d if is_ours(type(getattr(d, "origin", d))) else n.operator.body(**n.constants) for n, d in datasets.items()
+    }
     own = replace(settings, device=None, synchronous=False, num_threads=order.threads)
     unreported = BadSamples(bad_samples.policy, bad_samples.budget)
     return Task(planned, stages, opened, own, order.first_thread, order.cores, unreported)
-
-
-def _is_ours(dataset: Any) -> bool:
-    """Return True for a data set that keeps no file open, or position in one: those of torchdali map files."""
-    return type(getattr(dataset, "origin", dataset)).__module__.startswith("torchdali.")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from torchdali.declaration.registry import is_ours
 from torchdali.graph.conditionals._branches import (
     and_,
     if_else,
@@ -124,7 +125,7 @@ def _convertible(function: types.FunctionType) -> bool:
     return not (
         hasattr(function, "_do_not_convert")
         or hasattr(function, "operator")
-        or (function.__module__ or "").partition(".")[0] == "torchdali"
+        or is_ours(function)
         or (is_installed and not _wraps_own(function))
         or inspect.isgeneratorfunction(function)
         or inspect.iscoroutinefunction(function)
