@@ -83,7 +83,7 @@ def _check_rgb(image: Tensor) -> None:
         raise ValueError(f"contrast takes RGB images of 3 channels, not {image.shape[-1]}")
 
 
-@chunk(_contrast_around_mean, only_on_devices=True, takes=("factor",))
+@chunk(_contrast_around_mean, takes=("factor",), only_on_devices=True)
 def _contrast_batch(image: Tensor, a: Arguments) -> Any:
     if image.ndim != 4:
         return NotImplemented

@@ -112,7 +112,7 @@ def gaussian_blur(
     return _finish(total, data.dtype, kind, out)
 
 
-@chunk(gaussian_blur, only_on_devices=True, takes=("sigma", "window_size"))
+@chunk(gaussian_blur, takes=("sigma", "window_size"), only_on_devices=True)
 def _blur_batch(data: Tensor, a: Arguments) -> Tensor:
     kind, axes = _result_type(data, a.dtype), _spatial(a.layout, data.ndim - 1)
     columns = [per_sample(value, len(data)) for value in (a.sigma, a.window_size)]

@@ -42,7 +42,7 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
     return torch.stack([recode(frame, quality) for frame in image]) if len(image) else image
 
 
-@chunk(jpeg_compression_distortion, only_on_devices=True, takes=("quality",))
+@chunk(jpeg_compression_distortion, takes=("quality",), only_on_devices=True)
 def _distort_batch(image: Tensor, a: Arguments) -> Any:
     if image.ndim != 4 or image.shape[-1] != 3:
         return NotImplemented

@@ -154,7 +154,7 @@ def grid_mask(
     return masked(image, tile, ratio, angle, shift_x, shift_y)
 
 
-@chunk(grid_mask, only_on_devices=True, takes=("tile", "ratio", "angle", "shift_x", "shift_y"))
+@chunk(grid_mask, takes=("tile", "ratio", "angle", "shift_x", "shift_y"), only_on_devices=True)
 def _mask_batch(image: Tensor, a: Arguments) -> Any:
     if a.layout not in ("HW", "HWC"):
         return NotImplemented
