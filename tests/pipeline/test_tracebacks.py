@@ -243,7 +243,7 @@ def test_all_frames_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHDALI_FULL_TRACEBACK", "1")
     error = _failure(_made(truncated).run)
     assert {"_pipeline._take", "executor.pop", "stages._chain_done"} < set(_frames(error))
-    assert "chunks._one_by_one" in _frames(error.__cause__)
+    assert "chain_run._one_by_one" in _frames(error.__cause__)
     monkeypatch.setenv("TORCHDALI_FULL_TRACEBACK", "0")
     assert _frames(_failure(_made(truncated).run)) == RUN
 
