@@ -35,12 +35,14 @@ def evaluate(call: str, named: Named, of: Any = fn, mathematics: Any = math) -> 
 
 
 def in_a_pipeline(
-    call: str, samples: Sequence[int], size: int, threads: int = 2, changed: Mapping[str, list[Any]] | None = None
-) -> list[Result]:
+    call: str, samples: Sequence[int], size: int, threads: int = 2, changed: Mapping[str, list[Any]] | None = None,
+    transposed: bool = False,
+) -> list[Result]:  # fmt: skip
     """Return the outputs for some of the samples, in batches of a size.
 
     Args:
         changed: Other samples of some names.
+        transposed: Samples lie in memory with their axes in reverse.
     """
     batches = [samples[i : i + size] for i in range(0, len(samples), size)]
     pipe = Pipeline(size, threads, None, seed=5, prefetch_queue_depth=1)
@@ -48,7 +50,11 @@ def in_a_pipeline(
     def node(name: str) -> Any:
         data, layout = VALUES[name]
         data = (changed or {}).get(name, data)
-        return fn.external_source(lambda number: [data[i] for i in batches[number % len(batches)]], layout=layout or None, no_copy=True)
+        turned = transposed and np.ndim(data[0]) > 1
+        if turned:
+            data, layout = [np.ascontiguousarray(x.T) for x in data], layout[::-1]
+        batch = fn.external_source(lambda number: [data[i] for i in batches[number % len(batches)]], layout=layout or None, no_copy=True)
+        return fn.transpose(batch) if turned else batch
 
     with pipe:
         pipe.set_outputs(*evaluate(call, {name: node(name) for name in words(call)}))

@@ -1,8 +1,9 @@
 """Laws of every operator, over the calls of `tests.calls`: what a result may not depend on.
 
 A sample has the same result alone, in a batch and in chunks of any size and order, by any threads, in the dynamic mode
-and at once; batches without samples have results without samples; inputs stay as they are; a number of one element is a
-number. Gradients are in `test_gradients`.
+and at once, and however it lies in memory; batches without samples have results without samples; inputs stay as they
+are, and are no results unless the user allows it; a number of one element is a number; one that is too large is taken or
+refused. Gradients are in `test_gradients`.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from tests.helpers.ways import (
     VALUES,
     at_once,
     dynamically,
+    evaluate,
     in_a_pipeline,
     on_batches,
     on_single_tensors,
     on_tensors,
     words,
 )
+from torchdali import Pipeline, fn
 from torchdali.declaration.registry import registry
+from torchdali.errors import PipelineError
 from torchdali.tensors import TensorList
 
 NOT_HERE = {
@@ -65,6 +69,80 @@ def test_laws(name: str) -> None:
         assert all(map(np.array_equal, samples, VALUES[word][0])), f"{word} was written to"
 
 
+@pytest.mark.parametrize("name", [name for name in _operators() if not registry[name].hidden])
+def test_the_order_of_axes_in_memory_does_not_matter(name: str) -> None:
+    """Up to the last bits of sums of floats, which are added in that order."""
+    shares = registry[name].has("view")
+    for call in calls(name):
+        if _is_random(name, call):
+            continue
+        whole = in_a_pipeline(call, SAMPLES, BATCH)
+        _alike(whole, in_a_pipeline(call, SAMPLES, BATCH, transposed=True), f"{call}: transposed")
+        if words(call) and call.startswith("fn.") and not (OTHERWISE.search(call) or OF_NODES.search(call)):
+            _alike(whole, at_once(call, _in_other_orders, shares), f"{call}: views")
+
+
+@pytest.mark.parametrize("name", _operators())
+def test_memory_of_a_source_is_not_delivered(name: str) -> None:
+    for call in calls(name):
+        pipe = Pipeline(BATCH, 2, None, seed=5)
+        with pipe:
+            nodes = {word: fn.external_source([VALUES[word][0]], cycle=True, layout=VALUES[word][1] or None) for word in words(call)}
+            pipe.set_outputs(*evaluate(call, nodes))
+        with pipe:
+            delivered = [np.asarray(sample) for output in pipe.run() for sample in output.samples()]
+        for word in words(call):
+            shared = any(np.may_share_memory(x, y) for x in VALUES[word][0] for y in delivered)
+            assert not shared, f"{call}: a result is memory of {word}"
+
+
+@pytest.mark.parametrize("name", _operators())
+def test_large_values_are_taken_or_refused(name: str) -> None:
+    """By an error that is no accident of Python or of a library; and alone as in a batch."""
+    for call in calls(name):
+        for word in words(call):
+            changed = {word: list(map(_large, VALUES[word][0]))}
+            try:
+                whole = in_a_pipeline(call, SAMPLES, BATCH, changed=changed)
+            except PipelineError as error:
+                assert type(error.__cause__) in (RuntimeError, ValueError), f"{call}: {word}"
+                continue
+            if not _is_of_the_batch(name, call):
+                same(whole, in_a_pipeline(call, SAMPLES, 1, changed=changed), f"{call}: large {word}, each sample alone")
+
+
+def _large(sample: Any) -> Any:
+    """Return the largest and the smallest integers, or floats near them, in the place of numbers."""
+    array = np.array(sample)
+    limits = (1e30, -1e30) if array.dtype.kind == "f" else (np.iinfo(array.dtype).max, np.iinfo(array.dtype).min)
+    return np.resize(np.array(limits, array.dtype), array.shape)
+
+
+def _in_other_orders(samples: Sequence[Any], layout: str) -> TensorList:
+    """Return a batch of views: of a transposed sample, and of every second element of larger memory."""
+    views = []
+    for i, tensor in enumerate(torch.from_numpy(np.array(sample)) for sample in samples):
+        if i % 2:
+            memory = tensor.new_zeros([2 * extent for extent in tensor.shape])
+            views.append(memory[(slice(None, None, 2),) * tensor.ndim].copy_(tensor))
+        else:
+            reverse = tuple(reversed(range(tensor.ndim)))
+            views.append(tensor.permute(reverse).contiguous().permute(reverse))
+    return TensorList.from_samples(views, layout)
+
+
+def _alike(one: list[Result], other: list[Result], way: str) -> None:
+    for a, b in zip(one, other, strict=True):
+        assert a.layout == b.layout, way
+        for x, y in zip(a.samples, b.samples, strict=True):
+            assert x.dtype == y.dtype and x.shape == y.shape, way
+            if x.dtype.kind == "f":
+                largest = np.abs(x[np.isfinite(x)]).max(initial=0)
+                assert np.allclose(x, y, rtol=0, atol=4 * np.finfo(x.dtype).eps * largest, equal_nan=True), way
+            else:
+                assert np.array_equal(x, y), way
+
+
 def _forms(name: str) -> set[str]:
     """Return the forms of an operator's bodies for several samples on the CPU."""
     declared = registry[name]
@@ -93,7 +171,6 @@ def test_a_call_is_done_by_the_body_for_several_samples(name: str, monkeypatch: 
 
 def _check(name: str, call: str) -> None:
     whole = in_a_pipeline(call, SAMPLES, BATCH)
-    is_random = registry[name].schema.random or re.search("random|permutation", call)
     if not _is_of_the_batch(name, call):
         same(whole, in_a_pipeline(call, SAMPLES, 1), f"{call}: each sample alone")
     for chunk in (1, 2):
@@ -101,8 +178,12 @@ def _check(name: str, call: str) -> None:
             divide_into(chunk, patch)
             same(whole, in_a_pipeline(call, SAMPLES, BATCH), f"{call}: in chunks of {chunk}")
     _check_numbers(name, call, whole)
-    if not is_random:
+    if not _is_random(name, call):
         _check_ways(name, call, whole)
+
+
+def _is_random(name: str, call: str) -> bool:
+    return registry[name].schema.random or bool(re.search("random|permutation", call))
 
 
 def _is_of_the_batch(name: str, call: str) -> bool:

@@ -72,7 +72,7 @@ def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Byte
         if plane.flags.c_contiguous:
             method(np.ascontiguousarray(x[..., i]), plane)
         else:
-            plane[:] = method(np.ascontiguousarray(x[..., i]), np.empty_like(x[..., i]))
+            plane[:] = method(np.ascontiguousarray(x[..., i]), np.empty(plane.shape, np.uint8))
 
 
 def _places(rows: Tensor) -> Tensor:
