@@ -33,6 +33,7 @@ from tests.dataloader.data import (
     rows,
     write_pictures,
 )
+from tests.helpers.encoded_images import exif
 from tests.helpers.inside import decoded_late
 from torchdali import DataLoader
 from torchdali.dataloader._late import LateImage, Opener
@@ -160,6 +161,25 @@ EMPTY: dict[str, Any] = {
 def _without_samples(dataset: Any) -> Any:
     dataset.samples = []
     return dataset
+
+
+NOISE = np.random.default_rng(2).integers(0, 256, (72, 72, 3), np.uint8)
+OTHER_FILES: dict[str, Any] = {  # what is saved, and by which options
+    "turned.tif": (NOISE[:48], {"exif": exif(6)}), "turned.jpg": (NOISE[:48], {"exif": exif(8)}),
+    "16 bits.png": (NOISE[..., 0].astype(np.uint16) * 257, {}), "noise.png": (NOISE, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("transform", [v1.Resize((90, 90), v1.InterpolationMode.NEAREST), v1.CenterCrop(75)], ids=["nearest", "crop"])
+@pytest.mark.parametrize("name", OTHER_FILES)
+def test_other_files_come_as_by_pillow(tmp_path: Path, name: str, transform: Any) -> None:
+    """The middle of every fifth of 90 columns lies on the edge of two of 72."""
+    pixels, options = OTHER_FILES[name]
+    (tmp_path / "a").mkdir()
+    PIL.Image.fromarray(pixels).save(tmp_path / "a" / name, **options)
+    batches, expected, _ = both(ImageFolder(str(tmp_path), v1.Compose([transform, v1.ToTensor()])))
+    for batch, other in zip(batches, expected, strict=True):
+        check_equal(batch, other, 1 / 255 if name.endswith("jpg") else 0.0)
 
 
 @pytest.mark.parametrize("name", EMPTY)

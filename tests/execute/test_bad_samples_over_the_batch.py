@@ -383,6 +383,25 @@ def test_numbers_do_not_depend_on_the_rest_of_the_batch(pipes: Any, files: list[
             assert numbers[i] == (uniform[0].tolist(), starts[0].tolist())
 
 
+def test_numbers_of_a_source_are_those_of_the_samples_that_are_left(pipes: Any, files: list[str]) -> None:
+    """Samples go at two places, one after the other."""
+
+    def define() -> Any:
+        data = fn.external_source(lambda: [np.fromfile(file, np.uint8) for file in files])
+        images = fn.decoders.image(data)
+        start = fn.roi_random_crop(images, crop_shape=[2, 8, 3], roi_start=[0, 0, 0], roi_end=images.shape())
+        return images, fn.random.uniform(start, seed=3)
+
+    pipe = pipes(define, batch_size=8, bad_samples="skip")
+    images, numbers = pipe.run()
+    kept = [0, 2, 4, 5, 6, 7]
+    assert [int(image[0, 0, 0]) for image in images.samples()] == kept
+    for i in (1, 3):
+        Path(files[i]).write_bytes(PICTURES[i])
+    whole = pipes(define, batch_size=8).run()[1].as_array().tolist()
+    assert numbers.as_array().tolist() == [whole[i] for i in kept]
+
+
 # ---------------------------------------------------------------- what mixes samples
 
 

@@ -300,6 +300,22 @@ def test_the_data_of_a_source_are_not_part_of_the_graph() -> None:
     assert fingerprint(np.ones((4, 2))) == fingerprint(np.zeros((4, 2)))
 
 
+def test_numbers_of_an_operator_are_part_of_the_graph() -> None:
+    """An operator that nobody uses is not, but those behind it draw others without it."""
+
+    def make(unused: int) -> Pipeline:
+        with Pipeline(2, 1, None, seed=4) as pipe:
+            for _ in range(unused):
+                fn.random.uniform()
+            pipe.set_outputs(fn.random.uniform())
+        return pipe
+
+    state = make(1).state_dict()
+    make(1).load_state_dict(state)
+    with pytest.raises(RuntimeError, match="another graph"):
+        make(0).load_state_dict(state)
+
+
 def test_fed_batches_go_on_with_what_is_fed() -> None:
     def make() -> Pipeline:
         pipe = Pipeline(2, 2, None, seed=4, prefetch_queue_depth=1)

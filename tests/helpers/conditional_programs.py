@@ -192,6 +192,14 @@ def annotated_in_a_class_in_a_branch(x: Any) -> Any:
 
 
 @program
+def negated(x: Any) -> Any:
+    y = 1
+    if not x > 0:
+        y = x - 1
+    return y
+
+
+@program
 def walrus_in_a_condition(x: Any) -> Any:
     if (y := x + 1) > 2:
         return y * 2

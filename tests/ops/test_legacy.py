@@ -113,6 +113,16 @@ def test_sequence_reader(tmp_path: Path) -> None:
     pipe.close()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_sequences_reach_the_last_frame(tmp_path: Path) -> None:
+    frames(tmp_path, {"a": [1, 2, 3, 4, 5]})
+    with Pipeline(batch_size=3, num_threads=1, device_id=None) as pipe:
+        pipe.set_outputs(fn.readers.sequence(file_root=str(tmp_path), sequence_length=2, stride=2))
+    (batch,) = pipe.run()
+    assert [np.asarray(sample)[:, 0, 0, 0].tolist() for sample in batch.samples()] == [[1, 3], [2, 4], [3, 5]]
+    pipe.close()
+
+
 def frames(root: Path, folders: dict[str, list[int]], shape: tuple[int, ...] = (8, 10, 3)) -> None:
     """Write one image for each gray, in the folder of its video."""
     for folder, values in folders.items():

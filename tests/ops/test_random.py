@@ -54,6 +54,16 @@ def test_the_seed_decides(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
+def test_two_operators_draw_different_numbers(name: str) -> None:
+    def define(lib: Any) -> Any:
+        make = getattr(lib.fn.random, name)
+        return make(shape=[50]), make(shape=[50])
+
+    ((one, two),) = batches("torchdali", define, seed=5)
+    assert not np.array_equal(one.samples, two.samples)
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_an_own_seed_overrides_that_of_the_pipeline(name: str) -> None:
     def define(lib: Any) -> Any:
         make = getattr(lib.fn.random, name)

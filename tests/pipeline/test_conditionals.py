@@ -519,3 +519,23 @@ def test_what_branches_merge_is_not_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert on_numbers(in_order) == [[6, 5, 0, 7], [3, 0, -2, 14]]
+
+
+def test_operators_over_the_batch_work_in_a_branch_as_outside() -> None:
+    ids, polygons, vertices = np.int32([1]), np.int32([[0, 0, 2], [1, 2, 4]]), np.arange(8, dtype=np.float32).reshape(4, 2)
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None, enable_conditionals=True)
+    def define(wanted: list[int], branches: bool) -> Any:
+        images = fn.external_source([[np.full((2, width, 3), 7, np.uint8) for width in (4, 5, 6)]], layout="HWC")
+        chosen, parts, points = (fn.external_source([[array] * 3]) for array in (ids, polygons, vertices))
+        if not branches or fn.external_source([[np.int32(number) for number in wanted]]) > 0:
+            images = fn.pad(images, axis_names="W", shape=[9])
+            parts, points = fn.segmentation.select_masks(chosen, parts, points, reindex_masks=True)
+        return images, parts, points
+
+    (inside, outside) = (define([1, 0, 1], branches).run() for branches in (True, False))
+    for one, other in zip(inside, outside, strict=True):
+        assert one.layout() == other.layout()
+        for i in (0, 2):
+            assert np.array_equal(one.at(i), other.at(i))
+    assert [inside[0].at(1).shape, inside[1].at(1).tolist()] == [(2, 5, 3), polygons.tolist()]

@@ -49,6 +49,12 @@ def test_several_matches_warn(tmp_path: Path) -> None:
     assert lines_of(said) == ["outputs = fn.readers.webdataset(**arguments)"]
 
 
+def test_the_case_of_extensions(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar", [("a.jpg", b"1"), ("b.JPG", b"2")])
+    assert read(paths=path, ext=["Jpg"], case_sensitive_extensions=False) == [[b"1", b"2"]]
+    assert read(paths=path, ext=["JPG"]) == [[b"", b"2"]]
+
+
 def test_an_index_of_another_archive(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"1")])
     (tmp_path / "a.idx").write_text("v1.1 1\njpg 512 1000000")
