@@ -96,9 +96,10 @@ def test_memory_of_a_source_is_not_delivered(name: str) -> None:
             assert not shared, f"{call}: a result is memory of {word}"
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", _operators())
 def test_large_values_are_taken_or_refused(name: str) -> None:
-    """By an error that is no accident of Python or of a library; and alone as in a batch."""
+    """By an error that is no accident of Python or of a library, without a warning of NumPy; and alone as in a batch."""
     for call in calls(name):
         for word in words(call):
             changed = {word: list(map(_large, VALUES[word][0]))}

@@ -116,8 +116,9 @@ def _modulus(spectrum: Tensor, power: int, out: Array | None = None) -> Tensor:
     if not is_plain(spectrum):
         return torch.view_as_real(spectrum).square().sum(-1) if power == 2 else spectrum.abs()
     parts = torch.view_as_real(spectrum).numpy()
-    np.multiply(parts, parts, out=parts)
-    made = np.add(parts[..., 0], parts[..., 1], out=out)
+    with np.errstate(over="ignore"):
+        np.multiply(parts, parts, out=parts)
+        made = np.add(parts[..., 0], parts[..., 1], out=out)
     if power == 1:
         np.sqrt(made, out=made)
     return torch.from_numpy(made)

@@ -192,7 +192,8 @@ def _affine_by_opencv(
     out: Tensor | None,
 ) -> Tensor:
     channels = len(matrix)
-    weights = np.array([(*row, o) for row, o in zip(matrix, offset, strict=True)], np.float32)
+    with np.errstate(over="ignore"):
+        weights = np.array([(*row, o) for row, o in zip(matrix, offset, strict=True)], np.float32)
     made = place(out, (*x.shape[:-1], channels), dtype, x.device)
     pixels, targets = x.reshape(-1, x.shape[-1]), made.view(-1, channels)
     for start in range(0, len(pixels), _PIECE):
