@@ -140,6 +140,14 @@ def test_annotations_of_all_orders(tmp_path: Path) -> None:
     assert lefts(images=["3", "1", "3", "none"]) == [[30], [10, 11, 12], [30]]
 
 
+def test_boxes_are_left_top_width_height_or_corners(tmp_path: Path) -> None:
+    annotation = {"image_id": 1, "category_id": 1, "bbox": [1, 0.5, 2, 1]}
+    (tmp_path / "a.json").write_text(json.dumps({"images": [IMAGE], "annotations": [annotation]}))
+    forms = [{}, {"ltrb": True}, {"ltrb": True, "ratio": True}]
+    found = [coco.parse(str(tmp_path / "a.json"), coco.Form(**form)).boxes.tolist() for form in forms]
+    assert found == [[[1, 0.5, 2, 1]], [[1, 0.5, 3, 1.5]], [[0.25, pytest.approx(0.5 / 3), 0.75, 0.5]]]
+
+
 def annotated(path: Path, **changes: Any) -> str:
     """Write an image with two annotations, of which the second is changed; its width and height may be, too."""
     image = IMAGE | {key: changes.pop(key) for key in ("width", "height") if key in changes}
