@@ -11,7 +11,7 @@ from torchdali.codecs import _flac, _turbo
 from torchdali.kernels.opencv import opencv
 
 LOOKED_FOR = {"av": _flac._av, "cv2": opencv, "simplejpeg": _turbo.library}
-"""What imports a package once, and remembers it."""
+"""Functions that import a package once, and remember it."""
 
 
 @contextmanager
