@@ -23,7 +23,7 @@ __all__ = ["Array", "Refusal", "Result", "differs", "digest", "read", "refusal",
 
 Array = npt.NDArray[Any]
 
-MOST = 500_000
+MOST = 600_000
 """Bytes of an answer: larger ones are not for git."""
 CLOSE = 1e-5
 """Part of an array's largest value by which floats of two machines may differ; all else is equal."""
