@@ -39,6 +39,7 @@ from torchdali.calls.decorators import operator
 from torchdali.declaration.registry import lookup
 from torchdali.declaration.schema import Image
 from torchdali.errors import PipelineError
+from torchdali.execute.batch import Reader
 from torchdali.execute.process_state import has_gil
 from torchdali.execute.workers import placing
 from torchdali.execute.workers import pool as pool_module
@@ -62,9 +63,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @operator(name="_hazard")
-def _hazard(
-    image: Image, /, *, how: str = "", marks: str = "", parent: int = 0, height: int = 0
-) -> Image:
+def _hazard(image: Image, /, *, how: str = "", marks: str = "", parent: int = 0, height: int = 0) -> Image:
     """Do something bad in a worker, as often as there are marks, on images of a height."""
     if height and image.shape[0] != height:
         return image
@@ -111,11 +110,7 @@ def training(root: Path, how: str = "", marks: str = "", height: int = 0) -> Any
 
 
 def taken(pipe: Pipeline, count: int) -> list[torch.Tensor]:
-    return [
-        torch.stack([sample.clone() for sample in batch.samples()])
-        for _ in range(count)
-        for batch in pipe.run()
-    ]
+    return [torch.stack([sample.clone() for sample in batch.samples()]) for _ in range(count) for batch in pipe.run()]
 
 
 def same(found: list[torch.Tensor], wanted: list[torch.Tensor]) -> bool:
@@ -172,9 +167,7 @@ def test_processes_that_start_anew(photos: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "exit", "SIGSTOP", "slow"])
-def test_what_a_lost_process_did_is_done_again(
-    photos: Path, expected: Any, tmp_path: Path, how: str
-) -> None:
+def test_what_a_lost_process_did_is_done_again(photos: Path, expected: Any, tmp_path: Path, how: str) -> None:
     pipe = training(photos, how, marks(tmp_path / "marks", 1), num_processes=2)
     pipe.build()
     running, started = children(pipe), time.monotonic()
@@ -206,9 +199,7 @@ def test_a_process_that_gets_no_memory_loses_nothing(photos: Path, expected: Any
 def test_a_sample_that_kills_two_processes_is_an_error(photos: Path, tmp_path: Path) -> None:
     twice = marks(tmp_path / "marks", 2)
     pipe = training(photos, "SIGKILL", twice, 55, num_processes=3, prefetch_queue_depth=1)
-    with pytest.raises(
-        PipelineError, match=r"worker process \d \(pid \d+\) .* was killed by SIGKILL"
-    ):
+    with pytest.raises(PipelineError, match=r"worker process \d \(pid \d+\) .* was killed by SIGKILL"):
         taken(pipe, 3)
     assert len(taken(pipe, 4)) == 12  # the third goes on
     pipe.close()
@@ -466,9 +457,7 @@ def test_ragged_results_and_values_of_a_source(photos: Path) -> None:
     files = sorted(map(str, photos.rglob("*.jpg")))
 
     def source(info: Any) -> Any:
-        return np.fromfile(files[info.idx_in_epoch % COUNT], np.uint8), np.float32(
-            info.idx_in_epoch
-        )
+        return np.fromfile(files[info.idx_in_epoch % COUNT], np.uint8), np.float32(info.idx_in_epoch)
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=5)
     def define() -> Any:
@@ -740,33 +729,62 @@ def pipe_text(pipe: Pipeline) -> str:
     return pipe.explain()
 
 
-def test_threads_make_batches_until_a_new_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def late_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have a pipeline with two threads start processes by itself, while its threads make batches."""
     monkeypatch.setattr(placing, "has_gil", lambda: True)
     monkeypatch.delenv("TORCHDALI_PROCESSES")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
-    wanted = taken(fed(num_processes=1), 60)
     stop = threading.Event()
     other = threading.Thread(target=stop.wait)  # with which this process cannot be forked
     other.start()
-    try:
-        pipe = fed()
-        found = taken(pipe, 2)
-        executor = executor_of(pipe)
-        assert executor.replicas is None
-        end = time.monotonic() + LONGEST
-        while executor.replicas is None:
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        found += taken(pipe, 20)
-        assert executor.replicas.pool.workers
-        assert all(map(torch.equal, found, wanted))
-        closed_at_once = fed()
-        closed_at_once.run()
-        closed_at_once.close()
-        pipe.close()
-    finally:
-        stop.set()
-        other.join()
+    yield
+    stop.set()
+    other.join()
+
+
+def until_processes(executor: Any) -> None:
+    end = time.monotonic() + LONGEST
+    while executor.replicas is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_threads_make_batches_until_a_new_server_is_there(late_processes: None) -> None:
+    wanted = taken(fed(num_processes=1), 60)
+    pipe = fed()
+    found = taken(pipe, 2)
+    executor = executor_of(pipe)
+    assert executor.replicas is None
+    until_processes(executor)
+    found += taken(pipe, 20)
+    assert executor.replicas.pool.workers
+    assert all(map(torch.equal, found, wanted))
+    closed_at_once = fed()
+    closed_at_once.run()
+    closed_at_once.close()
+    pipe.close()
+
+
+def test_processes_may_come_while_a_batch_is_drawn(
+    photos: Path, late_processes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is drawn without them is read, and done, by the threads."""
+    pipe, next_keys, late = training(photos, num_threads=2), Reader.next_keys, []
+
+    def waiting(reader: Reader, *arguments: Any) -> Any:
+        if not late:
+            late.append(executor_of(pipe).replicas is None)
+            until_processes(executor_of(pipe))
+        return next_keys(reader, *arguments)
+
+    wanted = taken(training(photos, num_threads=2, num_processes=1), 12)
+    pipe.build()
+    monkeypatch.setattr(Reader, "next_keys", waiting)
+    found = taken(pipe, 12)
+    assert late == [True]
+    assert all(map(torch.equal, found, wanted))
+    pipe.close()
 
 
 @pytest.fixture(autouse=True)

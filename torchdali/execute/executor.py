@@ -487,7 +487,9 @@ class Executor:
             if self._stopped or batch.ended:
                 raise StopIteration
             batch.position = self._position
-            self._draw(batch)
+            # Asked once a batch: they may come at any moment, and what is read here must also be run here.
+            replicas = None if self.replicas is None or self.replicas.version < 0 else self.replicas
+            self._draw(batch, replicas)
         except StopIteration as stop:
             self._stopped = True
             batch.state = self.state()
@@ -496,17 +498,17 @@ class Executor:
             batch.state = self.state()
             self._stages.fail(batch, error, first=self._remote_stages)
         else:
-            self._begin(batch)
+            self._begin(batch, replicas)
 
-    def _begin(self, batch: InFlightBatch) -> None:
+    def _begin(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
         """Start the stages of a batch, here or in a replica."""
-        if self.replicas is None or self.replicas.version < 0:
+        if replicas is None:
             batch.turn, self._turns = self._turns, self._turns + 1
             self._stages.begin(batch)
             return
         try:
             # From here on the batch belongs to the replica, and then to the thread in which `_made` is called.
-            self.replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
+            replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
         except BaseException as error:  # no room in shared memory
             self._stages.fail(batch, error, first=self._remote_stages)
 
@@ -545,13 +547,13 @@ class Executor:
         self.bad_samples.add(batch, made.bad, made.kept)
         batch.bad_samples += [(count, read_failure(failure)) for count, failure in made.budget]
 
-    def _draw(self, batch: InFlightBatch) -> None:
-        """Advance every source, in the graph's order, and note the state after it."""
+    def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
+        """Advance every source, in the graph's order, note the state after it, and begin to read what is read here."""
         self._pass_over(batch.skipped)
         sizes = self._pull(batch)
         for node, reader in self.readers.items():
             batch.keys[node] = keys = reader.next_keys(self.settings.batch_size, batch.records)
-            if self.replicas is None or self.replicas.reads_here(node):
+            if replicas is None or replicas.reads_here(node):
                 batch.reads[node] = start_reads(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
             batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
             sizes[node] = len(keys.records)
