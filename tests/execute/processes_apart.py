@@ -769,7 +769,7 @@ def test_threads_make_batches_until_a_new_server_is_there(late_processes: None) 
 def test_processes_may_come_while_a_batch_is_drawn(
     photos: Path, late_processes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is drawn without them is read, and done, by the threads."""
+    """Threads read and do what is drawn without them."""
     pipe, next_keys, late = training(photos, num_threads=2), Reader.next_keys, []
 
     def waiting(reader: Reader, *arguments: Any) -> Any:

@@ -135,7 +135,7 @@ def test_colors_are_repeated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", [True, False])
 def test_an_engine_has_one_way_to_upsample(tmp_path: Path, first: bool) -> None:
-    """That of the first decoder; all images of another are the CPU's."""
+    """The first decoder says which; all images of another are the CPU's."""
     files = pictures(tmp_path)
 
     @pipeline_def(batch_size=len(files), num_threads=2, device_id="cpu")

@@ -95,7 +95,7 @@ class Archive:
 
     @property
     def identity(self) -> bytes | None:
-        """That of the archive's file."""
+        """Identity of the archive's file."""
         return self._storage.identity
 
     def place(self, offset: int) -> int:
