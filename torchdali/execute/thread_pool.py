@@ -20,6 +20,7 @@ import torch
 
 from torchdali.execute.process_state import has_gil
 from torchdali.forks import ForkSafeLock, on_fork
+from torchdali.kernels.memory import keep_freed_memory
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.threads import Thread, patience
 
@@ -106,6 +107,7 @@ class ThreadPool:
     """
 
     def __init__(self, count: int, start: Callable[[int], None] | None = None) -> None:
+        keep_freed_memory()
         self.count = count
         self._workers, self._queue = _joined(count, start)
 

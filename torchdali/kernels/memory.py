@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -14,8 +15,8 @@ from torch import Tensor
 
 __all__ = [
     "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "Empty", "Floats", "Placed", "Room", "byte_planes", "byte_scratch",
-    "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced", "narrowed", "place", "placed",
-    "scratch",
+    "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced", "keep_freed_memory", "narrowed",
+    "place", "placed", "scratch",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- reused buffers
@@ -25,6 +26,7 @@ Floats = npt.NDArray[np.float32]
 
 SMALL_SAMPLE = 1 << 14  # bytes; below, calls cost more than copies, and above, leaving the cache costs more than calls
 _KEPT = 1 << 22  # elements, up to which a thread keeps them
+_LARGE = 30 << 20  # bytes; the limit follows blocks of up to 32 MB
 _LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins
 
 
@@ -38,6 +40,19 @@ class _Memory(threading.local):
 
 
 _memory = _Memory()
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Let this process keep the memory that it frees for its next allocations, instead of giving it back at once.
+
+    Results between two operators are freed after each chunk. By default glibc gives them back to the system as soon as
+    some hundred kilobytes are free, and the system clears each page again for the next chunk, which took a third of a
+    spectrogram's time. The first large block that is freed raises this limit for good (`M_MMAP_THRESHOLD` in mallopt(3)
+    tells how); in most programs a large tensor happens to be that block. This one is never written, so it takes no
+    memory.
+    """
+    np.empty(_LARGE, np.uint8)
 
 
 def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float32) -> Tensor:
