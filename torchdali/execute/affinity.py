@@ -65,7 +65,7 @@ class _Binding:
 
 
 def _near(device: torch.device | None) -> set[int]:
-    """Return the cores next to a GPU that this process may use; empty where that is not known."""
+    """Return the cores next to a GPU that this process may use; empty if that is not known."""
     if device is None or device.type != "cuda":
         return set()
     gpu: Any = torch.cuda.get_device_properties(device)
@@ -96,7 +96,7 @@ def cores_of_processes(threads: Sequence[int], nodes: Path = _NODES) -> list[tup
     """
     allowed = os.sched_getaffinity(0)
     lists = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda path: int(path.parent.name[4:]))
-    cores = [found for path in lists if (found := _ranges(path.read_text()) & allowed)]
+    cores = [node_cores for path in lists if (node_cores := _ranges(path.read_text()) & allowed)]
     count = len(threads)
     of = [number * len(cores) // count for number in range(count)]
     needed = [sum(t for t, node in zip(threads, of, strict=True) if node == i) for i in range(len(cores))]

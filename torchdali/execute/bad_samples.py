@@ -66,7 +66,7 @@ class BadSamples:
     def repair(
         self,
         batch: InFlightBatch,
-        done: dict[DataNode, list[Any]],
+        results: dict[DataNode, list[Any]],
         failures: dict[int, BaseException],
         nodes: Mapping[int, Node | None],
         error: Exception,
@@ -84,7 +84,7 @@ class BadSamples:
             keep = [i if i not in failed else min(good, key=lambda g: abs(g - i)) for i in range(batch.size)]
         else:
             keep = good
-        _select(batch, done, keep)
+        _select(batch, results, keep)
 
     def _note(
         self,
@@ -116,9 +116,9 @@ class BadSamples:
     def take(self, index: int) -> tuple[BadSample, ...]:
         """Return what was reported of a batch, and forget it: another process adds it to its own report."""
         with self._lock:
-            found = tuple(bad for bad in self.report if bad.batch == index)
+            samples = tuple(bad for bad in self.report if bad.batch == index)
             self.report[:] = [bad for bad in self.report if bad.batch != index]
-        return found
+        return samples
 
     def add(self, batch: InFlightBatch, bad: Sequence[BadSample], keep: Sequence[int] | None) -> None:
         """Report what another process left out of a batch, and leave it out of what this one has."""
@@ -142,10 +142,10 @@ class BadSamples:
                 raise error
 
 
-def _select(batch: InFlightBatch, done: dict[DataNode, list[Any]], keep: list[int]) -> None:
+def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list[int]) -> None:
     """Rearrange everything that belongs to samples of the batch."""
-    for edge, values in done.items():
-        done[edge] = [values[i] for i in keep]
+    for edge, values in results.items():
+        results[edge] = [values[i] for i in keep]
     for edge, batch_values in batch.values.items():
         samples = batch_values.samples()
         infos = batch_values.source_infos

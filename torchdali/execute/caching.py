@@ -154,11 +154,11 @@ class KeptSamples:
         if self._final_texts is not None:
             return self._final_texts[1]
         store = self.store
-        asked = max(1, self.hits + self.misses)
+        lookups = max(1, self.hits + self.misses)
         left_out = self._counts.total(_LEFT_OUT)
         full = f"; it is full, and {left_out:,} were left out" if left_out else ""
         return (
-            f"cache: {self.hits:,} hits ({self.hits / asked:.1%}), {self.misses:,} misses; {len(store):,} samples, "
+            f"cache: {self.hits:,} hits ({self.hits / lookups:.1%}), {self.misses:,} misses; {len(store):,} samples, "
             f"{store.bytes / 2**20:,.1f} of {store.limit / 2**20:,.1f} MiB in {store.name}{full}"
         )
 

@@ -71,11 +71,11 @@ def fingerprint(graph: Graph) -> list[str]:
 
     def line(node: Node) -> str:
         key = key_of(node, edge, _value, _left_out(node))
-        given = [*map(str, key.inputs), *(f"{k}={text}" for k, text in (*key.per_sample, *key.constants))]
+        arguments = [*map(str, key.inputs), *(f"{k}={text}" for k, text in (*key.per_sample, *key.constants))]
         if node.operator.schema.random and "seed" not in node.constants:
-            given.append(f"stream={node.stream}")
+            arguments.append(f"stream={node.stream}")
         scope = "".join(f" if {text} is {value}" for text, value in key.scope)
-        return f"{named[node]} = {node.operator.name}({', '.join(given)}) on {node.device}{scope}"
+        return f"{named[node]} = {node.operator.name}({', '.join(arguments)}) on {node.device}{scope}"
 
     return [*map(line, graph.nodes), f"return {', '.join(map(edge, graph.outputs))}"]
 

@@ -327,7 +327,7 @@ def fused(chain: Chain) -> Fused | None:
     assert edge is not None and edge.source is not None
     data: Node | DataNode = edge.source if len(chain.nodes) > 1 else edge
     body = node.operator.chunks["encoded"]({k: v for k, v in node.constants.items() if k != "seed"})
-    values = {name: value_of(given, node, name) for name, given in node.per_sample.items()}
+    values = {name: value_of(argument, node, name) for name, argument in node.per_sample.items()}
     known = {value.key for value in chain.values}
     if body is None or any(value.axes is not None or value.key not in known for value in values.values()):
         return None

@@ -384,8 +384,8 @@ class CompiledChain:
 
     def _is_used(self, node: Node) -> bool:
         """Return True if another operator of the chain takes what one returns."""
-        taken = {id(edge) for other in self.chain.nodes for edge in edges(other)}
-        return any(id(edge) in taken for edge in node.outputs)
+        inputs = {id(edge) for other in self.chain.nodes for edge in edges(other)}
+        return any(id(edge) in inputs for edge in node.outputs)
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
         """Return the samples that have several elements where an argument is one number, and the operators."""
@@ -437,8 +437,8 @@ def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction,
         ready = prepare(node.operator, node.constants, layouts, _per_frame(node, axes))
         if not inputs or layouts[0]:
             return ready, ready.layouts
-        taken = taken_layout(node.operator, *inputs[0])
-        return ready, node.operator.output_layouts((taken, *layouts[1:]), node.constants)
+        first = taken_layout(node.operator, *inputs[0])
+        return ready, node.operator.output_layouts((first, *layouts[1:]), node.constants)
     except Exception as error:
         culprit = node.culprit(error)
         place = f"operator {culprit.title!r} failed on its inputs\n  {culprit.where}"

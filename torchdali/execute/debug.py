@@ -277,15 +277,15 @@ class DebugRun(Tracer):
         return node
 
     def _check_call(self, declared: Operator, checked: CheckedCall) -> None:
-        found = _Seen(
+        call = _Seen(
             declared,
             tuple(isinstance(value, DataNode) for value in checked.inputs),
             {**dict.fromkeys(checked.constants, False), **dict.fromkeys(checked.per_sample, True)},
         )
         if self._called == len(self._calls):
-            self._calls.append(found)
+            self._calls.append(call)
         else:
-            found.check(self._calls[self._called])
+            call.check(self._calls[self._called])
         self._called += 1
 
     def run(self, declared: Operator, checked: CheckedCall) -> Any:
@@ -390,10 +390,10 @@ class DebugRun(Tracer):
 
     def _read_one(self, node: Node, reader: Reader, sample: int, read: Read) -> Any:
         try:
-            given = {
+            arguments = {
                 name: self._batch.values[edge].samples()[sample].tolist() for name, edge in node.per_sample.items()
             }
-            return read_row(read, range(len(node.outputs)) if node.operator.has("view") else (), **given)
+            return read_row(read, range(len(node.outputs)) if node.operator.has("view") else (), **arguments)
         except Exception as error:
             raise located(error, self._batch.location(node, sample)) from error
 

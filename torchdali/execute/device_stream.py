@@ -157,7 +157,7 @@ class DeviceStream:
     def finish_copy(
         self, arena: Arena, batches: Iterable[TensorList], into: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, list[TensorList]]:
-        """Copy to the device what `begin_copy` left of an arena; all of it where that did not begin.
+        """Copy to the device what `begin_copy` left of an arena; all of it if that did not begin.
 
         Must run inside `context`, once nobody else fills the arena.
 

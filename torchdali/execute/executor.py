@@ -520,13 +520,13 @@ class Executor:
             self._caller_queue.put(partial(self._take_over, job))
 
     def _take_over(self, job: BatchJob) -> None:
-        batch, made, first = job.batch, job.made, self._remote_stages
+        batch, reply, first = job.batch, job.reply, self._remote_stages
         if batch.finished.is_set():
             return  # closed, or interrupted and given up
         assert self.replicas is not None
         try:
-            if made is not None:
-                self._note(batch, made)
+            if reply is not None:
+                self._note(batch, reply)
             if job.error is not None:
                 raise job.error
             self.replicas.take_over(batch, job.values)
@@ -537,15 +537,15 @@ class Executor:
         finally:
             job.error, job.values = None, {}
 
-    def _note(self, batch: InFlightBatch, made: Made) -> None:
+    def _note(self, batch: InFlightBatch, reply: Made) -> None:
         """Note what a replica measured, and which samples it left out."""
         nodes = self.plan.graph.nodes
-        for text, category, file, line in made.warnings:
+        for text, category, file, line in reply.warnings:
             warnings.warn_explicit(text, category, file, line, registry=_warned)
-        self.profile.add_times(made.times, nodes)
-        self.memory.add({nodes[k].outputs[i]: sizes for (k, i), sizes in made.sizes.items()})
-        self.bad_samples.add(batch, made.bad, made.kept)
-        batch.bad_samples += [(count, read_failure(failure)) for count, failure in made.budget]
+        self.profile.add_times(reply.times, nodes)
+        self.memory.add({nodes[k].outputs[i]: sizes for (k, i), sizes in reply.sizes.items()})
+        self.bad_samples.add(batch, reply.bad, reply.kept)
+        batch.bad_samples += [(count, read_failure(failure)) for count, failure in reply.budget]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
         """Advance every source, in the graph's order, note the state after it, and begin to read what is read here."""
@@ -656,11 +656,11 @@ def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: Thr
 
     def start() -> None:
         started = starter.start_all()
-        found = executor()
+        owner = executor()
         if isinstance(started, str):
-            if found is not None:
-                found.placing = Placing(1, reason=started)
-        elif found is None or not found._join(starter, started, threads):
+            if owner is not None:
+                owner.placing = Placing(1, reason=started)
+        elif owner is None or not owner._join(starter, started, threads):
             WorkerPool(started, partial(_run_on, threads), starter).close()
 
     threading.Thread(target=start, name="torchdali-start", daemon=False).start()
@@ -697,7 +697,7 @@ def _epoch_of(batch: InFlightBatch, default: int | None) -> int | None:
 def _clash(sizes: Mapping[Node, int]) -> str:
     """Say which sources gave batches of which sizes, and on which of the user's lines they are."""
     first, size = next(iter(sizes.items()))
-    other, its_size = next((node, found) for node, found in sizes.items() if found != size)
+    other, its_size = next((node, count) for node, count in sizes.items() if count != size)
     return (
         f'Batch size clash! The input operator "{other.name}" returned a batch size {its_size} which is different than '
         f'{size} returned by "{first.name}". All sources must give as many samples in a batch\n  {other.where}\n  '

@@ -167,9 +167,9 @@ class HardwareDecoding:
         """Decode in the engine's thread; None for nothing."""
         with self._lock:
             if not left.kept or self.lost:
-                done: Future[Decoded | None] = Future()
-                done.set_result(None)
-                return done
+                nothing: Future[Decoded | None] = Future()
+                nothing.set_result(None)
+                return nothing
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, _NAME)
             return self._thread.submit(self._in_context, left)
@@ -250,8 +250,8 @@ class HardwareDecoding:
         there = set() if decoded is None else {id(data) for data, *_ in decoded.places.values()}
         rest = [i for i, data in enumerate(results) if _is_encoded(data) and id(data) not in there]
         rest = [i for i in rest if i not in failures]
-        made = decode_together([results[i] for i in rest], upright, fancy=self._fancy) if rest else []
-        for i, pixels in zip(rest, made, strict=True):
+        images = decode_together([results[i] for i in rest], upright, fancy=self._fancy) if rest else []
+        for i, pixels in zip(rest, images, strict=True):
             try:
                 if pixels is None:
                     pixels = decode(results[i], adjust_orientation=upright, fancy=self._fancy)
@@ -306,14 +306,14 @@ class HardwareDecoding:
         if waited is not None:  # more would be memory for nothing: the device is behind
             _see(waited[1])
             return waited[0]
-        made = torch.empty(used + used // 4, dtype=torch.uint8, device=self._device_stream.device)
+        block = torch.empty(used + used // 4, dtype=torch.uint8, device=self._device_stream.device)
         stream = self._own_stream()
         if stream is not None:
-            made.record_stream(stream)  # of a batch that fails, it may be let go while the engine writes
+            block.record_stream(stream)  # of a batch that fails, it may be let go while the engine writes
         event = self._device_stream.record()
         if event is not None:
-            event.synchronize()  # rare: only where no arena is large enough
-        return made
+            event.synchronize()  # rare: only if no arena is large enough
+        return block
 
     def give_back(self, decoded: Decoded) -> None:
         """Keep an arena for a later batch, which may write to it when what is enqueued now is done."""
@@ -337,10 +337,10 @@ def mark(results: list[Any], decoded: Decoded) -> dict[int, int]:
     Samples that failed may have been dropped or replaced: a file is known by being the same object.
     """
     known = {id(data): number for number, (data, *_) in decoded.places.items()}
-    found = {i: known[id(r)] for i, r in enumerate(results) if id(r) in known}
-    for i in found:
+    numbers = {i: known[id(r)] for i, r in enumerate(results) if id(r) in known}
+    for i in numbers:
         results[i] = _EMPTY
-    return found
+    return numbers
 
 
 def when_submitted(batches: Sequence[LeftSamples], go_on: Callable[[bool], None]) -> None:

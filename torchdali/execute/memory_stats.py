@@ -50,18 +50,18 @@ class MemoryStats:
     def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
         """Return the sizes in bytes, by operator and by output of the graph: ``{name: {measure: [one an output]}}``.
 
-        They are 0 where an operator delivers nothing: where the next one in its chain takes what it computes.
+        They are 0 if an operator delivers nothing: if the next one in its chain takes what it computes.
         """
         if not self._last:
             return {}
-        found = {}
+        sizes = {}
         for node in graph.nodes:
             for part in node.parts[:-1]:
-                found[_key(part)] = self._sizes([])
-            found[_key(node.parts[-1] if node.parts else node)] = self._sizes(node.outputs)
+                sizes[_key(part)] = self._sizes([])
+            sizes[_key(node.parts[-1] if node.parts else node)] = self._sizes(node.outputs)
         for i, edge in enumerate(graph.outputs):
-            found[f"{edge.device.upper()}_output_{i}"] = self._sizes([edge])
-        return found
+            sizes[f"{edge.device.upper()}_output_{i}"] = self._sizes([edge])
+        return sizes
 
     def _sizes(self, edges: Sequence[DataNode]) -> dict[str, list[int]]:
         last = [self._last.get(edge, 0) for edge in edges] or [0]

@@ -58,7 +58,7 @@ class Arena:
         return min(self._used, self._size)
 
     def take(self, count: int) -> int:
-        """Return the place of so many elements, or -1 where they do not fit."""
+        """Return the place of so many elements, or -1 if they do not fit."""
         with self._lock:  # workers take places side by side; what they write there is theirs alone
             place = self._used
             if place + count > self._size:
@@ -276,16 +276,16 @@ class OutputBuffer:
             return self._close_samples(opened.samples(), layout, info)
         return self._close_storages(storages, layout, info)
 
-    def _close_samples(self, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
-        first = next((d for d in done if d is not None), None)
+    def _close_samples(self, samples: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
+        first = next((d for d in samples if d is not None), None)
         layout = layout if first is None else fitting(layout, first.ndim)
-        if first is None or any(d is None or d.shape != first.shape or d.dtype != first.dtype for d in done):
+        if first is None or any(d is None or d.shape != first.shape or d.dtype != first.dtype for d in samples):
             self._guess = None
-            check_form(done)
-            return self._ragged_batch(done, layout, info)
+            check_form(samples)
+            return self._ragged_batch(samples, layout, info)
         self._ragged = None
         self._guess = tuple(first.shape), first.dtype
-        stacked = torch.stack(done, out=self._buffers.empty((len(done), *first.shape), first.dtype))
+        stacked = torch.stack(samples, out=self._buffers.empty((len(samples), *first.shape), first.dtype))
         return TensorList.from_dense(stacked, layout, source_info=info)
 
     def _close_storages(self, storages: list[Storage], layout: str, info: Sequence[str] | None) -> TensorList:
@@ -303,12 +303,12 @@ class OutputBuffer:
             whole = torch.cat(tensors, out=self._buffers.empty((sum(map(len, tensors)), *shape), dtype))
         return TensorList.from_dense(whole, fitting(layout, whole.ndim - 1), source_info=info)
 
-    def _ragged_batch(self, done: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
-        dtype = None if not done or done[0] is None else done[0].dtype
-        alike = all(d is not None and d.dtype == dtype for d in done)
+    def _ragged_batch(self, samples: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
+        dtype = None if not samples or samples[0] is None else samples[0].dtype
+        alike = all(d is not None and d.dtype == dtype for d in samples)
         if self._packs and alike and dtype is not None and dtype != torch.bfloat16:
-            self._make_room(sum(d.numel() for d in done), dtype)
-        return TensorList.from_samples(list(done), layout, source_info=info)
+            self._make_room(sum(d.numel() for d in samples), dtype)
+        return TensorList.from_samples(list(samples), layout, source_info=info)
 
     def _make_room(self, elements: int, dtype: torch.dtype) -> None:
         """Choose the size of the next arena: a quarter more than a batch had. What does not fit costs a copy."""

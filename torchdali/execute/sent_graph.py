@@ -40,12 +40,12 @@ class _SentPart:
 
 def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that can be pickled: of an operator that does not run there, for messages."""
-    found = {}
+    portable = {}
     for name, value in constants.items():
         with contextlib.suppress(Exception):
             pickling.dumps(value)
-            found[name] = value
-    return found
+            portable[name] = value
+    return portable
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ def view_of(block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: tor
 
 def socket_of(connection: int) -> socket.socket:
     """Return the socket of a connection, to send descriptors."""
-    made = socket.socket(fileno=os.dup(connection))
-    made.settimeout(None)  # or the user's default timeout would make the connection non-blocking
-    return made
+    duplicate = socket.socket(fileno=os.dup(connection))
+    duplicate.settimeout(None)  # or the user's default timeout would make the connection non-blocking
+    return duplicate
 
 
 def mapped(descriptor: int, size: int) -> _Bytes:

@@ -16,15 +16,15 @@ def source_edges(nodes: Iterable[Node]) -> dict[DataNode, DataNode | None]:
     Samples come from where the first input comes from: in the end an output of a reader of the chain, or an edge that
     enters it.
     """
-    found: dict[DataNode, DataNode | None] = {}
+    origins: dict[DataNode, DataNode | None] = {}
     for node in nodes:
         first = next((edge for edge in node.inputs if edge is not None), None)
         for output in node.outputs:
             if node.operator.kind == "reader":
-                found[output] = output
+                origins[output] = output
             else:
-                found[output] = first if first is None else found.get(first, first)
-    return found
+                origins[output] = first if first is None else origins.get(first, first)
+    return origins
 
 
 def read_edges(edge: DataNode) -> Iterator[DataNode]:

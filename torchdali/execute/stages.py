@@ -212,23 +212,23 @@ class StageRunner:
         """Return the nodes that have run: those of the stages before, and of this one those before a step."""
         order = self._orders[batch.stage]
         steps = order if node is None else order[: order.index(node)]
-        done = self.plan.stages[: batch.stage + (node is None)]
-        chained = [n for s in done if s.chain is not None for n in s.chain.nodes]
-        return {*steps, *chained, *(n for s in done for n in s.steps)}
+        stages = self.plan.stages[: batch.stage + (node is None)]
+        chained = [n for s in stages if s.chain is not None for n in s.chain.nodes]
+        return {*steps, *chained, *(n for s in stages for n in s.steps)}
 
     def _leave_out(
         self,
         batch: InFlightBatch,
         ran: Collection[Node],
-        done: dict[DataNode, list[Any]],
+        results: dict[DataNode, list[Any]],
         failures: dict[int, BaseException],
         node_of: Callable[[BaseException], Node | None],
     ) -> None:
-        """Leave out or replace samples, and forget the failures; raise what says so where that cannot be.
+        """Leave out or replace samples, and forget the failures; raise what says so if that cannot be.
 
         Args:
             ran: The nodes that have run.
-            done: What a chain delivers.
+            results: What a chain delivers.
             node_of: Finds the node that failed.
         """
         nodes = {i: node_of(error) for i, error in failures.items()}
@@ -244,7 +244,7 @@ class StageRunner:
         if again is None:
             failures.clear()
             raise error
-        bad_samples.repair(batch, done, failures, nodes, error)
+        bad_samples.repair(batch, results, failures, nodes, error)
         for node in again:
             batch.values.update(zip(node.outputs, self._results(batch, node), strict=True))
 

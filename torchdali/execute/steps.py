@@ -70,7 +70,7 @@ def _moved(node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList 
 def fail_alone(
     batch: InFlightBatch, node: Node, device_stream: DeviceStream, rng: BatchRng | None
 ) -> Iterator[tuple[int, Exception]]:
-    """Yield the samples on which an operator fails alone, and how; none where it cannot work sample by sample."""
+    """Yield the samples on which an operator fails alone, and how; none if it cannot work sample by sample."""
     needs = list(edges(node))
     alone = node.operator.is_separable({**node.constants, **node.per_sample})
     if not alone or not needs:
@@ -126,8 +126,8 @@ def run_in_scope(
         rng = None if rng is None else rng.pick(chosen)
         results = run_batch(node.operator, inputs, node.constants, arguments, rng, len(chosen), bodies)
     else:
-        found = node.operator.output_layouts(layouts, node.constants)
-        results = tuple(TensorList.from_samples([], layout) for layout in found)
+        output_layouts = node.operator.output_layouts(layouts, node.constants)
+        results = tuple(TensorList.from_samples([], layout) for layout in output_layouts)
     return tuple(_spread(result, chosen, size) for result in results)
 
 
@@ -151,9 +151,9 @@ def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
     return TensorList.from_samples(places, batch.layout())
 
 
-def present(found: Mapping[DataNode, TensorList], edge: DataNode) -> TensorList:
+def present(batches: Mapping[DataNode, TensorList], edge: DataNode) -> TensorList:
     """Return the batch of an output; of one in a branch, the samples that the branch has."""
-    batch = found[edge]
+    batch = batches[edge]
     if not scope_of(edge):
         return batch
     samples = [sample for sample in batch.samples() if sample is not None]

@@ -2,7 +2,7 @@
 
 A job is a function of an index and a count. Every idle worker joins the first job of the queue
 and claims indices until none is left, which balances uneven samples
-and costs a tenth of a microsecond a claim. The worker that finishes the last item calls the job's ``done``; so no
+and costs a tenth of a microsecond a claim. The worker that finishes the last item calls the job's ``callback``; so no
 thread ever waits for a job.
 """
 
@@ -32,24 +32,24 @@ class Job:
 
     Args:
         order: Jobs with a smaller one go first.
-        done: Called by the worker that finishes last, with the failures ``{index: exception}``.
+        callback: Called by the worker that finishes last, with the failures ``{index: exception}``.
         keep_going: Go on after a failure; otherwise the indices not yet claimed are left out.
 
     Attributes:
-        dropped: Its pipeline is closed: indices are not claimed any more, and `done` is not called.
+        dropped: Its pipeline is closed: indices are not claimed any more, and `callback` is not called.
     """
 
     def __init__(
         self,
         run: Callable[[int], None],
         count: int,
-        done: Callable[[dict[int, BaseException]], None],
+        callback: Callable[[dict[int, BaseException]], None],
         *,
         order: int = 0,
         keep_going: bool = False,
     ) -> None:
         self.run, self.count, self.order = run, count, order
-        self._done, self._keep_going = done, keep_going
+        self._callback, self._keep_going = callback, keep_going
         self._claim = _counter()
         self._lock = threading.Lock()
         self._left = count
@@ -75,7 +75,7 @@ class Job:
                 last = self._left == 0
             if last:
                 # All other workers are through their items, and the lock orders what they wrote before this call.
-                self._done(self._failures)
+                self._callback(self._failures)
 
 
 def _counter() -> Callable[[], int]:
@@ -150,8 +150,8 @@ class _Workers:
         with self._condition:
             self._queues.append(queue)
             self._count_threads()
-            taken, missing = set(self._numbers.values()), self._needed - len(self._numbers)
-        numbers = [n for n in range(self._needed) if n not in taken][: max(0, missing)]
+            in_use, missing = set(self._numbers.values()), self._needed - len(self._numbers)
+        numbers = [n for n in range(self._needed) if n not in in_use][: max(0, missing)]
         try:
             with keep_torch_threads(len(numbers)) as ready:
                 new = [Thread(_work, (self, n, ready), f"torchdali-{n}") for n in numbers]
@@ -207,12 +207,12 @@ class _Workers:
         with self._condition:
             # A thread whose `join` was interrupted has no number.
             while me in self._numbers and len(self._numbers) <= self._needed:
-                taken = self._next()
-                if taken is not None:
-                    taken[0].active.add(threading.get_ident())
-                    taken[0].turn = next(self._serial)
+                entry = self._next()
+                if entry is not None:
+                    entry[0].active.add(threading.get_ident())
+                    entry[0].turn = next(self._serial)
                     self._busy += 1
-                    return taken
+                    return entry
                 self._condition.wait()
             self._numbers.pop(me, None)
             self._ended.append(me)
@@ -221,17 +221,17 @@ class _Workers:
 
     def _next(self) -> tuple[_JobQueue, Job] | None:
         """Return what the next idle thread is to work on."""
-        found, least = None, (0, 0)
+        entry, least = None, (0, 0)
         for queue in self._queues:
             active = len(queue.active)
             if not queue.jobs or active >= queue.count:
                 continue
             if active and self._busy >= self._most:
                 continue
-            if found is None or (active, queue.turn) < least:
+            if entry is None or (active, queue.turn) < least:
                 # The job stays where it is, so that all idle threads join it; each takes its own items from it.
-                found, least = (queue, queue.jobs[0][2]), (active, queue.turn)
-        return found
+                entry, least = (queue, queue.jobs[0][2]), (active, queue.turn)
+        return entry
 
     def remove(self, queue: _JobQueue, job: Job) -> None:
         """Take a job whose indices have all been claimed out of its queue."""
@@ -264,13 +264,13 @@ def _work(workers: _Workers, number: int, ready: threading.Barrier) -> None:
     use_one_torch_thread(ready)
     workers.begin(number)
     with torch.no_grad():
-        while (taken := workers.take()) is not None:
-            queue, job = taken
+        while (entry := workers.take()) is not None:
+            queue, job = entry
             job.work()
             workers.remove(queue, job)
             # The job holds the batch, its tensors and open files. Let go of it before the thread is idle: who closes a
             # pipeline waits for that, and may then count on nothing being held.
-            del taken, job
+            del entry, job
             workers.rest(queue)
             del queue
 

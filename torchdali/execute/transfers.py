@@ -31,8 +31,8 @@ def device_last(steps: Sequence[Node]) -> list[Node]:
 
 def uploads(steps: Sequence[Node]) -> list[DataNode]:
     """Return the edges on the CPU of which some steps need the data on the device."""
-    found: dict[DataNode, None] = {}
+    cpu_edges: dict[DataNode, None] = {}
     for node in steps:
         if node.device != "cpu":
-            found.update(dict.fromkeys(e for e in edges(node) if e.device == "cpu"))
-    return list(found)
+            cpu_edges.update(dict.fromkeys(e for e in edges(node) if e.device == "cpu"))
+    return list(cpu_edges)

@@ -334,8 +334,8 @@ class _Walk:
         self._packages.add(body.__module__.partition(".")[0])
         for each in (body, *node.operator.chunks.values()):
             self._value(each, reader)
-        given = (getattr(value, "users_dataset", value) for value in node.constants.values())  # also a data set
-        for each in given:
+        values = (getattr(value, "users_dataset", value) for value in node.constants.values())  # also a data set
+        for each in values:
             if callable(each) or (node.operator.kind == "reader" and hasattr(type(each), "__getitem__")):
                 self._value(each, reader)
                 self._object(each, reader)

@@ -82,10 +82,10 @@ def _value(target: ast.AST, outside: dict[str, object]) -> object:
 def _outside(function: types.FunctionType) -> dict[str, object]:
     """Return the variables outside of a function that it reads."""
     code = function.__code__
-    found = {name: function.__globals__[name] for name in pickling.names_of(code) if name in function.__globals__}
+    variables = {name: function.__globals__[name] for name in pickling.names_of(code) if name in function.__globals__}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
-            found[name] = cell.cell_contents
+            variables[name] = cell.cell_contents
         except ValueError:
             continue
-    return {name: value for name, value in found.items() if name not in (*code.co_varnames, *code.co_cellvars)}
+    return {name: value for name, value in variables.items() if name not in (*code.co_varnames, *code.co_cellvars)}

@@ -45,31 +45,31 @@ class Replicas:
         self.buffers = SharedBuffers(pool.announce, pool.forget)
         pool.joined = self.buffers.renew
         nodes = nodes_of(plan.stages[:stages])
-        taken = {edge for node in nodes for edge in edges(node)}
-        self._given = [
+        inputs = {edge for node in nodes for edge in edges(node)}
+        self._sources = [
             (plan.index[node], edge)
             for node in plan.graph.nodes
             if node.operator.kind == "source"
             for edge in node.outputs
-            if edge in taken and edge.device == "cpu"
+            if edge in inputs and edge.device == "cpu"
         ]
         self._nodes = frozenset(nodes)
         self._origins = source_edges(nodes)
 
-    def submit(self, batch: InFlightBatch, seed: int, traced: bool, done: Callable[[BatchJob], None]) -> None:
-        """Have a batch made; ``done`` is called on a thread of the pipeline.
+    def submit(self, batch: InFlightBatch, seed: int, traced: bool, callback: Callable[[BatchJob], None]) -> None:
+        """Have a batch made; ``callback`` is called on a thread of the pipeline.
 
         The batch is the job's until then, and none of its fields may be touched.
         """
         kept: list[torch.Tensor] = []
         values = {
-            (k, edge.index): sent(batch.values[edge], self.buffers, kept, with_infos=True) for k, edge in self._given
+            (k, edge.index): sent(batch.values[edge], self.buffers, kept, with_infos=True) for k, edge in self._sources
         }
         keys = {self.plan.index[node]: keys for node, keys in batch.keys.items()}
         draw = Draw(
             -1, batch.index, batch.position, batch.size, seed, batch.random_keys, keys, values, traced, ()
         )  # fmt: skip
-        self.pool.submit(BatchJob(self, batch, draw, done, kept))
+        self.pool.submit(BatchJob(self, batch, draw, callback, kept))
 
     def tell(self, state: UserState) -> None:
         """Send them what has changed in the user's code since the last call."""
@@ -87,9 +87,9 @@ class Replicas:
         """Return whether the process of the user reads the records of a reader."""
         return reader not in self._nodes
 
-    def take_over(self, batch: InFlightBatch, made: Mapping[DataNode, TensorList]) -> None:
+    def take_over(self, batch: InFlightBatch, results: Mapping[DataNode, TensorList]) -> None:
         """Take over the results of a batch, and say where its samples come from."""
-        for edge, values in made.items():
+        for edge, values in results.items():
             origin = self._origins[edge]
             if origin is not None and origin.source is not None and not is_metadata(origin):
                 keys = batch.keys.get(origin.source)
@@ -124,11 +124,11 @@ class BatchJob:
     replicas: Replicas
     batch: InFlightBatch
     draw: Draw
-    done: Callable[[BatchJob], None]
+    callback: Callable[[BatchJob], None]
     kept: list[torch.Tensor]
     owner: None = None
     losses: int = 0
-    made: Made | None = None
+    reply: Made | None = None
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     error: BaseException | None = None
 
@@ -156,21 +156,21 @@ class BatchJob:
             returned,
         )  # fmt: skip
 
-    def answer(self, made: Made, views: Views) -> None:
+    def answer(self, reply: Made, views: Views) -> None:
         """Take over what a replica made, in the thread that receives it."""
         # The batch itself is not touched here: a thread of the pipeline does that, in `finish`, which the pool calls
         # behind this. The blocks are lent before the replica could hear that they are free.
-        places = [place.block for value in made.values.values() for place in value.places()]
+        places = [place.block for value in reply.values.values() for place in value.places()]
         tensor = views.lend(places)
         nodes = self.replicas.plan.graph.nodes
 
         def batch_of(value: SentBatch) -> TensorList:
             return received(value, tensor)
 
-        self.values = {nodes[k].outputs[i]: batch_of(value) for (k, i), value in made.values.items()}
-        self.made = made
-        if made.error is not None:
-            self.error = read_failure(made.error)
+        self.values = {nodes[k].outputs[i]: batch_of(value) for (k, i), value in reply.values.items()}
+        self.reply = reply
+        if reply.error is not None:
+            self.error = read_failure(reply.error)
 
     def lose(self, error: Exception) -> None:
         """Note that the batch cannot be made."""
@@ -179,4 +179,4 @@ class BatchJob:
     def finish(self) -> None:
         """Go on, on a thread of the pipeline."""
         self.kept.clear()
-        self.done(self)
+        self.callback(self)

@@ -64,7 +64,7 @@ class SentBatch(NamedTuple):
     """A batch on its way: one tensor ``(samples, ...)``, or a list with None for samples that a branch did not compute.
 
     Attributes:
-        dtype, ndim: Of a sample, where there is none.
+        dtype, ndim: Of a sample, if there is none.
         infos: Where the samples come from, if the receiver does not know.
     """
 

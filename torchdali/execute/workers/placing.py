@@ -66,7 +66,7 @@ class Placing:
 def place(
     planned: Plan,
     readers: Mapping[Node, Reader],
-    asked: int | None,
+    processes: int | None,
     settings: Settings,
     start_method: str,
     is_fast: bool = False,
@@ -80,10 +80,10 @@ def place(
         asked: Number of processes; None for this choice.
         is_fast: The fast path makes the samples.
     """
-    asked = _wanted() if asked is None else asked
-    if asked is None and settings.synchronous:
+    processes = _wanted() if processes is None else processes
+    if processes is None and settings.synchronous:
         return Placing(1, reason="exec_async=False, or exec_pipelined=False")
-    count = default_processes(settings.num_threads, is_fast) if asked is None else asked
+    count = default_processes(settings.num_threads, is_fast) if processes is None else processes
     if count == 1:
         return Placing(1)
     why = _platform_refuses()
@@ -98,7 +98,7 @@ def place(
         stages += 1
     if not any(_pays(planned, stage) for stage in planned.stages[:stages]):
         return Placing(1, reason=why or "it computes numbers or small samples, which is quicker than sending them")
-    return Placing(count, stages, why, forked, forked or asked is not None)
+    return Placing(count, stages, why, forked, forked or processes is not None)
 
 
 def place_elsewhere(planned: Plan, readers: Mapping[Node, Reader], processes: int) -> Placing:

@@ -241,7 +241,7 @@ class _Replica:
         # holds them until it is told that their blocks are not read any more.
         sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
         with self._channel.lock:
-            made = Made(
+            reply = Made(
                 self._numbers.pop(batch.turn),
                 values,
                 None if batch.kept is None else tuple(batch.kept),
@@ -249,11 +249,11 @@ class _Replica:
                 self._task.bad_samples.take(batch.index),
                 tuple((count, write_failure(each)) for count, each in batch.bad_samples),
                 self._stages.profile.take_times(index),
-                {(index[_source(e)], e.index): found for e, found in sizes.items()},
+                {(index[_source(e)], e.index): size for e, size in sizes.items()},
                 tuple(self._warned),
             )
             self._warned.clear()
-            self._channel.send(made, values.values(), kept)
+            self._channel.send(reply, values.values(), kept)
         batch.values.clear()
 
 

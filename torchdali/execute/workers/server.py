@@ -123,10 +123,10 @@ class Server:
         """Return the server that another pipeline uses, or a new interpreter."""
         global _shared
         with _sharing:
-            found = _shared
-            if found is not None and found._owner == os.getpid() and found.alive:
-                found._users += 1
-                return found
+            server = _shared
+            if server is not None and server._owner == os.getpid() and server.alive:
+                server._users += 1
+                return server
         return cls._offered(cls._anew())
 
     @classmethod
