@@ -35,7 +35,7 @@ from torchdali.kernels.native import (
 )
 
 __all__ = [
-    "Encoded", "Task", "chosen", "decode_together", "encoded", "peek_size", "pixels_of", "read_files", "run_together",
+    "Encoded", "Task", "chosen", "decode_together", "encoded", "pixels_of", "read_files", "run_together",
 ]  # fmt: skip
 
 _Header = ctypes.c_int32 * 4
@@ -52,20 +52,6 @@ class _Memory(threading.local):
     """Memory of a thread for files: valid until it reads the next ones."""
 
     files = np.empty(0, np.uint8)
-
-
-def peek_size(data: Tensor, upright: bool) -> tuple[int, int] | None:
-    """Return height and width of a JPEG, upright or as stored; None where the usual way has to read the header."""
-    found = library()
-    if found is None or not takes_bytes(data):
-        return None
-    header = _Header()
-    if found.peek(data.data_ptr(), data.numel(), header):
-        return None
-    height, width, channels, orientation = header
-    if channels not in _CHANNELS:
-        return None
-    return (width, height) if upright and orientation > 4 else (height, width)
 
 
 class Encoded(NamedTuple):
@@ -94,7 +80,8 @@ class Task(NamedTuple):
     """A view of a picture, and what is done to its pixels.
 
     Attributes:
-        steps, size: See `kernels.native.run`.
+        steps: On the pixels, each a `STEP`; the last one is a view, and is what is written.
+        size: Height and width behind these; of the view if None.
     """
 
     data: Encoded

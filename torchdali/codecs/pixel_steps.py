@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from torchdali.codecs._native import Encoded, Task
+from torchdali.codecs._native import Encoded, Task, encoded, pixels_of, run_together
 from torchdali.codecs.views import View
-from torchdali.kernels.native import PILLOW, STEP, Recipe, run
+from torchdali.kernels.memory import IN_PLACE
+from torchdali.kernels.native import PILLOW, STEP, Recipe
 
 __all__ = ["PLAIN", "SCALED", "Work", "affine", "blur", "channels", "filling", "plain", "rotation", "window"]
 
@@ -172,14 +173,14 @@ class Work:
 
     def task(self, data: Encoded) -> Task:
         """Return the call of the library for one of several pictures; see `codecs._native.run_together`."""
-        return Task(data, *self._parts())
+        if self._first is None:
+            return Task(data, self.view, b"", self.view.size)
+        return Task(data, self._first, self._steps + _view(self.view), self.view.size)
 
     def render(self, recipe: Recipe, data: Tensor, out: Tensor | None = None) -> Tensor | None:
-        """Return the pixels; None if the library cannot make them. See `kernels.native.run`."""
-        view, steps, size = self._parts()
-        return run(recipe, data, view.rows, view.columns, view.mirror, out, 1, view.filter or 0, steps, size)
-
-    def _parts(self) -> tuple[View, bytes, Size]:
-        if self._first is None:
-            return self.view, b"", self.view.size
-        return self._first, self._steps + _view(self.view), self.view.size
+        """Return the pixels of a file or of pixels, in `out` if they fit; None if the library cannot make them."""
+        (source,) = encoded([data]) if data.dim() == 1 else [pixels_of(data)]
+        if source is None:
+            return None
+        (pixels,) = run_together(recipe, [self.task(source)], None if out is None else out[None])
+        return out if pixels is IN_PLACE else pixels

@@ -273,26 +273,16 @@ def run(
     rows: Lines,
     columns: Lines,
     mirror: int,
-    out: Tensor | None = None,
-    scale: int = 1,
-    filter: int = 0,
-    steps: bytes = b"",
-    size: tuple[int, int] | None = None,
 ) -> Tensor | None:
-    """Make the pixels of one sample, or return None where the usual way has to.
+    """Make the pixels of one sample, or return None if the usual way has to.
 
     Args:
         data: uint8: encoded bytes, one-dimensional, or pixels ``(H, W, 3)``.
         rows, columns: Of the upright image.
         mirror: `MIRROR`, `UPSIDE_DOWN`, both or 0.
-        out: Where to write, if it has the shape and type of the result.
-        scale: 2, 4 or 8: `rows` and `columns` are those of the image decoded at a half, a quarter or an eighth.
-        filter: One of `PILLOW`, whose region is the window; 0 for those of the recipe.
-        steps: On the pixels, each a `STEP`; the last one is a view, and is what is written.
-        size: Height and width behind these.
 
     Returns:
-        ``(channels, H, W)`` or ``(H, W, channels)``, contiguous; `out` or a new tensor.
+        ``(channels, H, W)`` or ``(H, W, channels)``, contiguous.
     """
     found = library()
     if found is None or not (takes_bytes(data) or takes_pixels(data)):
@@ -301,15 +291,11 @@ def run(
     x, x_end, w, left, width, begin, end = columns
     if max(h * w, height * width) > limits.pixels:
         return None
-    shape = recipe.shape(*(size or (height, width)))
-    if out is None or out.shape != shape or out.dtype != recipe.dtype or not out.is_contiguous():
-        out = torch.empty(shape, dtype=recipe.dtype)
-    kept = ctypes.c_char_p(steps)
+    out = torch.empty(recipe.shape(height, width), dtype=recipe.dtype)
     sample = bytearray(
         SAMPLE.pack(
-            data.data_ptr(), data.numel(), limits.pixels, out.data_ptr(), ctypes.cast(kept, ctypes.c_void_p).value or 0,
-            y, x, y_end, x_end, h, w, top, left, height, width, first, begin, last, end, mirror, 0, scale,
-            data.shape[1] if data.dim() == 3 else 0, filter, len(steps) // STEP.size,
+            data.data_ptr(), data.numel(), limits.pixels, out.data_ptr(), 0, y, x, y_end, x_end, h, w, top, left,
+            height, width, first, begin, last, end, mirror, 0, 1, data.shape[1] if data.dim() == 3 else 0, 0, 0,
         )
     )  # fmt: skip
     return None if found.run(recipe.address, _Sample.from_buffer(sample), 1) else out

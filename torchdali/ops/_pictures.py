@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator, reader
-from torchdali.codecs._native import Encoded, Task, encoded, peek_size, pixels_of, run_together
+from torchdali.codecs._native import Encoded, Task, encoded, pixels_of, run_together
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.pixel_steps import Work
 from torchdali.codecs.views import View
@@ -286,9 +286,9 @@ def _still_picture(data: Data, /, *, chain: Chain) -> Data:
 
 def _size(data: Tensor) -> tuple[int, int] | None:
     """Return height and width of a JPEG as stored; None if the library does not decode it as Pillow does."""
-    size = peek_size(data, False)
+    (jpeg,) = encoded([data])
     # Of inks, Pillow rounds the colors in another way.
-    return None if size is None or peek_header(data).channels == 4 else size
+    return None if jpeg is None or jpeg.channels == 4 else jpeg.size(False)
 
 
 def _opened(data: Tensor) -> Image.Image:

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -37,7 +36,6 @@ from torchdali.types import StreamPolicy
 
 __all__ = [
     "Elsewhere",
-    "Opened",
     "Runner",
     "build",
     "has_lazy_readers",
@@ -69,16 +67,8 @@ class Runner(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A planned graph, and its sources, opened: worker processes of parallel ones run."""
-
-    plan: Plan
-    sources: Mapping[Node, Source]
-
-
-def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
-    """Plan a graph, and open its sources.
+def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[Node, Source]]:
+    """Plan a graph, and open its sources: worker processes of parallel ones run.
 
     Raises:
         ValueError: an operator that the device of the pipeline does not have. Otherwise what a source raises.
@@ -93,7 +83,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> Opened:
         node: node.operator.body(**node.constants) for node in planned.graph.nodes if node.operator.kind == "source"
     }
     _open(options, sources)
-    return Opened(planned, sources)
+    return planned, sources
 
 
 def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | None) -> Graph:
@@ -163,11 +153,15 @@ class Elsewhere(Protocol):
 
 
 def build(
-    options: PipelineOptions, opened: Opened, bad_samples: BadSamples, elsewhere: Elsewhere | None = None
+    options: PipelineOptions,
+    planned: Plan,
+    sources: Mapping[Node, Source],
+    bad_samples: BadSamples,
+    elsewhere: Elsewhere | None = None,
 ) -> Executor:
     """Open the readers, and start the threads and processes."""
     assert options.batch_size and options.num_threads
-    readers = {node: open_reader(options, node) for node in opened.plan.graph.nodes if node.operator.kind == "reader"}
+    readers = {node: open_reader(options, node) for node in planned.graph.nodes if node.operator.kind == "reader"}
     device = resolve_device(options.device_id)
     settings = Settings(
         options.batch_size,
@@ -183,12 +177,12 @@ def build(
         exact=options.exact,
     )
     if elsewhere is not None:
-        placing = place_elsewhere(opened.plan, readers, elsewhere.count)
-        return Executor(opened.plan, settings, readers, opened.sources, bad_samples, placing, elsewhere.start)
+        placing = place_elsewhere(planned, readers, elsewhere.count)
+        return Executor(planned, settings, readers, sources, bad_samples, placing, elsewhere.start)
     placing = place(
-        opened.plan, readers, options.num_processes, settings, options.py_start_method, is_fast(opened.plan.graph)
+        planned, readers, options.num_processes, settings, options.py_start_method, is_fast(planned.graph)
     )  # fmt: skip
-    return Executor(opened.plan, settings, readers, opened.sources, bad_samples, placing)
+    return Executor(planned, settings, readers, sources, bad_samples, placing)
 
 
 def has_lazy_readers(planned: Plan) -> bool:

@@ -121,7 +121,7 @@ class PipelineOldNames:
 
     @_Derived
     def _py_graph_built(self: Any) -> bool:
-        return self._opened is not None
+        return self._plan is not None
 
     @_Derived
     def _built(self: Any) -> bool:

@@ -25,10 +25,11 @@ from torchdali.forks import cached_property
 from torchdali.formats.shared_folder import write_whole
 from torchdali.graph import nodes, serialization
 from torchdali.graph.nodes import DataNode, Graph, Node
+from torchdali.graph.plan import Plan
 from torchdali.graph.rewrite import fast_path
 from torchdali.graph.unpacking import explain_unpacking
 from torchdali.pipeline._api_check import ApiCheck
-from torchdali.pipeline._build import Elsewhere, Opened, Runner, build, has_lazy_readers, open_graph
+from torchdali.pipeline._build import Elsewhere, Runner, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
 from torchdali.pipeline._inputs import class_names, describe_readers, feed, find_source
 from torchdali.pipeline._old_names import PipelineOldNames
@@ -42,6 +43,7 @@ from torchdali.pipeline._options import (
 )
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
 from torchdali.reading.datasets import shared_arguments
+from torchdali.reading.sources import Source
 from torchdali.rng import mix
 from torchdali.tensors import TensorList
 from torchdali.threads import close_abandoned
@@ -85,7 +87,8 @@ class Pipeline(PipelineOldNames):
         self._elsewhere: Elsewhere | None = None  # see `_actors`
         self._bad_samples = BadSamples(self._options.bad_samples, self._options.max_bad_samples)
         self._api_check = ApiCheck()
-        self._opened: Opened | None = None
+        self._plan: Plan | None = None
+        self._sources: Mapping[Node, Source] = {}
         self._executor: Runner | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._held: InFlightBatch | None = None
@@ -202,7 +205,7 @@ class Pipeline(PipelineOldNames):
     @property
     def is_built(self) -> bool:
         """True once the sources are open; the graph can change no more."""
-        return self._opened is not None or self._executor is not None
+        return self._plan is not None or self._executor is not None
 
     def build(self) -> None:
         """Trace, plan, open the readers and start the threads; does nothing the second time.
@@ -217,16 +220,16 @@ class Pipeline(PipelineOldNames):
             return
         try:
             self.start_py_workers()
-            assert self._opened is not None
-            if self._options.checkpoint is not None or not has_lazy_readers(self._opened.plan):
+            assert self._plan is not None
+            if self._options.checkpoint is not None or not has_lazy_readers(self._plan):
                 self._build()
         except Exception as error:
             strip_internal_frames(error)
             raise
 
     def _build(self) -> None:
-        assert self._opened is not None
-        executor = build(self._options, self._opened, self._bad_samples, self._elsewhere)
+        assert self._plan is not None
+        executor = build(self._options, self._plan, self._sources, self._bad_samples, self._elsewhere)
         self._executor = executor
         self._finalizer = weakref.finalize(self, close_abandoned, executor)
         if self._options.checkpoint is None:
@@ -243,16 +246,16 @@ class Pipeline(PipelineOldNames):
 
         `build` does it; call it before if the processes should be forked before something else starts.
         """
-        if self._opened is not None:
+        if self._plan is not None:
             return
         self._options.check_complete()
-        self._opened = open_graph(self._options, self._traced())
+        self._plan, self._sources = open_graph(self._options, self._traced())
 
     def close(self) -> None:
         """End the pipeline's threads; batches in flight are lost. May be called again."""
         if self._finalizer is not None and self._finalizer.detach() is not None and self._executor is not None:
             self._executor.close()
-        for source in self._opened.sources.values() if self._opened is not None else ():
+        for source in self._sources.values():
             source.close()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
