@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from torchdali.execute import thread_pool
-from torchdali.execute.sync import OneShotEvent
 from torchdali.execute.thread_pool import Job, ThreadPool
 
 
@@ -250,19 +249,3 @@ def test_nothing_of_a_job_is_held_once_its_pool_is_closed(monkeypatch: pytest.Mo
     checked.set()
     other.close()
     assert not is_held
-
-
-def test_a_signal_wakes_all_who_wait_and_may_be_given_twice() -> None:
-    signal, woken = OneShotEvent(), []
-    assert not signal.wait(0.001) and not signal.is_set()
-    waiting = [threading.Thread(target=lambda: woken.append(signal.wait(60))) for _ in range(3)]
-    for thread in waiting:
-        thread.start()
-    giving = [threading.Thread(target=signal.set) for _ in range(2)]
-    for thread in giving:
-        thread.start()
-    for thread in (*waiting, *giving):
-        thread.join(60)
-    assert woken == [True] * 3
-    signal.set()
-    assert signal.is_set() and signal.wait(0)

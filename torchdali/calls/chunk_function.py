@@ -16,15 +16,12 @@ from torchdali.kernels.memory import SMALL_SAMPLE, Empty, fresh, is_array
 from torchdali.kernels.rearrange import copy_to, dense
 from torchdali.tensors._storage import Packed, arrays_of
 
-__all__ = ["Body", "Broken", "ChunkFunction", "Items", "put", "report", "reported_to", "unless_tested"]
+__all__ = ["Body", "ChunkFunction", "Items", "put", "report", "reports", "unless_tested"]
 
 Items: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
 """Samples: a tensor ``(N, ...)``, `Packed`, or a list; arrays are `Samples`."""
 
 Body = Callable[..., Any]
-
-Broken = Callable[[Exception], None]
-"""Is called with what a body for several samples raised, if none of them fails alone: it is a mistake in the body."""
 
 
 def unless_tested(error: Exception) -> None:
@@ -38,31 +35,22 @@ def unless_tested(error: Exception) -> None:
 
 
 class _Reports(threading.local):
-    """The receiver of mistakes that a body passes over in this thread."""
+    """Reports of mistakes in bodies that run in this thread.
+
+    Attributes:
+        receiver: Is called with the exception. Who runs bodies sets it, and sets back what was there before.
+    """
 
     def __init__(self) -> None:
-        self.broken: Broken = unless_tested
+        self.receiver: Callable[[Exception], None] = unless_tested
 
 
-_reports = _Reports()
+reports = _Reports()
 
 
 def report(error: Exception) -> None:
-    """Tell whoever runs a body, which calls this, of a mistake in a quick way that it tried before its own."""
-    _reports.broken(error)
-
-
-def reported_to(broken: Broken, body: Body) -> Body:
-    """Return a body whose reports go to a function."""
-
-    def run(*inputs: Any, **arguments: Any) -> Any:
-        before, _reports.broken = _reports.broken, broken
-        try:
-            return body(*inputs, **arguments)
-        finally:
-            _reports.broken = before
-
-    return run
+    """Tell of a mistake in a body for several samples, or in another quick way, after which all samples were done."""
+    reports.receiver(error)
 
 
 @dataclass
@@ -78,7 +66,6 @@ class ChunkFunction:
         empty: Gives ``ragged`` memory for its results, so that it takes samples of any size; otherwise it takes
             `MOST_BYTES` of them.
         stacks: Bring small samples that are done one by one into one tensor, also if the inputs were none.
-        broken: Is told if ``ragged`` fails, and no sample.
         on_device: Takes the whole batch on an accelerator; None if the operator cannot.
     """
 
@@ -89,7 +76,6 @@ class ChunkFunction:
     dtypes: frozenset[torch.dtype] = frozenset()
     empty: Empty | None = None
     stacks: bool = False
-    broken: Broken = unless_tested
     on_device: Body | None = None
 
     def __call__(
@@ -117,7 +103,7 @@ class ChunkFunction:
         if result is NotImplemented:
             result = self._in_turn(inputs, out, arguments, is_tensor or self.stacks)
         if failure is not None:
-            self.broken(failure)
+            report(failure)
         return result
 
     def one_by_one(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
-from torchdali.calls.chunk_function import Body, Broken, ChunkFunction, Items, unless_tested
+from torchdali.calls.chunk_function import Body, ChunkFunction, Items
 from torchdali.declaration.batching import Arguments, Column
 from torchdali.declaration.registry import Operator
 from torchdali.declaration.schema import Schema, Takes
@@ -351,16 +351,8 @@ def _for_no_frames(
     return run
 
 
-class Bodies(dict[tuple[tuple[str, ...], frozenset[str]], ChunkFunction]):
-    """Prepared bodies, by the layouts of the inputs and the arguments per frame.
-
-    Args:
-        broken: Is told of mistakes in them, see `Broken`.
-    """
-
-    def __init__(self, broken: Broken = unless_tested) -> None:
-        super().__init__()
-        self.broken = broken
+Bodies: TypeAlias = dict[tuple[tuple[str, ...], frozenset[str]], ChunkFunction]
+"""Prepared bodies, by the layouts of the inputs and the arguments per frame."""
 
 
 def run_batch(
@@ -387,8 +379,6 @@ def run_batch(
     ready = bodies.get((layouts, frames)) if bodies is not None else None
     if ready is None:
         ready = prepare(declared, constants, layouts, frames)
-        if bodies is not None:
-            ready = replace(ready, broken=bodies.broken)
         if bodies is not None and declared.options.make is None:
             bodies[layouts, frames] = ready
     arguments: dict[str, Any] = {

@@ -212,20 +212,6 @@ MOST_BYTES = 1 << 22
 """Bytes of samples that one call works on: what fits into cache."""
 
 
-class Left(Protocol):
-    """The samples of a batch that a decoder on the device decodes."""
-
-    @property
-    def takes(self) -> bool:
-        """True if samples should be left; else all had better be decoded."""
-
-    def keep(self, data: Any) -> torch.Tensor:
-        """Keep the bytes of a sample, and return them."""
-
-    def seen(self, count: int) -> None:
-        """Note that so many samples were looked at: when all are, nothing more is left."""
-
-
 class EncodedBody(Protocol):
     """A body for several encoded samples in one call."""
 
@@ -236,7 +222,6 @@ class EncodedBody(Protocol):
         rngs: Sequence[Any] | None,
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
-        left: Left | None = None,
     ) -> Sequence[Any]:
         """Return the results; None for samples that are to be done one by one, where what fails raises.
 
@@ -247,8 +232,8 @@ class EncodedBody(Protocol):
             out: Where to write results that fit, ``(N, ...)``.
             rngs: Random numbers of each sample; None if the operator is not random.
             values: Arguments that are given per sample, a value for each.
-            room: Where to write the others.
-            left: Keeps the bytes of the samples that are left to the device, which are their results.
+            room: Where to write the others. Of samples that are left to the device, the results are their bytes, as
+                ``room.left`` keeps them.
         """
         ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.execute.sync import OneShotEvent
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
@@ -131,7 +131,7 @@ class InFlightBatch:
     ready: Any = None
     uploaded: list[TensorList] = field(default_factory=list)
     decoded: list[Any] = field(default_factory=list)
-    finished: OneShotEvent = field(default_factory=OneShotEvent)
+    finished: threading.Event = field(default_factory=threading.Event)
     _rng: BatchRng | None = None
 
     def rng_of(self, seed: int, node: Node) -> BatchRng:

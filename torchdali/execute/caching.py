@@ -184,7 +184,7 @@ class CachedDataset:
     def __init__(self, origin: Any, kept: KeptSamples) -> None:
         self.origin, self.kept = origin, kept
         self._graph, self._parts = kept.graph, kept.parts
-        self._bodies = {node: Bodies() for node in self._graph.nodes}
+        self._bodies: dict[Node, Bodies] = {node: {} for node in self._graph.nodes}
         self._sees_metadata = any(
             e.source is not None and e.source.operator.kind == "reader" and is_metadata(e)
             for e in (*(e for n in self._graph.nodes for e in edges(n)), *self._graph.outputs)

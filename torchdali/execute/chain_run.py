@@ -28,7 +28,6 @@ class ChainRun:
         left: Samples that are left to an engine of the device, by edge.
         keep_going: Go on after a sample that fails.
         bind: Makes what does some samples of a run, together or alone, and returns those that it leaves.
-        fell_back: Is told which operator raised what in a chunk, if none of its samples fails alone.
         blamed: The operator that failed, by the identity of the error.
     """
 
@@ -40,7 +39,6 @@ class ChainRun:
     timings: ChainTimings | None
     keep_going: bool
     bind: Callable[[ChainRun, bool], Callable[[range], Collection[int]]]
-    fell_back: Callable[[Node, Exception], None]
     blamed: dict[int, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,7 +67,7 @@ class ChainRun:
             for buffer in self.opened.values():
                 buffer.forget(samples)
             if self._one_by_one(samples):  # the fast path has its operator last
-                self.fell_back(self.blamed.get(id(error), self.bound.chain.nodes[-1]), error)
+                self.bound.fell_back(self.blamed.get(id(error), self.bound.chain.nodes[-1]), error)
             return
         if left:
             self._one_by_one(left)

@@ -293,7 +293,6 @@ class Fused:
                 None if rngs is None else rngs[part],
                 {name: column[part] for name, column in values.items()},
                 first.arena,
-                first.left,
             )
             if not any(result is None for result in results):
                 store(samples, results)

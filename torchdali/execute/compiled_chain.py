@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torchdali.calls.chunk_function import ChunkFunction, reported_to
+from torchdali.calls.chunk_function import ChunkFunction, reports
 from torchdali.calls.running import (
     channel_mistake,
     column_of,
@@ -90,6 +90,7 @@ class BoundChain:
         alone: One thread may take a batch of small samples: nothing is read, and no operator is the user's.
         ragged: An operator has a body for samples of any shapes.
         fused: How an operator of the fast path does several samples in one call.
+        fell_back: Is told of an operator whose body for several samples failed, and none of the samples.
         sample: Bytes of a sample, on average, where they are most, as the first chunk of a batch had them; 0 before it.
     """
 
@@ -102,6 +103,7 @@ class BoundChain:
     alone: bool
     ragged: bool
     fused: Fused | None
+    fell_back: Callable[[Node, Exception], None]
     sample: int = 0
 
     def divide(
@@ -149,19 +151,23 @@ class BoundChain:
         # The steps are for all threads of the batch: what they remember of a chunk is in the `Chunk`, which one thread
         # has from its first operator to its last.
         steps = [self._step(k, columns, together) for k in range(len(self.chain.nodes))]
+        receivers = [functools.partial(self.fell_back, node) for node in self.chain.nodes]
 
         def run(samples: range) -> tuple[()]:
-            chunk, k = Chunk(samples), 0
+            chunk, k, before = Chunk(samples), 0, reports.receiver
             if timings is not None:
                 timings.note(samples, len(samples), -1)
             try:
                 for k, step in enumerate(steps):
+                    reports.receiver = receivers[k]
                     count = step(chunk)
                     if timings is not None and count:
                         timings.note(samples, count, k)
             except BaseException as error:
                 blamed[id(error)] = self.chain.nodes[k]
                 raise
+            finally:
+                reports.receiver = before
             if self.chunkable and not samples.start:
                 # A plain store: the threads of several batches say about the same.
                 self.sample = max(map(bytes_of_sample, chunk.results.values()), default=0)
@@ -290,7 +296,7 @@ class CompiledChain:
     Args:
         chain: From the plan.
         datasets: Of the readers.
-        fell_back: Is told of an operator whose body for several samples failed, and none of the samples.
+        fell_back: See `BoundChain`.
         empty: Gives memory for what the chain delivers.
     """
 
@@ -351,6 +357,7 @@ class CompiledChain:
             not reads and not any(map(is_of_user, self.chain.nodes)),
             any(each.ragged is not None for each in bodies),
             fused(self.chain),
+            self._fell_back,
         )
 
     def _is_read_by_user(self, node: Node) -> bool:
@@ -360,9 +367,6 @@ class CompiledChain:
 
     def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
         """Return an operator on chunks; one whose results are delivered as they are gets memory for them."""
-        chunk = replace(chunk, broken=functools.partial(self._fell_back, node))
-        if "encoded" in node.operator.chunks:
-            chunk = replace(chunk, single=reported_to(chunk.broken, chunk.single))
         if node.operator.options.merges:
             return replace(chunk, ragged=None, stacks=True)
         if node.per_sample:

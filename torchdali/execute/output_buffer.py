@@ -13,9 +13,8 @@ import torch
 
 from torchdali.calls.chunk_function import put
 from torchdali.calls.running import check_form, fitting
-from torchdali.declaration.batching import Left
 from torchdali.forks import cached_property
-from torchdali.kernels.memory import IN_PLACE
+from torchdali.kernels.memory import IN_PLACE, Left
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Dense, Packed, Storage
 from torchdali.tensors.buffer_pool import BufferPool
@@ -41,6 +40,7 @@ class Arena:
         sends: A first piece is sent; it is large enough.
         there: What `send` returned.
         sent: How many elements it was given.
+        left: See `Room`.
     """
 
     def __init__(self, flat: torch.Tensor, send: Send | None = None) -> None:
@@ -51,6 +51,7 @@ class Arena:
         self.sends = self._send is not None
         self.there: torch.Tensor | None = None
         self.sent = 0
+        self.left: Left | None = None
 
     @property
     def used(self) -> int:
@@ -72,8 +73,11 @@ class Arena:
         """Copy a sample to the arena, in the thread that computed it, while it is in cache.
 
         Returns:
-            Place and shape of the sample; the sample itself if it does not fit, or lies in other memory for good.
+            Place and shape of the sample; the sample itself if it does not fit, or lies in other memory for good, as
+            one that is left to the device does.
         """
+        if self.left is not None and isinstance(sample, _Tensor) and sample.ndim == 1:
+            return self.left.keep(sample)
         if not isinstance(sample, _Tensor) or sample.dtype != self.flat.dtype or not sample.is_cpu:
             return sample
         place = (sample.data_ptr() - self.address) // self.itemsize
@@ -132,14 +136,10 @@ class OpenBuffer:
         whole: A tensor for all of them; None if its shape is not known. It stays as it is from here on: operators have
             places in it, and threads read it without a lock.
         arena: Memory for samples of any shapes.
-
-    Attributes:
-        left: Keeps samples that are bytes: those that a decoder on the device decodes.
     """
 
     def __init__(self, size: int, whole: torch.Tensor | None = None, arena: Arena | None = None) -> None:
         self.size, self.whole, self.arena = size, whole, arena
-        self.left: Left | None = None
         # By the first sample of a chunk; None are results that lie in the tensor for all. Each thread that does a chunk
         # writes under keys of its own, and nobody reads before all chunks are done.
         self._chunks: dict[int, tuple[range, Storage | list[Any] | None]] = {}
@@ -161,7 +161,7 @@ class OpenBuffer:
         if isinstance(results, Packed):
             results = results.straight()
         if self.arena is not None:
-            return list(map(self._kept, results))
+            return list(map(self.arena.put, results))
         if isinstance(results, Packed):
             return results
         if isinstance(results, torch.Tensor):
@@ -173,12 +173,6 @@ class OpenBuffer:
         places = self.parts[samples.start : samples.stop]
         each = [_stored_in(place, result) for place, result in zip(places, results, strict=True)]
         return None if self.whole is not None and all(map(op.is_, each, places)) else each
-
-    def _kept(self, result: Any) -> Any:
-        assert self.arena is not None
-        if self.left is not None and isinstance(result, _Tensor) and result.ndim == 1:
-            return self.left.keep(result)
-        return self.arena.put(result)
 
     def replaced(self, results: Sequence[Any]) -> OpenBuffer:
         """Return a buffer for the same edge that holds other results, one a sample."""

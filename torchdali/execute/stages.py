@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from torchdali.calls.chunk_function import reports
 from torchdali.calls.running import Bodies
 from torchdali.errors import DecodeError, is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
@@ -93,7 +94,7 @@ class StageRunner:
         ]
         # Filled by the thread that runs a step first. Two may run it at once, if one does it again without bad samples:
         # either entry serves both.
-        self._bodies = {n: Bodies(partial(self.profile.fell_back, n)) for s in plan.stages for n in s.steps}
+        self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         copies = self.device_stream.stream is not None
         send = self.device_stream.begin_copy if copies else None
@@ -254,7 +255,11 @@ class StageRunner:
         return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
 
     def _results(self, batch: InFlightBatch, node: Node) -> tuple[TensorList, ...]:
-        return run_step(batch, node, self.device_stream, self._rng(batch, node), self._bodies[node])
+        before, reports.receiver = reports.receiver, partial(self.profile.fell_back, node)
+        try:
+            return run_step(batch, node, self.device_stream, self._rng(batch, node), self._bodies[node])
+        finally:
+            reports.receiver = before
 
     def _rng(self, batch: InFlightBatch, node: Node) -> BatchRng | None:
         return batch.rng_of(self.settings.seed, node) if node.operator.schema.random else None
@@ -284,7 +289,7 @@ class StageRunner:
         opened = {e: self._buffers[e].open(batch.size, in_tensors) for e in compiled.chain.delivers}
         left = {e: self._left(each) for e, each in opened.items() if is_shared(e)}
         timings, keep_going = ChainTimings() if timed else None, self._bad_samples.keeps_going
-        run = ChainRun(batch, bound, division, opened, left, timings, keep_going, self._bind, self.profile.fell_back)
+        run = ChainRun(batch, bound, division, opened, left, timings, keep_going, self._bind)
         function: Callable[[int], None] = run
         if wants_spans(self.settings.device):
             function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
@@ -319,7 +324,7 @@ class StageRunner:
     def _left(self, opened: OpenBuffer) -> LeftSamples:
         left = self._hardware.left(opened.size, 0 if opened.arena is None else opened.arena.flat.numel())
         if opened.arena is not None:
-            opened.left = left
+            opened.arena.left = left
         return left
 
     def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:

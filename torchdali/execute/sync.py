@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
-__all__ = ["CallerQueue", "SingleCaller", "OneShotEvent", "Sequencer"]
+__all__ = ["CallerQueue", "SingleCaller", "Sequencer"]
 
 
 class SingleCaller:
@@ -26,38 +26,6 @@ class SingleCaller:
 
     def __exit__(self, *exc: object) -> None:
         self._lock.release()
-
-
-class OneShotEvent:
-    """An event that is set once, for good: a `threading.Event` in a third of the time."""
-
-    __slots__ = ("_is_set", "_lock")
-
-    def __init__(self) -> None:
-        self._is_set, self._lock = False, threading.Lock()
-        self._lock.acquire()
-
-    def is_set(self) -> bool:
-        """Return True once it is set."""
-        return self._is_set
-
-    def set(self) -> None:
-        """Set it; may be called again."""
-        # The flag before the lock: who gets through `wait` must see it. Two threads may both come in here; the second
-        # finds the lock open.
-        if not self._is_set:
-            self._is_set = True
-            self._open()
-
-    def wait(self, timeout: float) -> bool:
-        """Wait until it is set, at most ``timeout`` seconds; return True if it is set."""
-        if not self._is_set and self._lock.acquire(timeout=timeout):
-            self._open()  # for other threads that wait
-        return self._is_set
-
-    def _open(self) -> None:
-        with contextlib.suppress(RuntimeError):  # two threads at the same time: it is open
-            self._lock.release()
 
 
 class Sequencer:

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "Empty", "Floats", "Placed", "Room", "byte_planes", "byte_scratch",
-    "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced", "keep_freed_memory", "narrowed",
-    "place", "placed", "scratch",
+    "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "Empty", "Floats", "Left", "Placed", "Room", "byte_planes",
+    "byte_scratch", "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced",
+    "keep_freed_memory", "narrowed", "place", "placed", "scratch",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- reused buffers
@@ -148,8 +148,28 @@ Empty = Callable[[tuple[int, ...], torch.dtype], Tensor]
 """Returns memory for a batch, which is used again when the user is done with it."""
 
 
+class Left(Protocol):
+    """The samples of a batch that a decoder on the device decodes."""
+
+    @property
+    def takes(self) -> bool:
+        """True if samples should be left; else all had better be decoded."""
+
+    def keep(self, data: Any) -> Tensor:
+        """Keep the bytes of a sample, and return them."""
+
+    def seen(self, count: int) -> None:
+        """Note that so many samples were looked at: when all are, nothing more is left."""
+
+
 class Room(Protocol):
-    """Memory that several threads fill with results of any shapes, and from where they are copied on."""
+    """Memory that several threads fill with results of any shapes, and from where they are copied on.
+
+    Attributes:
+        left: Keeps the samples that a decoder on the device decodes, if there is one.
+    """
+
+    left: Left | None
 
     @property
     def address(self) -> int: ...

@@ -21,7 +21,7 @@ from torchdali.calls.running import prepare
 from torchdali.codecs._native import Task, encoded, run_together
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.views import View
-from torchdali.declaration.batching import EncodedBody, Left, argument_names, shaped
+from torchdali.declaration.batching import EncodedBody, argument_names, shaped
 from torchdali.declaration.narrowing import ChainPart, DecodeChain
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, Layout, Out, shares
@@ -209,7 +209,6 @@ class _Chain:
         rngs: Sequence[Any] | None,
         values: Columns,
         room: Room | None = None,
-        left: Left | None = None,
     ) -> Sequence[Any]:
         """Do several samples by the library; see `EncodedBody`."""
         assert self._recipe is not None

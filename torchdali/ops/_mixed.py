@@ -20,10 +20,10 @@ from torchdali.codecs._native import Task, chosen, encoded, run_together
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.views import View
-from torchdali.declaration.batching import EncodedBody, Left, argument_names
+from torchdali.declaration.batching import EncodedBody, argument_names
 from torchdali.declaration.schema import Data, shares
 from torchdali.errors import Part
-from torchdali.kernels.memory import Room
+from torchdali.kernels.memory import Left, Room
 from torchdali.kernels.native import Lines, library
 from torchdali.ops._crop import crop_window, narrow_to_crop
 from torchdali.ops._decode_chain import recipe_of
@@ -235,10 +235,10 @@ def _body(constants: Mapping[str, Any], describe: Describe) -> EncodedBody | Non
         rngs: Sequence[Any] | None,
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
-        left: Left | None = None,
     ) -> Sequence[Any]:
         pictures = encoded(sources)
         parts = list(map(wanted, pictures, rngs or [None] * len(pictures)))  # before anything is left: it may raise
+        left = None if room is None else room.left
         kept = {} if left is None else _leave(pictures, share, upright, left)
         tasks = [
             None if data is None or part is None or k in kept else _task(data, part, upright)

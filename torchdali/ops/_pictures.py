@@ -25,7 +25,7 @@ from torchdali.codecs._native import Encoded, Task, encoded, pixels_of, run_toge
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.pixel_steps import Work
 from torchdali.codecs.views import View
-from torchdali.declaration.batching import EncodedBody, Left
+from torchdali.declaration.batching import EncodedBody
 from torchdali.declaration.schema import Data, Out, OutputCount, shares
 from torchdali.forks import cached_property
 from torchdali.formats.storage import file_identity
@@ -351,7 +351,6 @@ def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
         rngs: Sequence[Any] | None,
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
-        left: Left | None = None,
     ) -> Sequence[Any]:
         assert rngs is not None
         prepare(rngs, _NUMBERS * len(chain.steps))
