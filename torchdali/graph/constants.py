@@ -271,8 +271,8 @@ def _dtype_of_array(array: Any) -> DALIDataType:
 
 
 def _record(**arguments: Any) -> Any:
-    given = {name: value for name, value in arguments.items() if value is not None}
-    return lookup("constant")(**given)
+    values = {name: value for name, value in arguments.items() if value is not None}
+    return lookup("constant")(**values)
 
 
 def as_node(value: Any) -> DataNode:

@@ -239,8 +239,8 @@ class DataNode:
         raise TypeError(f"{self} stands for a batch; its length is not known while the graph is made")
 
     def __getitem__(self, val: Any) -> DataNode:
-        taken: DataNode = apply("subscript", self, val)
-        return taken
+        element: DataNode = apply("subscript", self, val)
+        return element
 
     if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
 
@@ -463,12 +463,12 @@ class Graph:
         """Collect what the outputs need, and of the other nodes those that must not be pruned."""
         kept = [edge.source for edge in outputs if edge.source is not None]
         kept += [node for node in others if node.preserve]
-        found: dict[Node, None] = {}
+        ancestors: dict[Node, None] = {}
         for node in kept:
-            _visit(node, found)
+            _visit(node, ancestors)
         order = {node: i for i, node in enumerate(others)}
         # Definition order is topological, a node being made after those it needs; it reads better.
-        nodes = sorted(found, key=order.__getitem__) if found.keys() <= order.keys() else list(found)
+        nodes = sorted(ancestors, key=order.__getitem__) if ancestors.keys() <= order.keys() else list(ancestors)
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
             if count > 1:
@@ -487,16 +487,16 @@ class Graph:
         return "\n".join([*map(str, self.nodes), f"return {', '.join(map(str, self.outputs))}"])
 
 
-def _visit(node: Node, found: dict[Node, None]) -> None:
+def _visit(node: Node, ancestors: dict[Node, None]) -> None:
     stack: list[tuple[Node, Iterator[Node]]] = [(node, node.parents())]
     while stack:
         current_node, parents = stack[-1]
         for parent in parents:
-            if parent not in found:
+            if parent not in ancestors:
                 stack.append((parent, parent.parents()))
                 break
         else:
-            found.setdefault(current_node)
+            ancestors.setdefault(current_node)
             stack.pop()
 
 

@@ -281,9 +281,9 @@ def _chain(nodes: Sequence[Node], later: set[DataNode], in_tensors: bool) -> Cha
     inputs, values = dict[DataNode, None](), dict[object, Value]()
     for node in nodes:
         inputs.update((e, None) for e in node.inputs if e is not None and e not in computed)
-        taken = [value_of(c.edge, node) for c in node.scope]
-        taken += [value_of(e, node, name) for name, e in node.per_sample.items()]
-        for value in taken:
+        arguments = [value_of(c.edge, node) for c in node.scope]
+        arguments += [value_of(e, node, name) for name, e in node.per_sample.items()]
+        for value in arguments:
             if value.edge not in computed:
                 values.setdefault(value.key, value)
     delivers = [o for n in nodes for o in n.outputs if o in later and not is_metadata(o)]

@@ -370,6 +370,6 @@ def _quoted(*lines: str) -> str:
 
 
 def _labelled(node: Node) -> list[tuple[DataNode, str]]:
-    found = [(edge, "") for edge in node.inputs if edge is not None]
-    found += [(edge, f" [label={_quoted(name)}]") for name, edge in node.per_sample.items()]
-    return found + [(c.edge, f' [label="if {c.value}", style=dashed]') for c in node.scope]
+    arrows = [(edge, "") for edge in node.inputs if edge is not None]
+    arrows += [(edge, f" [label={_quoted(name)}]") for name, edge in node.per_sample.items()]
+    return arrows + [(c.edge, f' [label="if {c.value}", style=dashed]') for c in node.scope]

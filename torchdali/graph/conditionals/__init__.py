@@ -85,8 +85,8 @@ def _converted_object(value: Callable[..., Any]) -> Callable[..., Any]:
     call: Any = type(value).__call__
     if not isinstance(call, types.FunctionType):
         return value
-    made = convert(call)
-    return value if made is call else types.MethodType(made, value)
+    function = convert(call)
+    return value if function is call else types.MethodType(function, value)
 
 
 _CALLERS = (map, filter, functools.reduce)
@@ -199,19 +199,19 @@ def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
     """Return the syntax tree of a lambda, as a function; None if a line has several like it."""
     tree = ast.parse("".join(inspect.findsource(code)[0]))
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    found = [
+    lambdas = [
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.Lambda)
         and node.lineno == code.co_firstlineno
         and tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)) == names
     ]
-    if len(found) != 1:
+    if len(lambdas) != 1:
         return None
-    body = ast.copy_location(ast.Return(found[0].body), found[0])
-    made = ast.FunctionDef("__lambda__", found[0].args, [body], [])
-    _leave_out_type_parameters(made)
-    return ast.copy_location(made, found[0])
+    body = ast.copy_location(ast.Return(lambdas[0].body), lambdas[0])
+    function = ast.FunctionDef("__lambda__", lambdas[0].args, [body], [])
+    _leave_out_type_parameters(function)
+    return ast.copy_location(function, lambdas[0])
 
 
 _FUTURE = __import__("__future__").annotations.compiler_flag
@@ -228,9 +228,9 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[RUNTIME] = types.CellType(sys.modules[__name__])
     closure = tuple(cells[name] for name in code.co_freevars)
-    made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return functools.update_wrapper(made, function)
+    result = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    result.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(result, function)
 
 
 def _qualified_name(function: types.FunctionType) -> str:

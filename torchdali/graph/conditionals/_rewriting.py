@@ -64,13 +64,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite statements; what follows an ``if`` that returns moves into its branches."""
-        done: list[ast.stmt] = []
+        result: list[ast.stmt] = []
         for i, statement in enumerate(statements):
             if isinstance(statement, ast.If) and not self.obstacle(statement) and _returns([statement]):
-                return [*done, *self.returning(statement, statements[i + 1 :])]
-            made = self.visit(statement)
-            done += made if isinstance(made, list) else [made]
-        return done
+                return [*result, *self.returning(statement, statements[i + 1 :])]
+            replacement = self.visit(statement)
+            result += replacement if isinstance(replacement, list) else [replacement]
+        return result
 
     def returning(self, node: ast.If, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite an ``if`` with a return in it as ``return if_return(test, body, orelse)``."""
@@ -125,8 +125,8 @@ class _Rewriter(ast.NodeTransformer):
         body = self.branch(self.block(node.body), names)
         orelse = self.branch(self.block(node.orelse), names)
         functions = [body, orelse, *self.accessors(names, places)]
-        made = [*functions, ast.Expr(self.run("if_else", node, functions, places))]
-        return [_at(statement, node) for statement in made]
+        replacement = [*functions, ast.Expr(self.run("if_else", node, functions, places))]
+        return [_at(statement, node) for statement in replacement]
 
     def branch(self, body: list[ast.stmt], names: Sequence[str]) -> ast.FunctionDef:
         return self.define([], [*_nonlocal(names), *(body or [ast.Pass()])])
@@ -146,10 +146,10 @@ class _Rewriter(ast.NodeTransformer):
     def define(self, parameters: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
         self._serial += 1
         arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
-        made = ast.FunctionDef(f"{self._name}__branch_{self._serial}", arguments, body, [])
+        function = ast.FunctionDef(f"{self._name}__branch_{self._serial}", arguments, body, [])
         if "type_params" in ast.FunctionDef._fields:
-            vars(made)["type_params"] = []
-        return made
+            vars(function)["type_params"] = []
+        return function
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         word = "and_" if isinstance(node.op, ast.And) else "or_"
@@ -235,9 +235,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> Any:
         outer, self._inside = self._inside, self._inside or "while"
-        made = self.plain(node, "while")
+        loop = self.plain(node, "while")
         self._inside = outer
-        return made
+        return loop
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         return self.plain(node, "expression")
@@ -267,14 +267,14 @@ def _walrus_targets(node: ast.expr) -> set[str]:
 
 def _own(statements: Sequence[ast.AST]) -> list[ast.AST]:
     """Return all nodes of statements, without those inside functions and classes they define."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     stack: list[ast.AST] = list(statements)
     while stack:
         node = stack.pop()
-        found.append(node)
+        nodes.append(node)
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             stack += ast.iter_child_nodes(node)
-    return found
+    return nodes
 
 
 _OBSTACLES: dict[type[ast.AST], str] = {
@@ -308,7 +308,7 @@ def _always_returns(statements: Sequence[ast.stmt]) -> bool:
 
 def _targets(statements: Sequence[ast.stmt]) -> list[str]:
     """Return the names that statements bind, sorted."""
-    found = set()
+    names = set()
     comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
     local = {
         id(name)
@@ -319,14 +319,14 @@ def _targets(statements: Sequence[ast.stmt]) -> list[str]:
     }
     for node in _own(statements):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in local:
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.MatchAs, ast.MatchStar)) and node.name:
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
-            found.add(node.rest)
+            names.add(node.rest)
         elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).partition(".")[0])
-    return sorted(found)
+            names.add((node.asname or node.name).partition(".")[0])
+    return sorted(names)
 
 
 @dataclass(frozen=True)
@@ -356,24 +356,24 @@ class _Target:
 
 def _loading(node: ast.expr) -> ast.expr:
     """Copy an expression, to be read."""
-    made = copy.deepcopy(node)
-    for part in ast.walk(made):
+    expression = copy.deepcopy(node)
+    for part in ast.walk(expression):
         if isinstance(part, (ast.Attribute, ast.Subscript, ast.Name)):
             part.ctx = ast.Load()
-    return made
+    return expression
 
 
 def _places(statements: Sequence[ast.stmt]) -> list[_Target]:
     """Return the attributes and elements that statements set, of objects that they do not set themselves."""
     variables = set(_targets(statements))
-    found = {
+    places = {
         ast.unparse(node): node
         for node in _own(statements)
         if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
     }
     return [
         _Target(node, text)
-        for text, node in sorted(found.items(), key=lambda pair: len(pair[0]))
+        for text, node in sorted(places.items(), key=lambda pair: len(pair[0]))
         if _is_place(node) and variables.isdisjoint(_names_in(node))
     ]
 

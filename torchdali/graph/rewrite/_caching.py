@@ -47,7 +47,7 @@ def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
         return graph
     new: dict[DataNode, DataNode] = {}
     nodes: list[Node] = []
-    taken: dict[Node, Node] = {}  # the reader whose records a new one walks
+    origins: dict[Node, Node] = {}  # the reader whose records a new one walks
     for node in graph.nodes:
         if node.operator.name != "cache":
             nodes.append(copy_node(node, new))
@@ -56,9 +56,9 @@ def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
         origin = _reader_of(before, node)
         reader = _replacement(node, origin, keeping(before, node, digest(before)), before)
         nodes.append(reader)
-        taken[reader] = origin
+        origins[reader] = origin
         new.update(zip(node.outputs, reader.outputs, strict=False))
-    return _without_readers(nodes, [new[e] for e in graph.outputs], taken)
+    return _without_readers(nodes, [new[e] for e in graph.outputs], origins)
 
 
 def _replacement(cache: Node, origin: Node, kept: CachedSamples, before: Graph) -> Node:
@@ -72,13 +72,13 @@ def _replacement(cache: Node, origin: Node, kept: CachedSamples, before: Graph) 
     return reader
 
 
-def _without_readers(nodes: list[Node], outputs: list[DataNode], taken: Mapping[Node, Node]) -> Graph:
+def _without_readers(nodes: list[Node], outputs: list[DataNode], origins: Mapping[Node, Node]) -> Graph:
     """Let new readers take the place of those whose records nothing else reads; leave out what nothing needs."""
     kept = Graph.of(outputs, nodes)
     read = {id(e.source) for n in kept.nodes for e in edges(n) if not is_metadata(e)}
     read |= {id(e.source) for e in outputs if not is_metadata(e)}
     instead: dict[Node, Node] = {}
-    for reader, origin in taken.items():
+    for reader, origin in origins.items():
         if reader in kept.nodes and id(origin) not in read and not origin.preserve:
             instead.setdefault(origin, reader)
     new: dict[DataNode, DataNode] = {}
@@ -90,7 +90,7 @@ def _without_readers(nodes: list[Node], outputs: list[DataNode], taken: Mapping[
         copy = copy_node(node, new)
         copies.append(copy)
         if node in replacing:
-            origin = taken[node]
+            origin = origins[node]
             count = origin.operator.metadata
             copy.rename(origin.name)
             if count:

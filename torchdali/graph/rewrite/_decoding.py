@@ -94,18 +94,18 @@ def _settings(node: Node) -> dict[str, Any] | None:
 def _joined(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bool) -> Node:
     """Copy a chain as one operator."""
     first, last = chain[0], chain[-1]
-    taken = {(i, name): edge for i, node in enumerate(chain) for name, edge in node.per_sample.items()}
+    arguments = {(i, name): edge for i, node in enumerate(chain) for name, edge in node.per_sample.items()}
     parts = tuple(
         ChainPart(node.operator.name, dict(node.constants), {name: f"{name}_{i}" for name in node.per_sample})
         for i, node in enumerate(chain)
     )
     random = next((node for node in chain if node.operator.schema.random), None)
-    made = copy_node(last, new, first)
-    made.operator = registry["_decode_chain" if random is None else "_random_decode_chain"]
-    made.constants = {"chain": DecodeChain(parts, scaled)}
-    made.per_sample = {f"{name}_{i}": new[edge] for (i, name), edge in taken.items()}
+    copy = copy_node(last, new, first)
+    copy.operator = registry["_decode_chain" if random is None else "_random_decode_chain"]
+    copy.constants = {"chain": DecodeChain(parts, scaled)}
+    copy.per_sample = {f"{name}_{i}": new[edge] for (i, name), edge in arguments.items()}
     if random is not None:
-        made.stream = random.stream
-        made.constants |= {k: v for k, v in random.constants.items() if k == "seed"}
-    made.parts = tuple(part for node in chain for part in parts_of(node))
-    return made
+        copy.stream = random.stream
+        copy.constants |= {k: v for k, v in random.constants.items() if k == "seed"}
+    copy.parts = tuple(part for node in chain for part in parts_of(node))
+    return copy

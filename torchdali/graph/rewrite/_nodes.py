@@ -82,13 +82,13 @@ def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str) -> Graph:
         if node in dropped:
             continue
         before = pairs.get(node)
-        made = copy_node(node, new, before)
+        copy = copy_node(node, new, before)
         if before:
-            made.operator = registry[name]
-            made.constants = {**constants_of(before), **constants_of(node)}
-            made.parts = (*parts_of(before), *parts_of(node))
-            made.stream = before.stream if before.operator.schema.random else node.stream
-        nodes.append(made)
+            copy.operator = registry[name]
+            copy.constants = {**constants_of(before), **constants_of(node)}
+            copy.parts = (*parts_of(before), *parts_of(node))
+            copy.stream = before.stream if before.operator.schema.random else node.stream
+        nodes.append(copy)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
@@ -96,7 +96,7 @@ def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = N
     """Copy a node into a graph whose edges are in `new`, and add its own; with the inputs of the one before it."""
     inputs = (before or node).inputs
     per_sample = {**(before.per_sample if before else {}), **node.per_sample}
-    made = Node(
+    copy = Node(
         node.operator,
         node.name,
         node.device,
@@ -108,7 +108,7 @@ def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = N
         node.preserve,
         node.stream,
     )
-    made.outputs = tuple(DataNode(o.name, o.device, made, o.index, o.ndim, o.dtype, o.layout) for o in node.outputs)
-    made.parts = node.parts
-    new.update(zip(node.outputs, made.outputs, strict=True))
-    return made
+    copy.outputs = tuple(DataNode(o.name, o.device, copy, o.index, o.ndim, o.dtype, o.layout) for o in node.outputs)
+    copy.parts = node.parts
+    new.update(zip(node.outputs, copy.outputs, strict=True))
+    return copy

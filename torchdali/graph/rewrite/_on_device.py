@@ -38,15 +38,15 @@ def set_shares(graph: Graph, device: torch.device | None, threads: int) -> Graph
     new: dict[DataNode, DataNode] = {}
     nodes, fancy = [], None
     for node in graph.nodes:
-        made = copy_node(node, new)
+        copy = copy_node(node, new)
         if node in mixed:
             share = float(node.constants.get("hw_decoder_load", usual)) if usual and _makes_bytes(node) else 0.0
-            wanted = node.constants.get("jpeg_fancy_upsampling", True)
-            fancy = wanted if fancy is None and share else fancy
-            share = share if wanted == fancy else 0.0
-            made.constants = {**node.constants, "hw_decoder_load": share}
-            made.parts = parts_of(node)
-        nodes.append(made)
+            upsampling = node.constants.get("jpeg_fancy_upsampling", True)
+            fancy = upsampling if fancy is None and share else fancy
+            share = share if upsampling == fancy else 0.0
+            copy.constants = {**node.constants, "hw_decoder_load": share}
+            copy.parts = parts_of(node)
+        nodes.append(copy)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
@@ -55,8 +55,8 @@ _SHAREABLE = ("decoders.image", "decoders.image_random_crop")
 
 def _makes_bytes(node: Node) -> bool:
     """Return whether a decoder makes RGB bytes, by arguments that are the same for all images."""
-    given = node.operator.arguments(node.constants)
-    return given["dtype"] is torch.uint8 and given["output_type"].name == "RGB" and not node.per_sample
+    arguments = node.operator.arguments(node.constants)
+    return arguments["dtype"] is torch.uint8 and arguments["output_type"].name == "RGB" and not node.per_sample
 
 
 def share_decoding(graph: Graph) -> Graph:
@@ -64,11 +64,11 @@ def share_decoding(graph: Graph) -> Graph:
     new: dict[DataNode, DataNode] = {}
     nodes = []
     for node in graph.nodes:
-        made = copy_node(node, new)
+        copy = copy_node(node, new)
         if node.operator.name == "decoders.image" and _is_shared(node):
-            made.operator = registry["_decode_share"]
-            made.parts = parts_of(node)
-        nodes.append(made)
+            copy.operator = registry["_decode_share"]
+            copy.parts = parts_of(node)
+        nodes.append(copy)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
@@ -91,8 +91,8 @@ def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
     """
     pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("cpu", "cpu"))
     if device is not None and has_kernels(device):
-        found = pairs_of(graph, "resize", "crop_mirror_normalize", ("gpu", "gpu"))
-        pairs |= {n: r for n, r in found.items() if _resizes_to_one_size(r) and _normalizes_alike(n)}
+        device_pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("gpu", "gpu"))
+        pairs |= {n: r for n, r in device_pairs.items() if _resizes_to_one_size(r) and _normalizes_alike(n)}
     return rebuild(graph, pairs, "_resize_crop_mirror_normalize") if pairs else graph
 
 
@@ -117,13 +117,13 @@ def _resizes_to_one_size(resize: Node) -> bool:
 
 def _normalizes_alike(last: Node) -> bool:
     """Return whether a `crop_mirror_normalize` cuts the same window out of images of one size, to floats."""
-    given = last.operator.arguments(last.constants)
+    arguments = last.operator.arguments(last.constants)
     return (
         last.per_sample.keys() <= {"mirror"}
-        and given["dtype"] in (torch.float32, torch.float16)
-        and given["output_layout"] in ("CHW", "HWC")
-        and given["out_of_bounds_policy"] == "error"
-        and not given["pad_output"]
+        and arguments["dtype"] in (torch.float32, torch.float16)
+        and arguments["output_layout"] in ("CHW", "HWC")
+        and arguments["out_of_bounds_policy"] == "error"
+        and not arguments["pad_output"]
     )
 
 
@@ -146,24 +146,24 @@ def _decode_seen(graph: Graph) -> Graph:
     regions: dict[Node, dict[str, DataNode]] = {}
     nodes = []
     for node in graph.nodes:
-        made = copy_node(node, new)
+        copy = copy_node(node, new)
         if node in resizes:
             resize = resizes[node]
             crop = crops[resize]
-            made.operator = registry["_decode_seen"]
-            takes, given = made.operator.schema.arguments, (node, resize, crop)
-            found = {k: v for each in given for k, v in constants_of(each).items()}
-            made.constants = {k: v for k, v in found.items() if k in takes}
+            copy.operator = registry["_decode_seen"]
+            takes, originals = copy.operator.schema.arguments, (node, resize, crop)
+            constants = {k: v for each in originals for k, v in constants_of(each).items()}
+            copy.constants = {k: v for k, v in constants.items() if k in takes}
             names = "size", "roi_start", "roi_end"
-            numbers = [DataNode(f"{made.name}_{n}", "cpu", made, i) for i, n in enumerate(names, 1)]
-            made.outputs = (*made.outputs, *numbers)
+            numbers = [DataNode(f"{copy.name}_{n}", "cpu", copy, i) for i, n in enumerate(names, 1)]
+            copy.outputs = (*copy.outputs, *numbers)
             regions[resize] = dict(zip(names, numbers, strict=True))
-            made.parts = tuple(part for each in given for part in parts_of(each))
+            copy.parts = tuple(part for each in originals for part in parts_of(each))
         elif node in regions:
-            made.constants = {k: v for k, v in node.constants.items() if k in _OF_THE_RESIZE}
-            made.per_sample = regions[node]
-            made.parts = parts_of(node)
-        nodes.append(made)
+            copy.constants = {k: v for k, v in node.constants.items() if k in _OF_THE_RESIZE}
+            copy.per_sample = regions[node]
+            copy.parts = parts_of(node)
+        nodes.append(copy)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
@@ -199,21 +199,21 @@ def _decode_random_windows(graph: Graph) -> Graph:
     new: dict[DataNode, DataNode] = {}
     nodes = []
     for node in graph.nodes:
-        made = copy_node(node, new)
+        copy = copy_node(node, new)
         if node in crops:
             crop = crops[node]
-            made.operator = registry["decoders.image_random_crop"]
+            copy.operator = registry["decoders.image_random_crop"]
             window = {k: v for k, v in constants_of(crop).items() if k in _OF_THE_WINDOW}
-            takes = made.operator.schema.arguments
-            made.constants = {k: v for k, v in {**constants_of(node), **window}.items() if k in takes}
-            made.stream = crop.stream
+            takes = copy.operator.schema.arguments
+            copy.constants = {k: v for k, v in {**constants_of(node), **window}.items() if k in takes}
+            copy.stream = crop.stream
         elif node in pairs:
-            made.operator = registry["resize"]
-            given = {k: v for k, v in constants_of(node).items() if k in _OF_THE_RESIZE}
+            copy.operator = registry["resize"]
+            constants = {k: v for k, v in constants_of(node).items() if k in _OF_THE_RESIZE}
             height, width = node.constants["size"] * (3 - len(node.constants["size"]))
-            made.constants = {**given, "size": [float(height), float(width)]}
-        made.parts = parts_of(node)
-        nodes.append(made)
+            copy.constants = {**constants, "size": [float(height), float(width)]}
+        copy.parts = parts_of(node)
+        nodes.append(copy)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
@@ -228,18 +228,18 @@ def _decode_regions(graph: Graph) -> Graph:
     regions: dict[Node, dict[str, DataNode]] = {}
     nodes = []
     for node in graph.nodes:
-        made = copy_node(node, new)
+        copy = copy_node(node, new)
         if node in resizes:
-            made.operator = registry["_decode_random_seen"]
-            made.constants = {k: v for k, v in node.constants.items() if k in made.operator.schema.arguments}
-            made.parts = parts_of(node)
-            numbers = [DataNode(f"{made.name}_{n}", "cpu", made, i) for i, n in enumerate(_REGIONS, 1)]
-            made.outputs = (*made.outputs, *numbers)
+            copy.operator = registry["_decode_random_seen"]
+            copy.constants = {k: v for k, v in node.constants.items() if k in copy.operator.schema.arguments}
+            copy.parts = parts_of(node)
+            numbers = [DataNode(f"{copy.name}_{n}", "cpu", copy, i) for i, n in enumerate(_REGIONS, 1)]
+            copy.outputs = (*copy.outputs, *numbers)
             regions[resizes[node]] = dict(zip(_REGIONS, numbers, strict=True))
         elif node in regions:
-            made.per_sample = regions[node]
-            made.parts = parts_of(node)
-        nodes.append(made)
+            copy.per_sample = regions[node]
+            copy.parts = parts_of(node)
+        nodes.append(copy)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 

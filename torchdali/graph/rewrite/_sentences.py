@@ -53,8 +53,8 @@ def _said(node: Node, graph: Graph, together: bool) -> str:
 
 
 def _users(node: Node, graph: Graph) -> Iterator[Node]:
-    made = {id(edge) for edge in node.outputs}
-    return (other for other in graph.nodes if any(id(edge) in made for edge in edges(other)))
+    outputs = {id(edge) for edge in node.outputs}
+    return (other for other in graph.nodes if any(id(edge) in outputs for edge in edges(other)))
 
 
 def _named(node: Node) -> str:
