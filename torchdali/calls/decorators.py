@@ -50,7 +50,7 @@ class _Decorator(Protocol[Options]):
     @overload
     def __call__(self, body: Callable[P, R], /) -> OperatorFunction[P, R]: ...
     @overload
-    def __call__(self, body: None = None, /, *given: Options.args, **options: Options.kwargs) -> _Declares: ...
+    def __call__(self, body: None = None, /, *args: Options.args, **options: Options.kwargs) -> _Declares: ...
 
 
 def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:
@@ -58,10 +58,9 @@ def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _D
 
     def typed(decorator: Callable[..., Any]) -> _Decorator[Options]:
         body = inspect.Parameter("body", inspect.Parameter.POSITIONAL_ONLY, default=None)
-        taken = inspect.signature(options).parameters.values()
-        made = cast("_Decorator[Options]", decorator)
-        vars(decorator)["__signature__"] = inspect.Signature([body, *taken])
-        return made
+        parameters = inspect.signature(options).parameters.values()
+        vars(decorator)["__signature__"] = inspect.Signature([body, *parameters])
+        return cast("_Decorator[Options]", decorator)
 
     return typed
 
@@ -83,8 +82,8 @@ def operator(body: Any = None, /, **options: Any) -> Any:
     Raises:
         TypeError: for a signature that does not follow the form.
     """
-    made = OperatorOptions(**options)
-    return _declare(body, made.over, made)
+    operator_options = OperatorOptions(**options)
+    return _declare(body, operator_options.over, operator_options)
 
 
 @dataclass(frozen=True, kw_only=True)

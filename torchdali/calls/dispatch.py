@@ -123,9 +123,9 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
         if value is not None:
             _bind_argument(checked, declared, key, value)
     for key in declared.options.only_mixed:
-        given = checked.constants.pop(key, read.defaults[key])
+        constant = checked.constants.pop(key, read.defaults[key])
         if device == "mixed":
-            checked.constants[key] = given
+            checked.constants[key] = constant
     return checked
 
 

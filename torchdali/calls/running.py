@@ -367,7 +367,7 @@ def run_batch(
     """Run an operator over one batch, sample by sample or as a whole.
 
     Args:
-        size: Samples of the batch, where no input tells.
+        size: Samples of the batch, if no input tells.
         bodies: What was prepared for batches before, for a call with the same constants each time.
 
     The reference for what an operator means: eager calls, debug mode and steps over a batch use it.
@@ -422,7 +422,7 @@ def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
 
 
 def column_of(batch: TensorList, per_frame: bool) -> Column:
-    """Return the values of an argument given per sample, or per frame; None where a branch did not compute one."""
+    """Return the values of an argument given per sample, or per frame; None if a branch did not compute one."""
     dense = batch.dense()
     column = Column(_numbers(batch)) if dense is None else Column.of(dense)
     column.per_frame = per_frame
@@ -532,5 +532,5 @@ def check_form(samples: Sequence[torch.Tensor | None]) -> None:
 
 
 def fitting(layout: str, ndim: int) -> str:
-    """Return the layout; none where the operator turned out to change the number of axes."""
+    """Return the layout; none if the operator turned out to change the number of axes."""
     return layout if len(layout) == ndim else ""

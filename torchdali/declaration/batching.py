@@ -36,7 +36,7 @@ class Column(Sequence[Any]):
 
     Attributes:
         per_frame: Each value is a list of values, one for each frame of the sample.
-        uploaded: The values as they were given, as a tensor on a device, where they are there already.
+        uploaded: The values as they were given, as a tensor on a device, if they are there already.
     """
 
     __slots__ = ("_source", "_values", "per_frame", "uploaded")
@@ -75,7 +75,7 @@ class Column(Sequence[Any]):
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """Type of the array; None where there is none, as for lists of different lengths."""
+        """Type of the array; None if there is none, as for lists of different lengths."""
         return None if self._array is None else self._array.dtype
 
     def rows(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -166,7 +166,7 @@ def per_sample(value: Any, size: int) -> Sequence[Any]:
 
 
 def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the arguments of each sample; one dictionary where they are the same for all."""
+    """Return the arguments of each sample; one dictionary if they are the same for all."""
     drawn = {k: v for k, v in arguments.items() if isinstance(v, Column)}
     rows = zip(*drawn.values(), strict=True)
     return [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows] if drawn else [dict(arguments)]

@@ -31,16 +31,16 @@ def descriptions(operator: Operator) -> dict[str, str]:
 
 def help_text(operator: Operator) -> str:
     """Return an operator's docstring with every argument that it takes, also those that are described elsewhere."""
-    found = sections(inspect.getdoc(operator.body) or "")
+    texts = sections(inspect.getdoc(operator.body) or "")
     said = descriptions(operator)
     names = [each.name for each in operator.schema.inputs]
     names += sorted(a.name for a in operator.schema.arguments.values() if not a.hidden)
-    parts = [found.pop("")]
-    found.pop("Args", None)
+    parts = [texts.pop("")]
+    texts.pop("Args", None)
     known = [name for name in names if said.get(name)]
     if known:
         parts.append("Args:\n" + "\n".join(_item(name, said[name]) for name in known))
-    parts += [f"{title}:\n{text.rstrip()}" for title, text in found.items()]
+    parts += [f"{title}:\n{text.rstrip()}" for title, text in texts.items()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -54,10 +54,10 @@ def _item(name: str, text: str) -> str:
 
 def _shared(operator: Operator) -> dict[str, str]:
     """Return what the docstrings of shared arguments say (see `schema.shares`)."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for source in operator.schema.shared:
-        found |= _said_by(source)
-    return found
+        texts |= _said_by(source)
+    return texts
 
 
 @functools.cache
@@ -68,9 +68,9 @@ def _said_by(source: Callable[..., Any]) -> dict[str, str]:
 
 def _described(section: str) -> dict[str, str]:
     """Return what ``Args:`` says of each name; ``a, b: text`` is about both."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for item in re.split(r"^ {4}(?=\S)", section, flags=re.MULTILINE)[1:]:
         names, _, text = item.partition(":")
         for name in names.split(","):
-            found[name.strip(" `*")] = " ".join(text.split())
-    return found
+            texts[name.strip(" `*")] = " ".join(text.split())
+    return texts

@@ -48,7 +48,7 @@ def with_constants(narrow: Narrow) -> Callable[[Mapping[str, Any]], Narrow]:
     """Return a `Narrowing.prepare` of what takes all arguments."""
 
     def prepare(constants: Mapping[str, Any]) -> Narrow:
-        return lambda view, given, rng: narrow(view, {**constants, **given}, rng)
+        return lambda view, arguments, rng: narrow(view, {**constants, **arguments}, rng)
 
     return prepare
 

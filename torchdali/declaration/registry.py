@@ -206,15 +206,15 @@ class Operator:
         count = self.options.outputs({**self.arguments(constants), "inputs": inputs})
         return 1 if count is None else count
 
-    def is_separable(self, given: Mapping[str, Any]) -> bool:
+    def is_separable(self, arguments: Mapping[str, Any]) -> bool:
         """True if it can be run on one sample of a batch, to see if that is the one that fails.
 
         Args:
-            given: Constants and what is given per sample.
+            arguments: Constants and what is given per sample.
         """
         if self.kind != "batch" or isinstance(self.options.separable, bool):
             return self.kind == "sample" or bool(self.options.separable)
-        return self.options.separable(self.arguments(given))
+        return self.options.separable(self.arguments(arguments))
 
     def returns_list(self, constants: Mapping[str, Any], inputs: int = 0) -> bool:
         """True if a call returns a list of nodes instead of one node."""
@@ -227,11 +227,11 @@ class Operator:
         count = self.count_outputs(constants, len(layouts))
         rule = self.options.layout
         if rule is None:
-            found: str | tuple[str, ...] = layouts[0] if layouts else ""
+            outputs: str | tuple[str, ...] = layouts[0] if layouts else ""
         else:
-            found = rule if isinstance(rule, str) else rule(layouts, self.arguments(constants))
-        found = (found,) if isinstance(found, str) else found
-        return (*found, *[""] * (count - len(found)))[:count]
+            outputs = rule if isinstance(rule, str) else rule(layouts, self.arguments(constants))
+        outputs = (outputs,) if isinstance(outputs, str) else outputs
+        return (*outputs, *[""] * (count - len(outputs)))[:count]
 
 
 class _Registry(Mapping[str, Operator]):

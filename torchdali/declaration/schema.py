@@ -230,23 +230,23 @@ class Schema:
         """Return the declaration of the index-th input (the last one repeats when variadic)."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
-    def check_inputs(self, given: Sequence[Any]) -> None:
+    def check_inputs(self, inputs: Sequence[Any]) -> None:
         """Raise ValueError for a wrong number of inputs, and TypeError for None if one must be given."""
-        count, (least, most) = len(given), self.input_range
+        count, (least, most) = len(inputs), self.input_range
         if not least <= count <= most:
             what = f"{least} input{'s' * (least != 1)}" if least == most else f"from {least} to {most} inputs"
             hint = "; arguments are given by name" if count > most and self.arguments else ""
             raise ValueError(f"operator {self.name!r} expects {what}, but received {count}{hint}")
-        for i, value in enumerate(given):
+        for i, value in enumerate(inputs):
             if value is None and not self.input(i).optional:
                 raise TypeError(f"input {i} of operator {self.name!r} is None")
 
-    def check_names(self, given: Mapping[str, Any]) -> None:
+    def check_names(self, arguments: Mapping[str, Any]) -> None:
         """Raise KeyError for an unknown argument and RuntimeError for a missing one."""
-        self.check_known(given)
+        self.check_known(arguments)
         missing = [
             name for name, argument in self.arguments.items()
-            if argument.required and given.get(name) is None
+            if argument.required and arguments.get(name) is None
         ]  # fmt: skip
         if missing:
             raise RuntimeError(
@@ -254,9 +254,9 @@ class Schema:
                 f"missing {', '.join(map(repr, missing))}"
             )
 
-    def check_known(self, given: Iterable[str]) -> None:
+    def check_known(self, names: Iterable[str]) -> None:
         """Raise KeyError for an unknown argument."""
-        for name in given:
+        for name in names:
             if name not in self.arguments and name not in self.deprecated and name not in COMMON:
                 raise KeyError(self._unknown(name))
 
@@ -299,15 +299,15 @@ def read(body: Callable[..., Any], name: str, deprecated: Mapping[str, str | Non
         TypeError: at import, for a signature that does not follow the form.
     """
     hints = _hints(body, name)
-    found = _Found()
+    signature = _Signature()
     for parameter in inspect.signature(body).parameters.values():
-        _read_parameter(found, parameter, hints.get(parameter.name, Any), name)
-    if found.random:
-        found.arguments["seed"] = Argument("seed", int, -1, None, int)
+        _read_parameter(signature, parameter, hints.get(parameter.name, Any), name)
+    if signature.random:
+        signature.arguments["seed"] = Argument("seed", int, -1, None, int)
     outputs = _count_outputs(hints.get("return", torch.Tensor))
     return Schema(
-        name, tuple(found.inputs), found.arguments, outputs, found.random,
-        found.layout, found.out, found.size, dict(deprecated), tuple(found.shared),
+        name, tuple(signature.inputs), signature.arguments, outputs, signature.random,
+        signature.layout, signature.out, signature.size, dict(deprecated), tuple(signature.shared),
     )  # fmt: skip
 
 
@@ -330,7 +330,7 @@ def _count_outputs(returns: Any) -> int:
     return len(typing.get_args(returns)) if typing.get_origin(returns) is tuple else 1
 
 
-class _Found:
+class _Signature:
     def __init__(self) -> None:
         self.inputs: list[Input] = []
         self.arguments: dict[str, Argument] = {}
@@ -338,34 +338,34 @@ class _Found:
         self.shared: list[Callable[..., Any]] = []
 
 
-def _read_parameter(found: _Found, parameter: inspect.Parameter, hint: Any, name: str) -> None:
+def _read_parameter(signature: _Signature, parameter: inspect.Parameter, hint: Any, name: str) -> None:
     base, marks, optional = split(hint)
     if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
         takes = next((m for m in marks if isinstance(m, Takes)), Takes())
         variadic = parameter.kind is parameter.VAR_POSITIONAL
-        found.inputs.append(Input(parameter.name, takes, optional, variadic))
+        signature.inputs.append(Input(parameter.name, takes, optional, variadic))
     elif parameter.kind is parameter.VAR_KEYWORD:
         for mark in marks:
             if isinstance(mark, _Shares):
-                found.shared.append(mark.source)
-                _read_shared(found, mark.source)
+                signature.shared.append(mark.source)
+                _read_shared(signature, mark.source)
     elif parameter.kind is not parameter.KEYWORD_ONLY:
         raise TypeError(f"{name}: {parameter.name!r} is neither an input (before /) nor an argument (after *)")
     elif base in (_rng.Rng, _rng.BatchRng):
-        found.random = True
+        signature.random = True
     elif base is Layout:
-        found.layout = True
+        signature.layout = True
     elif base is BatchSize:
-        found.size = True
+        signature.size = True
     elif "out" in marks:
-        found.out = True
+        signature.out = True
     else:
-        found.arguments[parameter.name] = _argument(parameter, hint)
+        signature.arguments[parameter.name] = _argument(parameter, hint)
 
 
-def _read_shared(found: _Found, source: Callable[..., Any]) -> None:
+def _read_shared(signature: _Signature, source: Callable[..., Any]) -> None:
     for argument in _shared_arguments(source):
-        found.arguments.setdefault(argument.name, argument)  # the operator's own comes first
+        signature.arguments.setdefault(argument.name, argument)  # the operator's own comes first
 
 
 @functools.cache
