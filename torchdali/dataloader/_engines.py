@@ -35,7 +35,7 @@ class Arrays:
         self._chain = chain
         self.renew(leaves)
         self._pool = ThreadPoolExecutor(threads, "torchdali-arrays")
-        self._asked: deque[Future[Tensor]] = deque()
+        self._futures: deque[Future[Tensor]] = deque()
 
     def renew(self, leaves: Leaves) -> None:
         """Take the pictures as they are now."""
@@ -45,16 +45,16 @@ class Arrays:
 
     def submit(self, indices: Indices, key: int) -> None:
         """Start a batch."""
-        self._asked.append(self._pool.submit(self._batch, indices, key))
+        self._futures.append(self._pool.submit(self._batch, indices, key))
 
     def take(self) -> list[Any]:
         """Wait for the pictures of the oldest batch."""
-        return [self._asked.popleft().result()]
+        return [self._futures.popleft().result()]
 
     def reset(self) -> None:
         """Forget what was asked for."""
-        while self._asked:
-            self._asked.popleft().cancel()
+        while self._futures:
+            self._futures.popleft().cancel()
 
     def close(self) -> None:
         """End the threads."""

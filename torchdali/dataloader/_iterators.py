@@ -76,7 +76,7 @@ class AcceleratedIterator(Counting):
         self._engine: Engine | None = engine
         super().__init__(loader)
         self._loader, self._plan = loader, plan
-        self._asked: deque[list[int]] = deque()
+        self._requests: deque[list[int]] = deque()
         self._number = 0
 
     def begin(self, progress: Progress) -> None:
@@ -89,13 +89,13 @@ class AcceleratedIterator(Counting):
         super()._reset(loader, first_iter)
         loader._give_back(self)
         self._engine = loader._engine(self._plan)
-        self._asked.clear()
+        self._requests.clear()
 
     def _ask_ahead(self) -> None:
         """Ask for as many batches as the engine makes ahead."""
         assert self._engine is not None
         with contextlib.suppress(StopIteration):
-            while len(self._asked) < self._engine.depth:
+            while len(self._requests) < self._engine.depth:
                 self._ask()
 
     def _ask(self) -> None:
@@ -103,17 +103,17 @@ class AcceleratedIterator(Counting):
         assert self._engine is not None
         indices = [int(index) for index in next(self._sampler_iter)]
         self._engine.submit(indices, mix(int(self._base_seed), self.progress.epoch, self._number))
-        self._asked.append(indices)
+        self._requests.append(indices)
         self._number += 1
 
     def _next_data(self) -> Any:
         if self._engine is None:
             raise StopIteration
         self._ask_ahead()
-        if not self._asked:
+        if not self._requests:
             self._loader._give_back(self)
             raise StopIteration
-        indices = self._asked.popleft()
+        indices = self._requests.popleft()
         data = self._collated(indices, self._engine.take())
         if self._pin_memory:
             data = pin_memory.pin_memory(data, self._pin_memory_device)

@@ -65,25 +65,25 @@ class Rows:
 
     def __init__(self, dataset: Any) -> None:
         self._dataset, self.process = dataset, os.getpid()
-        self._asked: deque[Indices] = deque()
+        self._requests: deque[Indices] = deque()
 
     def renew(self, leaves: Any) -> None:
         """Do nothing: the tensors are asked for with each batch."""
 
     def submit(self, indices: Indices, key: int) -> None:
         """Note a batch."""
-        self._asked.append(indices)
+        self._requests.append(indices)
 
     def reset(self) -> None:
         """Forget what was asked for."""
-        self._asked.clear()
+        self._requests.clear()
 
     def close(self) -> None:
         """Do nothing: there are no threads."""
 
     def take(self) -> list[Any]:
         """Return the rows of each tensor."""
-        dataset, rows = self._dataset, list(self._asked.popleft())
+        dataset, rows = self._dataset, list(self._requests.popleft())
         while not isinstance(dataset, TensorDataset):
             dataset, rows = dataset.dataset, [dataset.indices[i] for i in rows]
         return [_rows(tensor, np.asarray(rows)) for tensor in dataset.tensors]

@@ -27,11 +27,11 @@ class _Decorator(Protocol[Options]):
 
     @overload
     def __call__(
-        self, fn: Callable[..., Any], /, *given: Options.args, **options: Options.kwargs
+        self, fn: Callable[..., Any], /, *args: Options.args, **options: Options.kwargs
     ) -> Callable[..., Pipeline]: ...
     @overload
     def __call__(
-        self, fn: None = None, /, *given: Options.args, **options: Options.kwargs
+        self, fn: None = None, /, *args: Options.args, **options: Options.kwargs
     ) -> Callable[[Callable[..., Any]], Callable[..., Pipeline]]: ...
 
 
@@ -82,8 +82,8 @@ def pipeline_def(
         varies = any(p.kind is p.VAR_KEYWORD for p in own.values())
 
         @functools.wraps(function)
-        def create(*args: Any, **given: Any) -> Pipeline:
-            kwargs = dict(given)
+        def create(*args: Any, **arguments: Any) -> Pipeline:
+            kwargs = dict(arguments)
             debugged = kwargs.pop("debug", debug) if "debug" not in own else debug
             rewrites = enable_conditionals
             if "enable_conditionals" not in own:
@@ -98,7 +98,7 @@ def pipeline_def(
             kind = DebugPipeline if debugged else Pipeline
             pipe = kind(**{**pipeline_kwargs, **overriding})
             pipe._builder.defined_by = _described(function)
-            pipe.factory = functools.partial(create, *args, **given)
+            pipe.factory = functools.partial(create, *args, **arguments)
             defining = convert(function, always=True) if rewrites else function
             pipe._builder.tracer.converts = bool(rewrites)
             if debugged:

@@ -24,7 +24,7 @@ class GraphBuilder:
         owner: The pipeline; held weakly.
 
     Attributes:
-        function: Defines the graph, where nothing else does.
+        function: Defines the graph, if nothing else does.
         defined_by: Name and line of the function under `pipeline_def`.
     """
 

@@ -14,15 +14,15 @@ __all__ = ["class_names", "describe_readers", "feed", "find_source"]
 
 def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
     """Describe a reader, or all: sizes, shards, padding; RuntimeError if there is no such reader."""
-    found = {
+    descriptions = {
         node.name: reader_meta(len(reader.dataset), reader.cursor.order.options)
         for node, reader in running.readers.items()
     }
     if name is None:
-        return found
-    if name not in found:
-        raise RuntimeError(f"there is no reader {name!r}; readers here: {', '.join(found) or 'none'}")
-    return found[name]
+        return descriptions
+    if name not in descriptions:
+        raise RuntimeError(f"there is no reader {name!r}; readers here: {', '.join(descriptions) or 'none'}")
+    return descriptions[name]
 
 
 def class_names(running: Runner) -> list[str]:

@@ -34,11 +34,11 @@ def _option(default: T, text: str, shown: str = "") -> T:
     Args:
         default: Of the argument.
         text: Describes the argument; several in a row with the same text share it.
-        shown: Describes the property of the same name; empty where there is none.
+        shown: Describes the property of the same name; empty if there is none.
     """
     declared: Any = field(default=default, metadata={"text": text, "shown": shown})
-    made: T = declared
-    return made
+    option: T = declared
+    return option
 
 
 _UNUSED = "Accepted, without effect; see docs/pipelines.md."

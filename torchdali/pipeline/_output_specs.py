@@ -55,9 +55,9 @@ class OutputSpecs:
         return list(zip(*columns, strict=True))
 
     def check(self, outputs: Sequence[TensorList]) -> None:
-        """Raise RuntimeError where an output is not what it was declared to be."""
-        for i, (output, wanted) in enumerate(zip(outputs, self.each(len(outputs)), strict=True)):
-            dtype, ndim, layout = wanted
+        """Raise RuntimeError if an output is not what it was declared to be."""
+        for i, (output, spec) in enumerate(zip(outputs, self.each(len(outputs)), strict=True)):
+            dtype, ndim, layout = spec
             if dtype is not None and output.dtype != dtype:
                 _refuse(i, "Data type", dtype.name, output.dtype.name)
             if ndim is not None and len(output) and output.ndim() != ndim:
@@ -67,9 +67,9 @@ class OutputSpecs:
 
 
 def _check(name: str, value: Any, kind: type, words: str) -> None:
-    for found in _values(value):
-        if found is not None and not isinstance(found, kind):
-            raise TypeError(f"{name} must be either {words}, a list of these, or None; found {found!r}")
+    for item in _values(value):
+        if item is not None and not isinstance(item, kind):
+            raise TypeError(f"{name} must be either {words}, a list of these, or None; found {item!r}")
 
 
 def _values(value: Any) -> Sequence[Any]:
@@ -80,5 +80,5 @@ def _spread(value: Any, count: int) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else [value] * count
 
 
-def _refuse(index: int, what: str, wanted: object, found: object) -> None:
-    raise RuntimeError(f"{what} in the output_idx={index} does not match. Expected: {wanted}. Received: {found}.")
+def _refuse(index: int, what: str, spec: object, value: object) -> None:
+    raise RuntimeError(f"{what} in the output_idx={index} does not match. Expected: {spec}. Received: {value}.")

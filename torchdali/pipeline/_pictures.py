@@ -211,13 +211,13 @@ def _normalization(edge: DataNode) -> Normalization | None:
         node = node.inputs[0].source
     if node is None or node.operator.name != "crop_mirror_normalize" or {"mean", "std"} & node.per_sample.keys():
         return None
-    given = node.operator.arguments(node.constants)
-    mean, std = _numbers(given["mean"]), _numbers(given["std"])
+    arguments = node.operator.arguments(node.constants)
+    mean, std = _numbers(arguments["mean"]), _numbers(arguments["std"])
     if mean == (0.0,) and std == (1.0,):
         return None
     channels = max(len(mean), len(std))
-    factor = [s / given["scale"] for s in std * (channels // len(std))]
-    shifted = [m - given["shift"] * f for m, f in zip(mean * (channels // len(mean)), factor, strict=True)]
+    factor = [s / arguments["scale"] for s in std * (channels // len(std))]
+    shifted = [m - arguments["shift"] * f for m, f in zip(mean * (channels // len(mean)), factor, strict=True)]
     return Normalization(tuple(shifted), tuple(factor))
 
 
@@ -267,11 +267,11 @@ def _bytes(count: int) -> str:
 
 
 def _edges(node: Node) -> list[Edge]:
-    found = [Edge(e.source.name, node.name) for e in node.inputs if e is not None and e.source is not None]
-    given = [(e.source, name) for name, e in node.per_sample.items() if e.source is not None]
-    found += [Edge(source.name, node.name, name) for source, name in given]
+    arrows = [Edge(e.source.name, node.name) for e in node.inputs if e is not None and e.source is not None]
+    arguments = [(e.source, name) for name, e in node.per_sample.items() if e.source is not None]
+    arrows += [Edge(source.name, node.name, name) for source, name in arguments]
     conditions = [(c.edge.source, c.value) for c in node.scope if c.edge.source is not None]
-    return found + [Edge(source.name, node.name, f"if {value}", dashed=True) for source, value in conditions]
+    return arrows + [Edge(source.name, node.name, f"if {value}", dashed=True) for source, value in conditions]
 
 
 def html(pipe: Pipeline) -> str:

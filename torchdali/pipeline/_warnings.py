@@ -76,10 +76,10 @@ def _of_bytes(node: Node) -> str:
 
 def _of_scales(node: Node) -> str:
     """Find bytes of 0 to 255 that are normalized by the mean and deviation of 0 to 1."""
-    given, way = node.constants, _way_from_decoder(node)
-    if way is None or any("dtype" in each.constants for each in way) or {"scale", "shift"} & given.keys():
+    constants, way = node.constants, _way_from_decoder(node)
+    if way is None or any("dtype" in each.constants for each in way) or {"scale", "shift"} & constants.keys():
         return ""
-    return scale_mistake(given.get("mean"), given.get("std"))
+    return scale_mistake(constants.get("mean"), constants.get("std"))
 
 
 def scale_mistake(mean: Any, std: Any) -> str:

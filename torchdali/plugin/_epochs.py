@@ -332,7 +332,7 @@ def reshard(state: State, num_shards: int) -> State:
     """
     epoch, following = str(state["epoch"]), str(state["epoch"] + 1)
     delivered = [c + state["delivered"] * state["batch_size"] for c in state["carried"]]
-    left = [size - taken for size, taken in zip(state["sizes"], delivered, strict=True)]
+    left = [size - count for size, count in zip(state["sizes"], delivered, strict=True)]
     ahead = sum(max(-missing, 0) for missing in left) if state["carries"] else 0
     rest: dict[str, int] = dict(state["rest"])
     rest[epoch] = sum(max(missing, 0) for missing in left)

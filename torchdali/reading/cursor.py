@@ -222,7 +222,7 @@ class EpochOrder:
     def _left_over(self, rest: Order, epoch: int, cut: Cut) -> Order:
         ranks = len(cut.taken)
         parts = [self._part(rest, epoch, rank, ranks, cut.seeds[rank]) for rank in range(ranks)]
-        return _joined([part.part(taken, len(part)) for part, taken in zip(parts, cut.taken, strict=True)])
+        return _joined([part.part(count, len(part)) for part, count in zip(parts, cut.taken, strict=True)])
 
 
 def _same(positions: Indices) -> Indices:
@@ -258,9 +258,9 @@ class Cursor:
         self.order = order
         self._move(0, 0, {})
 
-    def _move(self, epoch: int, taken: int, cuts: dict[int, tuple[Cut, ...]]) -> None:
+    def _move(self, epoch: int, count: int, cuts: dict[int, tuple[Cut, ...]]) -> None:
         self.epoch = epoch
-        self.taken = taken
+        self.taken = count
         self._cuts = {number: of_epoch for number, of_epoch in cuts.items() if number >= epoch}
         self._shard = self.order.shard(epoch, self._cuts.get(epoch, ()))
         while self._shard.length == 0:  # another number of ranks finished this epoch
@@ -392,8 +392,8 @@ def _is_cut_list(item: tuple[Any, Any]) -> bool:
 def _is_cut(cut: Any) -> bool:
     if not isinstance(cut, Mapping) or not all(isinstance(cut.get(k), list) for k in ("taken", "seeds")):
         return False
-    taken, seeds = cut["taken"], cut["seeds"]
-    return 0 < len(taken) == len(seeds) and all(map(_is_count, taken)) and all(map(_is_seed, seeds))
+    counts, seeds = cut["taken"], cut["seeds"]
+    return 0 < len(counts) == len(seeds) and all(map(_is_count, counts)) and all(map(_is_seed, seeds))
 
 
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
@@ -414,9 +414,9 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     first, last = hindmost["epoch"], max(state["epoch"] for state in old)
     cuts = {epoch: list(of_epoch) for epoch, of_epoch in hindmost["cuts"].items()}
     for epoch in range(first, last + 1):
-        taken = [_taken_of(state, epoch) for state in old]
-        if any(taken):
-            cut = {"taken": taken, "seeds": [state["seed"] for state in old]}
+        counts = [_taken_of(state, epoch) for state in old]
+        if any(counts):
+            cut = {"taken": counts, "seeds": [state["seed"] for state in old]}
             cuts.setdefault(str(epoch), []).append(cut)
     return [
         {
@@ -443,8 +443,8 @@ def _all_ranks(states: Sequence[State]) -> list[State]:
     old = sorted(states, key=lambda state: int(state["shard_id"]))
     ranks = [state["shard_id"] for state in old]
     if not old or ranks != list(range(old[0]["num_shards"])):
-        wanted = old[0]["num_shards"] if old else "all"
-        raise ValueError(f"reshard needs one state of each of the {wanted} ranks; got those of ranks {ranks}.")
+        count = old[0]["num_shards"] if old else "all"
+        raise ValueError(f"reshard needs one state of each of the {count} ranks; got those of ranks {ranks}.")
     if any(state["size"] != old[0]["size"] for state in old):
         raise ValueError("The states belong to data sets of different sizes.")
     return old

@@ -124,8 +124,8 @@ class TensorList:
                 itself is kept. Inside a running pipeline, None stands for a sample that a branch
                 of a conditional did not compute.
             layout: Of one sample.
-            dtype: Of the elements; looked at only where there is no sample.
-            ndim: Number of axes of a sample; looked at only where there is no sample.
+            dtype: Of the elements; looked at only if there is no sample.
+            ndim: Number of axes of a sample; looked at only if there is no sample.
             source_info: Where each sample comes from.
         """
         first = samples[0] if samples else None
@@ -190,7 +190,7 @@ class TensorList:
 
     @property
     def uploaded(self) -> torch.Tensor | None:
-        """The batch as one tensor on a device, where it was copied there before somebody asked for it."""
+        """The batch as one tensor on a device, if it was copied there before somebody asked for it."""
         return self._uploaded
 
     def set_uploaded(self, tensor: torch.Tensor | None) -> None:
@@ -216,7 +216,7 @@ class TensorList:
     def stacked(self) -> torch.Tensor:
         """Return the batch as one tensor ``(batch, ...)``, which from now on stores it.
 
-        Raises RuntimeError where the shapes of the samples differ.
+        Raises RuntimeError if the shapes of the samples differ.
         """
         dense = self._stored.dense
         if dense is None:
@@ -313,7 +313,7 @@ class TensorList:
         return self._layout
 
     def set_layout(self, layout: str | None, /) -> None:
-        """Name the axes of a sample; ValueError where a layout not empty has a different length."""
+        """Name the axes of a sample; ValueError if a layout not empty has a different length."""
         is_typed = self.torch_dtype is not None
         self._layout = checked_layout(layout, self.ndim() if is_typed else None)
         if not is_typed:
@@ -326,7 +326,7 @@ class TensorList:
     def as_tensor(self) -> Any:
         """Return the batch as one tensor of layout ``"N..."``, sharing memory.
 
-        Raises RuntimeError where the shapes of the samples differ.
+        Raises RuntimeError if the shapes of the samples differ.
         """
         return tensor_of(self._kind, self.stacked(), "N" + self._layout if self._layout else "")
 
@@ -352,7 +352,7 @@ class TensorList:
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Take the bytes of the elements as another type of the same size, in place.
 
-        Raises RuntimeError where the sizes differ and for a batch without a type.
+        Raises RuntimeError if the sizes differ, and for a batch without a type.
         """
         if self.torch_dtype is None:
             raise RuntimeError("an empty batch without a type cannot be reinterpreted")
@@ -411,7 +411,7 @@ class TensorList:
 
 
 def sample_index(i: Any) -> int:
-    """Return an index as an int; TypeError where it is not one."""
+    """Return an index as an int; TypeError if it is not one."""
     if not isinstance(i, int | np.integer):
         raise TypeError(f"the index of a sample is an int, not a {type(i).__name__}")
     return int(i)

@@ -42,14 +42,14 @@ class TensorListCPU(TensorList):
         super().__init__(object, layout, contiguous)
 
     def at(self, i: int, /) -> np.ndarray[Any, Any]:
-        """Return a copy of sample `i`, counted from 0; RuntimeError where there is none."""
+        """Return a copy of sample `i`, counted from 0; RuntimeError if there is none."""
         samples = self.samples()
         if not 0 <= sample_index(i) < len(samples):
             raise RuntimeError(f"sample index {i} is out of range for a batch of {len(samples)}")
         return samples[i].numpy().copy()
 
     def as_array(self) -> np.ndarray[Any, Any]:
-        """Return a copy ``(batch, ...)``; RuntimeError where the shapes of the samples differ."""
+        """Return a copy ``(batch, ...)``; RuntimeError if the shapes of the samples differ."""
         return self.stacked().numpy().copy()
 
     def as_cpu(self) -> TensorListCPU:
@@ -113,7 +113,7 @@ class TensorListGPU(TensorList):
         return self.device.index or 0
 
     def at(self, i: int, /) -> TensorGPU:
-        """Return sample `i`, counted from 0, sharing memory; RuntimeError where there is none."""
+        """Return sample `i`, counted from 0, sharing memory; RuntimeError if there is none."""
         if not 0 <= sample_index(i) < len(self):
             raise RuntimeError(f"sample index {i} is out of range for a batch of {len(self)}")
         sample: TensorGPU = self[i]

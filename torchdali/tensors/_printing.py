@@ -37,7 +37,7 @@ def name_of(dtype: torch.dtype | None) -> str:
 
 
 def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
-    """Return the shapes of the samples of a batch; the first and last where there are many."""
+    """Return the shapes of the samples of a batch; the first and last if there are many."""
     texts = [str(shape) for shape in shapes]
     if len(texts) > _MANY_SHAPES:
         texts = [*texts[:_EDGE], "...", *texts[-_EDGE:]]
@@ -52,7 +52,7 @@ def values_of(tensor: torch.Tensor, margin: int = 4) -> str:
 
 
 def batch_values(samples: Sequence[torch.Tensor], ndim: int) -> str:
-    """Return the values of a batch; the first and last samples where there are many values."""
+    """Return the values of a batch; the first and last samples if there are many values."""
     is_long = sum(sample.numel() for sample in samples) > _MANY_ELEMENTS
     if is_long and len(samples) > 2 * _EDGE + 1:
         ends = [values_of(sample, 5) for sample in (*samples[:_EDGE], *samples[-_EDGE:])]

@@ -72,7 +72,7 @@ class Tensor:
         return self._layout
 
     def set_layout(self, layout: str | None, /) -> None:
-        """Name the axes; ValueError where a layout that is not empty has a different length."""
+        """Name the axes; ValueError if a layout that is not empty has a different length."""
         self._layout = checked_layout(layout, self._tensor.dim())
 
     def source_info(self) -> str:
@@ -86,7 +86,7 @@ class Tensor:
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Take the bytes of the elements as another type of the same size, in place.
 
-        Raises RuntimeError where the sizes differ.
+        Raises RuntimeError if the sizes differ.
         """
         self._tensor = reinterpreted(self._tensor, new_type)
 
@@ -247,7 +247,7 @@ def tensor_of(kind: type[_T], tensor: TorchTensor, layout: str = "", source: str
 
 
 def sample_of(kind: type[Tensor], object: Any, i: int) -> Tensor:
-    """Return an object as a tensor of a kind; TypeError, naming the place of the sample, where it cannot be one."""
+    """Return an object as a tensor of a kind; TypeError, naming the place of the sample, if it cannot be one."""
     if isinstance(object, kind):
         return object
     try:
@@ -274,7 +274,7 @@ def check_alike(tensors: Sequence[Tensor]) -> None:
 
 
 def checked_layout(layout: str | None, ndim: int | None) -> str:
-    """Return the layout, ``""`` for None; ValueError where it does not name `ndim` axes."""
+    """Return the layout, ``""`` for None; ValueError if it does not name `ndim` axes."""
     if layout is not None and not isinstance(layout, str):
         raise TypeError(f"a layout is a str, not a {type(layout).__name__}")
     if layout and ndim is not None and len(layout) != ndim:
@@ -283,7 +283,7 @@ def checked_layout(layout: str | None, ndim: int | None) -> str:
 
 
 def reinterpreted(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
-    """Return a view of another type of the same size; RuntimeError where the sizes differ."""
+    """Return a view of another type of the same size; RuntimeError if the sizes differ."""
     if not isinstance(new_type, DALIDataType):
         raise TypeError(f"a type is a DALIDataType, not a {type(new_type).__name__}")
     dtype = None if new_type == DALIDataType.NO_TYPE else to_torch_dtype(new_type)

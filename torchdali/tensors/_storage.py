@@ -97,7 +97,7 @@ class Storage:
         return Packed(flat, list(itertools.accumulate(sizes, initial=0)), shapes)
 
     def reinterpreted(self, new_type: DALIDataType) -> Storage:
-        """Return the bytes as elements of another type; RuntimeError where the sizes differ."""
+        """Return the bytes as elements of another type; RuntimeError if the sizes differ."""
         samples = [reinterpreted(sample, new_type) for sample in self.samples()]
         return Samples(samples, self.device, to_torch_dtype(new_type), self.ndim())
 

@@ -108,14 +108,14 @@ class BufferPool:
     def _take(self, size: int) -> Bytes:
         with self._lock:
             self._collect()
-            found = self._free_block(size)
-            others = [] if found is not None or not self._shared else _all_pools()
+            block = self._free_block(size)
+            others = [] if block is not None or not self._shared else _all_pools()
             for pool in others:
-                if found is None and pool._free is self._free:
+                if block is None and pool._free is self._free:
                     pool._collect()
-                    found = self._free_block(size)
-            if found is not None:
-                return found
+                    block = self._free_block(size)
+            if block is not None:
+                return block
         # Outside of the lock: page-locking takes long, and other threads may find a block meanwhile.
         return self._made(size)
 

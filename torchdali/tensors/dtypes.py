@@ -194,7 +194,7 @@ _DALI_OF_NAME |= {"double": FLOAT64, "bool_": BOOL}
 
 
 def to_numpy_type(dali_type: DALIDataType) -> type[np.generic]:
-    """Return the NumPy scalar type of a data type; KeyError where there is none (``STRING``)."""
+    """Return the NumPy scalar type of a data type; KeyError if there is none (``STRING``)."""
     return _NUMPY_OF[dali_type]
 
 

@@ -346,7 +346,7 @@ class Loader(IterableDataset[Any]):
     - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integers with one value a sample
       are labels, ``(N,)`` int64; everything else is as the pipeline makes it.
 
-    It is an ``IterableDataset``: frameworks take it as it is, or as ``DataLoader(loader, batch_size=None)``. Where it
+    It is an ``IterableDataset``: frameworks take it as it is, or as ``DataLoader(loader, batch_size=None)``. If it
     is pickled or forked, the pipeline is made anew in the other process.
 
     Args:

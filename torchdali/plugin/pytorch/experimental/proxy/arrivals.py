@@ -3,7 +3,7 @@
 Torch itself relies on a signal, which reaches Python code in the main thread only; otherwise it looks after five
 seconds, or after the ``timeout`` of the loader. And for a worker that is stuck, it waits for five seconds before
 it ends it, for one after the other; for one that somebody stopped while it hands something over, without end, whatever
-the ``timeout``. The methods changed here are not torch's public ones: where one is missing, torch does as it does.
+the ``timeout``. The methods changed here are not torch's public ones: if one is missing, torch does as it does.
 """
 
 from __future__ import annotations
