@@ -160,7 +160,7 @@ def test_frames_on_the_way_that_no_other_refers_to_are_not_decoded(tmp_path):
         assert np.array_equal(found, wanted[frame:]), frame
     decoder.close()
     decoder.read([0])
-    decoder._decoding.wanted = decoder.index.times[-1]
+    decoder._decoding.target_time = decoder.index.times[-1]
     assert len(list(decoder._ahead)) < FRAMES - 1, "all frames are decoded"
     decoder.close()
 

@@ -71,12 +71,12 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
 
 
 def _stream(container: Any) -> Any:
-    found = container.streams.best("audio")
-    if found is None or found.codec_context is None:
+    stream = container.streams.best("audio")
+    if stream is None or stream.codec_context is None:
         raise ValueError("there is no sound in it that can be decoded")
-    found.thread_type, found.codec_context.thread_count = "NONE", 1
-    found.codec_context.options = dict(_STRICT)
-    return found
+    stream.thread_type, stream.codec_context.thread_count = "NONE", 1
+    stream.codec_context.options = dict(_STRICT)
+    return stream
 
 
 def _form(frame: Any) -> tuple[str, int, int]:

@@ -53,14 +53,14 @@ class Flac(NamedTuple):
         if bits == 32 and dtype == np.int16:
             return Wav(self.rate, self.channels, bits, False, np.concatenate(parts).view(np.uint8)).read(dtype, out)
         frames = sum(map(len, parts)) // self.channels
-        found = np.empty((frames, self.channels), dtype) if out is None else out
-        values = found.reshape(-1)
+        samples = np.empty((frames, self.channels), dtype) if out is None else out
+        values = samples.reshape(-1)
         np.concatenate(parts, out=values, casting="unsafe")
         if dtype == np.float32:
             values *= np.float32(2.0 ** (1 - bits))
         elif dtype == np.int32 and bits == 16:
             values <<= 16
-        return found
+        return samples
 
     def _decoded(self) -> list[Array]:
         av = _av()
@@ -203,7 +203,7 @@ def _av() -> Any:
 
 
 def _begin(view: memoryview) -> int:
-    """Return where the samples begin, after all blocks of descriptions; 0 where there are none."""
+    """Return where the samples begin, after all blocks of descriptions; 0 if there are none."""
     at, last = 4, False
     while not last:
         if at + 4 > len(view):

@@ -63,13 +63,13 @@ def to_output(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Wei
         ``(H, W, 1 or 3)``, or ``(H, W, C)`` for ANY_DATA.
     """
     height, width, channels = pixels.shape
-    wanted = channels if output_type == "ANY_DATA" else 1 if output_type == "GRAY" else 3
-    if pixels.dtype == dtype and channels == wanted and output_type not in ("BGR", "YCbCr"):
+    out_channels = channels if output_type == "ANY_DATA" else 1 if output_type == "GRAY" else 3
+    if pixels.dtype == dtype and channels == out_channels and output_type not in ("BGR", "YCbCr"):
         return pixels
     rows = max(1, _BAND // (width * channels))
     if height <= rows:
         return _converted(pixels, output_type, dtype, weights)
-    out = torch.empty((height, width, wanted), dtype=dtype)  # the steps between need little memory
+    out = torch.empty((height, width, out_channels), dtype=dtype)  # the steps between need little memory
     for top in range(0, height, rows):
         band = slice(top, top + rows)
         out[band] = _converted(pixels[band], output_type, dtype, weights)

@@ -91,7 +91,7 @@ def read_header(view: memoryview) -> Header:
 
 
 def decode_file(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
-    """Decode to the pixels of the file; of a JPEG, to gray where that is wanted.
+    """Decode to the pixels of the file; of a JPEG, to gray if that is wanted.
 
     Raises RuntimeError, OSError, ValueError and others for damaged data.
     """
@@ -152,7 +152,7 @@ def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Te
 
 
 def _essential_chunks(view: memoryview) -> bytes | memoryview:
-    """Keep what describes the pixels, checked; drop profiles, texts and animations. Copy only where there are any."""
+    """Keep what describes the pixels, checked; drop profiles, texts and animations. Copy only if there are any."""
     parts = [view[:8]]
     for kind, start, length in png_chunks(view):
         if kind[0] < ord("a"):

@@ -180,7 +180,7 @@ def jpeg_orientation(view: memoryview, exif: int) -> int:
 
 
 def without_exif(view: memoryview) -> bytes:
-    """Copy a JPEG without its EXIF blocks, of which Pillow warns where they are damaged."""
+    """Copy a JPEG without its EXIF blocks, of which Pillow warns if they are damaged."""
     encoded = bytes(view)
     while exif := jpeg_frame(memoryview(encoded))[3]:
         length = encoded[exif - 8] << 8 | encoded[exif - 7]
@@ -189,7 +189,7 @@ def without_exif(view: memoryview) -> bytes:
 
 
 def exif_orientation(tiff: memoryview) -> int:
-    """Return the orientation, 1 to 8, from an EXIF block (a small TIFF); 1 where it is damaged."""
+    """Return the orientation, 1 to 8, from an EXIF block (a small TIFF); 1 if it is damaged."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(bytes(tiff[:4]), "")
     try:
         (offset,) = struct.unpack_from(order + "I", tiff, 4)
@@ -256,7 +256,7 @@ def bmp_header(view: memoryview) -> Header:
 
 
 def bmp_masks(view: memoryview) -> tuple[int, ...] | None:
-    """Return the bits of red, green, blue and, where it is there, alpha; None unless a pixel has 16 or 32 bits."""
+    """Return the bits of red, green, blue and, if it is there, alpha; None unless a pixel has 16 or 32 bits."""
     (size,) = struct.unpack_from("<I", view, 14)
     depth, compression = struct.unpack_from("<HI", view, 28) if size >= 40 else (0, 0)
     if depth not in (16, 32):
@@ -332,8 +332,8 @@ def pnm_header(view: memoryview) -> Header:
 def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
     """Return where the pixels begin, the width, the height and the largest value of a PNM file."""
     numbers: list[int] = []
-    position, wanted = 2, 2 if view[1] in b"14" else 3
-    while len(numbers) < wanted:
+    position, count = 2, 2 if view[1] in b"14" else 3
+    while len(numbers) < count:
         if view[position] == ord("#"):
             while view[position] not in b"\r\n":
                 position += 1
@@ -346,7 +346,7 @@ def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
         elif view[position] not in b" \t\r\n\v\f":
             raise ValueError
         position += 1
-    return position + 1, numbers[0], numbers[1], numbers[2] if wanted == 3 else 1
+    return position + 1, numbers[0], numbers[1], numbers[2] if count == 3 else 1
 
 
 def tiff_header(view: memoryview) -> Header:

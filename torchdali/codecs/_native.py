@@ -98,23 +98,23 @@ def encoded(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
     Args:
         sources: Encoded bytes, or paths of files.
     """
-    found = library()
-    if found is None:
+    native = library()
+    if native is None:
         return [None] * len(sources)
     paths = [source for source in sources if isinstance(source, str)]
-    files = iter(_read(found, paths) if paths else ())
+    files = iter(_read(native, paths) if paths else ())
     return [
-        next(files) if isinstance(source, str) else None if source is None else _peek(found, source)
+        next(files) if isinstance(source, str) else None if source is None else _peek(native, source)
         for source in sources
     ]
 
 
-def _peek(found: NativeLibrary, data: Tensor) -> Encoded | None:
+def _peek(native: NativeLibrary, data: Tensor) -> Encoded | None:
     if not takes_bytes(data):
         return None
     header = _Header()
     address, length = data.data_ptr(), data.numel()
-    code = found.peek(address, length, header)
+    code = native.peek(address, length, header)
     height, width, channels, orientation = header
     usual = not code and channels in _CHANNELS
     return Encoded(address, length, height, width, orientation, 0, channels) if usual else None
@@ -132,13 +132,13 @@ _memory = _Memory()
 
 
 def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
-    """Read small files of any kind in one call; None where one cannot be read so, or is empty.
+    """Read small files of any kind in one call; None if one cannot be read so, or is empty.
 
     Args:
         lent: What is returned need be valid only until this thread reads again.
     """
-    found = library()
-    about = None if found is None else _read_all(found, paths, _SMALL_ROOM)
+    native = library()
+    about = None if native is None else _read_all(native, paths, _SMALL_ROOM)
     if about is None:
         return None
     files = list(_FILE.iter_unpack(about))
@@ -149,9 +149,9 @@ def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
     return [kept[place : place + length] for place, length, *_ in files]
 
 
-def _read(found: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
+def _read(native: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
     """Read files in one call."""
-    about = _read_all(found, paths, _ROOM)
+    about = _read_all(native, paths, _ROOM)
     if about is None:
         return [None] * len(paths)
     base = _memory.files.ctypes.data
@@ -163,7 +163,7 @@ def _read(found: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
     ]
 
 
-def _read_all(found: NativeLibrary, paths: Sequence[str], room: int) -> bytearray | None:
+def _read_all(native: NativeLibrary, paths: Sequence[str], room: int) -> bytearray | None:
     """Read files into this thread's memory, which has `room` bytes for each.
 
     Returns:
@@ -179,7 +179,7 @@ def _read_all(found: NativeLibrary, paths: Sequence[str], room: int) -> bytearra
     if len(_memory.files) < count * room:
         _memory.files = np.empty(count * room, np.uint8)
     memory, about = _memory.files, bytearray(count * _FILE.size)
-    found.read(names, count, memory.ctypes.data, count * room, _buffer(len(about)).from_buffer(about))
+    native.read(names, count, memory.ctypes.data, count * room, _buffer(len(about)).from_buffer(about))
     return about
 
 
@@ -196,14 +196,14 @@ def chosen(data: Sequence[Encoded | None], share: float, upright: bool) -> list[
     JPEGs of one sequential scan, of 8 bits, gray or YCbCr, are: others come out in other colors, or not at all. Neither
     are those that are turned, are cut short or have markers amid their pixels, which an engine may take for whole.
     """
-    found = library()
-    if found is None or share <= 0:
+    native = library()
+    if native is None or share <= 0:
         return [False] * len(data)
     table = bytearray(len(data) * SHARED.size)
     for i, each in enumerate(data):
         if each is not None and not each.row:
             SHARED.pack_into(table, i * SHARED.size, each.address, each.length, 0, 0, 0, 0, 0)
-    found.draw(_recipe(upright, False, True).address, limits.pixels, _buffer(len(table)).from_buffer(table), len(data))
+    native.draw(_recipe(upright, False, True).address, limits.pixels, _buffer(len(table)).from_buffer(table), len(data))
     return [0 <= lot < share * _LOTS for *_, lot in SHARED.iter_unpack(table)]
 
 
@@ -231,11 +231,11 @@ def run_together(
     Returns:
         `IN_PLACE`, `Placed` in the room or tensors; None for samples that the usual way has to do.
     """
-    found, most = library(), limits.pixels
+    native, most = library(), limits.pixels
     results: list[Any] = [None] * len(tasks)
-    if found is None:
+    if native is None:
         return results
-    dtype, taken = recipe.dtype, []
+    dtype, places = recipe.dtype, []
     form, first, pitch = None, 0, 0
     if out is not None and out.dtype == dtype and out.is_contiguous():
         form, first, pitch = tuple(out.shape[1:]), out.data_ptr(), out.nbytes // len(out)
@@ -257,7 +257,7 @@ def run_together(
         if shape == form:
             results[i], to = IN_PLACE, first + i * pitch
         elif room is not None and (place := room.take(shape[0] * shape[1] * shape[2])) >= 0:
-            taken.append(place)
+            places.append(place)
             results[i], to = (place, shape), room.address + place * room.itemsize
         else:
             results[i] = torch.empty(shape, dtype=dtype)
@@ -270,11 +270,11 @@ def run_together(
         numbers.append(i)
     # Without the GIL. Until it returns, `table`, `steps`, the files and the places in `out` and the room are this
     # call's alone: other threads have chunks, memory for files and places of their own.
-    if numbers and found.run(recipe.address, _buffer(len(table)).from_buffer(table), len(numbers)):
+    if numbers and native.run(recipe.address, _buffer(len(table)).from_buffer(table), len(numbers)):
         for i, sample in zip(numbers, SAMPLE.iter_unpack(table), strict=False):
             if sample[CODE]:
                 results[i] = None
     if room is not None:
-        for place in taken:
+        for place in places:
             room.filled(place)
     return results

@@ -27,14 +27,14 @@ def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) ->
     if height <= rows:
         return np.array(image) if change is None else np.array(change(np.asarray(image)))
     image.load()
-    made: Array | None = None
+    pixels: Array | None = None
     for top in range(0, height, rows):
         bottom = min(top + rows, height)
         band = np.asarray(image.crop((0, top, width, bottom)))
         if change is not None:
             band = change(band)
-        if made is None:
-            made = np.empty((height, *band.shape[1:]), band.dtype)
-        made[top:bottom] = band
-    assert made is not None
-    return made
+        if pixels is None:
+            pixels = np.empty((height, *band.shape[1:]), band.dtype)
+        pixels[top:bottom] = band
+    assert pixels is not None
+    return pixels

@@ -72,7 +72,7 @@ def without_tags(encoded: Array) -> Array:
 
 
 def with_length(encoded: Array) -> Array:
-    """Return a file whose header says how long it is: the same, or a copy where it does not."""
+    """Return a file whose header says how long it is: the same, or a copy if it does not."""
     place_of = _LENGTHS.get(encoded[:4].tobytes())
     fields = [] if place_of is None else place_of(encoded)
     if not fields:

@@ -72,23 +72,23 @@ def _read(file: Any, dtype: np.dtype[Any]) -> Array:
     promised = file.frames
     if not promised and file.format == "OGG":
         raise DecodeError("no frames: the stream is empty, or its end is missing")
-    found = _read_blocks(file, dtype, promised)
+    frames = _read_blocks(file, dtype, promised)
     # The number in an MP3 file may count the block that holds it.
-    if len(found) < promised - (MP3_BLOCK if file.format == "MP3" else 0):
-        raise DecodeError(f"truncated: {len(found)} frames instead of {promised}")
-    return found
+    if len(frames) < promised - (MP3_BLOCK if file.format == "MP3" else 0):
+        raise DecodeError(f"truncated: {len(frames)} frames instead of {promised}")
+    return frames
 
 
 def _read_blocks(file: Any, dtype: np.dtype[Any], most: int) -> Array:
     """Read so many frames, or as many as there are."""
     blocks: list[Array] = []
-    done, at_once = 0, max(_AT_ONCE // file.channels, 1)
-    while not blocks or (done < most and len(blocks[-1])):
-        blocks.append(file.read(min(at_once, most - done), dtype=dtype.name, always_2d=True))
-        done += len(blocks[-1])
+    count, at_once = 0, max(_AT_ONCE // file.channels, 1)
+    while not blocks or (count < most and len(blocks[-1])):
+        blocks.append(file.read(min(at_once, most - count), dtype=dtype.name, always_2d=True))
+        count += len(blocks[-1])
     return np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
 
 
 def _reason(error: Exception) -> str:
-    found = str(getattr(error, "error_string", "") or error).strip() or type(error).__name__
-    return "Format not recognised." if "does not exist" in found else found  # of bytes, it means that
+    text = str(getattr(error, "error_string", "") or error).strip() or type(error).__name__
+    return "Format not recognised." if "does not exist" in text else text  # of bytes, it means that

@@ -111,7 +111,7 @@ class Directory:
         return entries
 
     def numbers(self, tag: int) -> list[int]:
-        """Return all values of a tag, none where it is absent."""
+        """Return all values of a tag, none if it is absent."""
         kind, count, position = self.entries.get(tag, (1, 0, 0))
         return list(struct.unpack_from(f"{self.order}{count}{_KINDS[kind]}", self.view, position))
 

@@ -142,9 +142,9 @@ def copied(window: Pixels) -> Pixels:
     """Copy a window of a frame; a large one among small ones into memory that goes back to the system at once."""
     if not _is_single("window", window.size):
         return window.copy()
-    made = _mapped(window.size).reshape(window.shape)
-    made[:] = window
-    return made
+    pixels = _mapped(window.size).reshape(window.shape)
+    pixels[:] = window
+    return pixels
 
 
 def _mapped(size: int) -> Pixels:
@@ -182,10 +182,10 @@ def _buffer(name: str, size: int) -> Pixels:
         return kept
     if single:
         return _mapped(size)
-    made = np.empty(size, np.uint8)
+    memory = np.empty(size, np.uint8)
     if size <= _KEPT_BYTES:
-        setattr(_kept, name, made)
-    return made
+        setattr(_kept, name, memory)
+    return memory
 
 
 def _is_single(name: str, size: int) -> bool:

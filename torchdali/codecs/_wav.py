@@ -56,25 +56,25 @@ class Wav(NamedTuple):
         Args:
             out: Where to write them.
         """
-        found = np.empty((self.frames, self.channels), dtype) if out is None else out
+        samples = np.empty((self.frames, self.channels), dtype) if out is None else out
         if self.floating:
-            found[...] = self._floats(dtype).reshape(found.shape)
+            samples[...] = self._floats(dtype).reshape(samples.shape)
         elif self.bits == 16:
-            write_words(self.data, found.reshape(-1))
+            write_words(self.data, samples.reshape(-1))
         else:
-            found[...] = _narrowed(self._words(), dtype).reshape(found.shape)
-        return found
+            samples[...] = _narrowed(self._words(), dtype).reshape(samples.shape)
+        return samples
 
     def _floats(self, dtype: np.dtype[Any]) -> Array:
         values = self.data.view("<f4" if self.bits == 32 else "<f8")
         if dtype == np.float32:
             with np.errstate(over="ignore"):
-                found: Array = values.astype(np.float32)
-            return found
+                floats: Array = values.astype(np.float32)
+            return floats
         rounded = np.nan_to_num(np.rint(values), nan=-(2.0**31))
         whole = np.clip(rounded, -(2.0**31), 2.0**31 - 1).astype(np.int64)
-        made: Array = whole.astype(dtype)
-        return made
+        integers: Array = whole.astype(dtype)
+        return integers
 
     def _words(self) -> Array:
         """Return integer samples in the upper bits of 32."""

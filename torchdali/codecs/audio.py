@@ -64,8 +64,8 @@ def decode(
     wav = parse(encoded)
     rate, channels = (wav.rate, wav.channels) if wav else (0, 0)
     if wav is not None and (sample_rate <= 0 or sample_rate == rate) and (channels == 1 or not downmix):
-        found = torch.from_numpy(wav.read(_DTYPES[dtype]))
-        return (found[:, 0] if downmix else found), sample_rate or float(rate)
+        samples = torch.from_numpy(wav.read(_DTYPES[dtype]))
+        return (samples[:, 0] if downmix else samples), sample_rate or float(rate)
     return _decode(encoded, sample_rate, downmix, dtype, quality)
 
 
@@ -86,9 +86,9 @@ def decode_several(
     if not buffers or dtype not in _DTYPES:
         return None
     files = [each.numpy() if isinstance(each, Tensor) else each for each in buffers]
-    found = parse_words(files)
-    if found is not None and not (downmix and found[0] > 1):
-        return _decode_words(found, downmix, dtype, empty)
+    words = parse_words(files)
+    if words is not None and not (downmix and words[0] > 1):
+        return _decode_words(words, downmix, dtype, empty)
     sounds = _parsed(files)
     if sounds is None or (downmix and sounds[0].channels > 1 and dtype != torch.float32):
         return None
@@ -96,10 +96,10 @@ def decode_several(
 
 
 def _decode_words(
-    found: tuple[int, list[int], list[Array]], downmix: bool, dtype: torch.dtype, empty: Empty
+    words: tuple[int, list[int], list[Array]], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]]:
     """Decode samples of 16 bits; short ones all at once."""
-    channels, rates, parts = found
+    channels, rates, parts = words
     counts = [len(part) // (2 * channels) for part in parts]
     samples = empty((sum(counts), channels), dtype)
     out = samples.numpy().reshape(-1)
@@ -114,17 +114,17 @@ def _decode_words(
 
 def _parsed(files: Sequence[Array]) -> list[Wav | Flac] | None:
     """Read the headers of files, of which all are plain and have as many channels."""
-    found: list[Wav | Flac] = []
+    sounds: list[Wav | Flac] = []
     for file in files:
         sound = parse(file) or parse_flac(file)
         if sound is None or (isinstance(sound, Flac) and not sound.frames):
             return None
         if sound.channels * sound.frames > _DENSEST * len(file):
             return None
-        if found and sound.channels != found[0].channels:
+        if sounds and sound.channels != sounds[0].channels:
             return None
-        found.append(sound)
-    return found
+        sounds.append(sound)
+    return sounds
 
 
 def _decode_each(
@@ -195,8 +195,8 @@ def _decode(
     encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
 ) -> tuple[Tensor, float]:
     """Decode what needs more than one step."""
-    found, rate = _finished(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
-    return found, sample_rate or float(rate)
+    samples, rate = _finished(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
+    return samples, sample_rate or float(rate)
 
 
 def _finished(
@@ -206,19 +206,19 @@ def _finished(
     dtype: torch.dtype,
     quality: float,
 ) -> tuple[Tensor, int]:
-    """Read samples, as integers only where nothing is computed after it; mix and resample them."""
+    """Read samples, as integers only if nothing is computed after it; mix and resample them."""
     samples, rate = read(dtype)
     resampled = sample_rate > 0 and sample_rate != rate
     mixed = downmix and samples.shape[1] > 1
     if (resampled or mixed) and dtype != torch.float32:
         samples, rate = read(torch.float32)
-    found = torch.from_numpy(_mixed(samples) if downmix else samples)
+    sound = torch.from_numpy(_mixed(samples) if downmix else samples)
     if resampled:
         if sample_rate > _UPWARD * rate:
             raise DecodeError(f"a sample rate of {rate} Hz, to be resampled to {sample_rate:g} Hz")
-        length = resampled_length(len(found), rate, sample_rate)
-        found = resample(found, rate, sample_rate, length, quality)
-    return from_unit(found, dtype), rate
+        length = resampled_length(len(sound), rate, sample_rate)
+        sound = resample(sound, rate, sample_rate, length, quality)
+    return from_unit(sound, dtype), rate
 
 
 def _mixed(samples: Array) -> Array:
@@ -227,10 +227,10 @@ def _mixed(samples: Array) -> Array:
         return samples[:, 0]
     share = np.float32(1.0 / samples.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):
-        found = samples[:, 0] * share
+        mean = samples[:, 0] * share
         for channel in samples.T[1:]:
-            found += channel * share
-    return found
+            mean += channel * share
+    return mean
 
 
 def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:

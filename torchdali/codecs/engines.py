@@ -87,8 +87,8 @@ def open_engine(device: torch.device, count: int, threads: int, states: int, fan
 
 def _asked() -> str:
     """Return what the environment asks for of nvJPEG: "1", a file, or nothing."""
-    asked = os.environ.get("TORCHDALI_NVJPEG", "").strip()
-    return "" if asked.lower() in ("0", "off", "false", "no") else asked
+    value = os.environ.get("TORCHDALI_NVJPEG", "").strip()
+    return "" if value.lower() in ("0", "off", "false", "no") else value
 
 
 class NvJpeg:
@@ -104,13 +104,13 @@ class NvJpeg:
     """
 
     def __init__(self, count: int, states: int, fancy: bool = True) -> None:
-        found = library()
-        assert found is not None
-        self._library, self._count, self._engine = found, count, None
+        native = library()
+        assert native is not None
+        self._library, self._count, self._engine = native, count, None
         failures = []
         for file in _files():
             code = ctypes.c_int()
-            self._engine = found.engine_open(os.fsencode(file), fancy, states, ctypes.byref(code))
+            self._engine = native.engine_open(os.fsencode(file), fancy, states, ctypes.byref(code))
             if self._engine:
                 return
             failures.append(f"{file}: {_words(code.value)}")
@@ -141,9 +141,9 @@ def _words(code: int) -> str:
 
 def _files() -> Iterator[str]:
     """Yield where nvJPEG may lie, the best first."""
-    asked = _asked()
-    if os.path.sep in asked:
-        yield asked
+    setting = _asked()
+    if os.path.sep in setting:
+        yield setting
         return
     patterns = (
         "nvidia/nvjpeg/lib/libnvjpeg.so*", "nvidia/cu1*/lib/libnvjpeg.so*", "torchvision.libs/libnvjpeg*",
@@ -191,13 +191,13 @@ class BatchDecoder:
                 continue
             images.append(codec.as_image(place.numpy() if place.is_cpu else place, stream))
             numbers.append(i)
-        found = [False] * len(encoded)
+        results = [False] * len(encoded)
         if not streams:
-            return found
-        made = self._decoder.decode(streams, images=images, params=self._parameters, cuda_stream=stream)
-        for i, image in zip(numbers, made, strict=True):
-            found[i] = image is not None and _is_in(image, into[i])
-        return found
+            return results
+        decoded = self._decoder.decode(streams, images=images, params=self._parameters, cuda_stream=stream)
+        for i, image in zip(numbers, decoded, strict=True):
+            results[i] = image is not None and _is_in(image, into[i])
+        return results
 
 
 def _is_in(image: Any, place: Tensor) -> bool:

@@ -29,7 +29,7 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
 
     Args:
         path: Of the file.
-        mapped: Map a file of 8 MiB or more into memory where that works; others are read.
+        mapped: Map a file of 8 MiB or more into memory if that works; others are read.
         direct: Without ``mapped``, read past the system's cache where the file system can.
 
     Raises:
@@ -74,10 +74,10 @@ def _read(path: str, below: int | None = None) -> Tensor | None:
         size = os.fstat(file.fileno()).st_size
         if below is not None and size >= below:
             return None
-        data, done = np.empty(size, np.uint8), 0  # which keeps the GIL, as torch.empty does not
-        while done < size and (count := file.readinto(data[done:].data)):
-            done += count
-    return torch.from_numpy(data if done == size else data[:done])
+        data, length = np.empty(size, np.uint8), 0  # which keeps the GIL, as torch.empty does not
+        while length < size and (count := file.readinto(data[length:].data)):
+            length += count
+    return torch.from_numpy(data if length == size else data[:length])
 
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
@@ -87,7 +87,7 @@ _NO_WAIT: int = getattr(os, "RWF_NOWAIT", 0)
 def read_after(path: str, head: bytes, out: Tensor) -> bool:
     """Read what follows ``head``, with which the file must begin, into a tensor; return whether it was so.
 
-    Where it did not, or the file is too short, what is in ``out`` is of no use.
+    If it did not, or the file is too short, what is in ``out`` is of no use.
 
     Args:
         path: Of the file.
@@ -99,15 +99,15 @@ def read_after(path: str, head: bytes, out: Tensor) -> bool:
     """
     if not hasattr(os, "preadv"):
         return False
-    found, content = bytearray(len(head)), out.numpy()
+    start, content = bytearray(len(head)), out.numpy()
     descriptor = os.open(path, _FLAGS)
     try:
-        count = os.preadv(descriptor, [found, content.data], 0)
+        count = os.preadv(descriptor, [start, content.data], 0)
     except OSError:
         return False
     finally:
         os.close(descriptor)
-    return count == len(head) + content.nbytes and found == head
+    return count == len(head) + content.nbytes and start == head
 
 
 class Filled(NamedTuple):
@@ -165,13 +165,13 @@ _BLOCK, _KEPT = 1 << 22, 4  # bytes of a block of memory for files, and how many
 
 def read_lent(paths: Sequence[str]) -> list[Bytes] | None:
     """Read files into memory that is valid until this thread reads so again; see `read_cached`."""
-    made = itertools.count()
+    numbers = itertools.count()
 
     def block(size: int) -> Tensor:
-        number, room = next(made), max(size, _BLOCK)
+        number, room = next(numbers), max(size, _BLOCK)
         keeps = number < _KEPT
-        found = byte_scratch((room,), f"files {number}") if keeps else np.empty(room, np.uint8)
-        return torch.from_numpy(found)
+        memory = byte_scratch((room,), f"files {number}") if keeps else np.empty(room, np.uint8)
+        return torch.from_numpy(memory)
 
     filled = read_cached(paths, block)
     if filled is None:
@@ -181,7 +181,7 @@ def read_lent(paths: Sequence[str]) -> list[Bytes] | None:
 
 
 def _read_direct(path: str) -> Tensor:
-    """Read in whole pages, as direct reads must; where the file system refuses them, the usual way."""
+    """Read in whole pages, as direct reads must; if the file system refuses them, the usual way."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECT", 0))
     except OSError:
@@ -189,10 +189,10 @@ def _read_direct(path: str) -> Tensor:
     try:
         size = os.fstat(descriptor).st_size
         pages = mmap.mmap(-1, max(1, -(-size // mmap.PAGESIZE)) * mmap.PAGESIZE)
-        done = 0
-        while done < size and (count := os.readv(descriptor, [memoryview(pages)[done:]])):
-            done += count
-        return torch.from_numpy(np.frombuffer(pages, np.uint8)[:done])
+        length = 0
+        while length < size and (count := os.readv(descriptor, [memoryview(pages)[length:]])):
+            length += count
+        return torch.from_numpy(np.frombuffer(pages, np.uint8)[:length])
     except OSError:
         return _read(path)
     finally:

@@ -95,7 +95,7 @@ def described(data: Any, but: str = "") -> str:
 
     Args:
         data: The file, or its first `HEAD` bytes; whatever has a buffer.
-        but: What it should be: is not said, where it begins like one ("image", "sound", "video" ...).
+        but: What it should be: is not said, if it begins like one ("image", "sound", "video" ...).
 
     Returns:
         The end of a message: ``"; it is ..."``. Empty if the bytes are unknown.

@@ -164,18 +164,18 @@ class _Stream:
     """Decodes a stream from where its container stands.
 
     Attributes:
-        wanted: Time stamp before which frames that no other refers to need not be decoded.
+        target_time: Time stamp before which frames that no other refers to need not be decoded.
     """
 
     def __init__(self, av: Any, container: Any, stream: Any) -> None:
         self._av, self._container, self._stream = av, container, stream
-        self.wanted: float = -math.inf
+        self.target_time: float = -math.inf
 
     def frames(self) -> Iterator[tuple[Any, bool]]:
         """Yield frames, and whether they are whole: not corrupt, nor made after damage before the next keyframe."""
         failed, skipped, is_whole = 0, None, True
         for packet in self._packets():
-            skip = packet.pts is not None and packet.pts < self.wanted
+            skip = packet.pts is not None and packet.pts < self.target_time
             if skip is not skipped:
                 self._stream.codec_context.skip_frame = "NONREF" if skip else "DEFAULT"
                 skipped = skip
@@ -216,14 +216,14 @@ def _turn_of(frame: Any) -> tuple[int, bool]:
 
 def _stream(container: Any, source: str | Tensor) -> Any:
     """Return the stream of moving pictures that FFmpeg takes for the main one."""
-    found = container.streams.best("video")
-    if found is None or found.codec_context is None:
+    stream = container.streams.best("video")
+    if stream is None or stream.codec_context is None:
         raise ValueError("there is no video stream that can be decoded")
-    found.thread_type = "NONE"
-    found.codec_context.thread_count = 1
+    stream.thread_type = "NONE"
+    stream.codec_context.thread_count = 1
     # Damage that a decoder sees is an error: it would fill the gaps with what stood there before.
-    found.codec_context.options = {"err_detect": "crccheck+bitstream+buffer+explode", **decoding_options(source)}
-    return found
+    stream.codec_context.options = {"err_detect": "crccheck+bitstream+buffer+explode", **decoding_options(source)}
+    return stream
 
 
 class VideoDecoder:
@@ -326,13 +326,13 @@ class VideoDecoder:
         with self._named_errors():
             if places:
                 self._frame(min(places))  # which says the shape of all
-            made = torch.empty((len(frames), *self.shape), dtype=torch.uint8) if out is None else out
+            pixels = torch.empty((len(frames), *self.shape), dtype=torch.uint8) if out is None else out
             for frame in sorted(places):
                 first, *others = places[frame]
-                self._convert(self._frame(frame), made[first])
+                self._convert(self._frame(frame), pixels[first])
                 for place in others:
-                    made[place] = made[first]
-        return made
+                    pixels[place] = pixels[first]
+        return pixels
 
     def _frame(self, number: int) -> Any:
         """Return a frame, as decoded."""
@@ -411,7 +411,7 @@ class VideoDecoder:
         assert self._decoding is not None
         # Of a file with damage all is decoded: a frame that was left out would not be seen to be damaged.
         whole = self._is_complete or self._is_damaged
-        self._decoding.wanted = -math.inf if whole else self._index.times[number]
+        self._decoding.target_time = -math.inf if whole else self._index.times[number]
         for frame, is_whole in self._ahead:
             self._has_decoded = True
             place = self._place_of(frame)
@@ -436,7 +436,7 @@ class VideoDecoder:
 
     def _convert(self, frame: Any, place: Tensor) -> None:
         """Write a frame as colors."""
-        made = self._reformatter.reformat(
+        picture = self._reformatter.reformat(
             frame,
             self._index.width,
             self._index.height,
@@ -444,9 +444,9 @@ class VideoDecoder:
             interpolation=self._flags,
             **self._threads,
         )
-        name = made.format.name
+        name = picture.format.name
         axes = (self._index.width, 3) if name == "rgb24" else (self._index.width,)
-        planes = [_rows(plane, axes) for plane in made.planes]
+        planes = [_rows(plane, axes) for plane in picture.planes]
         if self._turn:
             planes = [_turned(plane, *self._turn) for plane in planes]
         if name == "rgb24":
@@ -456,7 +456,7 @@ class VideoDecoder:
             _interleave([planes[i] for i in order], place.numpy())
 
     def _way_to_rgb(self, frame: Any) -> str:
-        """Return a format of which FFmpeg computes the same bits sooner, where there is one.
+        """Return a format of which FFmpeg computes the same bits sooner, if there is one.
 
         With rounding to the last bit it has vector instructions for planes only. Rows of chroma that do not lie in the
         middle between those of luma, as in odd heights, are weighted otherwise for planes.

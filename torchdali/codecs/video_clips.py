@@ -70,7 +70,7 @@ def read_clip(decoder: VideoDecoder, frames: Sequence[int], fill: Tensor, out: T
     if len(inside) == len(frames):
         return decoder.read(frames, out)
     shown = decoder.read(inside)
-    made = fill.expand(len(frames), *decoder.shape).clone() if out is None else out.copy_(fill)
+    clip = fill.expand(len(frames), *decoder.shape).clone() if out is None else out.copy_(fill)
     if inside:
-        made[[i for i, frame in enumerate(frames) if frame >= 0]] = shown
-    return made
+        clip[[i for i, frame in enumerate(frames) if frame >= 0]] = shown
+    return clip

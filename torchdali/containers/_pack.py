@@ -246,7 +246,7 @@ class _Work:
     def __init__(self, source: Source, target: str, options: PackOptions, progress: Progress | None) -> None:
         self.source, self.target, self.options = source, target, options
         self.report, self.stopped = Packed(), False
-        self._progress, self._lock, self._done = progress, threading.Lock(), 0
+        self._progress, self._lock, self._samples = progress, threading.Lock(), 0
 
     def shard(self, number: int, start: int, stop: int) -> str | None:
         """Write a shard, unless it is there, and return its path; None if all of its samples are left out."""
@@ -303,9 +303,9 @@ class _Work:
 
     def _count(self, samples: int) -> None:
         with self._lock:
-            self._done += samples
+            self._samples += samples
             if self._progress is not None:
-                self._progress(self._done, len(self.source))
+                self._progress(self._samples, len(self.source))
 
 
 def _write_tar(file: BinaryIO, samples: Any) -> list[Any]:
