@@ -267,18 +267,18 @@ class Capture:
             operation.captured = True
             iteration.operations.append(operation)
         calls = zip(iteration.operations, template.calls, strict=True)
-        asked = [Result(o, i) for o, call in calls for i in sorted(call.asked)]
-        if asked:
-            started = self._begin(asked)
-            for result in asked:
+        results = [Result(o, i) for o, call in calls for i in sorted(call.asked)]
+        if results:
+            started = self._begin(results)
+            for result in results:
                 result.operation.future = started
         return iteration
 
-    def _begin(self, asked: list[Result]) -> _StartedIteration:
+    def _begin(self, results: list[Result]) -> _StartedIteration:
         """Begin to compute an iteration."""
         try:
             with torch.no_grad():
-                return self._started.add(self._context.engine().begin(asked, self._runners))
+                return self._started.add(self._context.engine().begin(results, self._runners))
         except Exception as error:  # for the line that asks for a result
             return self._started.add(partial(_fail, error))
 
@@ -404,6 +404,6 @@ def _calls_of(recorded: Sequence[_Recorded]) -> list[_Call]:
         if operation.rng is not None:
             draw = counts.get(operation.rng, 0)
             counts[operation.rng] = draw + 1
-        asked = frozenset(operation.asked)
-        calls.append(_Call(operation.node, operation.device, operation.rng, draw, asked, each.outer, each.form))
+        indices = frozenset(operation.asked)
+        calls.append(_Call(operation.node, operation.device, operation.rng, draw, indices, each.outer, each.form))
     return calls

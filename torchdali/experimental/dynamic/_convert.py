@@ -29,9 +29,9 @@ def sample_of(data: Any, dtype: Any = None, copy: bool = False) -> tuple[torch.T
     layout = _layout_of(data)
     tensor = _as_torch(data)
     if dtype is not None:
-        wanted = as_torch_dtype(dtype)
-        if tensor.dtype != wanted:
-            return convert(tensor, wanted), layout
+        torch_dtype = as_torch_dtype(dtype)
+        if tensor.dtype != torch_dtype:
+            return convert(tensor, torch_dtype), layout
     return (tensor.clone() if copy else tensor), layout
 
 
@@ -119,11 +119,11 @@ def _is_array(data: Any) -> bool:
 
 
 def _cast_list(data: TensorList, dtype: Any, copy: bool) -> TensorList:
-    wanted = None if dtype is None else as_torch_dtype(dtype)
-    if (wanted is None or data.torch_dtype == wanted) and not copy:
+    torch_dtype = None if dtype is None else as_torch_dtype(dtype)
+    if (torch_dtype is None or data.torch_dtype == torch_dtype) and not copy:
         return data
-    samples = [convert(s, wanted) if wanted and s.dtype != wanted else s.clone() for s in data.samples()]
-    return TensorList.from_samples(samples, data.layout(), dtype=wanted or data.torch_dtype)
+    samples = [convert(s, torch_dtype) if torch_dtype and s.dtype != torch_dtype else s.clone() for s in data.samples()]
+    return TensorList.from_samples(samples, data.layout(), dtype=torch_dtype or data.torch_dtype)
 
 
 def _gathered(data: Iterable[Any], dtype: Any, copy: bool) -> TensorList:

@@ -182,10 +182,10 @@ def type_id(dtype: Any) -> DALIDataType:
     Raises:
         ValueError: it has none.
     """
-    found = dtype.type_id if isinstance(dtype, DType) else dtype
-    if not isinstance(found, DALIDataType):
+    dali_type = dtype.type_id if isinstance(dtype, DType) else dtype
+    if not isinstance(dali_type, DALIDataType):
         raise ValueError(f"{dtype!r} has no DALIDataType")
-    return found
+    return dali_type
 
 
 def as_torch_dtype(obj: Any) -> torch.dtype:

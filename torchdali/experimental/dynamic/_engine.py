@@ -56,19 +56,19 @@ class Engine:
                 self._put(work.structure.key, runner)
             work.deliver(outputs)
 
-    def begin(self, asked: Sequence[Result], runners: dict[Any, Runner]) -> Callable[[], None]:
+    def begin(self, results: Sequence[Result], runners: dict[Any, Runner]) -> Callable[[], None]:
         """Begin to compute results; return a function that waits for them and sets them.
 
         Other results are not set, whoever holds them: which are held may change at any moment in another thread.
 
         Args:
-            asked: What is computed.
+            results: What is computed.
             runners: Of the caller, by structure: an empty dictionary at first, to be given back at the end. The
                 functions are to be called in the order of the calls that gave them, from any thread.
         """
         started: list[tuple[Runner, _Work]] = []
         try:
-            for work in _works(list(dict.fromkeys(r.operation for r in asked)), asked):
+            for work in _works(list(dict.fromkeys(r.operation for r in results)), results):
                 key = work.structure.key
                 if key not in runners:
                     runners[key] = self._take((key,)) or self._runner(work, several=True)
@@ -135,24 +135,24 @@ class _Work:
         operations = [(n, o) for n in self.structure.nodes if (o := operation_of(n))]
         keys = [o.key for n, o in operations if n.operator.schema.random]
         records = [o.records for _, o in operations if o.records is not None]
-        return [self.values[e] for e in self.structure.given], records, keys
+        return [self.values[e] for e in self.structure.inputs], records, keys
 
     def deliver(self, outputs: Sequence[TensorList]) -> None:
         """Set the results of the operations."""
-        wanted = self.structure.wanted
-        results = dict(zip(wanted, outputs, strict=True))
-        for node in dict.fromkeys(e.source for e in wanted):
+        edges = self.structure.outputs
+        results = dict(zip(edges, outputs, strict=True))
+        for node in dict.fromkeys(e.source for e in edges):
             assert node is not None
             operation = operation_of(node)
             assert operation is not None
             operation.finish(tuple(results.get(e) for e in node.outputs))
 
 
-def _works(operations: Sequence[Operation], asked: Sequence[Result] | None = None) -> Iterator[_Work]:
+def _works(operations: Sequence[Operation], results: Sequence[Result] | None = None) -> Iterator[_Work]:
     """Yield what executors are to compute, size by size; do at once what needs none.
 
     Args:
-        asked: What is to be delivered; otherwise all that is held.
+        results: What is to be delivered; otherwise all that is held.
     """
     for size in dict.fromkeys(o.size for o in operations):
         chosen = [o for o in operations if o.size == size]
@@ -169,11 +169,11 @@ def _works(operations: Sequence[Operation], asked: Sequence[Result] | None = Non
         if _is_small(computed, values):
             _run_one_by_one(computed, values, size)
             continue
-        if asked is None:
-            wanted = _wanted(computed, chosen)
+        if results is None:
+            edges = _wanted(computed, chosen)
         else:
-            wanted = [r.edge for r in asked if r.operation.node in computed]
-        yield _Work(structure_of(computed, wanted, size), values, size)
+            edges = [r.edge for r in results if r.operation.node in computed]
+        yield _Work(structure_of(computed, edges, size), values, size)
 
 
 def _results(node: Node) -> tuple[TensorList | None, ...] | None:
@@ -199,13 +199,13 @@ def _needed(operations: Iterable[Operation]) -> list[Node]:
 
 def _wanted(nodes: Sequence[Node], operations: Sequence[Operation]) -> list[DataNode]:
     """Return the edges whose values somebody holds, or asks for."""
-    asked = set(operations)
+    targets = set(operations)
     edges = []
     for node in nodes:
         operation = operation_of(node)
         if operation is not None:
             held = operation.held()
-            edges += [e for e in node.outputs if e.index in held or operation in asked]
+            edges += [e for e in node.outputs if e.index in held or operation in targets]
     return edges
 
 

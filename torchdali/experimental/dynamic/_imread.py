@@ -41,9 +41,9 @@ def _signature() -> inspect.Signature:
     """Return the signature with the decoder's arguments."""
     own = list(inspect.signature(imread).parameters.values())[:-1]
     own[0] = own[0].replace(kind=inspect.Parameter.POSITIONAL_ONLY)
-    taken = inspect.signature(_decode).parameters.values()
+    parameters = inspect.signature(_decode).parameters.values()
     left_out = ("batch_size", "torch", *(p.name for p in own))
-    named = [p for p in taken if p.kind is p.KEYWORD_ONLY and p.name not in left_out]
+    named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in left_out]
     return inspect.Signature([*own, *named])
 
 

@@ -154,9 +154,9 @@ class _Call:
             raise located(error, f"operator {declared.name!r} failed") from error
         if self.size is None:
             results = tuple(unshared(declared, results, checked.inputs))
-        made = [_of_list(r) if self.size is None else _batch_of(r) for r in results]
+        values = [_of_list(r) if self.size is None else _batch_of(r) for r in results]
         several = declared.returns_list(checked.constants, len(checked.inputs))
-        return tuple(made) if several else made[0]
+        return tuple(values) if several else values[0]
 
     def recorded(self, declared: Operator, checked: CheckedCall, where: Device, rng: RNG | None) -> Any:
         """Record the call for later."""
@@ -221,9 +221,9 @@ def _needs_gradient(value: Value) -> bool:
 
 
 def _device_of(declared: Operator, place: Any, inputs: Sequence[Any]) -> Device:
-    found = device(place)
-    if found is not None:
-        return found
+    target = device(place)
+    if target is not None:
+        return target
     first = next((v for v in inputs if isinstance(v, Value)), None)
     if first is None:
         return Device.current()

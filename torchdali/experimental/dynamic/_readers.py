@@ -152,10 +152,10 @@ class Reader:
         context = ctx or EvalContext.current()
         count = self._batches(size or 1) - self._resumed
         self._resumed, self._iterating, self._shown = 0, object(), None
-        taken = self._taken(count, size, context, self._iterating)
+        batches = self._taken(count, size, context, self._iterating)
         if capture:
-            return self._captured(Capture(self._ahead(taken), context, self._reached, self._template))
-        return taken
+            return self._captured(Capture(self._ahead(batches), context, self._reached, self._template))
+        return batches
 
     def _captured(self, loop: Capture) -> Iterator[Any]:
         """Go through a captured loop; keep its template for the next one."""
@@ -164,9 +164,9 @@ class Reader:
         finally:
             self._template = loop.template
 
-    def _ahead(self, taken: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+    def _ahead(self, batches: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield batches that are taken before the loop comes to them, each with the state after it."""
-        for outputs in taken:
+        for outputs in batches:
             yield outputs, self._state()
 
     def _reached(self, state: dict[str, Any] | None) -> None:

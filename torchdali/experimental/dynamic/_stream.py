@@ -106,9 +106,9 @@ def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> Non
     Raises:
         ValueError: the stream is of another accelerator than ``device_id``.
     """
-    made = stream_on(cuda_stream, device_id)
-    if made is not None:
-        _defaults[made.device_id] = made
+    default = stream_on(cuda_stream, device_id)
+    if default is not None:
+        _defaults[default.device_id] = default
 
 
 def stream_on(cuda_stream: Any, device_id: int | None) -> Stream | None:
@@ -123,7 +123,7 @@ def stream_on(cuda_stream: Any, device_id: int | None) -> Stream | None:
         or hasattr(cuda_stream, "__cuda_stream__")
     ):
         raise TypeError(f"a stream is a Stream, one of torch's or a handle, not {cuda_stream!r}")
-    made = stream(stream=cuda_stream, device_id=device_id)
-    if made is not None and device_id is not None and made.device_id != device_id:
-        raise ValueError(f"the stream is of the accelerator {made.device_id}, not of {device_id}")
-    return made
+    result = stream(stream=cuda_stream, device_id=device_id)
+    if result is not None and device_id is not None and result.device_id != device_id:
+        raise ValueError(f"the stream is of the accelerator {result.device_id}, not of {device_id}")
+    return result

@@ -30,26 +30,26 @@ class Structure:
 
     Attributes:
         nodes: In an order in which they can be computed.
-        wanted: Edges to deliver.
-        given: Edges whose values are computed already, in the order in which the nodes need them.
+        outputs: Edges to deliver.
+        inputs: Edges whose values are computed already, in the order in which the nodes need them.
         key: Equal for graphs that one executor can run.
     """
 
     nodes: Sequence[Node]
-    wanted: Sequence[DataNode]
-    given: Sequence[DataNode]
+    outputs: Sequence[DataNode]
+    inputs: Sequence[DataNode]
     key: Hashable
 
 
-def structure_of(nodes: Sequence[Node], wanted: Sequence[DataNode], size: int) -> Structure:
+def structure_of(nodes: Sequence[Node], outputs: Sequence[DataNode], size: int) -> Structure:
     """Return the structure of nodes that are to be computed for a batch of ``size`` samples."""
     numbers: dict[DataNode, tuple[int, int]] = {e: (i, e.index) for i, node in enumerate(nodes) for e in node.outputs}
-    given: dict[DataNode, None] = {}
+    inputs: dict[DataNode, None] = {}
 
     def number(edge: DataNode) -> tuple[int, int]:
         if edge not in numbers:
-            numbers[edge] = (-1, len(given))
-            given[edge] = None
+            numbers[edge] = (-1, len(inputs))
+            inputs[edge] = None
         return numbers[edge]
 
     keys = tuple(
@@ -59,7 +59,7 @@ def structure_of(nodes: Sequence[Node], wanted: Sequence[DataNode], size: int) -
         )
         for node in nodes
     )  # fmt: skip
-    return Structure(nodes, wanted, list(given), (size, keys, tuple(numbers[e] for e in wanted)))
+    return Structure(nodes, outputs, list(inputs), (size, keys, tuple(numbers[e] for e in outputs)))
 
 
 _READ = ("_dataset",)
@@ -146,8 +146,8 @@ class Runner:
         """
         for source, value in zip(self._given, values, strict=True):
             source.values.append(value)
-        for reader, taken in zip(self._records, records, strict=True):
-            reader.keys.append(taken)
+        for reader, batch_keys in zip(self._records, records, strict=True):
+            reader.keys.append(batch_keys)
         self._executor.schedule(random_keys=[key or 0 for key in keys])
 
     def finish(self) -> tuple[TensorList, ...]:
@@ -159,7 +159,7 @@ def _copied(structure: Structure) -> tuple[Graph, list[Node]]:
     """Copy a structure into a graph, with sources for the values that are computed already."""
     new: dict[DataNode, DataNode] = {}
     leaves = []
-    for i, edge in enumerate(structure.given):
+    for i, edge in enumerate(structure.inputs):
         node = Node(GIVEN, f"given_{i}", edge.device, (), {}, {}, ())
         node.outputs = (DataNode(node.name, edge.device, node),)
         new[edge] = node.outputs[0]
@@ -172,4 +172,4 @@ def _copied(structure: Structure) -> tuple[Graph, list[Node]]:
         copy.stream, copy.preserve = random, False
         random += node.operator.schema.random
         copies.append(copy)
-    return Graph.of([new[e] for e in structure.wanted], [*leaves, *copies]), leaves
+    return Graph.of([new[e] for e in structure.outputs], [*leaves, *copies]), leaves

@@ -219,9 +219,9 @@ install(Tensor)
 
 def _target(place: DeviceLike, data: Any = None) -> Device:
     """Return a given device, or that of the data, or the current one."""
-    found = device(place)
-    if found is not None:
-        return found
+    target = device(place)
+    if target is not None:
+        return target
     of_data = getattr(data, "__dlpack_device__", None)
     if of_data is not None and not isinstance(data, np.ndarray):
         return Device.from_dlpack(of_data())

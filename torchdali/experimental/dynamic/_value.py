@@ -37,7 +37,7 @@ class Value:
 
     Attributes:
         _list: The samples, once they are there; a single tensor is a batch of one.
-        _result: The operation that gives them, until then; or their place in a graph, where they are an operand.
+        _result: The operation that gives them, until then; or their place in a graph, if they are an operand.
     """
 
     __slots__ = ("__weakref__", "_list", "_result")

@@ -62,11 +62,11 @@ def interp_type(mode: InterpolationMode) -> DALIInterpType:
     Raises:
         NotImplementedError: there is none.
     """
-    found = _FILTERS.get(mode)
-    if found is None:
+    dali_filter = _FILTERS.get(mode)
+    if dali_filter is None:
         names = ", ".join(each.name for each in _FILTERS)
         raise NotImplementedError(f"interpolation {mode} is not supported: it is one of {names}")
-    return found
+    return dali_filter
 
 
 def _is_number(value: Any) -> bool:

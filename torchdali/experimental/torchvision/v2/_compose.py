@@ -126,10 +126,10 @@ class Compose:
             strip_internal_frames(error)
             raise
 
-    def _returned(self, results: Any, given: Any) -> Any:
+    def _returned(self, results: Any, source: Any) -> Any:
         last = next((t for t in reversed(self.op_list) if isinstance(t, _MARKS)), None)
-        is_image = isinstance(given, PIL.Image.Image)
-        leading = () if is_image else tuple(given.shape[:-3])
+        is_image = isinstance(source, PIL.Image.Image)
+        leading = () if is_image else tuple(source.shape[:-3])
         tensor = stacked(results, "HWC" if is_image else "CHW", leading)
         to_image = isinstance(last, ToPILImage) if last is not None else is_image
         if not to_image:

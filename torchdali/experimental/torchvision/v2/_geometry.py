@@ -197,9 +197,9 @@ class Pad(Transform):
     def _fill(self, layout: str) -> list[float]:
         if not isinstance(self.fill, dict):
             return checked_fill(self.fill)
-        wanted = "Tensor" if layout == "CHW" else "Image"
+        name = "Tensor" if layout == "CHW" else "Image"
         for kind, value in self.fill.items():
-            if getattr(kind, "__name__", kind) == wanted:
+            if getattr(kind, "__name__", kind) == name:
                 return checked_fill(value)
         return checked_fill(self.fill.get("others"))
 
@@ -207,8 +207,8 @@ class Pad(Transform):
 def _checked_mode(mode: Any) -> PaddingMode:
     if mode not in OUTSIDE:
         raise ValueError(f"padding_mode is one of {', '.join(map(repr, OUTSIDE))}, not {mode!r}")
-    found: PaddingMode = mode
-    return found
+    padding: PaddingMode = mode
+    return padding
 
 
 class RandomCrop(Transform):

@@ -114,8 +114,8 @@ def image_of(tensor: torch.Tensor, mode: str | None = None) -> PIL.Image.Image:
     array = tensor.permute(1, 2, 0).numpy()
     if channels == 1:
         array = array[..., 0]
-    found = PIL.ImageMode.getmode(kind) if kind in _KNOWN else None
-    if found is None or len(found.bands) != channels:
+    descriptor = PIL.ImageMode.getmode(kind) if kind in _KNOWN else None
+    if descriptor is None or len(descriptor.bands) != channels:
         raise ValueError(f"mode {kind!r} does not fit an image of {channels} channels")
     height, width = array.shape[:2]
     return PIL.Image.frombytes(kind, (width, height), np.ascontiguousarray(array).tobytes())
