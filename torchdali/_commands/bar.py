@@ -17,14 +17,14 @@ class Bar:
         self._unit, self._terminal = unit, sys.stderr.isatty()
         self._began = self._drawn = time.monotonic()
 
-    def __call__(self, done: int, count: int) -> None:
+    def __call__(self, position: int, count: int) -> None:
         now = time.monotonic()
-        if not self._terminal or (now - self._drawn < _EVERY and done < count):
+        if not self._terminal or (now - self._drawn < _EVERY and position < count):
             return
         self._drawn = now
-        share, rate = done / max(count, 1), done / max(now - self._began, 1e-6)
+        share, rate = position / max(count, 1), position / max(now - self._began, 1e-6)
         bar = "#" * int(30 * share)
-        text = f"\r  [{bar:30}] {share:4.0%}  {done:,} of {count:,} {self._unit}, {rate:,.0f}/s "
+        text = f"\r  [{bar:30}] {share:4.0%}  {position:,} of {count:,} {self._unit}, {rate:,.0f}/s "
         print(text, end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:

@@ -59,12 +59,12 @@ def measure(
 ) -> Usage:
     """Take some batches, with a consumer that rests ``step`` seconds after each."""
     before = Usage.now()
-    for done in range(1, batches + 1):
+    for number in range(1, batches + 1):
         pipeline.run()
         if step:
             time.sleep(step)
         if progress is not None:
-            progress(done, batches)
+            progress(number, batches)
     return Usage.now().since(before)
 
 

@@ -64,11 +64,11 @@ def stats(root: str, threads: int) -> int:
     """Describe a folder of images, and return 1 if any of them is broken."""
     bar = Bar("images")
     try:
-        found = containers.statistics(root, threads, bar)
+        report = containers.statistics(root, threads, bar)
     except (RuntimeError, OSError) as error:
         bar.close()
         print(error, file=sys.stderr)
         return 1
     bar.close()
-    print(found)
-    return int(bool(found.problems))
+    print(report)
+    return int(bool(report.problems))

@@ -151,10 +151,10 @@ def try_codec(name: str) -> Finding:
     return _compare(name, np.asarray(decoded), expected)
 
 
-def _compare(name: str, found: Array, expected: Array, text: str = "decodes") -> Finding:
-    if found.shape != expected.shape:
-        return Finding(name, State.BROKEN, f"decodes to {found.shape}, not {expected.shape}")
-    error = float(np.abs(found.astype(int) - expected).mean())
+def _compare(name: str, pixels: Array, expected: Array, text: str = "decodes") -> Finding:
+    if pixels.shape != expected.shape:
+        return Finding(name, State.BROKEN, f"decodes to {pixels.shape}, not {expected.shape}")
+    error = float(np.abs(pixels.astype(int) - expected).mean())
     if error > 4:
         return Finding(name, State.BROKEN, f"decodes to other pixels ({error:.1f} off)")
     return Finding(name, State.WORKS, text)
@@ -190,10 +190,10 @@ def _extra(extra: str, names: Sequence[str]) -> Finding:
 
 def native() -> Iterator[Finding]:
     """Tell whether the fast path is used; then a pipeline on it resizes a small image."""
-    found = native_status()
-    if found.library is None:
-        state = State.BROKEN if found.broken else State.MISSING
-        yield Finding("libtorchdali", state, f"not used: {found.text}")
+    status = native_status()
+    if status.library is None:
+        state = State.BROKEN if status.broken else State.MISSING
+        yield Finding("libtorchdali", state, f"not used: {status.text}")
         return
     try:
         encoded = np.frombuffer(_sample("JPEG")[0], np.uint8)
@@ -202,7 +202,7 @@ def native() -> Iterator[Finding]:
         pipe.close()
         pixels = fn.decoders.image(torch.from_numpy(encoded.copy()))
         expected = np.asarray(fn.resize(pixels, size=[16, 24])).astype(int)
-        yield _compare("libtorchdali", np.asarray(batch[0]), expected, f"used: {found.text}")
+        yield _compare("libtorchdali", np.asarray(batch[0]), expected, f"used: {status.text}")
     except Exception as error:
         yield Finding("libtorchdali", State.BROKEN, f"fails: {error}")
 
@@ -277,7 +277,7 @@ def _mixed() -> Finding:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             batch: Any = pipe.run()[0]
-        found, text = np.asarray(batch.as_cpu().at(0)), str(pipe.explain())
+        pixels, text = np.asarray(batch.as_cpu().at(0)), str(pipe.explain())
         pipe.close()
         failures = [str(w.message) for w in said if "the decoder for JPEGs" in str(w.message)]
         if failures:
@@ -285,7 +285,7 @@ def _mixed() -> Finding:
         shared = "_decode_share" in text
         used = "an engine takes hw_decoder_load of the JPEGs" if shared else "no engine for JPEGs"
         where = f"on the CPU's threads, into page-locked memory; {used}"
-        return _compare(name, found, np.asarray(expected).astype(int), where)
+        return _compare(name, pixels, np.asarray(expected).astype(int), where)
     except Exception as error:
         return Finding(name, State.BROKEN, f"fails: {error}")
 

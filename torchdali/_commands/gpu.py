@@ -153,9 +153,9 @@ def streams(folder: Path, sizes: Sizes) -> Found:
                     cuda._sleep(sizes.spin)
                 sums.append(_sum(pipe))
     torch.cuda.synchronize()
-    wanted = [float(each) for each in expected for _ in pipes]
+    references = [float(each) for each in expected for _ in pipes]
     yield "batches", len(sums)
-    yield "wrong", sum(float(a) != b for a, b in zip(sums, wanted, strict=True))
+    yield "wrong", sum(float(a) != b for a, b in zip(sums, references, strict=True))
     for pipe in pipes:
         pipe.close()
 
@@ -186,10 +186,10 @@ PARTS = {
 
 def inside(part: Measurement, folder: Path, sizes: Sizes) -> None:
     """Run a part, and print what is found so far as JSON after each step."""
-    found = {}
+    figures = {}
     for name, value in part.run(folder, sizes):
-        found[name] = round(value, 3) if isinstance(value, float) else value
-        print(json.dumps(found), flush=True)
+        figures[name] = round(value, 3) if isinstance(value, float) else value
+        print(json.dumps(figures), flush=True)
 
 
 def _started(command: Sequence[str], limit: int) -> dict[str, Any]:
@@ -205,9 +205,9 @@ def _started(command: Sequence[str], limit: int) -> dict[str, Any]:
         out, _ = process.communicate()
         failure = f"took more than {limit} s"
     lines = [line for line in out.splitlines() if line.startswith("{") and line.endswith("}")]
-    found: dict[str, Any] = json.loads(lines[-1]) if lines else {}
-    found["seconds"] = round(time.perf_counter() - start, 1)
-    return found if failure is None else {**found, "failed": failure}
+    figures: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    figures["seconds"] = round(time.perf_counter() - start, 1)
+    return figures if failure is None else {**figures, "failed": failure}
 
 
 def measure(
@@ -232,11 +232,11 @@ def measure(
         return 1
     sound = True
     for name, part in parts.items():
-        found = _started([sys.executable, "-m", module, str(folder), name], part.limit)
-        sound &= "failed" not in found
+        figures = _started([sys.executable, "-m", module, str(folder), name], part.limit)
+        sound &= "failed" not in figures
         with out.open("a") as file:
-            file.write(json.dumps({"part": name, **found}) + "\n")
-        print(json.dumps({"part": name, **found}, indent=1), flush=True)
+            file.write(json.dumps({"part": name, **figures}) + "\n")
+        print(json.dumps({"part": name, **figures}, indent=1), flush=True)
     print(f"written to {out}")
     return int(not sound)
 

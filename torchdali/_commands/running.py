@@ -48,10 +48,10 @@ def _report() -> None:
         print(f"torchdali run: {text}", file=sys.stderr)
 
 
-def _show(script: str, kind: type[BaseException], error: BaseException, found: TracebackType | None) -> None:
+def _show(script: str, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     """Print an error of the script without the frames that are outside of it."""
-    inner = found
+    inner = traceback
     while inner is not None and inner.tb_frame.f_code.co_filename != script:
         inner = inner.tb_next
-    shown = inner or found
+    shown = inner or traceback
     sys.__excepthook__(kind, error.with_traceback(shown), shown)

@@ -36,9 +36,9 @@ def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> 
             raises.
     """
     path, name = _divide(target)
-    given = _parsed(arguments)
+    values = _parsed(arguments)
     source = _chosen(path, name)
-    return source if not _is_function(source) else _called(source, given, defaults)
+    return source if not _is_function(source) else _called(source, values, defaults)
 
 
 def _divide(target: str) -> tuple[str, str]:
@@ -49,16 +49,16 @@ def _divide(target: str) -> tuple[str, str]:
 
 
 def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
-    given = {}
+    values = {}
     for argument in arguments:
         name, equals, text = argument.partition("=")
         if not equals:
             raise ValueError(f"{argument!r} is no argument of a function, such as size=224")
         try:
-            given[name] = ast.literal_eval(text)
+            values[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):  # a text without quotes
-            given[name] = text
-    return given
+            values[name] = text
+    return values
 
 
 def _chosen(path: str, name: str) -> Any:
@@ -96,7 +96,7 @@ def _is_function(source: Any) -> bool:
     return callable(source) and not isinstance(source, (Pipeline, Loader))
 
 
-def _check_arguments(function: Any, given: Mapping[str, Any]) -> None:
+def _check_arguments(function: Any, arguments: Mapping[str, Any]) -> None:
     """Check the arguments of a function.
 
     Raises:
@@ -108,19 +108,19 @@ def _check_arguments(function: Any, given: Mapping[str, Any]) -> None:
         return  # it has none that Python knows
     parameters = signature.parameters.values()
     able = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    missing = [p.name for p in able if p.default is p.empty and p.name not in given]
+    missing = [p.name for p in able if p.default is p.empty and p.name not in arguments]
     if missing:
         values = " ".join(f"{name}=..." for name in missing)
         raise TypeError(f"{getattr(function, '__name__', function)} needs arguments: add {values} to the command")
 
 
-def _called(function: Any, given: Mapping[str, Any], defaults: Mapping[str, int]) -> Any:
-    _check_arguments(function, given)
-    made = function(**given)
+def _called(function: Any, arguments: Mapping[str, Any], defaults: Mapping[str, int]) -> Any:
+    _check_arguments(function, arguments)
+    result = function(**arguments)
     if not getattr(function, "_is_pipeline_def", False):
-        return made
-    missing: dict[str, Any] = {name: value for name, value in defaults.items() if getattr(made, name) is None}
-    if isinstance(made.device_id, int) and not torch.cuda.is_available():
+        return result
+    missing: dict[str, Any] = {name: value for name, value in defaults.items() if getattr(result, name) is None}
+    if isinstance(result.device_id, int) and not torch.cuda.is_available():
         missing["device_id"] = "cpu"
         print("there is no GPU: its operators run on the CPU", file=sys.stderr)
-    return function(**{**given, **missing}) if missing else made
+    return function(**{**arguments, **missing}) if missing else result

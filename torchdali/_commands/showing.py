@@ -24,18 +24,18 @@ def run(target: str, arguments: Sequence[str], output: Path, each: bool, count: 
         arguments: Of the function: ``name=value``.
     """
     try:
-        made = scripts.load(target, arguments, _DEFAULTS)
+        subject = scripts.load(target, arguments, _DEFAULTS)
         options: dict[str, Any] = {} if count is None else {"count": count}
-        if isinstance(made, (Pipeline, Loader)):
-            sheet = made.show(output, each=each, **options)
-            made.close()
-        elif isinstance(made, DataLoader):
+        if isinstance(subject, (Pipeline, Loader)):
+            sheet = subject.show(output, each=each, **options)
+            subject.close()
+        elif isinstance(subject, DataLoader):
             if each:
                 raise TypeError(f"{target}: --each is of pipelines; a DataLoader has no operators to draw after")
-            sheet = made.show(output, **options)
-            made.close()
+            sheet = subject.show(output, **options)
+            subject.close()
         else:
-            sheet = pictures.show(made, output, **options)
+            sheet = pictures.show(subject, output, **options)
     except scripts.ERRORS as error:
         print(f"torchdali show: {error}", file=sys.stderr)
         return 1

@@ -25,8 +25,8 @@ def network(name: str, classes: int) -> nn.Module:
         return demo.network(classes)
     from torchvision import models
 
-    made: nn.Module = models.get_model(name, weights=None, num_classes=classes)
-    return made
+    model: nn.Module = models.get_model(name, weights=None, num_classes=classes)
+    return model
 
 
 def _step(model: nn.Module, device: torch.device) -> Callable[[Any], None]:

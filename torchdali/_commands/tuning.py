@@ -29,12 +29,12 @@ def run(
     """
     bar = Bar("s")
     try:
-        made = scripts.load(target, arguments, {"batch_size": 64, "num_threads": cores_here()})
-        if isinstance(made, Loader):
-            report = made.tune(seconds, step=step, cores=cores, memory=memory, progress=bar)
-        elif isinstance(made, Pipeline) and made.factory is not None:
-            report = tune(made.factory, seconds, step=step, cores=cores, memory=memory, progress=bar)
-        elif isinstance(made, DataLoader):
+        subject = scripts.load(target, arguments, {"batch_size": 64, "num_threads": cores_here()})
+        if isinstance(subject, Loader):
+            report = subject.tune(seconds, step=step, cores=cores, memory=memory, progress=bar)
+        elif isinstance(subject, Pipeline) and subject.factory is not None:
+            report = tune(subject.factory, seconds, step=step, cores=cores, memory=memory, progress=bar)
+        elif isinstance(subject, DataLoader):
             raise TypeError(f"{target}: a DataLoader is tuned in its script: print(loader.tune())")
         else:
             raise TypeError(f"{target}: to be tuned, a pipeline is made anew: by a function under pipeline_def")

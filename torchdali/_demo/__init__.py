@@ -78,8 +78,8 @@ def _save_sheet(root: Path, threads: int, path: Path) -> None:
 
 
 def _tell_of_the_fast_path() -> None:
-    found = native_status()
-    print(f"The fast path was {'' if found.library else 'not '}used: {found.text}")
+    status = native_status()
+    print(f"The fast path was {'' if status.library else 'not '}used: {status.text}")
 
 
 def run(output: Path, threads: int, epochs: int) -> float:

@@ -24,14 +24,14 @@ def _picture(image: Tensor) -> Image.Image:
 
 def collect(batches: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[list[Tensor]]:
     """Take images until each class has as many as the sheet has rows, or the batches end."""
-    found: list[list[Tensor]] = [[] for _ in range(classes)]
+    columns: list[list[Tensor]] = [[] for _ in range(classes)]
     for images, labels in batches:
         for image, label in zip(images, labels.tolist(), strict=True):
-            if len(found[label]) < ROWS:
-                found[label].append(image)
-        if all(len(column) == ROWS for column in found):
+            if len(columns[label]) < ROWS:
+                columns[label].append(image)
+        if all(len(column) == ROWS for column in columns):
             break
-    return found
+    return columns
 
 
 def save(columns: list[list[Tensor]], names: list[str], path: Path) -> None:

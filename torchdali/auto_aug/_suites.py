@@ -58,11 +58,11 @@ def given_arguments(
     augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any
 ) -> dict[str, Any]:
     """Return the arguments of a call of a whole suite: those that its augmentations take."""
-    given = {"shape": shape, "fill_value": fill_value, "interp_type": interp_type}
+    arguments = {"shape": shape, "fill_value": fill_value, "interp_type": interp_type}
     if shape is None:
-        del given["shape"]
-    taken = {name for augmentation in augmentations for name in augmentation.arguments(given)[0]}
-    return {name: value for name, value in given.items() if name in taken}
+        del arguments["shape"]
+    names = {name for augmentation in augmentations for name in augmentation.arguments(arguments)[0]}
+    return {name: value for name, value in arguments.items() if name in names}
 
 
 def without(suite: Sequence[Augmentation], excluded: Collection[str] | None, name: str) -> list[Augmentation]:

@@ -58,8 +58,8 @@ def auto_augment(
         ValueError: an unknown policy, or arguments that do not go with one another.
     """
     policy = _named(policy_name, shape is not None, max_translate_abs, max_translate_rel)
-    given = given_arguments(list(policy.augmentations.values()), shape, fill_value, interp_type)
-    return apply_auto_augment(policy, data, seed, **given)
+    arguments = given_arguments(list(policy.augmentations.values()), shape, fill_value, interp_type)
+    return apply_auto_augment(policy, data, seed, **arguments)
 
 
 def auto_augment_image_net(
@@ -109,7 +109,7 @@ def _apply_step(
     data: DataNode,
     chosen: DataNode,
     seed: int | None,
-    given: dict[str, Any],
+    arguments: dict[str, Any],
 ) -> DataNode:
     """Apply one step of the chosen sub-policies; those that are shorter leave the sample as it is."""
     rows = [steps[step] if step < len(steps) else (None, 0.0, None) for steps in policy.sub_policies]
@@ -127,7 +127,7 @@ def _apply_step(
         data,
         magnitude_bin=magnitude_bin,
         num_magnitude_bins=policy.num_magnitude_bins,
-        **given,
+        **arguments,
     )
     return result
 
@@ -221,12 +221,12 @@ def _named(
         raise ValueError(f"`policy_name` is one of {', '.join(map(repr, _POLICIES))}, not {name!r}")
     if name != "reduced_image_net":
         return _POLICIES[name](use_shape, max_translate_abs, max_translate_rel)
-    given = {
+    arguments = {
         "shape": use_shape or None,
         "max_translate_abs": max_translate_abs,
         "max_translate_rel": max_translate_rel,
     }
-    for argument, value in given.items():
+    for argument, value in arguments.items():
         if value is not None:
             raise ValueError(
                 f"the policy 'reduced_image_net' has no augmentation that needs the shape of images: `{argument}` "

@@ -63,8 +63,8 @@ def rand_augment(
     get_suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
     suite = get_suite(shape is not None, max_translate_abs, max_translate_rel)
     chosen = without(suite, excluded, "RandAugment")
-    given = given_arguments(chosen, shape, fill_value, interp_type)
-    return apply_rand_augment(chosen, data, n, m, num_magnitude_bins, seed, **given)
+    arguments = given_arguments(chosen, shape, fill_value, interp_type)
+    return apply_rand_augment(chosen, data, n, m, num_magnitude_bins, seed, **arguments)
 
 
 def apply_rand_augment(

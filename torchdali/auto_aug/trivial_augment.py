@@ -49,8 +49,8 @@ def trivial_augment_wide(
     """
     suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
     chosen = without(suite, excluded, "TrivialAugmentWide")
-    given = given_arguments(chosen, shape, fill_value, interp_type)
-    return apply_trivial_augment(chosen, data, num_magnitude_bins, seed, **given)
+    arguments = given_arguments(chosen, shape, fill_value, interp_type)
+    return apply_trivial_augment(chosen, data, num_magnitude_bins, seed, **arguments)
 
 
 def apply_trivial_augment(

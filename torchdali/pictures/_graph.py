@@ -122,19 +122,19 @@ def _layers(boxes: Sequence[Box], edges: Iterable[Edge]) -> dict[str, int]:
     for edge in edges:
         parents[edge.end].append(edge.start)
         children[edge.start].append(edge.end)
-    found: dict[str, int] = {}
+    layers: dict[str, int] = {}
     waiting = {key: len(each) for key, each in parents.items()}
     free = [key for key, count in waiting.items() if not count]
     for key in free:  # grows while it is walked
-        found[key] = max((found[p] + 1 for p in parents[key]), default=0)
+        layers[key] = max((layers[p] + 1 for p in parents[key]), default=0)
         for child in children[key]:
             waiting[child] -= 1
             if not waiting[child]:
                 free.append(child)
     for key in reversed(free):
         if not parents[key] and children[key]:
-            found[key] = min(found[c] for c in children[key]) - 1
-    return found
+            layers[key] = min(layers[c] for c in children[key]) - 1
+    return layers
 
 
 def _path(edge: Edge, places: Mapping[str, _Spot]) -> list[_Spot]:
@@ -184,13 +184,13 @@ def _align(rows: Sequence[Sequence[_Spot]]) -> None:
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
         for row in rows if downwards else reversed(rows):
-            wanted = [_middle(place.above if downwards else place.below, place.x) for place in row]
-            _move(row, wanted)
+            positions = [_middle(place.above if downwards else place.below, place.x) for place in row]
+            _move(row, positions)
 
 
-def _move(row: Sequence[_Spot], wanted: Sequence[float]) -> None:
+def _move(row: Sequence[_Spot], positions: Sequence[float]) -> None:
     """Set places as near to where they are wanted as their widths allow: the mean of pushing right, and left."""
-    right, left = list(wanted), list(wanted)
+    right, left = list(positions), list(positions)
     for k in range(1, len(row)):
         right[k] = max(right[k], right[k - 1] + (row[k - 1].width + row[k].width) / 2 + BETWEEN)
     for k in range(len(row) - 2, -1, -1):

@@ -145,8 +145,8 @@ def show(
     normalization = None if mean is None or std is None else Normalization(tuple(mean), tuple(std))
     batches = {name: values(each, count or COUNT) for name, each in named(batch).items()}
     shown, overlays = arranged(batches)
-    given = {"labels": labels, "boxes": boxes, "box_labels": box_labels, "masks": masks}
-    changes: dict[str, Any] = {n: values(value, count or COUNT) for n, value in given.items() if value is not None}
+    options = {"labels": labels, "boxes": boxes, "box_labels": box_labels, "masks": masks}
+    changes: dict[str, Any] = {n: values(value, count or COUNT) for n, value in options.items() if value is not None}
     if names is not None:
         changes["names"] = list(names)
     overlays = replace(overlays, **changes, classes=classes or (), box_format=box_format)
@@ -266,12 +266,12 @@ def _images(
     images = [as_image(sample, shown.layout) for sample, there in zip(shown.samples, whole, strict=True) if there]
     pixels = [paint_mask(each[..., 0]) for each in images] if role == "mask" else _colored(images, normalization)
     relative = overlays.boxes is not None and _are_shares(overlays.boxes)
-    found, pictures = iter(zip(pixels, images, strict=True)), []
+    pairs, pictures = iter(zip(pixels, images, strict=True)), []
     for k, there in enumerate(whole):
         if not there:
             pictures.append(_empty(size))
             continue
-        colored, image = next(found)
+        colored, image = next(pairs)
         if role == "clip":
             pictures.append(_draw.draw_strip(colored, size))
             continue

@@ -184,12 +184,12 @@ def _class(operator: Operator) -> str:
     return f"{space}.{operator.class_name}" if space else operator.class_name
 
 
-def _input(given: Input, described: dict[str, str]) -> str:
-    takes = given.takes
+def _input(operand: Input, described: dict[str, str]) -> str:
+    takes = operand.takes
     layouts = "image layouts" if takes.layouts == IMAGE_LAYOUTS else " ".join(takes.layouts)
     limits = [layouts, " ".join(str(d).removeprefix("torch.") for d in takes.dtypes)]
-    facts = ["input", *(["optional"] if given.optional else []), *filter(None, limits)]
-    return _line(given.name, facts, described.get(given.name, ""))
+    facts = ["input", *(["optional"] if operand.optional else []), *filter(None, limits)]
+    return _line(operand.name, facts, described.get(operand.name, ""))
 
 
 def _argument(argument: Argument, described: dict[str, str]) -> str:

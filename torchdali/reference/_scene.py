@@ -37,14 +37,14 @@ def scene() -> Array:
 
 def mask() -> Array:
     """Return the number of the box, 1 or 2, that holds each pixel, ``(HEIGHT, WIDTH)``; 0 outside of them."""
-    found = np.zeros((HEIGHT, WIDTH), np.int32)
+    pixels = np.zeros((HEIGHT, WIDTH), np.int32)
     for number, (left, top, right, bottom) in enumerate(BOXES, 1):
         rows, columns = (
             slice(int(top * HEIGHT), int(bottom * HEIGHT)),
             slice(int(left * WIDTH), int(right * WIDTH)),
         )
-        found[rows, columns] = number
-    return found
+        pixels[rows, columns] = number
+    return pixels
 
 
 def _noise(rng: np.random.Generator, height: int, width: int, octaves: int, fall: float = 2.0) -> Array:

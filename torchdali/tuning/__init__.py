@@ -36,7 +36,7 @@ def tune(
     step: float = 0.0,
     cores: int | None = None,
     memory: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, count: None,
+    progress: Callable[[int, int], None] = lambda position, count: None,
 ) -> Report:
     """Find the fastest settings of a pipeline by measuring, and say what limits it. The pipeline itself stays as it is.
 
@@ -69,15 +69,15 @@ def tune(
     with contextlib.closing(machine):
         measure(start)  # tells how long a measurement takes: what there is no time for is not begun
         machine.close()
-        found = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
+        result = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
         if not over(1.0)() and _may_scale(factory, machine.runs):
-            scaled = compare(measure, found.best, {**found.best, "scaled_decode": True}, over(1.0))
-        runs = _runs_of(machine, found.best, measure, over(1.0))
-    changes = _changes(start, found.best)
-    notes = [*_notes(machine, runs, found), *_on_time(machine, found, seconds, time.monotonic() - began)]
+            scaled = compare(measure, result.best, {**result.best, "scaled_decode": True}, over(1.0))
+        runs = _runs_of(machine, result.best, measure, over(1.0))
+    changes = _changes(start, result.best)
+    notes = [*_notes(machine, runs, result), *_on_time(machine, result, seconds, time.monotonic() - began)]
     return Report(
-        getattr(getattr(factory, "func", factory), "__name__", "pipeline"), start, found.best, changes,
-        call_of(factory, changes), runs.rate, found.comparisons, found.last, scaled,
+        getattr(getattr(factory, "func", factory), "__name__", "pipeline"), start, result.best, changes,
+        call_of(factory, changes), runs.rate, result.comparisons, result.last, scaled,
         limits(runs, cores_here(), step, load), tuple(notes),
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ def _changes(start: Settings, best: Settings) -> dict[str, Any]:
     return changes
 
 
-def _notes(machine: Machine, run: Run, found: Result) -> list[str]:
+def _notes(machine: Machine, run: Run, result: Result) -> list[str]:
     notes = [f"Not possible: {each}." for each in machine.refusals]
     megabytes = run.usage.read / run.usage.wall / 1e6
     if megabytes >= 1 and run.usage.from_disk < 0.1 * run.usage.read:
@@ -143,20 +143,20 @@ def _notes(machine: Machine, run: Run, found: Result) -> list[str]:
             f"Files came from memory, {megabytes:.0f} MB/s of them: a disk from which they come must be as fast."
         )
     notes += [f"{line[0].upper()}{line[1:]}." for line in run.fast_path]
-    noise = statistics.median([statistics.stdev(c.ratios) for c in found.comparisons if len(c.ratios) > 1] or [0.0])
+    noise = statistics.median([statistics.stdev(c.ratios) for c in result.comparisons if len(c.ratios) > 1] or [0.0])
     if noise > _NOISY:
         notes.append(f"Measurements in a row differ by {noise:.0%}: gains that are not far above cannot be seen.")
     return notes
 
 
-def _on_time(machine: Machine, found: Result, seconds: float, taken: float) -> list[str]:
+def _on_time(machine: Machine, result: Result, seconds: float, duration: float) -> list[str]:
     """Say what there was no time for, and why it took longer than it should."""
     notes, one = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
-    if not (found.is_complete or found.comparisons):
+    if not (result.is_complete or result.comparisons):
         least = math.ceil((2 * _PAIRS + 1) * machine.seconds / _STEPS)
         notes.append(f"There was no time to try anything else: {one}. Give it more than {least} seconds.")
-    elif not found.is_complete:
+    elif not result.is_complete:
         notes.append("The time was over before everything was tried: more seconds may find more.")
-    if taken > 1.2 * seconds + 1:
-        notes.append(f"It took {taken:.0f} s, and not {seconds:g}: {one}, and what has begun is finished.")
+    if duration > 1.2 * seconds + 1:
+        notes.append(f"It took {duration:.0f} s, and not {seconds:g}: {one}, and what has begun is finished.")
     return notes

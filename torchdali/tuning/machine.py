@@ -64,8 +64,8 @@ class Run:
 
 def processes_of(pipe: Pipeline) -> int:
     """Return the number of worker processes of a pipeline; 1 if it has none."""
-    found = _PROCESSES.search(pipe.explain())
-    return int(found[1]) if found else 1
+    match = _PROCESSES.search(pipe.explain())
+    return int(match[1]) if match else 1
 
 
 class Machine:
@@ -151,12 +151,12 @@ class Machine:
 
     def _measured(self, pipe: Pipeline, settings: Settings, processes: int) -> Run:
         stats, before = pipe.stats(), Usage.now()
-        least, waited, taken = max(_BATCHES, 2 * processes), 0.0, 0
-        while taken < least or time.perf_counter() - before.wall < _SECONDS:
-            asked = time.perf_counter()
+        least, waited, batches = max(_BATCHES, 2 * processes), 0.0, 0
+        while batches < least or time.perf_counter() - before.wall < _SECONDS:
+            start = time.perf_counter()
             batch = _next(pipe)
-            waited += time.perf_counter() - asked
-            taken += 1
+            waited += time.perf_counter() - start
+            batches += 1
             if self._step:
                 time.sleep(self._step)
         wall = time.perf_counter() - before.wall

@@ -130,14 +130,14 @@ def call_of(factory: Callable[..., Any], changes: Settings) -> str:
 
     Of pipelines that torchdali itself makes, as `Loader.from_folder` does, the settings alone.
     """
-    given: Mapping[str, Any] = {}
+    keywords: Mapping[str, Any] = {}
     arguments: tuple[Any, ...] = ()
     while isinstance(factory, functools.partial):
-        arguments, given, factory = (*factory.args, *arguments), {**factory.keywords, **given}, factory.func
+        arguments, keywords, factory = (*factory.args, *arguments), {**factory.keywords, **keywords}, factory.func
     name, module = getattr(factory, "__name__", repr(factory)), getattr(factory, "__module__", "")
     if module.startswith("torchdali."):  # a function that the user does not call
         return written(changes)
-    values = [*map(_shortened, arguments), *(f"{k}={_shortened(v)}" for k, v in {**given, **changes}.items())]
+    values = [*map(_shortened, arguments), *(f"{k}={_shortened(v)}" for k, v in {**keywords, **changes}.items())]
     return f"{name}({', '.join(values)})"
 
 

@@ -95,16 +95,16 @@ def compare(
         least: Pairs that are measured all the same.
     """
     ratios: list[float] = []
-    found = Comparison(challenger, ())
-    while len(ratios) < _PAIRS and (len(ratios) < least or not (found.is_decided or enough())):
+    comparison = Comparison(challenger, ())
+    while len(ratios) < _PAIRS and (len(ratios) < least or not (comparison.is_decided or enough())):
         # The order changes from pair to pair: a load that grows or shrinks favors neither.
         first, second = (known, challenger) if len(ratios) % 2 else (challenger, known)
         rates = [measure(first), measure(second)]
         if rates[0] is None or rates[1] is None:
             break
         ratios.append(math.log(rates[1] / rates[0]) if len(ratios) % 2 else math.log(rates[0] / rates[1]))
-        found = Comparison(challenger, tuple(ratios))
-    return found
+        comparison = Comparison(challenger, tuple(ratios))
+    return comparison
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ class _Alias(Loader):
         own = "torchdali" + module.__name__.removeprefix(_REAL)
         if own == "torchdali":
             importlib.import_module(own)
-            sys.modules[_REAL] = made = _Package(own)
-            made.__spec__ = module.__spec__
+            sys.modules[_REAL] = package = _Package(own)
+            package.__spec__ = module.__spec__
             return
         try:
             sys.modules[module.__name__] = importlib.import_module(own)

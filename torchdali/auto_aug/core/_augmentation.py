@@ -106,14 +106,14 @@ class Augmentation:
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
         """Return a copy with some options changed; None resets one to its default."""
-        given = {
+        options = {
             "mag_range": mag_range,
             "randomly_negate": randomly_negate,
             "mag_to_param": mag_to_param,
             "param_device": param_device,
             "name": name,
         }
-        changed = {k: v for k, v in given.items() if v is not _UNCHANGED}
+        changed = {k: v for k, v in options.items() if v is not _UNCHANGED}
         return (augmentation_cls or type(self))(self._op, **{**self._options(), **changed})
 
     def __call__(
@@ -129,19 +129,19 @@ class Augmentation:
         Args:
             data: The samples.
             magnitude_bin: From 0 to ``num_magnitude_bins - 1``: a number, one a sample, or a `signed_bin`; needed
-                where the augmentation has a `mag_range`.
+                if the augmentation has a `mag_range`.
             num_magnitude_bins: Into how many bins `mag_range` is divided.
             kwargs: Arguments of the function; those that it does not have are ignored.
 
         Raises:
             ValueError: an argument is missing, or does not fit `mag_range`. IndexError: no such bin.
         """
-        taken, missing = self.arguments(kwargs)
+        arguments, missing = self.arguments(kwargs)
         if missing:
             raise ValueError(self._lacks(missing))
         device = self._device(data)
         parameter = self._parameter(magnitude_bin, num_magnitude_bins, device)
-        result: DataNode = convert(self._op)(data, parameter, **taken)
+        result: DataNode = convert(self._op)(data, parameter, **arguments)
         return result
 
     def _lacks(self, missing: Sequence[str]) -> str:
@@ -155,12 +155,12 @@ class Augmentation:
         """Return those of the given arguments that the function takes, and names of those that are missing."""
         own = list(inspect.signature(self._op).parameters.values())[2:]
         if any(p.kind is p.VAR_KEYWORD for p in own):
-            taken = dict(given)
+            arguments = dict(given)
         else:
-            taken = {p.name: given[p.name] for p in own if p.name in given}
+            arguments = {p.name: given[p.name] for p in own if p.name in given}
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         needed = [p.name for p in own if p.default is p.empty and p.kind in kinds]
-        return taken, [name for name in needed if name not in given]
+        return arguments, [name for name in needed if name not in given]
 
     # ------------------------------------------------------------ from the bin to the parameter
 
@@ -260,19 +260,19 @@ def _placed(node: DataNode, device: str) -> DataNode:
     return node.gpu() if device == "gpu" else node
 
 
-def _check_signature(made: Augmentation) -> None:
-    if not callable(made.op):
-        raise TypeError(f"`@augmentation` decorates a function, and {made.op!r} is none")
-    if isinstance(made.op, Augmentation):
+def _check_signature(instance: Augmentation) -> None:
+    if not callable(instance.op):
+        raise TypeError(f"`@augmentation` decorates a function, and {instance.op!r} is none")
+    if isinstance(instance.op, Augmentation):
         raise TypeError(
-            f"The `@augmentation` was applied to already decorated Augmentation. `{made.op.name}` is one: use "
-            f"`{made.op.name}.augmentation(...)` to change its options, or decorate `{made.op.name}.op`"
+            f"The `@augmentation` was applied to already decorated Augmentation. `{instance.op.name}` is one: use "
+            f"`{instance.op.name}.augmentation(...)` to change its options, or decorate `{instance.op.name}.op`"
         )
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    found = sum(p.kind in kinds for p in inspect.signature(made.op).parameters.values())
-    if found < 2:
+    count = sum(p.kind in kinds for p in inspect.signature(instance.op).parameters.values())
+    if count < 2:
         raise TypeError(
-            f"{made.op!r} accepts {found} positional argument(s), but the functions decorated with `@augmentation` "
+            f"{instance.op!r} accepts {count} positional argument(s), but the functions decorated with `@augmentation` "
             "take at least two: the samples and the parameter"
         )
 
@@ -326,15 +326,15 @@ def augmentation(
     return decorate if function is None else decorate(function)
 
 
-def check_arguments(augmentations: Sequence[Augmentation], given: Mapping[str, Any], caller: str) -> None:
+def check_arguments(augmentations: Sequence[Augmentation], arguments: Mapping[str, Any], caller: str) -> None:
     """Raise ValueError for arguments that no augmentation takes, or that one lacks."""
-    taken = {name for a in augmentations for name in a.arguments(given)[0]}
-    unused = [name for name in given if name not in taken]
+    names = {name for a in augmentations for name in a.arguments(arguments)[0]}
+    unused = [name for name in arguments if name not in names]
     if unused:
         raise ValueError(
             f"The {_plural('kwarg', unused)} `{', '.join(unused)}` {'is' if len(unused) == 1 else 'are'} not used by "
             f"any of the augmentations. They were passed to the `{caller}` call"
         )
     for each in augmentations:
-        if missing := each.arguments(given)[1]:
+        if missing := each.arguments(arguments)[1]:
             raise ValueError(f"{each._lacks(missing)}; provide it as `{missing[0]}` argument to `{caller}` call")

@@ -12,14 +12,14 @@ __all__ = ["drawn_fraction", "drawn_number", "step_seed"]
 
 def drawn_number(count: int, seed: int | None = None, shape: tuple[int, ...] | None = None) -> Any:
     """Draw from ``0..count - 1`` for each sample, all equally likely; int32."""
-    given: dict[str, Any] = {"seed": seed, "shape": shape}
-    return fn.random.uniform(values=list(range(count)), dtype=types.INT32, **given)
+    options: dict[str, Any] = {"seed": seed, "shape": shape}
+    return fn.random.uniform(values=list(range(count)), dtype=types.INT32, **options)
 
 
 def drawn_fraction(seed: int | None = None) -> Any:
     """Draw from [0, 1) for each sample; float32."""
-    given: dict[str, Any] = {"seed": seed}
-    return fn.random.uniform(range=[0.0, 1.0], **given)
+    options: dict[str, Any] = {"seed": seed}
+    return fn.random.uniform(range=[0.0, 1.0], **options)
 
 
 def step_seed(seed: int | None, number: int) -> int | None:

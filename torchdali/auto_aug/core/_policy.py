@@ -47,8 +47,8 @@ class Policy:
     @property
     def augmentations(self) -> dict[str, Augmentation]:
         """The augmentations by name, in the order of the names."""
-        found = {step[0].name: step[0] for steps in self.sub_policies for step in steps}
-        return dict(sorted(found.items()))
+        by_name = {step[0].name: step[0] for steps in self.sub_policies for step in steps}
+        return dict(sorted(by_name.items()))
 
     def __repr__(self) -> str:
         steps = [[(a.name, p, m) for a, p, m in steps] for steps in self.sub_policies]

@@ -48,7 +48,7 @@ def signed_bin(
 
     Args:
         magnitude_bin: A number, or one a sample.
-        random_sign: 1 where the magnitude is to be negated, else 0; drawn when None.
+        random_sign: 1 if the magnitude is to be negated, else 0; drawn when None.
         seed: Of the sign that is drawn.
         shape: Of the sign that is drawn, for each sample; a scalar when None.
 
