@@ -124,7 +124,7 @@ class Stream:
 
 
 def check_cuda_runtime() -> None:
-    """Do nothing: torch brings its CUDA runtime, and fails by itself where the driver is too old."""
+    """Do nothing: torch brings its CUDA runtime, and fails by itself if the driver is too old."""
 
 
 def GetCudaVersion() -> int:
@@ -148,7 +148,7 @@ GetCufftVersion = GetNppVersion = GetNvimgcodecVersion = GetNvjpegVersion = _not
 
 
 def GetOpenCVVersion() -> str:
-    """Return the version of OpenCV; empty where it is not installed."""
+    """Return the version of OpenCV; empty if it is not installed."""
     if importlib.util.find_spec("cv2") is None:
         return ""
     import cv2

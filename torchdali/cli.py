@@ -108,8 +108,8 @@ def _pack(options: argparse.Namespace) -> int:
     from torchdali._commands import containers
 
     names = ("to", "shard_size", "shorter", "format", "quality", "skip")
-    given = {name: getattr(options, name) for name in names}
-    return containers.pack(options.source, options.target, options.jobs, given)
+    values = {name: getattr(options, name) for name in names}
+    return containers.pack(options.source, options.target, options.jobs, values)
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -185,8 +185,8 @@ class _Parser(argparse.ArgumentParser):
     """Guesses the command that was meant; without any, all are listed."""
 
     def error(self, message: str) -> NoReturn:
-        given = re.search(r"invalid choice: '(\w+)' \(choose from (.*)\)", message)
-        near = difflib.get_close_matches(given[1], re.findall(r"\w+", given[2]), 1) if given else []
+        choice = re.search(r"invalid choice: '(\w+)' \(choose from (.*)\)", message)
+        near = difflib.get_close_matches(choice[1], re.findall(r"\w+", choice[2]), 1) if choice else []
         if "required: COMMAND" in message:
             self.print_help(sys.stderr)
         super().error(f"{message}; did you mean {near[0]}?" if near else message)

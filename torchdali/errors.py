@@ -172,13 +172,13 @@ def located(error: BaseException, place: str, hint: str = "") -> PipelineError:
         place: Operator, sample, file and the user's line.
         hint: What to do about it.
     """
-    made_of = (made for kind, made in _KINDS if isinstance(error, kind))
-    kind = next(made_of, PipelineError)
-    made = self_explanatory(kind(f"{place}\n  {type(error).__name__}: {error}{hint}"))
+    classes = (error_class for kind, error_class in _KINDS if isinstance(error, kind))
+    kind = next(classes, PipelineError)
+    result = self_explanatory(kind(f"{place}\n  {type(error).__name__}: {error}{hint}"))
     if isinstance(error, DecodeError) and not _wants_all():
         error.__cause__ = None  # the message has the reason
-    made.__cause__ = stripped(error)
-    return made
+    result.__cause__ = stripped(error)
+    return result
 
 
 def note(error: BaseException, place: str) -> None:
@@ -231,12 +231,12 @@ LEAVING = _Leaving()
 
 def stripped(error: _E) -> _E:
     """Strip internal frames from a stored exception and its causes; return it."""
-    found: BaseException | None = error
+    current: BaseException | None = error
     seen: set[int] = set()
-    while found is not None and id(found) not in seen and not _wants_all():
-        seen.add(id(found))
-        found.__traceback__ = _linked(_shown(list(_entries(found.__traceback__)), found))
-        found = found.__cause__
+    while current is not None and id(current) not in seen and not _wants_all():
+        seen.add(id(current))
+        current.__traceback__ = _linked(_shown(list(_entries(current.__traceback__)), current))
+        current = current.__cause__
     return error
 
 
@@ -257,7 +257,7 @@ def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[TracebackType]:
-    """Return the entries to keep: not the insides, but for the last of them where nothing else shows the place."""
+    """Return the entries to keep: not the insides, but for the last of them if nothing else shows the place."""
     kinds = [_kind(entry.tb_frame.f_code.co_filename) for entry in entries]
     inside = [i for i, kind in enumerate(kinds) if kind == "inside"]
     if inside and "self_explanatory" not in error.__dict__ and "shown" not in kinds[inside[-1] :]:
@@ -358,7 +358,7 @@ def on_behalf_of(site: Site, function: Callable[[], T]) -> T:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    made = frame.f_code.co_filename == "<string>"  # by `dataclass`, in the module of the class
+    is_generated = frame.f_code.co_filename == "<string>"  # by `dataclass`, in the module of the class
     return frame.f_code.co_filename.startswith(_PACKAGE) or (
-        made and str(frame.f_globals.get("__name__")).startswith("torchdali.")
+        is_generated and str(frame.f_globals.get("__name__")).startswith("torchdali.")
     )

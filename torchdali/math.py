@@ -152,12 +152,12 @@ def fpow(base: Any, exponent: Any) -> Any:
 
 
 def min(left: Any, right: Any) -> Any:
-    """Return the smaller of two numbers; ``right`` where one is NaN."""
+    """Return the smaller of two numbers; ``right`` if one is NaN."""
     return _nodes.apply("min", left, right)
 
 
 def max(left: Any, right: Any) -> Any:
-    """Return the larger of two numbers; ``right`` where one is NaN."""
+    """Return the larger of two numbers; ``right`` if one is NaN."""
     return _nodes.apply("max", left, right)
 
 

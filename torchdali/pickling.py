@@ -65,10 +65,10 @@ def _by_value(function: types.FunctionType) -> bool:
         return True
     if module.__name__ == "__main__" and not hasattr(module, "__file__"):
         return True  # an interactive session
-    found: Any = module
+    item: Any = module
     for name in function.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is not function
+        item = getattr(item, name, None)
+    return item is not function
 
 
 def _reduced(function: types.FunctionType) -> tuple[Any, ...]:

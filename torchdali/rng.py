@@ -168,10 +168,10 @@ class BatchRng:
 
     def keys(self) -> Words:
         """Return what `generator_of` takes for each sample, ``(2, batch)``."""
-        found = np.empty((2, self.size), np.uint64)
-        found[0] = self._key & _MASK64
-        found[1] = list(map(mix, *(words.tolist() for words in self._samples)))
-        return found
+        keys = np.empty((2, self.size), np.uint64)
+        keys[0] = self._key & _MASK64
+        keys[1] = list(map(mix, *(words.tolist() for words in self._samples)))
+        return keys
 
     def samples(self) -> list[Rng]:
         """Return one `Rng` a sample."""

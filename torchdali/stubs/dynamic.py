@@ -163,15 +163,15 @@ def _argument(argument: Argument) -> str:
 
 
 def _class(operator: Operator) -> str:
-    made: Any = dynamic
+    reader: Any = dynamic
     for part in f"{operator.name.rpartition('.')[0]}.{operator.class_name}".split("."):
-        made = getattr(made, part)
+        reader = getattr(reader, part)
     arguments = operator.schema.arguments
     lines = ["self"]
     required: list[str] = []
     rest: list[str] = []
     last = idle(operator)
-    parameters = inspect.signature(made.__init__).parameters.values()
+    parameters = inspect.signature(reader.__init__).parameters.values()
     for each in sorted(parameters, key=lambda parameter: parameter.name in last):
         argument = arguments.get(each.name)
         if each.kind is not _KINDS.KEYWORD_ONLY:

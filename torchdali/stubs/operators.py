@@ -85,16 +85,16 @@ def _function(operator: Operator) -> str:
     return "\n\n".join(texts)
 
 
-def _input(given: Input, is_first: bool) -> str:
+def _input(operand: Input, is_first: bool) -> str:
     """Write an input: numbers may stand for data of any kind, arrays beside other data only, which say what is made."""
     text = "_T"
-    if not given.takes.layouts and not given.takes.dtypes:
+    if not operand.takes.layouts and not operand.takes.dtypes:
         text += " | abc.Sequence[float] | float"
-        if given.variadic or not is_first:
+        if operand.variadic or not is_first:
             text += " | np.ndarray[Any, Any]"
-    if given.variadic:
-        return f"*{given.name}: {text}"
-    return f"{given.name}: {text} | None = None" if given.optional else f"{given.name}: {text}"
+    if operand.variadic:
+        return f"*{operand.name}: {text}"
+    return f"{operand.name}: {text} | None = None" if operand.optional else f"{operand.name}: {text}"
 
 
 def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
@@ -115,19 +115,19 @@ def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
         argument.name: {_count(operator, {argument.name: value}) for value in _values(argument)}
         for argument in schema.arguments.values()
     }
-    counts = {name: found for name, found in counts.items() if found - {usual}}
+    counts = {name: numbers for name, numbers in counts.items() if numbers - {usual}}
     if isinstance(usual, int):
-        always = all(isinstance(count, int) for found in counts.values() for count in found)
+        always = all(isinstance(count, int) for numbers in counts.values() for count in numbers)
         return [({}, f"tuple[{one}, ...]" if always else "Any")]
     if usual is not None or len(counts) != 1:
         return [({}, "Any")]
-    ((name, found),) = counts.items()
+    ((name, numbers),) = counts.items()
     default = schema.arguments[name].default
     if name == "num_outputs":
         plain = "None" if default is None else f"Literal[{default}]"
         return [({name: f"{name}: {plain} = {default}"}, one), ({name: f"{name}: int = ..."}, f"tuple[{one}, ...]")]
     if default is False:
-        (count,) = found - {usual}
+        (count,) = numbers - {usual}
         return [
             ({name: f"{name}: Literal[False] = False"}, one),
             ({name: f"{name}: Literal[True]"}, _tuple(one, int(count))),
@@ -140,11 +140,11 @@ def _tuple(one: str, count: int) -> str:
     return f"tuple[{', '.join([one] * count)}]"
 
 
-def _count(operator: Operator, given: Mapping[str, Any]) -> Any:
-    """Return the number of outputs that the operator's rule gives; None for a single one, a text where it fails."""
+def _count(operator: Operator, arguments: Mapping[str, Any]) -> Any:
+    """Return the number of outputs that the operator's rule gives; None for a single one, a text if it fails."""
     rule = operator.options.outputs
     try:
-        return None if rule is None else rule({**operator.arguments(given), "inputs": len(operator.schema.inputs)})
+        return None if rule is None else rule({**operator.arguments(arguments), "inputs": len(operator.schema.inputs)})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return type(error).__name__
 
