@@ -347,7 +347,7 @@ def _smaller_or_nan(x: Tensor, y: Tensor) -> Tensor:
 
 _OF_FLOATS: dict[str, Function] = {
     "floordiv": torch.div,
-    "min": _smaller,  # unlike torch.minimum, these return the second operand where one is NaN
+    "min": _smaller,  # unlike torch.minimum, these return the second operand if one is NaN
     "max": _greater,
 }
 _PLAIN: dict[str, Function] = {

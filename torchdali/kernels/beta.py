@@ -45,8 +45,8 @@ def beta(draws: Array, gammas: Gammas) -> Array:
     turned = draws.reshape(*draws.shape[:2], 2, DRAWS // 2).transpose(3, 2, 1, 0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         first, second = _log_gammas(np.ascontiguousarray(turned), gammas)
-        found: Array = 1 / (1 + np.exp(second - first))
-    return found.T
+        values: Array = 1 / (1 + np.exp(second - first))
+    return values.T
 
 
 def _log_gammas(draws: Array, gammas: Gammas) -> Array:
@@ -70,5 +70,5 @@ def _log_gammas(draws: Array, gammas: Gammas) -> Array:
     first = np.full(log_v.shape[1:], np.nan)
     for attempt in reversed(range(_ATTEMPTS)):
         np.copyto(first, log_v[attempt], where=accepted[attempt])
-    found: Array = first + gammas.log + logs[0] / gammas.shape
-    return found
+    log_gammas: Array = first + gammas.log + logs[0] / gammas.shape
+    return log_gammas

@@ -164,9 +164,9 @@ def to_bytes(x: Tensor, *, saturate: bool = True) -> Tensor:
         saturate: There may be values that round to less than 0 or more than 255.
     """
     if not saturate and is_plain(x):  # in one pass
-        made = np.empty(tuple(x.shape), np.uint8)
-        np.rint(x.numpy(), out=made, casting="unsafe")
-        return torch.from_numpy(made)
+        result = np.empty(tuple(x.shape), np.uint8)
+        np.rint(x.numpy(), out=result, casting="unsafe")
+        return torch.from_numpy(result)
     x.round_()
     if saturate:
         x.clamp_(0, 255)

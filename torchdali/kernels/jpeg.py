@@ -30,7 +30,7 @@ _CHROMA = """
 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99
 """
 
-# Colors, in units of 2**-16; the chroma of the way there is rounded down where it is a half.
+# Colors, in units of 2**-16; the chroma of the way there is rounded down if it is a half.
 _TO_YCC = (
     ((19595, 38470, 7471), 1 << 15),
     ((-11059, -21709, 32768), (128 << 16) + (1 << 15) - 1),
@@ -129,10 +129,10 @@ def _quantized(x: Tensor, table: Tensor) -> Tensor:
     rows, columns = x.shape[-2] // _BLOCK, x.shape[-1] // _BLOCK
     blocks = x.view(*x.shape[:-2], rows, _BLOCK, columns, _BLOCK).transpose(-3, -2)
     # Doubles hold these sums exactly; the shifts are where the integer transform rounds.
-    found = _shifted(waves @ _shifted(blocks.to(torch.float64) @ waves.T, 11), 15)
-    levels = (found.abs() + table * 4).div_(table * 8, rounding_mode="floor")
-    found = levels.copysign_(found).mul_(table)
-    pixels = _shifted(_shifted(waves.T @ found, 11) @ waves, 18)
+    coefficients = _shifted(waves @ _shifted(blocks.to(torch.float64) @ waves.T, 11), 15)
+    levels = (coefficients.abs() + table * 4).div_(table * 8, rounding_mode="floor")
+    coefficients = levels.copysign_(coefficients).mul_(table)
+    pixels = _shifted(_shifted(waves.T @ coefficients, 11) @ waves, 18)
     pixels = pixels.add_(128).clamp_(0, 255).to(torch.int32)
     return pixels.transpose(-3, -2).flatten(-2, -1).flatten(-3, -2)
 

@@ -114,14 +114,14 @@ def status() -> Status:
         needs = f"a C compiler and libjpeg-turbo's headers ({tools()})"
         return Status(None, f"it was not built. It needs {needs}; then: {rebuild_command()}")
     try:
-        found = _load(str(FILE))
+        native = _load(str(FILE))
     except (OSError, AttributeError, ValueError) as error:
         return Status(None, f"cannot be loaded: {error}; build it anew: {rebuild_command()}", True)
-    return Status(found, found.description)
+    return Status(native, native.description)
 
 
 def library() -> NativeLibrary | None:
-    """Return the library, or None where it is not used."""
+    """Return the library, or None if it is not used."""
     return status().library
 
 
@@ -195,10 +195,10 @@ class Recipe:
         if values is not None and (values.shape != (3, 256) or values.dtype != dtype):
             raise ValueError(f"values are (3, 256) of {dtype}, not {tuple(values.shape)} of {values.dtype}")
         self._values = None if values is None else values.contiguous()
-        found = library()
+        native = library()
         factor, offset = scaling or ((1.0,) * 3, (0.0,) * 3)
         self._structure = _Recipe(
-            ABI, found.level if found else 0, upright, fast, fancy, FILTERS[shrinking], FILTERS[growing],
+            ABI, native.level if native else 0, upright, fast, fancy, FILTERS[shrinking], FILTERS[growing],
             antialias, outside == "drop", planar, dtype.itemsize, channels, scaling is not None,
             (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,
             None if self._values is None else self._values.data_ptr(),
@@ -284,8 +284,8 @@ def run(
     Returns:
         ``(channels, H, W)`` or ``(H, W, channels)``, contiguous.
     """
-    found = library()
-    if found is None or not (takes_bytes(data) or takes_pixels(data)):
+    native = library()
+    if native is None or not (takes_bytes(data) or takes_pixels(data)):
         return None
     y, y_end, h, top, height, first, last = rows
     x, x_end, w, left, width, begin, end = columns
@@ -298,7 +298,7 @@ def run(
             height, width, first, begin, last, end, mirror, 0, 1, data.shape[1] if data.dim() == 3 else 0, 0, 0,
         )
     )  # fmt: skip
-    return None if found.run(recipe.address, _Sample.from_buffer(sample), 1) else out
+    return None if native.run(recipe.address, _Sample.from_buffer(sample), 1) else out
 
 
 def takes_bytes(data: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""OpenCV, where it is installed: some kernels let it do on the CPU what takes torch several passes."""
+"""OpenCV, if it is installed: some kernels let it do on the CPU what takes torch several passes."""
 
 from __future__ import annotations
 

@@ -36,30 +36,30 @@ def flow(first: Tensor, second: Tensor, iterations: int, window: int, hint: Tens
     while len(levels) < most and min(levels[-1][0].shape[-2:]) >= 2 * _SMALLEST:
         one, other = levels[-1]
         levels.append((_halved(one), _halved(other)))
-    found = first.new_zeros(len(first), 2, *levels[-1][0].shape[-2:]) if hint is None else hint
+    motion = first.new_zeros(len(first), 2, *levels[-1][0].shape[-2:]) if hint is None else hint
     for one, other in reversed(levels):
-        found = _resized(found, one)
+        motion = _resized(motion, one)
         for _ in range(iterations):
-            found = _refined(one, other, found, window)
-    return found
+            motion = _refined(one, other, motion, window)
+    return motion
 
 
 def _halved(image: Tensor) -> Tensor:
     return functional.interpolate(image, scale_factor=0.5, mode="bilinear", antialias=True)
 
 
-def _resized(found: Tensor, image: Tensor) -> Tensor:
+def _resized(motion: Tensor, image: Tensor) -> Tensor:
     """Bring a flow, in pixels of its own, to the size of an image."""
     height, width = image.shape[-2:]
-    if found.shape[-2:] == image.shape[-2:]:
-        return found
-    scale = found.new_tensor([width / found.shape[-1], height / found.shape[-2]])
-    larger = functional.interpolate(found, size=(height, width), mode="bilinear", align_corners=False)
+    if motion.shape[-2:] == image.shape[-2:]:
+        return motion
+    scale = motion.new_tensor([width / motion.shape[-1], height / motion.shape[-2]])
+    larger = functional.interpolate(motion, size=(height, width), mode="bilinear", align_corners=False)
     return larger * scale[:, None, None]
 
 
-def _refined(first: Tensor, second: Tensor, found: Tensor, window: int) -> Tensor:
-    moved = _warped(second, found)
+def _refined(first: Tensor, second: Tensor, motion: Tensor, window: int) -> Tensor:
+    moved = _warped(second, motion)
     x, y = _gradients((first + moved) / 2)
     change = moved - first
     products = torch.cat((x * x, x * y, y * y, x * change, y * change), 1)
@@ -68,14 +68,14 @@ def _refined(first: Tensor, second: Tensor, found: Tensor, window: int) -> Tenso
     scale = (xx * yy - xy * xy).clamp(min=_NOISE**4)
     step = torch.cat(((xy * yt - yy * xt) / scale, (xy * xt - xx * yt) / scale), 1)
     length = step.norm(dim=1, keepdim=True).clamp(min=_STEP)
-    return _mean(found + step * (_STEP / length), 3)
+    return _mean(motion + step * (_STEP / length), 3)
 
 
-def _warped(image: Tensor, found: Tensor) -> Tensor:
+def _warped(image: Tensor, motion: Tensor) -> Tensor:
     """Return what lies where the flow leads."""
     height, width = image.shape[-2:]
-    rows = torch.arange(height, dtype=found.dtype, device=found.device)[:, None] + found[:, 1]
-    columns = torch.arange(width, dtype=found.dtype, device=found.device) + found[:, 0]
+    rows = torch.arange(height, dtype=motion.dtype, device=motion.device)[:, None] + motion[:, 1]
+    columns = torch.arange(width, dtype=motion.dtype, device=motion.device) + motion[:, 0]
     places = torch.stack((columns * (2 / width) + (1 / width - 1), rows * (2 / height) + (1 / height - 1)), -1)
     return functional.grid_sample(image, places, padding_mode="border", align_corners=False)
 

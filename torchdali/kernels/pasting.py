@@ -45,15 +45,15 @@ def regions(
     wrong = wrong | (start + extent > inside) | (target + extent > outside)
     if np.count_nonzero(wrong):
         raise ValueError("a region reaches outside")
-    found = np.empty((*inside.shape[:2], 6), np.int64)
-    found[..., 0:2], found[..., 2:4], found[..., 4:6] = start, target, extent
-    return found
+    table = np.empty((*inside.shape[:2], 6), np.int64)
+    table[..., 0:2], table[..., 2:4], table[..., 4:6] = start, target, extent
+    return table
 
 
-def _pixels(given: Given | None, lengths: Array, whole: Any) -> Array:
-    if given is None:
+def _pixels(positions: Given | None, lengths: Array, whole: Any) -> Array:
+    if positions is None:
         return np.zeros((1, 1, 2), np.int64)
-    values, relative = given
+    values, relative = positions
     if relative and values.size and not 0 <= values.min() <= values.max() <= 1:
         raise ValueError("a share that is not in [0, 1]")
     if relative:  # in single precision, as DALI does, so that 0.3 of 10 is 3 and not 3.0000001

@@ -75,7 +75,7 @@ def random_windows(
     smallest, largest, narrowest, widest, low, high = _ranges(tuple(area), tuple(ratio))
     rows = _numbers(len(draws))
     windows = np.empty((2, len(rows)))
-    first = found = np.zeros(len(rows), np.bool_)
+    first = has_window = np.zeros(len(rows), np.bool_)
     if attempts:
         pixels = draws[:, :-2:2] * (largest - smallest)
         pixels += smallest
@@ -94,14 +94,14 @@ def random_windows(
         fits &= shape <= widest
         first = fits.argmax(1)
         chosen = rows * attempts + first  # one list of places keeps the GIL, two would not
-        found = fits.ravel()[chosen]
+        has_window = fits.ravel()[chosen]
         windows[0], windows[1] = tall.ravel()[chosen], wide.ravel()[chosen]
-    if not found.all():
-        for i in np.flatnonzero(~found).tolist():
+    if not has_window.all():
+        for i in np.flatnonzero(~has_window).tolist():
             height, width = sides[:, i].tolist()
             nearest = min(max(width / height, narrowest), widest)
             windows[:, i] = _largest(height, width, largest, nearest)
-        first = np.where(found, first, attempts - 1)
+        first = np.where(has_window, first, attempts - 1)
     places = draws[rows, 2 * first + _NEXT]
     places *= sides - windows + 1
     return np.floor(places, out=places), windows
@@ -109,10 +109,10 @@ def random_windows(
 
 def _rounded(areas: Array) -> Array:
     """Return extents of squares of some areas, in whole pixels, one at least."""
-    found = np.sqrt(areas, out=areas)
-    found += 0.5
-    np.floor(found, out=found)
-    return np.maximum(found, 1, out=found)
+    sides = np.sqrt(areas, out=areas)
+    sides += 0.5
+    np.floor(sides, out=sides)
+    return np.maximum(sides, 1, out=sides)
 
 
 @functools.lru_cache(maxsize=16)

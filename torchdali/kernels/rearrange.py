@@ -1,4 +1,4 @@
-"""Copies of tensors whose axes lie in another order in memory: by OpenCV, where it knows the two orders."""
+"""Copies of tensors whose axes lie in another order in memory: by OpenCV, if it knows the two orders."""
 
 from __future__ import annotations
 

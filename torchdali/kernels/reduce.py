@@ -40,11 +40,11 @@ def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str
     for axis in axes:
         if not -ndim <= axis < ndim:
             raise IndexError(f"axis index out of range: {axis} is not in [{-ndim}, {ndim - 1}]")
-    found = tuple(axis % ndim for axis in axes)
-    for axis in found:
-        if found.count(axis) > 1:
+    indices = tuple(axis % ndim for axis in axes)
+    for axis in indices:
+        if indices.count(axis) > 1:
             raise ValueError(f"duplicate axis index {axis}")
-    return found
+    return indices
 
 
 def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
@@ -53,8 +53,8 @@ def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
         return x.to(_sum_type(x.dtype))
     if x.dtype.is_floating_point:
         return float_sum(x, axes, keep)
-    if (found := _of_bytes(x, axes)) is not None:  # an average in double precision has the digits of the sum
-        sums = [round(mean * found.count) for mean in found.means]
+    if (statistics := _of_bytes(x, axes)) is not None:  # an average in double precision has the digits of the sum
+        sums = [round(mean * statistics.count) for mean in statistics.means]
         return _shaped(sums, x, axes, keep, torch.int64).view(torch.uint64)
     wide = x.to(_CARRIER.get(x.dtype, x.dtype))
     narrow = x.dtype.itemsize == 1 and x.numel() < _FEW  # int32 holds the sum, and is much faster
@@ -90,10 +90,10 @@ def _sum_type(dtype: torch.dtype) -> torch.dtype:
 
 def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = False) -> Tensor:
     """Return the mean, or the mean of squares, as float32."""
-    if (found := _of_bytes(x, axes)) is not None:
+    if (statistics := _of_bytes(x, axes)) is not None:
         if squared:
-            found = found.about([0.0] * len(found.means))
-        return _shaped(found.variances if squared else found.means, x, axes, keep)
+            statistics = statistics.about([0.0] * len(statistics.means))
+        return _shaped(statistics.variances if squared else statistics.means, x, axes, keep)
     values = x if x.dtype.is_floating_point else x.to(torch.float32)
     values = values.square() if squared else values
     return float_mean(values, axes, keep) if axes else values
@@ -119,12 +119,12 @@ def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep:
             f"the mean has the shape {tuple(mean.shape)}; of an input of the shape {tuple(x.shape)}, reduced over the "
             f"axes {list(axes)}, it is one value or has the shape {tuple(kept)}, with or without the axes of extent 1"
         )
-    if count > ddof and is_plain(mean) and (found := _of_bytes(x, axes)) is not None:
+    if count > ddof and is_plain(mean) and (statistics := _of_bytes(x, axes)) is not None:
         means = mean.flatten().tolist()
-        if len(means) in (1, len(found.means)):
-            found = found.about(means * (len(found.means) // len(means)))
+        if len(means) in (1, len(statistics.means)):
+            statistics = statistics.about(means * (len(statistics.means) // len(means)))
             share = count / (count - ddof)
-            return _shaped([v * share for v in found.variances], x, axes, keep)
+            return _shaped([v * share for v in statistics.variances], x, axes, keep)
     if mean.ndim:
         mean = mean.reshape(kept if mean.numel() > 1 else ())
     distance = (x.to(torch.float32) - mean).square()
@@ -141,10 +141,10 @@ def _shaped(
     values: Sequence[float], x: Tensor, axes: tuple[int, ...], keep: bool, dtype: torch.dtype = torch.float32
 ) -> Tensor:  # fmt: skip
     """Return values of channels, or one value, in the shape of a reduction."""
-    made = torch.tensor(values, dtype=dtype)
+    result = torch.tensor(values, dtype=dtype)
     if keep:
-        return made.view([1 if i in axes else extent for i, extent in enumerate(x.shape)])
-    return made if len(axes) < x.dim() else made.view(())
+        return result.view([1 if i in axes else extent for i, extent in enumerate(x.shape)])
+    return result if len(axes) < x.dim() else result.view(())
 
 
 def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> Tensor:
@@ -168,10 +168,10 @@ def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> T
 
 
 def _float_extreme(x: Tensor, axes: tuple[int, ...], keep: bool, largest: bool, first: float) -> Tensor:
-    found = _amax_or_amin(x, axes, keep, largest) if is_plain(x) else None
-    if found is None or found.isnan().any():
-        found = _amax_or_amin(torch.where(x.isnan(), first, x), axes, keep, largest)
-    return found.clamp(min=first) if largest else found.clamp(max=first)
+    result = _amax_or_amin(x, axes, keep, largest) if is_plain(x) else None
+    if result is None or result.isnan().any():
+        result = _amax_or_amin(torch.where(x.isnan(), first, x), axes, keep, largest)
+    return result.clamp(min=first) if largest else result.clamp(max=first)
 
 
 def _amax_or_amin(x: Tensor, axes: tuple[int, ...], keep: bool, largest: bool) -> Tensor:

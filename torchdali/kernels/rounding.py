@@ -20,12 +20,12 @@ def to_bytes(x: Tensor, out: Tensor | None = None) -> Tensor:
         x: float32 and contiguous; it is overwritten.
         out: Where the result goes, if it fits.
     """
-    made = place(out, x.shape, torch.uint8, x.device)
+    result = place(out, x.shape, torch.uint8, x.device)
     if (cv2 := opencv_for(x)) is not None:
         x.clamp_(0.0, 255.0)
-        cv2.convertScaleAbs(x.view(1, -1).numpy(), made.view(1, -1).numpy(), 1.0, HALF_UP)
-        return made
+        cv2.convertScaleAbs(x.view(1, -1).numpy(), result.view(1, -1).numpy(), 1.0, HALF_UP)
+        return result
     # After the half, truncation rounds; the way over int16 is the fastest on the CPU.
     rounded = x.add_(0.5).clamp_(0.0, 255.0)
     rounded = rounded.to(torch.int16) if x.is_cpu else rounded
-    return rounded.to(torch.uint8) if in_transform() else made.copy_(rounded)
+    return rounded.to(torch.uint8) if in_transform() else result.copy_(rounded)

@@ -1,4 +1,4 @@
-"""Windows of a tensor: where a crop lies, and cutting it out, with padding where it reaches outside."""
+"""Windows of a tensor: where a crop lies, and cutting it out, with padding if it reaches outside."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def anchors(positions: Sequence[float], extent: int, window: int, rounding: str 
     if not (len(positions) and 0.0 <= min(positions) <= max(positions) <= 1.0 and window <= extent):
         return [anchor(position, extent, window, rounding) for position in positions]
     places = np.array(positions, np.float32).astype(np.float64) * (extent - window)
-    found: list[int] = np.floor(places + 0.5 * (rounding == "round")).astype(np.int64).tolist()
-    return found
+    starts: list[int] = np.floor(places + 0.5 * (rounding == "round")).astype(np.int64).tolist()
+    return starts
 
 
 _EXTENSIONS = {
@@ -102,13 +102,13 @@ def out_of_bounds(policy: str, borders: bool = True) -> str:
     """
     if policy in _OTHERS:
         return policy
-    found = _EXTENSIONS.get(policy.lower())
-    if found is None or (found != "pad" and not borders):
+    extension = _EXTENSIONS.get(policy.lower())
+    if extension is None or (extension != "pad" and not borders):
         more = ", 'clamp', 'wrap', 'reflect_101', 'reflect_1001'" if borders else ""
         raise RuntimeError(
             f"out_of_bounds_policy={policy!r} is not supported: it is one of 'error', 'trim_to_shape', 'pad'{more}"
         )
-    return found
+    return extension
 
 
 def cut(
@@ -122,7 +122,7 @@ def cut(
     channel: int = -1,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Cut a window out of a tensor; a view where it lies inside and the type stays.
+    """Cut a window out of a tensor; a view if it lies inside and the type stays.
 
     Args:
         x: Any shape.
@@ -241,8 +241,8 @@ def _repeated(place: Tensor, length: int, policy: str) -> Tensor:
 def check_fill(fill: Sequence[float], shape: Sequence[int], channel: int) -> None:
     """Raise RuntimeError when there are several fill values, and not one for each channel."""
     if len(fill) > 1 and (channel < 0 or len(fill) != shape[channel]):
-        found = f"{shape[channel]} channels" if channel >= 0 else "data without a channel axis"
-        raise RuntimeError(f"{len(fill)} fill values for {found}")
+        kind = f"{shape[channel]} channels" if channel >= 0 else "data without a channel axis"
+        raise RuntimeError(f"{len(fill)} fill values for {kind}")
 
 
 def filled(

@@ -29,19 +29,19 @@ def cosine_matrix(size: int, count: int, kind: int, orthonormal: bool, lifter: f
     """
     n, k = np.arange(size)[None, :], np.arange(count)[:, None]
     if kind == 1:
-        found = np.cos(np.pi * n * k / (size - 1))
-        found[:, [0, -1]] *= 0.5
+        matrix = np.cos(np.pi * n * k / (size - 1))
+        matrix[:, [0, -1]] *= 0.5
     else:
         half_n, half_k = (0.0 if kind == 3 else 0.5), (0.0 if kind == 2 else 0.5)
-        found = np.cos(np.pi / size * (n + half_n) * (k + half_k))
+        matrix = np.cos(np.pi / size * (n + half_n) * (k + half_k))
         if kind == 3:
-            found[:, 0] *= 0.5
+            matrix[:, 0] *= 0.5
     if orthonormal:
-        found *= math.sqrt(2.0 / size)
+        matrix *= math.sqrt(2.0 / size)
         if kind == 2:
-            found[0] *= math.sqrt(0.5)
+            matrix[0] *= math.sqrt(0.5)
         if kind == 3:
-            found[:, 0] *= math.sqrt(2.0)
+            matrix[:, 0] *= math.sqrt(2.0)
     if lifter:
-        found *= 1.0 + lifter / 2.0 * np.sin(np.pi * (k + 1) / lifter)
-    return torch.from_numpy(found.astype(np.float32)).to(device)
+        matrix *= 1.0 + lifter / 2.0 * np.sin(np.pi * (k + 1) / lifter)
+    return torch.from_numpy(matrix.astype(np.float32)).to(device)

@@ -46,9 +46,9 @@ def _decibels_of_array(x: Tensor, multiplier: float, reference: float | None, le
         top = float(np.fmax.reduce(x.numpy(), axis=None)) if math.isnan(top) else top
         reference = top if top > 0 else 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        made = x.numpy() * np.float32(1.0 / reference)
-        found = np.asarray(np.fmax(made, np.float32(least)))
-    return torch.from_numpy(found).log10_().mul_(multiplier)
+        ratios = x.numpy() * np.float32(1.0 / reference)
+        values = np.asarray(np.fmax(ratios, np.float32(least)))
+    return torch.from_numpy(values).log10_().mul_(multiplier)
 
 
 def decibels_of_rows(
@@ -57,7 +57,7 @@ def decibels_of_rows(
     """Do what `decibels` does for several samples that are rows of one array.
 
     Args:
-        x: ``(n, size)`` float32, finite where there is no reference.
+        x: ``(n, size)`` float32, finite if there is no reference.
         counts: Rows of each sample, one at least.
     """
     least = _least(multiplier, cutoff)
@@ -70,9 +70,9 @@ def decibels_of_rows(
             factors: Array = np.repeat((1.0 / tops).astype(np.float32), counts)[:, None]
         else:
             factors = np.asarray(1.0 / reference, np.float32)
-        found = values * factors
-        np.fmax(found, np.float32(least), out=found)
-    return torch.from_numpy(found).log10_().mul_(multiplier)
+        ratios = values * factors
+        np.fmax(ratios, np.float32(least), out=ratios)
+    return torch.from_numpy(ratios).log10_().mul_(multiplier)
 
 
 def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) -> tuple[int, int]:

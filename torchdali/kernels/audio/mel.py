@@ -69,10 +69,10 @@ def mel_filters(
     hertz = np.arange(bins) * (sample_rate / (2 * (bins - 1)) if bins > 1 else 0.0)
     left, middle, right = corners[:-2], corners[1:-1], corners[2:]
     rising, falling = (hertz - left) / (middle - left), (right - hertz) / (right - middle)
-    found = np.maximum(np.minimum(rising, falling), 0.0)
+    triangles = np.maximum(np.minimum(rising, falling), 0.0)
     if normalize:
-        found *= 2.0 / (right - left)
-    return torch.from_numpy(found.astype(np.float32)).to(device)
+        triangles *= 2.0 / (right - left)
+    return torch.from_numpy(triangles.astype(np.float32)).to(device)
 
 
 _COLUMNS = 16  # from so many on, a row or column of a BLAS product has the same bits in any company

@@ -27,7 +27,7 @@ __all__ = ["lobes", "resample", "resampled_length"]
 
 _STEPS = 32  # values of the table between two samples
 _PHASES = 512  # output samples after which positions repeat, up to which each has weights of its own
-_NEAR_PHASES = 64  # the same where they do not quite repeat: a random ratio, of another sample each, hardly ever does
+_NEAR_PHASES = 64  # the same if they do not quite repeat: a random ratio, of another sample each, hardly ever does
 _STRIDE = 512  # input samples between two such groups: most of their weights are zeros
 _DRIFT = 2e-4  # samples by which a position may be off
 _PLACES = 8192  # between two samples, where positions do not repeat: of noise, some 1e-4 of the greatest value off
@@ -60,18 +60,18 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
     if not length or not x.numel():
         return x.new_zeros((length, *x.shape[1:]))
     half = lobes(quality)
-    found = library()
-    if found is not None and is_plain(x) and x.dtype == torch.float32:
-        made = _by_library(found, x.contiguous(), in_rate / out_rate, length, half)
-        if made is not None:
-            return made
+    native = library()
+    if native is not None and is_plain(x) and x.dtype == torch.float32:
+        result = _by_library(native, x.contiguous(), in_rate / out_rate, length, half)
+        if result is not None:
+            return result
     exact, near = _ratio(in_rate, out_rate)
     rows = x.movedim(0, -1)
     if near.numerator <= _STRIDE and near > 0 and abs(near - exact) * length < _DRIFT:
-        made = on_one_thread(_periodic, rows, near.numerator, near.denominator, length, half)
+        result = on_one_thread(_periodic, rows, near.numerator, near.denominator, length, half)
     else:
-        made = on_one_thread(_anywhere, rows, float(exact), length, half)
-    return made.movedim(-1, 0)
+        result = on_one_thread(_anywhere, rows, float(exact), length, half)
+    return result.movedim(-1, 0)
 
 
 @functools.lru_cache(maxsize=64)
@@ -87,13 +87,13 @@ def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
 _SIGNAL = struct.Struct("=5Qd")  # as `tdn_signal`
 
 
-def _by_library(found: NativeLibrary, x: Tensor, ratio: float, length: int, half: int) -> Tensor | None:
+def _by_library(native: NativeLibrary, x: Tensor, ratio: float, length: int, half: int) -> Tensor | None:
     """Resample by the library: at exact positions, with weights that are linear between 32 places."""
-    made = torch.empty((length, *x.shape[1:]), dtype=torch.float32)
+    result = torch.empty((length, *x.shape[1:]), dtype=torch.float32)
     channels = x.shape[1] if x.ndim == 2 else 1
-    signal = _SIGNAL.pack(x.data_ptr(), made.data_ptr(), len(x), length, channels, ratio)
+    signal = _SIGNAL.pack(x.data_ptr(), result.data_ptr(), len(x), length, channels, ratio)
     _, table = _changing_table(half)
-    return None if found.resample(signal, 1, table, 2 * half, found.level) else made
+    return None if native.resample(signal, 1, table, 2 * half, native.level) else result
 
 
 @functools.lru_cache(maxsize=16)
@@ -117,8 +117,8 @@ def _periodic(x: Tensor, stride: int, phases: int, length: int, half: int) -> Te
     steps, width = -(-length // phases), weights.shape[1]
     right = max((steps - 1) * stride + width - half - x.shape[-1], 0)
     padded = torch.nn.functional.pad(x, (half, right))
-    made = _strided_products(padded, weights, stride, steps)
-    return made.reshape(*x.shape[:-1], steps * phases)[..., :length]
+    products = _strided_products(padded, weights, stride, steps)
+    return products.reshape(*x.shape[:-1], steps * phases)[..., :length]
 
 
 def _strided_products(x: Tensor, weights: Tensor, stride: int, steps: int) -> Tensor:
@@ -126,8 +126,8 @@ def _strided_products(x: Tensor, weights: Tensor, stride: int, steps: int) -> Te
     phases, width = weights.shape
     if phases <= 4 and x.numel() > 1 << 16:
         lines = x.reshape(-1, 1, x.shape[-1])
-        found = torch.nn.functional.conv1d(lines, weights[:, None], stride=stride)[..., :steps]
-        return found.movedim(1, 2).reshape(*x.shape[:-1], steps, phases)
+        products = torch.nn.functional.conv1d(lines, weights[:, None], stride=stride)[..., :steps]
+        return products.movedim(1, 2).reshape(*x.shape[:-1], steps, phases)
     return x.unfold(-1, width, stride)[..., :steps, :] @ weights.t()
 
 
@@ -146,17 +146,17 @@ def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
 def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
     """Resample at positions that do not repeat: with the weights of the nearest of many places between two samples.
 
-    Where gradients are needed, and on other devices, at 32 places, and linearly between these.
+    If gradients are needed, and on other devices, at 32 places, and linearly between these.
     """
     padded = torch.nn.functional.pad(x, (half - 1, half + 1))
     if not is_plain(x) or x.dtype != torch.float32:
         return _all_places(padded, ratio, length, x.shape[-1], half)
     rows = padded.reshape(-1, padded.shape[-1]).numpy()
-    made = np.empty((len(rows), length), np.float32)
-    for row, out in zip(rows, made, strict=True):
+    result = np.empty((len(rows), length), np.float32)
+    for row, out in zip(rows, result, strict=True):
         for start in range(0, length, _BLOCK):
             _gathered(row, ratio, start, x.shape[-1], half, out[start : start + _BLOCK])
-    return torch.from_numpy(made).reshape(*x.shape[:-1], length)
+    return torch.from_numpy(result).reshape(*x.shape[:-1], length)
 
 
 def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Array, Array]:
@@ -231,8 +231,8 @@ def _window_at(offsets: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.fl
     table = _window(half)
     at = np.clip(offsets * _STEPS + half * _STEPS, 0, len(table) - 1)
     low = np.minimum(at.astype(np.int64), len(table) - 2)
-    found = table[low] + (at - low) * (table[low + 1] - table[low])
-    return np.where(np.abs(offsets) < half, found, 0.0).astype(np.float32)
+    values = table[low] + (at - low) * (table[low + 1] - table[low])
+    return np.where(np.abs(offsets) < half, values, 0.0).astype(np.float32)
 
 
 @functools.lru_cache(maxsize=16)

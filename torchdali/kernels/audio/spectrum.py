@@ -92,19 +92,19 @@ def spectrograms(
     memory = scratch((block, size), "frames")
     frames = memory.numpy()
     frames[:, length:] = 0.0
-    made = np.empty((sum(counts), size // 2 + 1), np.float32)
-    done = held = 0
+    spectra = np.empty((sum(counts), size // 2 + 1), np.float32)
+    start = held = 0
     for x, count in zip(signals, counts, strict=True):
         if held + count > block:
-            _transform(memory[:held], made[done : done + held], power)
-            done, held = done + held, 0
+            _transform(memory[:held], spectra[start : start + held], power)
+            start, held = start + held, 0
         if centered:
             x = _padded_array(x, length // 2, (count - 1) * step + length, reflected)
         windows = np.ndarray((count, length), np.float32, x, 0, (4 * step, 4))
         np.multiply(windows, window, out=frames[held : held + count, :length])
         held += count
-    _transform(memory[:held], made[done:], power)
-    return torch.from_numpy(made), counts
+    _transform(memory[:held], spectra[start:], power)
+    return torch.from_numpy(spectra), counts
 
 
 def _transform(frames: Tensor, out: Array, power: int) -> None:
@@ -118,10 +118,10 @@ def _modulus(spectrum: Tensor, power: int, out: Array | None = None) -> Tensor:
     parts = torch.view_as_real(spectrum).numpy()
     with np.errstate(over="ignore"):
         np.multiply(parts, parts, out=parts)
-        made = np.add(parts[..., 0], parts[..., 1], out=out)
+        values = np.add(parts[..., 0], parts[..., 1], out=out)
     if power == 1:
-        np.sqrt(made, out=made)
-    return torch.from_numpy(made)
+        np.sqrt(values, out=values)
+    return torch.from_numpy(values)
 
 
 def _padded(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
@@ -166,10 +166,10 @@ def _padded_array(x: Array, before: int, total: int, reflected: bool) -> Array:
     samples = len(x)
     after = max(total - before - samples, 0)
     if reflected and samples <= max(before, after):
-        found: Array = x[_mirrored(samples, before, total).numpy()]
-        return found
-    made = np.empty(before + samples + after, np.float32)
-    made[before : before + samples] = x
-    made[:before] = x[before:0:-1] if reflected else 0.0
-    made[before + samples :] = x[::-1][1 : after + 1] if reflected else 0.0
-    return made
+        reflection: Array = x[_mirrored(samples, before, total).numpy()]
+        return reflection
+    result = np.empty(before + samples + after, np.float32)
+    result[before : before + samples] = x
+    result[:before] = x[before:0:-1] if reflected else 0.0
+    result[before + samples :] = x[::-1][1 : after + 1] if reflected else 0.0
+    return result

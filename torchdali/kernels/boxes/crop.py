@@ -127,7 +127,7 @@ def search(boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, c
     Each round draws a threshold, or the whole image; each of its attempts a window. A round ends with the first
     window that has allowed ratios and enough of the boxes; it is taken if there is at least one box to keep. At
     the end of a limited search it is the one with the largest score, of those since the last one with enough of
-    the boxes, or an empty one where no ratio was allowed.
+    the boxes, or an empty one if no ratio was allowed.
 
     Args:
         boxes: Relative to the image.
@@ -327,21 +327,21 @@ class _State:
             good, keeps = good[keeps], keeps[keeps]
         enough = np.zeros(thresholds.shape, np.bool_)
         enough.flat[tried[good]] = True
-        done = enough
+        hits = enough
         if not keeps.all():
-            done = np.zeros_like(enough)
-            done.flat[tried[good[keeps]]] = True
+            hits = np.zeros_like(enough)
+            hits.flat[tried[good[keeps]]] = True
         over: Array | None = None
         if rules.attempts > 1:
             over = self._ended(samples, enough, starts)
-            done = done & ~over
-        first = np.minimum(_first(done), whole)
-        found: Array = first < count
-        self._take(samples, found, first, candidates)
-        full = samples[found & (first == whole)]
-        self.settled[samples] = found
+            hits = hits & ~over
+        first = np.minimum(_first(hits), whole)
+        has_hit: Array = first < count
+        self._take(samples, has_hit, first, candidates)
+        full = samples[has_hit & (first == whole)]
+        self.settled[samples] = has_hit
         self.whole[full], self.start[full], self.extent[full] = True, 0, 1
-        rest = (~found).nonzero()[0]
+        rest = (~has_hit).nonzero()[0]
         if rules.total is not None and len(rest):
             scores = np.full(thresholds.shape, -1, np.float32)
             scores.flat[tried] = score
@@ -354,11 +354,11 @@ class _State:
         """Return the threshold of each attempt."""
         if rules.attempts == 1:
             return self._thresholds.draw(samples, draws)
-        found = self._thresholds.draw(samples, draws[:, np.maximum(starts, 0)])
+        thresholds = self._thresholds.draw(samples, draws[:, np.maximum(starts, 0)])
         if starts[0] < 0:
-            found = np.where(starts < 0, self._last[samples][:, None], found)
-        self._last[samples] = found[:, -1]
-        return found
+            thresholds = np.where(starts < 0, self._last[samples][:, None], thresholds)
+        self._last[samples] = thresholds[:, -1]
+        return thresholds
 
     def _ended(self, samples: Array, enough: Array, starts: Array) -> Array:
         """Return which attempts are not made, since their round is over."""
@@ -389,11 +389,11 @@ class _State:
 
 
 def _first(values: Array) -> Array:
-    """Return the place of the first true value of each row, the length of the row where there is none."""
-    found: Array = values.argmax(1)
-    if not found.all():  # the first one, or none at all
-        found[(found == 0) & ~values[:, 0]] = values.shape[1]
-    return found
+    """Return the place of the first true value of each row, the length of the row if there is none."""
+    places: Array = values.argmax(1)
+    if not places.all():  # the first one, or none at all
+        places[(places == 0) & ~values[:, 0]] = values.shape[1]
+    return places
 
 
 # ---------------------------------------------------------------- windows and boxes

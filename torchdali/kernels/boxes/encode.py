@@ -50,12 +50,12 @@ def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Ar
     else:
         union = _overlap_on_device(boxes.detach(), anchors).cpu().numpy()
     best = union.argmax(1)
-    taken = union.max(0) > np.float32(criteria)
-    taken[best] = True
-    found = np.flatnonzero(taken)
-    box = len(union) - 1 - union.take(found, 1)[::-1].argmax(0)
-    box[np.searchsorted(found, best)] = np.arange(len(best))  # of several, the last one stays
-    return len(anchors) - 1 - found, box
+    has_box = union.max(0) > np.float32(criteria)
+    has_box[best] = True
+    indices = np.flatnonzero(has_box)
+    box = len(union) - 1 - union.take(indices, 1)[::-1].argmax(0)
+    box[np.searchsorted(indices, best)] = np.arange(len(best))  # of several, the last one stays
+    return len(anchors) - 1 - indices, box
 
 
 def _overlap(boxes: Array, anchors: Anchors) -> Array:

@@ -1,7 +1,7 @@
 """Colors from a Bayer mosaic: each pixel has one of three colors, the other two come from its neighbours.
 
 The colors are called *first* and *third*, which stand on opposite corners of each 2x2 cell, and *green*, which
-stands on the other two. OpenCV does the same arithmetic and is used where it is installed.
+stands on the other two. OpenCV does the same arithmetic and is used if it is installed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Neighbours:
     """Values of a color at each pixel, by where the pixel stands in relation to that color.
 
     Attributes:
@@ -104,37 +104,37 @@ class _Found:
         return self.down if column else self.diagonal
 
 
-def _place(found: _Found, first: tuple[int, int], out: Tensor) -> None:
+def _place(neighbours: _Neighbours, first: tuple[int, int], out: Tensor) -> None:
     """Write the colors, one of the four places in a cell after the other."""
     for y, x in itertools.product((0, 1), (0, 1)):
         row, column = y == first[0], x == first[1]
-        green = found.cross if row == column else found.centre
-        colors = found.color(row, column), green, found.color(not row, not column)
+        green = neighbours.cross if row == column else neighbours.centre
+        colors = neighbours.color(row, column), green, neighbours.color(not row, not column)
         for channel, plane in enumerate(colors):
             out[y::2, x::2, channel] = plane[y::2, x::2]
 
 
-def _sums_around(x: Tensor) -> _Found:
+def _sums_around(x: Tensor) -> _Neighbours:
     """Return one, two or four times the colors of all pixels but the outermost."""
     rows, columns = x[:, :-2] + x[:, 2:], x[:-2] + x[2:]
     across, down = rows[1:-1], columns[:, 1:-1]
-    return _Found(x[1:-1, 1:-1], across, down, rows[:-2] + rows[2:], across + down)
+    return _Neighbours(x[1:-1, 1:-1], across, down, rows[:-2] + rows[2:], across + down)
 
 
-def _means(x: Tensor, edge_aware: bool) -> _Found:
+def _means(x: Tensor, edge_aware: bool) -> _Neighbours:
     sums = _sums_around(x)
     across, down = (sums.across + 1) >> 1, (sums.down + 1) >> 1
     cross = (sums.cross + 2) >> 2
     if edge_aware:
         beside, above = x[1:-1, :-2] - x[1:-1, 2:], x[:-2, 1:-1] - x[2:, 1:-1]
         cross = torch.where(beside.abs_() > above.abs_(), down, across)
-    return _Found(sums.centre, across, down, (sums.diagonal + 2) >> 2, cross)
+    return _Neighbours(sums.centre, across, down, (sums.diagonal + 2) >> 2, cross)
 
 
 def _gray(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
     """Weigh the sums of neighbours, and round once."""
     sums = _sums_around(x.to(torch.int64))
-    quadruple = _Found(sums.centre * 4, sums.across * 2, sums.down * 2, sums.diagonal, sums.cross)
+    quadruple = _Neighbours(sums.centre * 4, sums.across * 2, sums.down * 2, sums.diagonal, sums.cross)
     colors = x.new_empty((*out.shape[:2], 3), dtype=torch.int64)
     _place(quadruple, first, colors)
     a, b, c = (color * weight for color, weight in zip(colors.unbind(-1), _GRAY, strict=True))
@@ -169,7 +169,7 @@ def _from_gradients(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
     one, other = ((centre + _share(part - own, count)).clamp_(0, 255) for part in (one, other))
     # At a corner `one` is green and `other` the color of the opposite corner; at green, `one` is the color
     # beside it and `other` the color above.
-    _place(_Found(centre, one, other, other, one), first, out)
+    _place(_Neighbours(centre, one, other, other, one), first, out)
 
 
 def _share(difference: Tensor, count: Tensor) -> Tensor:

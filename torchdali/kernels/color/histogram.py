@@ -2,7 +2,7 @@
 
 A *plane* is one channel of one image. All planes of a call are counted and mapped together: the values
 of plane ``p`` are moved to ``256 * p .. 256 * p + 255``, so that one count and one look-up serve all.
-OpenCV does the same arithmetic and is used where it is installed.
+OpenCV does the same arithmetic and is used if it is installed.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _tiles_by_opencv(cv2: Any, x: _Bytes, out: _Bytes, tiles_y: int, tiles_x: in
 
 
 def _whole_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:
-    """Continue planes to whole tiles: where one axis does not divide, both get at least one row more."""
+    """Continue planes to whole tiles: if one axis does not divide, both get at least one row more."""
     height, width = planes.shape[1:]
     if height % tiles_y == 0 and width % tiles_x == 0:
         return planes.contiguous()

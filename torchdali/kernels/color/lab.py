@@ -1,6 +1,6 @@
 """8-bit CIE L*a*b* (D65, sRGB primaries): L scaled to 0..255, a and b shifted by 128.
 
-The way to Lab rounds as OpenCV's tables do, the way back to the nearest level. OpenCV does both where it
+The way to Lab rounds as OpenCV's tables do, the way back to the nearest level. OpenCV does both if it
 is installed.
 """
 

@@ -18,12 +18,12 @@ __all__ = ["gray", "space_matrix", "swap_red_and_blue"]
 
 def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
     """Return ``(..., 3)`` bytes with the first and the last channel exchanged; in `out`, if it fits."""
-    made = place(out, x.shape, x.dtype, x.device)
+    result = place(out, x.shape, x.dtype, x.device)
     if (cv2 := opencv_for(x)) is None:
-        return torch.index_select(x, -1, _backwards(x.device), out=made)
+        return torch.index_select(x, -1, _backwards(x.device), out=result)
     row = x.contiguous().view(1, -1, 3).numpy()
-    cv2.cvtColor(row, cv2.COLOR_RGB2BGR, made.view(1, -1, 3).numpy())
-    return made
+    cv2.cvtColor(row, cv2.COLOR_RGB2BGR, result.view(1, -1, 3).numpy())
+    return result
 
 
 @device_cache(maxsize=16)
@@ -38,14 +38,14 @@ _GRAY_STEPS = (9798 / 32768, 19235 / 32768, 3735 / 32768)  # OpenCV's and DALI's
 
 def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
     """Return the luma of RGB or BGR bytes ``(..., 3)`` as ``(..., 1)``, equal to DALI's; in `out`, if it fits."""
-    made = place(out, (*x.shape[:-1], 1), x.dtype, x.device)
+    result = place(out, (*x.shape[:-1], 1), x.dtype, x.device)
     if (cv2 := opencv_for(x)) is not None:
         code = cv2.COLOR_BGR2GRAY if blue_first else cv2.COLOR_RGB2GRAY
-        cv2.cvtColor(x.contiguous().view(1, -1, 3).numpy(), code, made.view(1, -1).numpy())
-        return made
+        cv2.cvtColor(x.contiguous().view(1, -1, 3).numpy(), code, result.view(1, -1).numpy())
+        return result
     # Exact: multiples of 2**-15 below 256.
     luma = torch.mv(x.reshape(-1, 3).to(torch.float32), _gray_steps(blue_first, x.device))
-    return made.copy_(luma.add_(0.5).to(torch.int16).view(made.shape))
+    return result.copy_(luma.add_(0.5).to(torch.int16).view(result.shape))
 
 
 @device_cache(maxsize=16)

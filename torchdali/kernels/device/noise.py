@@ -36,10 +36,10 @@ def add_normal(flat: Tensor, offsets: Array, sizes: Array, keys: Array, deviatio
         The elements of all results, one after the other: uint8, rounded half up, and saturated.
     """
     rows = _rows(offsets, sizes, keys, bits(deviations), bits(means), 0, 0)
-    made: Tensor = torch.ops.torchdali.add_normal_batch(
+    result: Tensor = torch.ops.torchdali.add_normal_batch(
         flat, upload(rows, flat.device), int(sizes.sum()), int(sizes.max())
     )
-    return made
+    return result
 
 
 def replace_pixels(
@@ -60,10 +60,10 @@ def replace_pixels(
         The elements of all results, one after the other.
     """
     rows = _rows(offsets, sizes, keys, *map(bits, shares), *ends)
-    made: Tensor = torch.ops.torchdali.replace_pixels_batch(
+    result: Tensor = torch.ops.torchdali.replace_pixels_batch(
         flat, upload(rows, flat.device), int(sizes.sum()), int(sizes.max()), step
     )
-    return made
+    return result
 
 
 def _rows(offsets: Array, sizes: Array, keys: Array, *rest: Array | int) -> Array:
@@ -92,7 +92,7 @@ def replace_in_torch(flat: Tensor, samples: Tensor, results: int, longest: int, 
         share, light_share = floats(row[5:7])
         draws = generator_of(row[3:5].view(np.uint64)).random(size // step, dtype=np.float32)
         values = flat[start : start + size].numpy().reshape(-1, step)
-        found = np.where((draws < light_share)[:, None], *row[7:9].astype(np.uint8))
-        found = np.where((draws < share)[:, None], found, values)
-        out[result : result + size] = torch.from_numpy(found.reshape(-1))
+        pixels = np.where((draws < light_share)[:, None], *row[7:9].astype(np.uint8))
+        pixels = np.where((draws < share)[:, None], pixels, values)
+        out[result : result + size] = torch.from_numpy(pixels.reshape(-1))
     return out

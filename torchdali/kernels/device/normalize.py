@@ -28,7 +28,7 @@ def normalize_batch(
         flat: The elements of the images, on a device.
         samples: ``(N, len(COLUMNS))`` int64.
         flags: ``(N,)`` int32, not 0 where rows are reversed.
-        mirror: Reverse all rows, where there are no flags.
+        mirror: Reverse all rows, if there are no flags.
         scaling: ``centre``, ``factor`` and ``offset``, each one value or one a channel (`normalize.Affine`);
             None changes nothing.
         size: Height and width of the windows.
@@ -37,7 +37,7 @@ def normalize_batch(
         dtype: float32 or float16.
     """
     numbers = numbers_of(scaling, channels, flat.device)
-    made: Tensor = torch.ops.torchdali.normalize_batch(
+    result: Tensor = torch.ops.torchdali.normalize_batch(
         flat,
         samples,
         flags,
@@ -48,14 +48,14 @@ def normalize_batch(
         channel_first,
         dtype == torch.float16,
     )
-    return made
+    return result
 
 
 @device_cache(maxsize=64)
 def numbers_of(scaling: Any, channels: int, device: torch.device) -> Tensor:
     """Return centre, factor and offset of each channel, ``(3, channels)``."""
-    given = ((0.0,), (1.0,), (0.0,)) if scaling is None else (scaling.centre, scaling.factor, scaling.offset)
-    rows = [np.broadcast_to(np.array(values, np.float32), (channels,)) for values in given]
+    parameters = ((0.0,), (1.0,), (0.0,)) if scaling is None else (scaling.centre, scaling.factor, scaling.offset)
+    rows = [np.broadcast_to(np.array(values, np.float32), (channels,)) for values in parameters]
     return upload(np.stack(rows), device)
 
 
@@ -66,13 +66,13 @@ def normalize_in_torch(
 ) -> Tensor:  # fmt: skip
     """Do `normalize_batch` on the CPU."""
     dtype = torch.float16 if half else torch.float32
-    found = torch.empty((len(samples), height, width, channels), dtype=dtype)
+    result = torch.empty((len(samples), height, width, channels), dtype=dtype)
     centre, factor, offset = numbers
     mirrored = [mirror] * len(samples) if flags is None else flags.tolist()
-    for place, (start, pitch, y, x), flag in zip(found, samples.tolist(), mirrored, strict=True):
+    for place, (start, pitch, y, x), flag in zip(result, samples.tolist(), mirrored, strict=True):
         rows = flat[start + y * pitch * channels :][: ((height - 1) * pitch + x + width) * channels]
         strides = (pitch * channels, channels, 1)
         window = rows.as_strided((height, width, channels), strides, rows.storage_offset() + x * channels)
         window = window.flip(1) if flag else window
         place.copy_(torch.addcmul(offset, window.float() - centre, factor))
-    return found.permute(0, 3, 1, 2).contiguous() if channel_first else found
+    return result.permute(0, 3, 1, 2).contiguous() if channel_first else result

@@ -61,7 +61,7 @@ class Regions(NamedTuple):
     Attributes:
         low: ``(2, N)``: where the regions start, in pixels, for y and x; None for whole images.
         high: ``(2, N)``: where they end; None likewise.
-        size: ``(2, N)``: heights and widths of the outputs; ``(2, 1)`` where they are the same.
+        size: ``(2, N)``: heights and widths of the outputs; ``(2, 1)`` if they are the same.
         filters: Names for axes that shrink, and that grow or stay.
         antialias: Stretch the filter where the image shrinks.
     """
@@ -92,7 +92,7 @@ def resize_batch(
         dtype: Theirs, or float32.
 
     Returns:
-        The elements of all outputs ``(H, W, C)``, one after the other; None where an axis looks at too many pixels.
+        The elements of all outputs ``(H, W, C)``, one after the other; None if an axis looks at too many pixels.
     """
     rows = table_of(offsets, sides, channels, regions)
     if rows is None:
@@ -123,7 +123,7 @@ class Rows(NamedTuple):
 
 
 def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> Rows | None:
-    """Describe what to resize, see `resize_batch`; None where an axis looks at too many pixels."""
+    """Describe what to resize, see `resize_batch`; None if an axis looks at too many pixels."""
     table = _table(sides, regions)
     if table is None:
         return None
@@ -144,11 +144,11 @@ def _table(sides: Array, regions: Regions) -> Array | None:
         except IndexError:  # one is longer
             pass
     table = np.empty((sides.shape[1], len(COLUMNS)), np.int64)
-    made = table.T
-    read = _axes(sides, regions, made[len(FIELDS) :].reshape(2, len(AXIS), -1))
+    columns = table.T
+    read = _axes(sides, regions, columns[len(FIELDS) :].reshape(2, len(AXIS), -1))
     if read is None:
         return None
-    made[1:3], made[3:5], made[5], made[7:9] = sides, read, read[1] * regions.size[1], regions.size
+    columns[1:3], columns[3:5], columns[5], columns[7:9] = sides, read, read[1] * regions.size[1], regions.size
     return table
 
 
@@ -160,8 +160,8 @@ def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -
     """
     sides = np.arange(_LOOKED_UP).repeat(2).reshape(-1, 2).T
     low, high = np.zeros(sides.shape), sides.astype(np.float64)
-    found = _table(sides, Regions(low, high, np.array(size)[:, None], filters, antialias))
-    return np.empty((0, len(COLUMNS)), np.int64) if found is None else found
+    rows = _table(sides, Regions(low, high, np.array(size)[:, None], filters, antialias))
+    return np.empty((0, len(COLUMNS)), np.int64) if rows is None else rows
 
 
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
@@ -182,7 +182,7 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
         rows: ``(2, len(AXIS), N)`` int64, written: what `AXIS` names, of y and x.
 
     Returns:
-        ``(2, N)``: the first line of each image that is read, and how many are; None where an axis looks at too many
+        ``(2, N)``: the first line of each image that is read, and how many are; None if an axis looks at too many
         pixels.
     """
     low, high = regions.low, regions.high
@@ -275,35 +275,35 @@ def resize_in_torch(
     """
     out = torch.empty(results, dtype=torch.float32 if as_float else torch.uint8)
     for row in samples.numpy():
-        given = dict(zip(COLUMNS, row.tolist(), strict=True))
-        start, h, w = given["offset"], given["height"], given["width"]
-        height, width = given["out_height"], given["out_width"]
+        fields = dict(zip(COLUMNS, row.tolist(), strict=True))
+        start, h, w = fields["offset"], fields["height"], fields["width"]
+        height, width = fields["out_height"], fields["out_width"]
         image = flat[start : start + h * w * channels].view(h, w, channels)
-        image = image[given["first"] : given["first"] + given["rows"]].float()
-        pixels, weights = _weights(row, given, "x", width, w)
+        image = image[fields["first"] : fields["first"] + fields["rows"]].float()
+        pixels, weights = _weights(row, fields, "x", width, w)
         wide = torch.einsum("hwkc,wk->hwc", image[:, pixels], weights)
-        pixels, weights = _weights(row, given, "y", height, h)
-        found = torch.einsum("hkwc,hk->hwc", wide[pixels - given["first"]], weights)
-        place = out[given["result"] :][: height * width * channels].view(height, width, channels)
-        place.copy_(found if as_float else found.add_(BELOW_HALF).clamp_(0, 255))
+        pixels, weights = _weights(row, fields, "y", height, h)
+        sums = torch.einsum("hkwc,hk->hwc", wide[pixels - fields["first"]], weights)
+        place = out[fields["result"] :][: height * width * channels].view(height, width, channels)
+        place.copy_(sums if as_float else sums.add_(BELOW_HALF).clamp_(0, 255))
     return out
 
 
-def _weights(row: Array, given: dict[str, int], name: str, size: int, length: int) -> tuple[Tensor, Tensor]:
+def _weights(row: Array, fields: dict[str, int], name: str, size: int, length: int) -> tuple[Tensor, Tensor]:
     """Return pixels and weights, ``(size, taps)``."""
 
     def number(field: str) -> np.float32:
         i = COLUMNS.index(f"{field}_{name}")
         return np.float32(floats(row[i : i + 1])[0])
 
-    start, count = given[f"filter_{name}"] >> 32, given[f"filter_{name}"] & 0xFFFFFFFF
+    start, count = fields[f"filter_{name}"] >> 32, fields[f"filter_{name}"] & 0xFFFFFFFF
     position = number("origin") + np.arange(size, dtype=_f32) * number("step")
-    pixel = np.ceil(position).astype(np.int64)[:, None] + np.arange(given[f"taps_{name}"])
+    pixel = np.ceil(position).astype(np.int64)[:, None] + np.arange(fields[f"taps_{name}"])
     knot = (pixel.astype(_f32) - position[:, None]) * number("density")
     values = _TABLE[start : start + count]
     inside = np.clip(knot + _f32(1), 0, count - 1)
     left = np.minimum(inside.astype(np.int64), count - 2)
     weight = values[left] + (inside - left) * (values[left + 1] - values[left])
     weight = weight / weight.sum(1, keepdims=True)
-    pixel = (pixel + given[f"start_{name}"]).clip(0, length - 1)
+    pixel = (pixel + fields[f"start_{name}"]).clip(0, length - 1)
     return torch.from_numpy(pixel), torch.from_numpy(weight.astype(_f32))

@@ -25,7 +25,7 @@ class Finish(NamedTuple):
 
     Attributes:
         flags: ``(N,)`` int32 on the device, not 0 where rows are reversed.
-        mirror: Reverse all rows, where there are no flags.
+        mirror: Reverse all rows, if there are no flags.
         scaling: As `normalize_batch` takes it.
         channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
         dtype: float32 or float16.
@@ -41,7 +41,7 @@ class Finish(NamedTuple):
 def resize_normalize_batch(
     flat: Tensor, offsets: Array, sides: Array, channels: int, regions: Regions, finish: Finish
 ) -> Tensor | None:
-    """Resize images to bytes of one size and normalize these; None where an axis looks at too many pixels.
+    """Resize images to bytes of one size and normalize these; None if an axis looks at too many pixels.
 
     Args:
         flat: Their elements, uint8, on a device.
@@ -77,6 +77,6 @@ def resize_normalize_in_torch(
     flipped = torch.full((count,), mirror) if flags is None else flags != 0
     images = torch.where(flipped.view(-1, 1, 1, 1), images.flip(2), images)
     centre, factor, offset = numbers
-    found = torch.addcmul(offset, images.float() - centre, factor)
-    found = found.to(torch.float16) if half else found
-    return found.permute(0, 3, 1, 2).contiguous() if channel_first else found
+    result = torch.addcmul(offset, images.float() - centre, factor)
+    result = result.to(torch.float16) if half else result
+    return result.permute(0, 3, 1, 2).contiguous() if channel_first else result

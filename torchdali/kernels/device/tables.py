@@ -39,10 +39,10 @@ def factors(values: Any, x: Tensor) -> Tensor:
 def table(columns: Sequence[Array | int]) -> Array:
     """Return columns, one value a sample each, as an array ``(N, columns)`` int64; floats as `bits`."""
     size = max(len(c) for c in columns if isinstance(c, np.ndarray))
-    made = np.empty((size, len(columns)), np.int64)
+    result = np.empty((size, len(columns)), np.int64)
     for i, column in enumerate(columns):
-        made[:, i] = column
-    return made
+        result[:, i] = column
+    return result
 
 
 def bits(values: Array) -> Array:

@@ -43,7 +43,7 @@ def take_batch(
     starts = len(indices) * len(COLUMNS) + np.cumsum(lines) - lines
     rows = table([offsets, widths, np.cumsum(counts) - counts, *sizes, starts])
     block = np.concatenate([rows.reshape(-1), *(each for pair in indices for each in pair)])
-    made: Tensor = torch.ops.torchdali.take_batch(
+    result: Tensor = torch.ops.torchdali.take_batch(
         flat,
         upload(block, flat.device),
         len(indices),
@@ -51,7 +51,7 @@ def take_batch(
         int(counts.max()),
         channels,
     )
-    return made
+    return result
 
 
 @define("take")

@@ -49,15 +49,15 @@ def warp_batch(
         The elements of all outputs, one after the other.
     """
     numbers, counts = matrices.reshape(len(offsets), -1).T, sizes.prod(0) * channels
-    given = np.zeros((9 + channels, len(offsets)))
-    given[: len(numbers)] = numbers
-    given[9:] = np.array(fill)[:, None]
-    rows = table([offsets, *sides, np.cumsum(counts) - counts, *sizes, *bits(given)])
-    made: Tensor = torch.ops.torchdali.warp_batch(
+    parameters = np.zeros((9 + channels, len(offsets)))
+    parameters[: len(numbers)] = numbers
+    parameters[9:] = np.array(fill)[:, None]
+    rows = table([offsets, *sides, np.cumsum(counts) - counts, *sizes, *bits(parameters)])
+    result: Tensor = torch.ops.torchdali.warp_batch(
         flat, upload(rows, flat.device), int(counts.sum()), int(counts.max()), channels, matrices.shape[1] == 3,
         MODES.index(mode), BORDERS.index(border), dtype == torch.uint8,
     )  # fmt: skip
-    return made
+    return result
 
 
 @define("warp")
@@ -75,9 +75,9 @@ def warp_in_torch(
         place = out[result : result + size[0] * size[1] * channels].view(*size, channels)
         if projective:
             at = perspective_positions(matrix, size[0], size[1], flat.device)
-            made = sample_at(image, at, mode=MODES[mode], border=BORDERS[border], fill=fill)
+            pixels = sample_at(image, at, mode=MODES[mode], border=BORDERS[border], fill=fill)
         else:
             value = fill[0] if BORDERS[border] == "constant" else None
-            made = warp_affine(image, matrix[:2], size, linear=mode > 0, fill=value, dtype=out.dtype, usual=False)
-        place.copy_(made)
+            pixels = warp_affine(image, matrix[:2], size, linear=mode > 0, fill=value, dtype=out.dtype, usual=False)
+        place.copy_(pixels)
     return out

@@ -36,10 +36,10 @@ def copy_windows(
     """
     counts = sizes.prod(0) * channels
     rows = table([offsets, *sides, np.cumsum(counts) - counts, *sizes, *starts])
-    made: Tensor = torch.ops.torchdali.copy_windows_batch(
+    result: Tensor = torch.ops.torchdali.copy_windows_batch(
         flat, upload(rows, flat.device), int(counts.sum()), int(counts.max()), channels, fill
     )
-    return made
+    return result
 
 
 @define("copy_windows")

@@ -127,13 +127,13 @@ def separable(
     Returns:
         Floating, and not `x` itself.
     """
-    found = separable_by_opencv(x, axes, windows, out)
-    if found is not None:
-        return found
-    made = _floating(x)
+    result = separable_by_opencv(x, axes, windows, out)
+    if result is not None:
+        return result
+    values = _floating(x)
     for axis, window in zip(axes, windows, strict=True):
-        made = slide(made, axis, window)
-    return made.clone() if made is x else made
+        values = slide(values, axis, window)
+    return values.clone() if values is x else values
 
 
 def columns_of(windows: Sequence[Sequence[float]], x: Tensor) -> Sequence[float | Tensor]:
@@ -185,9 +185,9 @@ def correlate(
     """
     sizes = list(window.shape)
     outside = (border, fill) if same else ("clamp", 0.0)
-    found = correlate_by_opencv(x, axes, window, anchor, *outside, dtype, out)
-    if found is not None:
-        return found if same else _inside(found, axes, sizes, anchor)
+    result = correlate_by_opencv(x, axes, window, anchor, *outside, dtype, out)
+    if result is not None:
+        return result if same else _inside(result, axes, sizes, anchor)
     x = _bordered(x, axes, sizes, anchor, border, fill) if same else _floating(x)
     return _summed(x, axes, sizes, _weights(window), dtype)
 

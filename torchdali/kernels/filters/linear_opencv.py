@@ -1,4 +1,4 @@
-"""Filters by OpenCV, where it is installed and suits the image: several times as fast as sums of shifted slices."""
+"""Filters by OpenCV, if it is installed and suits the image: several times as fast as sums of shifted slices."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def separable_by_opencv(
     if cv2 is None:
         return None
     down, across = (np.array(window, np.float32) for window in windows)
-    made = place(out, x.shape, torch.float32, x.device)
-    for source, target in _images(x, made, axes[0]):
+    result = place(out, x.shape, torch.float32, x.device)
+    for source, target in _images(x, result, axes[0]):
         cv2.sepFilter2D(source, cv2.CV_32F, across, down, target, borderType=cv2.BORDER_REFLECT_101)
-    return made
+    return result
 
 
 def correlate_by_opencv(
@@ -49,13 +49,13 @@ def correlate_by_opencv(
     cv2 = _suitable(x, axes)
     if cv2 is None or border not in _BORDERS or fill or window.requires_grad:
         return None
-    made = place(out, x.shape, dtype, x.device)
+    result = place(out, x.shape, dtype, x.device)
     depth = cv2.CV_32F if dtype == torch.float32 else -1
-    for source, target in _images(x, made, axes[0]):
+    for source, target in _images(x, result, axes[0]):
         cv2.filter2D(
             source, depth, window.numpy(), target, tuple(anchor)[::-1], 0.0, getattr(cv2, _BORDERS[border])
         )  # fmt: skip
-    return made
+    return result
 
 
 def _suitable(x: Tensor, axes: Sequence[int]) -> Any:

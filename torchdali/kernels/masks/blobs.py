@@ -43,16 +43,16 @@ def blobs(labels: Array, background: int, classes: Sequence[int] | None = None) 
 
 def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Array:
     """Return which values to look at."""
-    found: Array
+    flags: Array
     if classes is None:
-        found = values != background
+        flags = values != background
     elif values.dtype == np.uint8:
         table = np.zeros(256, np.bool_)
         table[[label for label in classes if 0 <= label < 256]] = True
-        found = table.take(values)
+        flags = table.take(values)
     else:
-        found = np.isin(values, classes)
-    return found
+        flags = np.isin(values, classes)
+    return flags
 
 
 def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:

@@ -27,8 +27,8 @@ def above(mask: Array, threshold: float) -> Flags:
 
 def equal(mask: Array, value: int) -> Flags:
     """Return where a mask has a value."""
-    found: Flags = mask == (np.float32(value) if mask.dtype == np.float32 else value)
-    return found
+    flags: Flags = mask == (np.float32(value) if mask.dtype == np.float32 else value)
+    return flags
 
 
 def nth(flags: Flags, index: int) -> int:

@@ -63,15 +63,15 @@ def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple
     Returns:
         float32; it may be a permuted view.
     """
-    found = taps(axis, first_pass, _CPU, window)
-    pixels, weights = found.pixels.numpy(), found.weights.numpy()
+    table = taps(axis, first_pass, _CPU, window)
+    pixels, weights = table.pixels.numpy(), table.weights.numpy()
     front = np.ascontiguousarray(np.moveaxis(x.numpy(), dim, 0))
     lines = front.reshape(len(front), -1)
     sums = np.zeros((len(pixels), lines.shape[1]), np.float32)
-    product, taken = np.empty_like(sums), np.empty(sums.shape, lines.dtype)
+    product, values = np.empty_like(sums), np.empty(sums.shape, lines.dtype)
     for pixel, weight in zip(pixels.T, weights.T, strict=True):
-        np.take(lines, pixel, 0, taken, "clip")
-        np.multiply(taken, weight[:, None], out=product)
+        np.take(lines, pixel, 0, values, "clip")
+        np.multiply(values, weight[:, None], out=product)
         sums += product  # a step of its own, which no compiler fuses with the product
     return torch.from_numpy(np.moveaxis(sums.reshape(-1, *front.shape[1:]), 0, dim))
 

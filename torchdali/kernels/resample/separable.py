@@ -69,7 +69,7 @@ def resize(
             of it when None. The pixels are those of the whole.
 
     Returns:
-        A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself where nothing
+        A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself if nothing
         changes. An axis without pixels stays without.
 
     Raises:
@@ -109,14 +109,14 @@ def resample(
             return _planned(x, axes, windows, planned)
     ranked = passes(tuple(axes))
     if dtype == x.dtype and windows is None:
-        found = nearest_by_opencv(x, axes, ranked[0])
-        if found is not None:
-            return found
+        result = nearest_by_opencv(x, axes, ranked[0])
+        if result is not None:
+            return result
     exact = exactness.on and is_plain(x)
     if exact and dtype == torch.uint8 and len(axes) == 2:
-        found = resample_natively(x, axes, windows)
-        if found is not None:
-            return found
+        result = resample_natively(x, axes, windows)
+        if result is not None:
+            return result
     return _by_sums(x, axes, dtype, patch_border, windows, ranked, exact)
 
 
@@ -165,8 +165,8 @@ def _by_sums(
         for i in (i for i in ranked if i in sums):
             x = sum_exactly(x, first + i, axes[i], sums[i], parts[i])
         is_float = dtype.is_floating_point or not x.is_floating_point()
-        made = convert(x, dtype) if is_float else round_exactly(x, axes, ranked[-1], windows, dtype)
-        return made.contiguous() if windows is None else made
+        result = convert(x, dtype) if is_float else round_exactly(x, axes, ranked[-1], windows, dtype)
+        return result.contiguous() if windows is None else result
     order = sorted(sums, key=lambda i: _turn(i, axes[i]))
     overshoots = source != torch.uint8 or any(axes[i].filter in OVERSHOOT for i in order)
     for i in order:
@@ -270,8 +270,8 @@ def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     # Element by element is faster than in tiny slices.
     lines = x.reshape(-1, x.shape[dim] * channels)
     flat = index[:, None] * channels + torch.arange(channels, device=x.device)
-    taken = lines.gather(1, flat.view(1, -1).expand(len(lines), -1))
-    return taken.view(*x.shape[:dim], len(index), channels)
+    elements = lines.gather(1, flat.view(1, -1).expand(len(lines), -1))
+    return elements.view(*x.shape[:dim], len(index), channels)
 
 
 def _weighted_sum(

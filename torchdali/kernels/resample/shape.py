@@ -47,7 +47,7 @@ def resize_shape(
             size flips the axis.
         resize_x: Size of the last axis; the others are left to `mode`.
         resize_y: Size of the axis before it.
-        resize_z: Size of the third axis from the end; ignored where there are two.
+        resize_z: Size of the third axis from the end; ignored if there are two.
         resize_shorter: Size of the shorter side; the aspect ratio stays.
         resize_longer: Size of the longer side; the aspect ratio stays.
         mode: How sizes and the aspect ratio meet. "default" takes the sizes as they are and scales
@@ -65,7 +65,7 @@ def resize_shape(
 
     Returns:
         The sizes, at least 1 each (0 of an axis without pixels), and ``(low, high)`` for every axis, in input pixels;
-        ``high < low`` where the axis is flipped.
+        ``high < low`` if the axis is flipped.
 
     Raises:
         RuntimeError: Not exactly one way of giving the size, `mode` beside `resize_shorter` or
@@ -86,24 +86,24 @@ def resize_shape(
         sizes = plain_size(size if isinstance(size, (int, float)) else tuple(size), count)
         if sizes is not None and all(lengths):
             return sizes, [(0.0, float(length)) for length in lengths]
-    given = _given_sizes(count, size, (resize_z, resize_y, resize_x))
-    ways = [given is not None, resize_shorter is not None, resize_longer is not None]
+    targets = _given_sizes(count, size, (resize_z, resize_y, resize_x))
+    ways = [targets is not None, resize_shorter is not None, resize_longer is not None]
     if sum(ways) != 1 or (size is not None and _any(resize_x, resize_y, resize_z)):
         raise RuntimeError(
             "give the size in exactly one way: size, resize_x / resize_y / resize_z, resize_shorter or resize_longer"
         )
-    if given is None and mode is not None:
+    if targets is None and mode is not None:
         raise RuntimeError("mode has no meaning beside resize_shorter or resize_longer")
     region = _region(lengths, roi_start, roi_end, roi_relative)
     limits = [0.0] * count if max_size is None else _per_axis("max_size", max_size, count)
-    if given is None:
+    if targets is None:
         edge = resize_shorter if resize_shorter is not None else resize_longer
-        given = [0.0 if edge is None else _f32(edge)] * count
+        targets = [0.0 if edge is None else _f32(edge)] * count
         mode = "not_smaller" if resize_shorter is not None else "not_larger"
     extents = [high - low for low, high in region]
-    exact = [_f32(wanted) for wanted in _rule(mode or "default")(given, extents, limits)]
+    exact = [_f32(side) for side in _rule(mode or "default")(targets, extents, limits)]
     check_pixels(
-        [max(abs(wanted), length) for wanted, length in zip(exact, lengths, strict=True)],
+        [max(abs(side), length) for side, length in zip(exact, lengths, strict=True)],
         "the resized image",
     )
     if rounding not in ROUNDINGS:
@@ -117,8 +117,8 @@ def resize_shape(
 def plain_size(size: tuple[float, ...] | float, count: int) -> tuple[int, ...] | None:
     """Return the `size` of `resize_shape` for each axis, if there is nothing to round, to flip or to find out."""
     sizes = _per_axis("size", size, count)
-    check_pixels([abs(wanted) for wanted in sizes], "the resized image")
-    return tuple(map(int, sizes)) if all(1 <= wanted == int(wanted) for wanted in sizes) else None
+    check_pixels([abs(side) for side in sizes], "the resized image")
+    return tuple(map(int, sizes)) if all(1 <= side == int(side) for side in sizes) else None
 
 
 def _alone(*others: object) -> bool:
@@ -193,17 +193,17 @@ def _rule(mode: str) -> _Rule:
     return MODES[mode]
 
 
-def _default(given: list[float], extents: list[float], limits: list[float]) -> list[float]:
-    scales = _scales(given, extents)
+def _default(targets: list[float], extents: list[float], limits: list[float]) -> list[float]:
+    scales = _scales(targets, extents)
     if not scales:
         return extents
     mean = math.prod(scales) ** (1 / len(scales))
-    wanted = [g or _scaled(mean, e) for g, e in zip(given, extents, strict=True)]
-    return _limited(wanted, limits)
+    sides = [g or _scaled(mean, e) for g, e in zip(targets, extents, strict=True)]
+    return _limited(sides, limits)
 
 
-def _scales(given: list[float], extents: list[float]) -> list[float]:
-    return [abs(g / e) for g, e in zip(given, extents, strict=True) if g and e]
+def _scales(targets: list[float], extents: list[float]) -> list[float]:
+    return [abs(g / e) for g, e in zip(targets, extents, strict=True) if g and e]
 
 
 def _scaled(scale: float, extent: float) -> float:
@@ -213,28 +213,28 @@ def _scaled(scale: float, extent: float) -> float:
     return single if is_half else exact
 
 
-def _stretch(given: list[float], extents: list[float], limits: list[float]) -> list[float]:
-    if not any(given):
+def _stretch(targets: list[float], extents: list[float], limits: list[float]) -> list[float]:
+    if not any(targets):
         return extents
-    return _limited([g or e for g, e in zip(given, extents, strict=True)], limits)
+    return _limited([g or e for g, e in zip(targets, extents, strict=True)], limits)
 
 
-def _limited(wanted: list[float], limits: list[float]) -> list[float]:
-    return [math.copysign(limit, w) if 0 < limit < abs(w) else w for w, limit in zip(wanted, limits, strict=True)]
+def _limited(sides: list[float], limits: list[float]) -> list[float]:
+    return [math.copysign(limit, w) if 0 < limit < abs(w) else w for w, limit in zip(sides, limits, strict=True)]
 
 
 def _keep_aspect(
     choose: Callable[[list[float]], float],
-    given: list[float],
+    targets: list[float],
     extents: list[float],
     limits: list[float],
 ) -> list[float]:
-    scales = _scales(given, extents)
+    scales = _scales(targets, extents)
     if not scales:
         return extents
     bounds = [_f32(limit / abs(e)) for limit, e in zip(limits, extents, strict=True) if limit > 0 and e]
     scale = min(choose(scales), *bounds) if bounds else choose(scales)
-    return [math.copysign(_scaled(scale, e), g) for g, e in zip(given, extents, strict=True)]
+    return [math.copysign(_scaled(scale, e), g) for g, e in zip(targets, extents, strict=True)]
 
 
 MODES: dict[str, _Rule] = {
@@ -263,14 +263,14 @@ def _rounded(
 ) -> tuple[tuple[int, ...], Region]:
     """Round the sizes, flip the axes of negative sizes, and keep the scale if asked to."""
     sizes, shown = [], []
-    for length, wanted, (low, high), stays in zip(lengths, exact, region, fixed, strict=True):
-        if wanted < 0:
+    for length, side, (low, high), stays in zip(lengths, exact, region, fixed, strict=True):
+        if side < 0:
             low, high = high, low
-        size = max(1, rounded(abs(wanted))) if length else 0
-        if length and subpixel_scale and size != abs(wanted):
+        size = max(1, rounded(abs(side))) if length else 0
+        if length and subpixel_scale and size != abs(side):
             point, extent = (
                 low * (1 - stays) + high * stays,
-                (high - low) * size / max(abs(wanted), _LEAST),
+                (high - low) * size / max(abs(side), _LEAST),
             )
             low, high = point - extent * stays, point + extent * (1 - stays)
         sizes.append(size)

@@ -115,7 +115,7 @@ def resize_axes(
     mag_filter: str,
     antialias: bool,
 ) -> tuple[Axis, ...]:
-    """Describe every spatial axis; `min_filter` where it shrinks, else `mag_filter`."""
+    """Describe every spatial axis; `min_filter` if it shrinks, else `mag_filter`."""
     for name in (min_filter, mag_filter):
         if name not in FILTERS:
             raise ValueError(f"no filter {name!r}: one of {', '.join(FILTERS)}")

@@ -30,7 +30,7 @@ def warp_affine(
         fill: Value of everything outside; None repeats the edge.
         dtype: Of the output; the input's own when None.
         out: Where the result goes, if it fits and the kernel can write there.
-        usual: Use OpenCV where it is installed.
+        usual: Use OpenCV if it is installed.
     """
     lengths = x.shape[-1 - len(size) : -1]
     dtype = dtype or x.dtype
@@ -38,9 +38,9 @@ def warp_affine(
         shape = (*x.shape[: -1 - len(size)], *map(int, size), x.shape[-1])
         return torch.full(shape, fill or 0, device=x.device).to(dtype)
     if usual and dtype == x.dtype and len(size) == 2:
-        found = _by_opencv(x, matrix, size, linear, fill, out)
-        if found is not None:
-            return found
+        result = _by_opencv(x, matrix, size, linear, fill, out)
+        if result is not None:
+            return result
     if linear and len(size) == 2:
         return sample_linear(x, _affine_grid(matrix, size, lengths, x), fill, dtype)
     return sample(x, affine_positions(matrix, size, x.device), linear=linear, fill=fill, dtype=dtype)
@@ -75,7 +75,7 @@ def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x:
 
 def affine_positions(matrix: Matrix, size: Sequence[int], device: torch.device) -> list[Tensor]:
     """Return where an affine map takes the pixel centres of the output, one tensor an axis, x first."""
-    found = []
+    positions = []
     for *factors, start in matrix:
         total: Tensor | None = None
         for axis, (factor, length) in enumerate(zip(reversed(factors), size, strict=True)):
@@ -85,8 +85,8 @@ def affine_positions(matrix: Matrix, size: Sequence[int], device: torch.device) 
             shaped = line.view(-1, *[1] * (len(size) - 1 - axis))
             total = shaped if total is None else total + shaped
         assert total is not None
-        found.append(total)
-    return found
+        positions.append(total)
+    return positions
 
 
 @folded

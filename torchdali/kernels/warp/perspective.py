@@ -29,9 +29,9 @@ def warp_perspective(
     ``(u, v, w) = matrix (x, y, 1)``. See `sample_at` for the rest; points at infinity have any value.
     """
     if x.dtype == torch.uint8:
-        found = warp_by_opencv(x, matrix, size, mode=mode, border=border, fill=fill, out=out)
-        if found is not None:
-            return found
+        result = warp_by_opencv(x, matrix, size, mode=mode, border=border, fill=fill, out=out)
+        if result is not None:
+            return result
     rounded = mode == "bilinear" and x.dtype == torch.int16
     if mode == "nearest" or border in ("wrap", "reflect_101") or rounded or len(set(fill)) > 1:
         u, v = perspective_positions(matrix, size[0], size[1], x.device)

@@ -124,7 +124,7 @@ def _channel_last(planes: Tensor, axes: int) -> Tensor:
 
 
 def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered: bool) -> Tensor:
-    """Return the number of the pixel that each position is in, flat, int32 where that suffices.
+    """Return the number of the pixel that each position is in, flat, int32 if that suffices.
 
     Args:
         bordered: The image has a border of one pixel around it, which stands for all that is outside.

@@ -1,4 +1,4 @@
-"""Warps by OpenCV, where it is installed and suits the image: twice as fast as torch, nearest pixels five times."""
+"""Warps by OpenCV, if it is installed and suits the image: twice as fast as torch, nearest pixels five times."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def warp_by_opencv(
     cv2 = _suitable(x, size)
     if cv2 is None or (mode == "bilinear" and x.shape[-1] == 2):  # there it rounds positions
         return None
-    made = place(out, (*size, x.shape[-1]), x.dtype, x.device)
-    source, target = x.contiguous().numpy(), made.numpy()
+    result = place(out, (*size, x.shape[-1]), x.dtype, x.device)
+    source, target = x.contiguous().numpy(), result.numpy()
     maps = np.array(matrix)
     warp = cv2.warpAffine if len(maps) == 2 else cv2.warpPerspective
     warp(
@@ -47,7 +47,7 @@ def warp_by_opencv(
         borderMode=getattr(cv2, "BORDER_" + border.upper()),
         borderValue=[float(f) for f in (fill if len(fill) > 1 else [fill[0]] * 4)],
     )  # fmt: skip
-    return made
+    return result
 
 
 _FLAGS = {"nearest": "INTER_NEAREST", "bilinear": "INTER_LINEAR", "bicubic": "INTER_CUBIC"}
