@@ -19,7 +19,10 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("page", PAGES)
+LONG = ("docs/differentiable.md",)
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in PAGES])
 def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if page == "docs/readers/lmdb.md":
         pytest.importorskip("lmdb", reason="writes a database by the package lmdb")

@@ -76,7 +76,7 @@ def _gradient(chain: Chain, image: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     return result.detach(), gradient
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("chain", [pytest.param(_colors, marks=pytest.mark.slow), pytest.param(_windows, marks=pytest.mark.slow), _warps])
 def test_a_chain_is_one_graph_with_gradients(chain: Chain) -> None:
     compiled = torch.compile(chain, backend=BACKEND, fullgraph=True, dynamic=False)
     image = _images()[0]

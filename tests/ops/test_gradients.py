@@ -103,8 +103,13 @@ def test_gradients(call: str) -> None:
     plain = [x.detach().clone() for x in inputs]
     torch.testing.assert_close(result.detach(), _run(call, *plain), rtol=1e-5, atol=1e-5)
     _check(functools.partial(_run, call), inputs, fast=True)
-    _check(functools.partial(_run, call), inputs if "indices" in call else _inputs(call, 1))  # indices of samples
     assert all(map(torch.equal, plain, inputs))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", CALLS)
+def test_gradients_of_each_element(call: str) -> None:
+    _check(functools.partial(_run, call), _inputs(call, BATCH if "indices" in call else 1))  # indices of samples
 
 
 LARGE = [

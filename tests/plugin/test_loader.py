@@ -366,7 +366,7 @@ def used(loader):
 @pytest.mark.parametrize(
     "call",
     [
-        "around(Loader(functools.partial(squares, 97, seed=1)))",
+        pytest.param("around(Loader(functools.partial(squares, 97, seed=1)))", marks=pytest.mark.slow),
         pytest.param("around(Loader(functools.partial(squares, 97, seed=1)), 2)", marks=pytest.mark.slow),
         pytest.param("around(used(Loader(squares(97))), 2)", marks=pytest.mark.slow),
     ],

@@ -61,6 +61,7 @@ def test_a_function_on_each_sample() -> None:
     assert all(np.array_equal(out.at(i), 255 - x) for i, x in enumerate(IMAGES))
 
 
+@pytest.mark.slow
 def test_shapes_from_a_function() -> None:
     (out,) = run(run_fn=turn, setup_fn=turned_shape, out_types=types.UINT8, outs_ndim=3, **U8)
     assert all(np.array_equal(out.at(i), x.swapaxes(0, 1)) for i, x in enumerate(IMAGES))
