@@ -191,7 +191,7 @@ Placed = tuple[int, tuple[int, ...]]
 
 
 def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Return memory that was not used before: an `Empty` where there is no pool."""
+    """Return memory that was not used before: an `Empty` if there is no pool."""
     return torch.empty(shape, dtype=dtype)
 
 
@@ -231,7 +231,7 @@ def inside(
         extents: One number an axis.
 
     Returns:
-        ``(N, ...)``, or a list where the windows lie in several places; None where one reaches outside.
+        ``(N, ...)``, or a list if the windows lie in several places; None if one reaches outside.
     """
     shape = arrays.shape[1:]
     for axis, extent, places in zip(axes, extents, zip(*starts, strict=True), strict=True):
@@ -239,8 +239,8 @@ def inside(
             return None
     if len(starts) == 1:
         part = _part(axes, starts[0], extents, len(shape))
-        found: Array = arrays[(slice(None), *part)]
-        return found
+        windows: Array = arrays[(slice(None), *part)]
+        return windows
     if sorted(axes) == [0, 1]:
         i, j = axes.index(0), axes.index(1)
         h, w = extents[i], extents[j]
@@ -260,11 +260,11 @@ def _part(axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], nd
 def copied(windows: Array | list[Array], dtype: torch.dtype, out: Tensor | None) -> Tensor:
     """Return windows of one shape as one tensor; in `out`, if it fits."""
     shape = (len(windows), *windows[0].shape)
-    made = place(out, shape, dtype, torch.device("cpu"))
-    result = made.numpy()
+    tensor = place(out, shape, dtype, torch.device("cpu"))
+    result = tensor.numpy()
     if isinstance(windows, np.ndarray):
         result[...] = windows
     else:
         for target, window in zip(result, windows, strict=True):
             target[...] = window
-    return made
+    return tensor

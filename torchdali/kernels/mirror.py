@@ -28,13 +28,13 @@ def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = N
         return torch.stack([mirror(each, some) for each, some in zip(x, axes, strict=True)])
     if not x.is_cpu:
         return _mirrored_where(x, axes)
-    made = place(out, x.shape, x.dtype, x.device)
+    result = place(out, x.shape, x.dtype, x.device)
     if is_array(x) and 0 < x.nbytes <= SMALL_SAMPLE * len(x):
-        _mirror_small(x, axes, made)
-        return made
-    for source, target, some in zip(x.unbind(0), made.unbind(0), axes, strict=True):
+        _mirror_small(x, axes, result)
+        return result
+    for source, target, some in zip(x.unbind(0), result.unbind(0), axes, strict=True):
         target.copy_(mirror(source, some) if some else source)
-    return made
+    return result
 
 
 def _mirrored_where(x: Tensor, axes: Sequence[Sequence[int]]) -> Tensor:
@@ -44,9 +44,9 @@ def _mirrored_where(x: Tensor, axes: Sequence[Sequence[int]]) -> Tensor:
     return x
 
 
-def _mirror_small(x: Tensor, axes: Sequence[Sequence[int]], made: Tensor) -> None:
+def _mirror_small(x: Tensor, axes: Sequence[Sequence[int]], result: Tensor) -> None:
     """Write small samples with some axes reversed: in one call those with the same axes."""
-    source, target = x.numpy(), made.numpy()
+    source, target = x.numpy(), result.numpy()
     groups: dict[tuple[int, ...], list[int]] = {}
     for i, some in enumerate(axes):
         groups.setdefault(tuple(some), []).append(i)

@@ -58,7 +58,7 @@ def affine(
         scale: Multiplies.
         shift: Is added at last.
         channels: Of the image.
-        padded: Channels of the output, where that has more.
+        padded: Channels of the output, if that has more.
 
     Raises:
         RuntimeError: any other number of values.

@@ -1,4 +1,4 @@
-"""Bytes to normalized floats by OpenCV, where it is installed: from a picture to what a network takes.
+"""Bytes to normalized floats by OpenCV, if it is installed: from a picture to what a network takes.
 
 The channels are taken apart, and mirrored, while they are bytes; then each becomes floats. Where the result is planes
 too, they are written in their place: one pass over a result that is four times as large and seldom in cache. Else they
@@ -34,7 +34,7 @@ def normalized_by_opencv(
     offset: tuple[float, ...],
     mirrored: Sequence[bool],
 ) -> bool:
-    """Write ``image * factor + offset`` of each image, or return False where this is not the way.
+    """Write ``image * factor + offset`` of each image, or return False if this is not the way.
 
     Args:
         out: ``(N, H, W, C)``, best with dense channels or dense pixels.
@@ -144,17 +144,17 @@ def _write_pixels(
     height, width, channels = result.shape
     rows = min(max(_PIXELS // (width * channels), 1), height)
     planes = byte_planes(channels, rows, width)
-    made = list(scratch((channels, rows, width), "rows of floats").numpy())
+    lines = list(scratch((channels, rows, width), "rows of floats").numpy())
     for start in range(0, height, rows):
         start = min(start, height - rows)
         take(cv2, image[start : start + rows], reverse, planes)
-        for plane, row, (f, o) in zip(planes, made, values, strict=True):
+        for plane, row, (f, o) in zip(planes, lines, values, strict=True):
             _scale(cv2, plane.reshape(1, -1), row.reshape(1, -1), f, o)
         part = result[start : start + rows]
         if dense:
-            cv2.merge(made, part)
+            cv2.merge(lines, part)
             continue
-        for channel, row in enumerate(made):
+        for channel, row in enumerate(lines):
             part[..., channel] = row
 
 
@@ -179,8 +179,8 @@ def _split(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None
 
 def reversed_rows(cv2: Any, pixels: Bytes) -> Bytes:
     """Return an image with its rows reversed, in memory of the thread's own."""
-    found: Bytes = cv2.flip(pixels, 1, byte_scratch(pixels.shape, "mirrored"))
-    return found
+    result: Bytes = cv2.flip(pixels, 1, byte_scratch(pixels.shape, "mirrored"))
+    return result
 
 
 def _rows(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None:

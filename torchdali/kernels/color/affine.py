@@ -51,14 +51,14 @@ def affine_intensities(
     if not x.is_cpu and numbers:
         scales, offsets = factors(numbers, x[..., None]).unbind(-1)
         return _narrowed(torch.addcmul(offsets, _wide(x), scales), x.dtype, dtype, out)
-    made = place(out, x.shape, dtype, x.device)
+    result = place(out, x.shape, dtype, x.device)
     largest = max((255 * abs(f) + abs(o) for f, o in numbers), default=0)
     if x.dtype == torch.uint8 and dtype in _BYTES_TO and largest < _LARGEST:
         cv2 = opencv_for(x)
         if cv2 is not None:
-            _weigh_each(cv2, x, numbers, made)
-            return made
-    return _each_into(made, affine_intensity, x, *zip(*numbers, strict=True))
+            _weigh_each(cv2, x, numbers, result)
+            return result
+    return _each_into(result, affine_intensity, x, *zip(*numbers, strict=True))
 
 
 def _each_into(out: Tensor, function: Callable[..., Tensor], x: Tensor, *columns: Sequence[Any]) -> Tensor:
@@ -112,10 +112,10 @@ def _curve(factor: float, offset: float) -> tuple[Bytes, float]:
     cv2 = opencv()
     if cv2 is None:
         return table, 0.0
-    found = np.empty_like(_EVERY)
+    curve = np.empty_like(_EVERY)
     for half_up in (HALF_UP, 2 * HALF_UP):
-        cv2.addWeighted(_EVERY[None], factor, _EVERY[None], 0.0, offset + half_up, found[None])
-        if found.tobytes() == table.tobytes():
+        cv2.addWeighted(_EVERY[None], factor, _EVERY[None], 0.0, offset + half_up, curve[None])
+        if curve.tobytes() == table.tobytes():
             return table, half_up
     return table, 0.0
 
@@ -142,9 +142,9 @@ def _affine_bytes(x: Tensor, factor: float, offset: float, out: Tensor | None) -
     if (cv2 := _weighing(x, factor, offset)) is None:
         wide = x.to(torch.float32).mul_(factor)
         return to_bytes(wide.add_(offset) if offset else wide, out)
-    made = place(out, x.shape, torch.uint8, x.device)
-    _weigh(cv2, x.contiguous().view(1, -1).numpy(), factor, offset, made.view(1, -1).numpy())
-    return made
+    result = place(out, x.shape, torch.uint8, x.device)
+    _weigh(cv2, x.contiguous().view(1, -1).numpy(), factor, offset, result.view(1, -1).numpy())
+    return result
 
 
 def _weighing(x: Tensor, factor: float, offset: float) -> Any:
@@ -179,8 +179,8 @@ def affine_rgb(
     weights, bias = _tensors(matrix, tuple(offset), x.device)
     # One plane a channel: the product of a 3x3 matrix with long rows is many times faster than with columns.
     planes = _wide(x.movedim(-1, 0)).reshape(x.shape[-1], -1)
-    made = convert(torch.addmm(bias, weights, planes), dtype)
-    return made.view(len(matrix), *x.shape[:-1]).movedim(0, -1).contiguous()
+    result = convert(torch.addmm(bias, weights, planes), dtype)
+    return result.view(len(matrix), *x.shape[:-1]).movedim(0, -1).contiguous()
 
 
 def _affine_by_opencv(
@@ -194,8 +194,8 @@ def _affine_by_opencv(
     channels = len(matrix)
     with np.errstate(over="ignore"):
         weights = np.array([(*row, o) for row, o in zip(matrix, offset, strict=True)], np.float32)
-    made = place(out, (*x.shape[:-1], channels), dtype, x.device)
-    pixels, targets = x.reshape(-1, x.shape[-1]), made.view(-1, channels)
+    result = place(out, (*x.shape[:-1], channels), dtype, x.device)
+    pixels, targets = x.reshape(-1, x.shape[-1]), result.view(-1, channels)
     for start in range(0, len(pixels), _PIECE):
         part, target = (t[start : start + _PIECE] for t in (pixels, targets))
         turned = torch.from_numpy(cv2.transform(part.to(torch.float32)[None].numpy(), weights))
@@ -204,7 +204,7 @@ def _affine_by_opencv(
             to_bytes(turned, target)
         else:
             target.copy_(convert(turned, dtype))
-    return made
+    return result
 
 
 def affine_each_rgb(
