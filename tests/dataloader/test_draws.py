@@ -189,7 +189,7 @@ def test_probabilities_of_containers() -> None:
     chain = compiled(t).chain
     counts: Counter[Any] = Counter()
     for rng in rngs():
-        names = [step.name for step, _ in Walk(chain, (HEIGHT, WIDTH), rng).taken]
+        names = [step.name for step, _ in Walk(chain, (HEIGHT, WIDTH), rng).steps]
         counts.update([*names, tuple(names[-2:])])
     expected = {"invert": 0.2, "equalize": 0.25, "posterize": 0.75, ("solarize", "gray"): 0.5, ("gray", "solarize"): 0.5}
     for each, share in expected.items():

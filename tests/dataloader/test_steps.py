@@ -171,7 +171,7 @@ def compare(make: Make, module: Any, pixels: np.ndarray, seed: int, tolerance: i
     assert found.chain is not None, found.unknown
     try:
         walk = Walk(found.chain, pixels.shape[:2], Rng(7, (0, seed)))
-        drawn = [each for _, each in walk.taken] + [walk.drawn] * bool(walk.rest)
+        drawn = [each for _, each in walk.steps] + [walk.drawn] * bool(walk.rest)
         expected = module.PILToTensor()(fixed(t, drawn)(image_of(pixels))).numpy().astype(int)
     except (ValueError, RuntimeError) as error:  # torchvision's, of a picture with too few pixels
         for call in (lambda: ours(found.chain, torch.tensor(pixels), seed), lambda: t(image_of(pixels))):
@@ -452,7 +452,7 @@ def test_tensors_of_bytes_are_within_one_level(name: str, module: Any) -> None:
         t, pixels = AS_BYTES[name](module), PICTURES[kind]
         found = compiled(module.Compose([module.PILToTensor(), t]))
         assert found.chain is not None, found.unknown
-        drawn = [each for _, each in Walk(found.chain, pixels.shape[:2], Rng(7, (0, seed))).taken]
+        drawn = [each for _, each in Walk(found.chain, pixels.shape[:2], Rng(7, (0, seed))).steps]
         expected = fixed(t, drawn)(module.PILToTensor()(Image.fromarray(pixels))).numpy().astype(int)
         tolerance = 1 if name in ("Resize", "RandomResizedCrop", "GaussianBlur") else 0
         assert np.abs(ours(found.chain, torch.tensor(pixels), seed) - expected).max() <= tolerance

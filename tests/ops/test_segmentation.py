@@ -193,7 +193,7 @@ def test_maps_are_remembered() -> None:
         seen(torch.from_numpy(labels), rng=next(rngs), cache_objects=True)
     seen(torch.from_numpy(MAP), rng=next(rngs), cache_objects=True, background=1)
     seen(torch.from_numpy(MAP + 9), rng=next(rngs))
-    assert len(seen._found) == 3
+    assert len(seen._blobs) == 3
 
 
 BAD_CHOICES: list[dict[str, Any]] = [

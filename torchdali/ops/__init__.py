@@ -93,9 +93,9 @@ class OperatorClass:
 
     operator: Operator
 
-    def __init__(self, *given: Any, device: str | None = None, name: str | None = None, **arguments: Any) -> None:
-        if given:
-            placed = self._by_place(given, {"device": device, **arguments})
+    def __init__(self, *values: Any, device: str | None = None, name: str | None = None, **arguments: Any) -> None:
+        if values:
+            placed = self._by_place(values, {"device": device, **arguments})
             device, arguments = placed.pop("device", device), {**arguments, **placed}
         known = arguments.keys() - {"seed"}  # which every operator took once
         try:
@@ -106,14 +106,14 @@ class OperatorClass:
         self._arguments = {"device": device, "name": name, **arguments}
         self.device, self.name = device or "cpu", name
 
-    def _by_place(self, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    def _by_place(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Name the arguments that were given by position, as only those of Python functions may be."""
         names = PLACES.get(self.operator.name, ())
-        placed = dict(zip(names, given, strict=False))
+        placed = dict(zip(names, values, strict=False))
         twice = [name for name in placed if named.get(name) is not None]
         if twice:
             raise TypeError(f"ops.{self.operator.class_name}() got multiple values for {twice[0]}")
-        if len(given) > len(names):
+        if len(values) > len(names):
             allowed = f"at most {', '.join(names)}" if names else "none"
             raise TypeError(f"ops.{self.operator.class_name}() takes its arguments by name; by position {allowed}")
         return placed
@@ -124,13 +124,13 @@ class OperatorClass:
         Raises:
             ValueError: an argument was given when the operator was made.
         """
-        given = {name: value for name, value in arguments.items() if value is not None}
-        twice = [name for name in given if self._arguments.get(name) is not None]
+        values = {name: value for name, value in arguments.items() if value is not None}
+        twice = [name for name in values if self._arguments.get(name) is not None]
         if twice:
             raise ValueError(
                 f"ops.{self.operator.class_name}: the argument {twice[0]!r} was given when the operator was made"
             )
-        return self.operator.function(*inputs, **{**self._arguments, **given})
+        return self.operator.function(*inputs, **{**self._arguments, **values})
 
 
 def _name_of_class(operator: Operator) -> str:

@@ -25,16 +25,16 @@ def matched(name: str, values: Any, count: int) -> list[Any]:
     Raises:
         RuntimeError: there are neither as many values as axes nor a single one.
     """
-    found = list(listed(values))
-    if len(found) == 1:
-        return found * count
-    if len(found) != count:
-        raise RuntimeError(f'argument "{name}" expected shape {count} but got {len(found)} values for {count} axes')
-    return found
+    items = list(listed(values))
+    if len(items) == 1:
+        return items * count
+    if len(items) != count:
+        raise RuntimeError(f'argument "{name}" expected shape {count} but got {len(items)} values for {count} axes')
+    return items
 
 
 def indices(axes: Sequence[int], ndim: int) -> list[int]:
-    """Return axes counted from the front; all where none is given.
+    """Return axes counted from the front; all if none is given.
 
     Raises:
         RuntimeError: an axis that does not exist, or one that occurs twice.
@@ -44,14 +44,14 @@ def indices(axes: Sequence[int], ndim: int) -> list[int]:
     for axis in axes:
         if not -ndim <= axis < ndim:
             raise RuntimeError(f"axis {axis} out of range. Expected range is [{-ndim}, {ndim - 1}] for a {ndim}D input")
-    found = [int(axis) % ndim for axis in axes]
-    if len(set(found)) < len(found):
+    result = [int(axis) % ndim for axis in axes]
+    if len(set(result)) < len(result):
         raise RuntimeError(f"an axis occurs more than once in {list(axes)}")
-    return found
+    return result
 
 
 def named(names: str, layout: str, ndim: int) -> list[int]:
-    """Return the axes of a layout that have these names; all where no name is given."""
+    """Return the axes of a layout that have these names; all if no name is given."""
     missing = [name for name in names if name not in layout]
     if missing:
         raise RuntimeError(f"axis {missing[0]!r} is not in the layout {layout!r} of the {ndim}D input")

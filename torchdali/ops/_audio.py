@@ -71,10 +71,10 @@ def audio(
 @chunk(audio, "ragged", allocates=True)
 def _audio_together(data: Sequence[Tensor], a: Arguments) -> Any:
     memory = arrays_of(data) or data
-    found = None if a.sample_rate else decode_several(memory, a.downmix, a.dtype, a.empty)
-    if found is None:
+    sounds = None if a.sample_rate else decode_several(memory, a.downmix, a.dtype, a.empty)
+    if sounds is None:
         return NotImplemented
-    samples, counts, rates = found
+    samples, counts, rates = sounds
     return Packed.of_rows(samples, counts), torch.from_numpy(np.array(rates, np.float32))
 
 

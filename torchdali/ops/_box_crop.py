@@ -144,9 +144,9 @@ def random_bbox_crop(
         firsts = known.counts.cumsum() - known.counts
         indices = places - firsts[known.owner[places]]
         columns.append(torch.from_numpy(indices.astype(np.int32)))
-    found: list[BatchOutput] = [torch.from_numpy(windows.start), torch.from_numpy(windows.extent)]
-    found += [TensorList.from_rows(column, left) for column in columns]
-    return tuple(found)
+    outputs: list[BatchOutput] = [torch.from_numpy(windows.start), torch.from_numpy(windows.extent)]
+    outputs += [TensorList.from_rows(column, left) for column in columns]
+    return tuple(outputs)
 
 
 class _Draws:
@@ -262,9 +262,9 @@ def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -
 
 @functools.lru_cache(maxsize=64)
 def _always(name: str, row: tuple[int, ...], layout: str | None, axes: int) -> Array:
-    found = _checked_extents(name, [row], layout, axes)
-    assert found is not None
-    return found
+    extents = _checked_extents(name, [row], layout, axes)
+    assert extents is not None
+    return extents
 
 
 def _checked_extents(name: str, rows: Sequence[tuple[int, ...]] | None, layout: str | None, axes: int) -> Array | None:

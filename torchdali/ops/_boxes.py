@@ -45,22 +45,22 @@ class _Known:
         self.anchors, own = Anchors(corners), center_size(corners)
         self.place, self.size = (own * scale).chunk(2, 1)
         self.without = torch.zeros_like(own) if offset else own
-        """The result where no anchor has a box."""
+        """The result if no anchor has a box."""
         self.means, self.stds = own.new_tensor(means), own.new_tensor(stds)
 
         on_cpu = device.type == "cpu"
         self.arrays = [x.numpy() for x in (own * scale, self.means, self.stds) if on_cpu]
 
-    def offsets(self, boxes: Tensor, found: Tensor) -> Tensor:
+    def offsets(self, boxes: Tensor, indices: Tensor) -> Tensor:
         """Return how boxes, given by centre and size, lie beside the anchors found for them."""
-        boxes, size = boxes * self.scale, self.size[found]
-        place = (boxes[:, :2] - self.place[found]) / size
+        boxes, size = boxes * self.scale, self.size[indices]
+        place = (boxes[:, :2] - self.place[indices]) / size
         return (torch.cat((place, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
 
-    def offsets_of_arrays(self, boxes: Array, found: Array) -> Array:
+    def offsets_of_arrays(self, boxes: Array, indices: Array) -> Array:
         """Return `offsets` by NumPy, which holds the GIL in small calls; for torch's, threads wait for each other."""
         anchors, means, stds = self.arrays
-        beside, result = anchors[found], boxes * np.float32(self.scale)
+        beside, result = anchors[indices], boxes * np.float32(self.scale)
         result[:, :2] -= beside[:, :2]
         result[:, :2] /= beside[:, 2:]
         result[:, 2:] = torch.from_numpy(result[:, 2:] / beside[:, 2:]).log_().numpy()
@@ -138,16 +138,16 @@ def _encoded(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tens
     _check_boxes(boxes, labels)
     result, names = known.without.clone(), labels.new_zeros(len(known.anchors))
     if boxes.numel():
-        found, box = matches(boxes, known.anchors, known.criteria)
+        indices, box = matches(boxes, known.anchors, known.criteria)
         on_cpu = boxes.device.type == labels.device.type == "cpu"
         if on_cpu and not boxes.requires_grad:
             matched = _centered(boxes.numpy()[box])
             if known.offset:
-                matched = known.offsets_of_arrays(matched, found)
-            result.numpy()[found] = matched
-            names.numpy()[found] = labels.numpy().reshape(-1)[box]
+                matched = known.offsets_of_arrays(matched, indices)
+            result.numpy()[indices] = matched
+            names.numpy()[indices] = labels.numpy().reshape(-1)[box]
         else:
-            places, owners = (torch.from_numpy(each).to(boxes.device) for each in (found, box))
+            places, owners = (torch.from_numpy(each).to(boxes.device) for each in (indices, box))
             near = center_size(boxes[owners])
             result[places] = known.offsets(near, places) if known.offset else near
             names[places] = labels.reshape(-1)[owners]

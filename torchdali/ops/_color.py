@@ -46,16 +46,16 @@ Numbers = tuple[float, float]
 
 
 def _affine_batch(
-    image: Tensor, numbers: Callable[..., Numbers], given: Sequence[Any], dtype: torch.dtype | None,
+    image: Tensor, numbers: Callable[..., Numbers], values: Sequence[Any], dtype: torch.dtype | None,
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
-    """Map the intensities of images; ``numbers(*given)`` are factor and offset."""
+    """Map the intensities of images; ``numbers(*values)`` are factor and offset."""
     kind = dtype or image.dtype
-    made = functools.partial(numbers, image.dtype, kind)
-    if not any(isinstance(value, Column) for value in given):
-        return affine_intensity(image, *made(*given), kind, out)
-    rows = zip(*[per_sample(value, len(image)) for value in given], strict=True)
-    return affine_intensities(image, [made(*row) for row in rows], kind, out)
+    numbers_of = functools.partial(numbers, image.dtype, kind)
+    if not any(isinstance(value, Column) for value in values):
+        return affine_intensity(image, *numbers_of(*values), kind, out)
+    rows = zip(*[per_sample(value, len(image)) for value in values], strict=True)
+    return affine_intensities(image, [numbers_of(*row) for row in rows], kind, out)
 
 
 _f32 = np.float32  # in which DALI computes factors and offsets: halves depend on their last bits
@@ -105,8 +105,8 @@ def brightness_contrast(
         dtype: Of the output; the input's own when None.
     """
     kind = dtype or image.dtype
-    given = brightness, brightness_shift, contrast, contrast_center
-    return affine_intensity(image, *_adjusted(image.dtype, kind, *given), kind, out)
+    parameters = brightness, brightness_shift, contrast, contrast_center
+    return affine_intensity(image, *_adjusted(image.dtype, kind, *parameters), kind, out)
 
 
 @chunk(brightness_contrast, takes=("brightness", "brightness_shift", "contrast", "contrast_center"))

@@ -62,8 +62,8 @@ def _affine(
     device: torch.device,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the transposed matrix, and the translation, for points of `size` coordinates."""
-    given = (None if numbers is None else np.array([numbers], np.float32) for numbers in (m, mt, t))
-    matrix, moved = (torch.from_numpy(part[0].copy()) for part in _matrices(*given, size=size))
+    parts = (None if numbers is None else np.array([numbers], np.float32) for numbers in (m, mt, t))
+    matrix, moved = (torch.from_numpy(part[0].copy()) for part in _matrices(*parts, size=size))
     return matrix.to(device), moved.to(device)
 
 
@@ -114,8 +114,8 @@ def _mapped(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtype) -
     """
     lead, number = points.shape[:-2], math.prod(points.shape[:-2])
     matrices = matrix.expand(*lead, -1, -1).reshape(number, *matrix.shape[-2:])
-    found = torch.bmm(points.to(torch.float32).reshape(number, *points.shape[-2:]), matrices)
-    return convert(found.view(*points.shape[:-1], matrix.shape[-1]).add_(moved), dtype)
+    products = torch.bmm(points.to(torch.float32).reshape(number, *points.shape[-2:]), matrices)
+    return convert(products.view(*points.shape[:-1], matrix.shape[-1]).add_(moved), dtype)
 
 
 def _each(name: str, value: Any, columns: int) -> Array | None:
@@ -128,20 +128,20 @@ def _each(name: str, value: Any, columns: int) -> Array | None:
     return rows.reshape(len(rows), -1)
 
 
-def _check_columns(name: str, given: int, columns: int) -> None:
-    if given != columns:
-        raise RuntimeError(f"{name} is a matrix of {columns} columns for these points, not of {given}")
+def _check_columns(name: str, count: int, columns: int) -> None:
+    if count != columns:
+        raise RuntimeError(f"{name} is a matrix of {columns} columns for these points, not of {count}")
 
 
 def _check_points(ndim: int, points: Tensor, dtype: torch.dtype) -> None:
-    given = points.dtype
-    if points.numel() and given not in _POINT_TYPES:
+    point_type = points.dtype
+    if points.numel() and point_type not in _POINT_TYPES:
         supported = ", ".join(str(kind).removeprefix("torch.") for kind in _POINT_TYPES)
-        raise RuntimeError(f"coord_transform: unsupported input type: {given}; it takes {supported}")
+        raise RuntimeError(f"coord_transform: unsupported input type: {point_type}; it takes {supported}")
     if ndim < 2:
         raise RuntimeError("coord_transform expects an input with at least 2 dimensions")
-    if dtype not in (given, torch.float32):
-        raise RuntimeError(f"dtype must be the input's, which is {given}, or float32; not {dtype}")
+    if dtype not in (point_type, torch.float32):
+        raise RuntimeError(f"dtype must be the input's, which is {point_type}, or float32; not {dtype}")
 
 
 @operator
@@ -179,8 +179,8 @@ def _transformed_batch(points: Tensor, a: Arguments) -> Tensor:
     size = points.shape[-1]
     widths = {"M": size, "MT": size + 1, "T": size}
     m, mt, t = (_each(name, numbers[name], width) for name, width in widths.items())
-    made = _matrices(m, mt, t, size=size)
-    matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in made)
+    parts = _matrices(m, mt, t, size=size)
+    matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in parts)
     between = [1] * (points.dim() - 3)
     matrix = matrix.view(-1, *between, *matrix.shape[1:])
     return _mapped(points, matrix, moved.view(-1, *between, 1, moved.shape[-1]), a.dtype)
@@ -242,9 +242,9 @@ def coord_flip(
     table = Rows(points, size)
     sign, offset = table.spread_array(_mirrors(axes, names, size))
     if is_array(table.rows):
-        found = table.rows.numpy() * sign
-        found += offset
-        return table.batch(torch.from_numpy(found))
+        result = table.rows.numpy() * sign
+        result += offset
+        return table.batch(torch.from_numpy(result))
     sign, offset = (torch.from_numpy(part).to(table.rows.device) for part in (sign, offset))
     return table.batch(table.rows * sign + offset)
 
@@ -263,14 +263,14 @@ def _flipped(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
 
 def _flipped_array(boxes: Array, mirrored: Sequence[Array], ltrb: bool) -> Array:
     """Do `_flipped` in NumPy, several times as fast: only what is mirrored is computed."""
-    found = boxes.copy()
+    result = boxes.copy()
     with np.errstate(all="ignore"):  # boxes without end
         for axis, where in enumerate(mirrored):
             low, high = boxes[:, axis : axis + 1], boxes[:, axis + 2 : axis + 3]
-            np.subtract(1, high if ltrb else low + high, out=found[:, axis : axis + 1], where=where)
+            np.subtract(1, high if ltrb else low + high, out=result[:, axis : axis + 1], where=where)
             if ltrb:
-                np.subtract(1, low, out=found[:, axis + 2 : axis + 3], where=where)
-    return found
+                np.subtract(1, low, out=result[:, axis + 2 : axis + 3], where=where)
+    return result
 
 
 @operator(over="batch", separable=True)
@@ -364,8 +364,8 @@ def bbox_rotate(
     if not bool(keep.all()):
         counts = remaining(keep.numpy(), counts)
         results = [(each[keep], layout) for each, layout in results]
-    found = [TensorList.from_rows(each, counts, layout) for each, layout in results]
-    return found[0] if labels is None else tuple(found)
+    batches = [TensorList.from_rows(each, counts, layout) for each, layout in results]
+    return batches[0] if labels is None else tuple(batches)
 
 
 def _check_size_type(size: Any) -> None:

@@ -55,7 +55,7 @@ from torchdali.tensors import TensorList
 __all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of"]
 
 CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
-"""Layouts that crops take; the first one of the right ndim is assumed where none is set: four axes are a volume."""
+"""Layouts that crops take; the first one of the right ndim is assumed if none is set: four axes are a volume."""
 
 Picture = Annotated[Tensor, Takes(CROP_LAYOUTS)]
 
@@ -139,7 +139,7 @@ def _window(
 
 
 def _window_sizes(crop: tuple[float, ...] | None, d: float, h: float, w: float) -> tuple[float, ...]:
-    """Return width, height and perhaps depth; 0 where the axis stays whole."""
+    """Return width, height and perhaps depth; 0 if the axis stays whole."""
     if crop is not None:
         if not d is h is w is _WHOLE:
             raise RuntimeError("crop cannot be combined with crop_h, crop_w and crop_d")
@@ -177,11 +177,11 @@ def crop(
         RuntimeError: the window reaches outside, or contradictory arguments.
     """
     axes, starts, extents = crop_window(data.shape, layout, **window)
-    found = cut(
+    part = cut(
         data, axes, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=layout.find("C"), dtype=dtype,
     )  # fmt: skip
-    return placed(found, out)
+    return placed(part, out)
 
 
 _OF_THE_WINDOW = argument_names(crop_window)
@@ -231,10 +231,10 @@ def _output_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 @functools.lru_cache(maxsize=64)
 def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the axes of the input in the order of the output, and the way back."""
-    wanted = output_layout or layout
-    if sorted(layout) != sorted(wanted):
-        raise RuntimeError(f"output_layout {wanted!r} is not a permutation of the layout {layout!r}")
-    return tuple(map(layout.index, wanted)), tuple(map(wanted.index, layout))
+    target = output_layout or layout
+    if sorted(layout) != sorted(target):
+        raise RuntimeError(f"output_layout {target!r} is not a permutation of the layout {layout!r}")
+    return tuple(map(layout.index, target)), tuple(map(target.index, layout))
 
 
 def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
@@ -347,12 +347,12 @@ def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the numbers of a finish of three channels; nothing if bytes stay as they are."""
     if constants.get("pad_output") or constants.get("out_of_bounds_policy", "error") not in POLICIES:
         return None
-    given = {k: constants[k] for k in _OF_THE_FINISH if k in constants}
-    if given == _NO_FINISH:
+    finish = {k: constants[k] for k in _OF_THE_FINISH if k in constants}
+    if finish == _NO_FINISH:
         return {"mirrors": True}
     numbers = [constants[name] for name in ("mean", "std", "fill_values") if name in constants]
     fits = all(isinstance(each, list) and len(each) in (1, 3) for each in numbers)
-    return {"finish": given} if fits and given.get("output_layout", "CHW") in ("CHW", "HWC", "") else None
+    return {"finish": finish} if fits and finish.get("output_layout", "CHW") in ("CHW", "HWC", "") else None
 
 
 @narrows(
@@ -366,11 +366,11 @@ def _narrow_and_mirror(constants: Mapping[str, Any]) -> Narrow:
     window = {k: v for k, v in constants.items() if k in _OF_THE_WINDOW}
     always = bool(constants.get("mirror", 0))
 
-    def narrow(view: View, given: Mapping[str, Any], rng: Any) -> View | None:
+    def narrow(view: View, arguments: Mapping[str, Any], rng: Any) -> View | None:
         part: View | None = view
-        if window or not given.keys() <= _MIRROR:
-            part = narrow_to_crop(view, {**window, **given})
-        mirrored = given.get("mirror", always)
+        if window or not arguments.keys() <= _MIRROR:
+            part = narrow_to_crop(view, {**window, **arguments})
+        mirrored = arguments.get("mirror", always)
         return part.flip(True, False) if mirrored and part is not None else part
 
     return narrow
@@ -402,15 +402,15 @@ def _normalize_batch(data: Tensor, a: Arguments) -> Any:
 @chunk(crop_mirror_normalize, "device", takes=argument_names(crop_window) | {"mirror"})
 def _normalize_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
-    wanted = a.output_layout or a.layout
-    if images is None or a.pad_output or a.dtype not in (torch.float32, torch.float16) or wanted not in ("CHW", "HWC"):
+    order = a.output_layout or a.layout
+    if images is None or a.pad_output or a.dtype not in (torch.float32, torch.float16) or order not in ("CHW", "HWC"):
         return NotImplemented
-    found = _windows_of_one_size(images, a.layout, a.of(crop_window))
-    if found is None:
+    pair = _windows_of_one_size(images, a.layout, a.of(crop_window))
+    if pair is None:
         return NotImplemented
-    windows, (height, width) = found
+    windows, (height, width) = pair
     finish = finish_of(
-        images, dtype=a.dtype, mean=a.mean, mirror=a.mirror, channel_first=wanted == "CHW", scale=a.scale,
+        images, dtype=a.dtype, mean=a.mean, mirror=a.mirror, channel_first=order == "CHW", scale=a.scale,
         shift=a.shift, std=a.std, fill_values=a.fill_values, out_of_bounds_policy=a.out_of_bounds_policy,
     )  # fmt: skip
     return normalize_batch(
@@ -452,10 +452,10 @@ def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) ->
             height,
             width,
         )
-    found = _windows(images, layout, window)
-    if found is None:
+    spans = _windows(images, layout, window)
+    if spans is None:
         return None
-    starts, sizes = found
+    starts, sizes = spans
     if (starts < 0).any() or (starts + sizes > images.sides).any() or (sizes != sizes[:, :1]).any():
         return None
     rows = table([images.offsets, images.sides[1], *starts])
@@ -474,8 +474,8 @@ def _windows(
     """Return starts and extents of the windows of images, ``(2, N)``; None for windows of channels."""
     sides, each = images.sides.T.tolist(), each_of(window)
     each = each * len(sides) if len(each) == 1 else each
-    found = [crop_window((h, w, images.channels), layout, **given) for (h, w), given in zip(sides, each, strict=True)]
-    return spans_of(sides, found)
+    windows = [crop_window((h, w, images.channels), layout, **row) for (h, w), row in zip(sides, each, strict=True)]
+    return spans_of(sides, windows)
 
 
 def _mirrored(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:

@@ -80,12 +80,12 @@ def _one_channel(image: Tensor, layout: str) -> Tensor:
 
 
 def _position(value: Any) -> tuple[int, int]:
-    found = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    if len(found) == 1:
-        found *= 2
-    if len(found) != 2 or any(place not in (0, 1) for place in found):
+    position = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if len(position) == 1:
+        position *= 2
+    if len(position) != 2 or any(place not in (0, 1) for place in position):
         raise RuntimeError(f"debayer: blue_position is a row and a column in a 2x2 cell, not {value}")
-    return found[0], found[1]
+    return position[0], position[1]
 
 
 def _default(image: Tensor) -> str:

@@ -321,9 +321,9 @@ def _scaling(
     dtype: torch.dtype, mean: list[float], std: list[float], scale: float, shift: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     """Return factors and offsets of the channels; None if the table is to be used."""
-    found = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
-    factor, offset = ((1.0,), (0.0,)) if found is None else (found.factor, found.offset)
-    is_simple = found is None or found.centre == (0.0,)
+    scaling = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
+    factor, offset = ((1.0,), (0.0,)) if scaling is None else (scaling.factor, scaling.offset)
+    is_simple = scaling is None or scaling.centre == (0.0,)
     if dtype != torch.float32 or not is_simple or not all(map(math.isfinite, (*factor, *offset))):
         return None
     return factor * (3 // len(factor)), offset * (3 // len(offset))

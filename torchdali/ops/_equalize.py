@@ -35,14 +35,14 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
     Raises:
         RuntimeError: another type, an image without pixels, no channels or too many.
     """
-    made = _place(image, out)
-    source, target = _channel_last(image, layout), _channel_last(made, layout)
+    result = _place(image, out)
+    source, target = _channel_last(image, layout), _channel_last(result, layout)
     channels = source.shape[-1]
     if not 1 <= channels <= _CHANNELS:
         raise RuntimeError(f"equalize: from 1 to {_CHANNELS} channels, not {channels}")
     check_not_empty(source.shape[-3:-1], image.shape, "equalize")
     histogram.equalize(source, target)
-    return made
+    return result
 
 
 def _place(image: Tensor, out: Tensor | None) -> Tensor:
@@ -86,15 +86,15 @@ def clahe(
         ValueError: another type or number of channels. RuntimeError: an image without pixels, or tiles below 1.
     """
     _check_clahe(image, tiles_x, tiles_y)
-    made = _place(image, out)
+    result = _place(image, out)
     if image.shape[-1] == 1 or not luma_only:
-        histogram.equalize_tiles(image, made, tiles_y, tiles_x, clip_limit)
-        return made
+        histogram.equalize_tiles(image, result, tiles_y, tiles_x, clip_limit)
+        return result
     lab = rgb_to_lab(image)
     lightness = lab[..., :1].contiguous()
     histogram.equalize_tiles(lightness, lightness, tiles_y, tiles_x, clip_limit)
-    lab_to_rgb(lightness[..., 0], lab, made)
-    return made
+    lab_to_rgb(lightness[..., 0], lab, result)
+    return result
 
 
 def _check_clahe(image: Tensor, tiles_x: int, tiles_y: int) -> None:

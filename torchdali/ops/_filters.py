@@ -205,7 +205,7 @@ def _derivatives(
     scales = matched("scale", scale, axes)
     if normalized_kernel and any(s != 1.0 for s in scales):
         raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
-    found = []
+    derivatives = []
     for place, (window, factor) in enumerate(zip(windows, scales, strict=True)):
         sizes = [int(size) for size in smooth or [window] * axes]
         sizes[place] = int(window)
@@ -214,8 +214,8 @@ def _derivatives(
             factor = 2.0 ** (axes + 2 - sum(sizes))
         each: list[Sequence[float]] = [linear.binomial(size) for size in sizes]
         each[place] = linear.laplacian_kernels(int(window))
-        found.append((each, factor))
-    return found
+        derivatives.append((each, factor))
+    return derivatives
 
 
 def _check_windows(sizes: Sequence[int], place: int) -> None:

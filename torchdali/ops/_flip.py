@@ -51,15 +51,15 @@ def _narrow(view: View, arguments: Mapping[str, Any], rng: Any) -> View:
 
 @chunk(flip, takes=("depthwise", "horizontal", "vertical"))
 def _flip_batch(data: Tensor, a: Arguments) -> Tensor:
-    given: tuple[Any, ...] = a.depthwise, a.horizontal, a.vertical
+    flags: tuple[Any, ...] = a.depthwise, a.horizontal, a.vertical
     layout = a.layout
-    if not any(isinstance(value, Column) for value in given):
-        axes = [axis + 1 for axis in _axes(layout, *given)]
+    if not any(isinstance(value, Column) for value in flags):
+        axes = [axis + 1 for axis in _axes(layout, *flags)]
         return mirror(data, axes) if axes else placed(data, a.out)
-    rows = zip(*[per_sample(value, len(data)) for value in given], strict=True)
+    rows = zip(*[per_sample(value, len(data)) for value in flags], strict=True)
     return mirror_each(data, [_axes(layout, *row) for row in rows], a.out)
 
 
 def _axes(layout: str, depthwise: int, horizontal: int, vertical: int) -> list[int]:
-    asked = {"D": depthwise, "H": vertical, "W": horizontal}
-    return [layout.index(name) for name, wanted in asked.items() if wanted and name in layout]
+    flags = {"D": depthwise, "H": vertical, "W": horizontal}
+    return [layout.index(name) for name, flag in flags.items() if flag and name in layout]

@@ -83,7 +83,7 @@ def cast_like(data: Data, other: Data, /, *, out: Out = None) -> Data:
 
 
 def _converted(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
-    """Convert; where that is all in one step, into the batch."""
+    """Convert; if that is all in one step, into the batch."""
     if dtype != torch.float32 or data.dtype.itemsize > 4 or data.requires_grad:
         return convert(data, dtype)
     if data.dtype == dtype:
@@ -235,10 +235,10 @@ def _full_batch(fill_value: Tensor, a: Arguments) -> Tensor:
     _check_layout(a.layout, len(extents))
     if a.shape is None:
         return fill_value.flatten(1)[:, 0].clone() if fill_value.ndim > 1 else fill_value.clone()
-    given = fill_value.shape[1:]
-    while len(given) > len(extents) and given[0] == 1:
-        given = given[1:]
-    aligned = (len(fill_value), *[1] * (len(extents) - len(given)), *given)
+    shape = fill_value.shape[1:]
+    while len(shape) > len(extents) and shape[0] == 1:
+        shape = shape[1:]
+    aligned = (len(fill_value), *[1] * (len(extents) - len(shape)), *shape)
     return fill_value.reshape(aligned).expand(len(fill_value), *extents).contiguous()
 
 
@@ -295,8 +295,8 @@ def zeros(*, size: BatchSize, **arguments: Annotated[Any, shares(filled)]) -> Ba
 
 def _extents(shape: Any) -> tuple[int, ...]:
     """Return a shape given as a list, as a single number, or not at all."""
-    given = [] if shape is None else shape if isinstance(shape, list) else [shape]
-    extents = tuple(map(int, given))
+    sizes = [] if shape is None else shape if isinstance(shape, list) else [shape]
+    extents = tuple(map(int, sizes))
     if min(extents, default=0) < 0:
         raise RuntimeError(f"shape has a negative extent: {list(extents)}")
     return extents

@@ -75,8 +75,8 @@ def inflating(
     whole = np.empty((len(bounds), size), np.uint8)
     for row, (begin, end) in zip(whole, bounds, strict=True):
         row[:] = np.frombuffer(_decompressed(content[begin:end].tobytes(), size), np.uint8)
-    found = torch.from_numpy(whole).view(-1).view(dtype).reshape([len(bounds), *shape])
-    return (found if chunked else found[0]).to(data.device)
+    result = torch.from_numpy(whole).view(-1).view(dtype).reshape([len(bounds), *shape])
+    return (result if chunked else result[0]).to(data.device)
 
 
 _MOST, _BEST = (
@@ -133,9 +133,9 @@ def _decompressed(data: bytes, size: int) -> bytes:
     except ImportError:
         raise MissingExtraError("lz4", "inflate", "decompressing LZ4") from None
     try:
-        found: bytes = block.decompress(data, uncompressed_size=size) if size or data else b""
+        content: bytes = block.decompress(data, uncompressed_size=size) if size or data else b""
     except (block.LZ4BlockError, ValueError, MemoryError) as error:
         raise RuntimeError(f"cannot decompress {len(data)} bytes to {size}: {error}{described(data)}") from None
-    if len(found) != size:
-        raise RuntimeError(f"the chunk has {len(found)} bytes, and its shape {size}")
-    return found
+    if len(content) != size:
+        raise RuntimeError(f"the chunk has {len(content)} bytes, and its shape {size}")
+    return content

@@ -90,8 +90,8 @@ def fast_resize_crop_mirror(
         antialias: Stretch the filter where the image shrinks.
         mirror: Bits: 1 mirrors rows (horizontally), 2 vertically, 4 in depth.
     """
-    made: Any = resize_crop_mirror
-    result: Image = made.body(data, antialias=antialias, mirror=mirror, layout=layout, **arguments)
+    function: Any = resize_crop_mirror
+    result: Image = function.body(data, antialias=antialias, mirror=mirror, layout=layout, **arguments)
     return result
 
 

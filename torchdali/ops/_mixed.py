@@ -97,8 +97,8 @@ def _decode_seen(
     Returns:
         The pixels, and what a resize of them takes: the size, and where its region starts and ends, two values each.
     """
-    made = _decode_wanted(data, _described_by_both(arguments), adjust_orientation, use_fast_idct, arguments)
-    return made  # type: ignore[return-value]
+    outputs = _decode_wanted(data, _described_by_both(arguments), adjust_orientation, use_fast_idct, arguments)
+    return outputs  # type: ignore[return-value]
 
 
 @operator(layout="HWC", devices=("mixed",))
@@ -123,8 +123,8 @@ def _decode_random_seen(
     def describe(lengths: tuple[int, int], _: Any) -> Wanted:
         return _of_window(choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio))
 
-    made = _decode_wanted(data, describe, adjust_orientation, use_fast_idct, arguments)
-    return made  # type: ignore[return-value]
+    outputs = _decode_wanted(data, describe, adjust_orientation, use_fast_idct, arguments)
+    return outputs  # type: ignore[return-value]
 
 
 def _decode_wanted(
@@ -132,20 +132,20 @@ def _decode_wanted(
 ) -> tuple[Tensor, ...]:
     with _DECODER:
         header = peek_header(data)
-    wanted = describe(header.size(upright), None)
+    region = describe(header.size(upright), None)
     left = _is_left(data, {**hints, "adjust_orientation": upright})
     part = data
     if not left:
         with _DECODER:
             part = decode_crop(
                 data,
-                *wanted.window,
+                *region.window,
                 adjust_orientation=upright,
                 fast=fast,
                 header=header,
                 fancy=hints.get("jpeg_fancy_upsampling", True),
             )
-    return part, *torch.tensor(wanted.numbers(left), dtype=torch.float64).unbind(0)
+    return part, *torch.tensor(region.numbers(left), dtype=torch.float64).unbind(0)
 
 
 def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
@@ -209,8 +209,8 @@ def _whole(constants: Mapping[str, Any]) -> EncodedBody | None:
 
 @chunk(_decode_random_seen, "encoded")
 def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
-    given = {k: constants[k] for k in _CHOOSING if k in constants}
-    return _body(constants, lambda lengths, rng: _of_window(choose_window(rng, *lengths, **given)))
+    options = {k: constants[k] for k in _CHOOSING if k in constants}
+    return _body(constants, lambda lengths, rng: _of_window(choose_window(rng, *lengths, **options)))
 
 
 @chunk(_decode_seen, "encoded")
@@ -267,10 +267,10 @@ def _task(data: Found, part: Wanted, upright: bool) -> Task | None:
 
 def _with_numbers(results: list[Any], parts: Sequence[Wanted | None], kept: Mapping[int, Tensor]) -> Sequence[Any]:
     """Add the other outputs to the first one, if the operator has some."""
-    done = [k for k, result in enumerate(results) if result is not None]
-    numbers = [part.numbers(k in kept) for k in done if (part := parts[k]) is not None]
+    places = [k for k, result in enumerate(results) if result is not None]
+    numbers = [part.numbers(k in kept) for k in places if (part := parts[k]) is not None]
     if not numbers or not numbers[0]:
         return results
-    for k, row in zip(done, np.array(numbers, np.float64), strict=True):  # views by torch would let the GIL go
+    for k, row in zip(places, np.array(numbers, np.float64), strict=True):  # views by torch would let the GIL go
         results[k] = results[k], *map(torch.from_numpy, row)
     return results

@@ -74,19 +74,19 @@ def multi_paste(
     Raises:
         RuntimeError: a region reaches outside, or contradictory arguments.
     """
-    given = _listed(in_anchors=in_anchors, out_anchors=out_anchors, shapes=shapes)
+    absolute = _listed(in_anchors=in_anchors, out_anchors=out_anchors, shapes=shapes)
     relative = _listed(in_anchors=in_anchors_rel, out_anchors=out_anchors_rel, shapes=shapes_rel)
-    for name in given:
-        if given[name] is not None and relative[name] is not None:
+    for name in absolute:
+        if absolute[name] is not None and relative[name] is not None:
             raise batch_level(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
     if in_ids is not None and others:
         raise RuntimeError(f"with in_ids there is exactly one input, not {1 + len(others)}")
     inputs = [images, *others]
     _check_inputs(inputs)
-    request = inputs, dtype, _places(given, relative), in_ids, output_size
+    request = inputs, dtype, _places(absolute, relative), in_ids, output_size
     pasted_images = pasted(*request)
     if pasted_images is None:
-        pasted_images = _one_by_one(inputs, dtype, given, relative, in_ids, output_size)
+        pasted_images = _one_by_one(inputs, dtype, absolute, relative, in_ids, output_size)
     infos = _joined_infos(inputs, in_ids)
     layout = images.layout() or "FHWC"[-images.ndim() :]
     if isinstance(pasted_images, Tensor):
@@ -111,7 +111,7 @@ def _check_inputs(inputs: Sequence[TensorList]) -> None:
 def _one_by_one(
     inputs: Sequence[TensorList],
     dtype: torch.dtype | None,
-    given: Mapping[str, Any],
+    absolute: Mapping[str, Any],
     relative: Mapping[str, Any],
     ids: Any,
     size: Any,
@@ -125,7 +125,7 @@ def _one_by_one(
     canvases = _zeros(shapes, dtype or columns[0][0].dtype, columns[0][0].device) if count else []
     as_arrays = all(_is_plain(each, canvases[0]) for column in columns for each in column)
     for i in count:
-        places = _places({k: _at(v, i) for k, v in given.items()}, {k: _at(v, i) for k, v in relative.items()})
+        places = _places({k: _at(v, i) for k, v in absolute.items()}, {k: _at(v, i) for k, v in relative.items()})
         _compose(*_arrays(canvases[i], sources[i], as_arrays), places)
     return canvases
 
@@ -137,10 +137,10 @@ def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
         return None
     count = range(len(inputs[0]))
     if ids is None:
-        found = [[infos[i] for infos in known if infos] for i in count]
+        sources = [[infos[i] for infos in known if infos] for i in count]
     else:
-        found = [[(known[0] or ())[k] for k in _indices(_at(ids, i))] for i in count]
-    return [";".join(filter(None, each)) for each in found]
+        sources = [[(known[0] or ())[k] for k in _indices(_at(ids, i))] for i in count]
+    return [";".join(filter(None, each)) for each in sources]
 
 
 def _zeros(shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device) -> Tensor | list[Tensor]:
@@ -177,15 +177,15 @@ def _common_size(columns: Sequence[Sequence[Tensor]]) -> tuple[int, int]:
     Raises:
         RuntimeError: they differ.
     """
-    found = sorted({(s.shape[-3], s.shape[-2]) for column in columns for s in column})
-    if len(found) > 1:
+    sizes = sorted({(s.shape[-3], s.shape[-2]) for column in columns for s in column})
+    if len(sizes) > 1:
         raise batch_level(
             RuntimeError(
                 "if the `output_size` is not specified, all the input samples must have the same shape. "
-                f"They have {found}"
+                f"They have {sizes}"
             )
         )
-    return found[0] if found else (0, 0)
+    return sizes[0] if sizes else (0, 0)
 
 
 def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> tuple[int, ...]:
@@ -206,13 +206,13 @@ def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> t
     return (*first[:-3], int(size[0]), int(size[1]), first[-1])
 
 
-def _places(given: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
+def _places(absolute: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
     """Return the values of each kind, and whether they are relative."""
     return {
         name: (value, False) if value is not None
         else None if relative[name] is None
         else (relative[name], True)
-        for name, value in given.items()
+        for name, value in absolute.items()
     }  # fmt: skip
 
 
@@ -312,7 +312,7 @@ def _single_precision(share: float, length: int) -> float:
 def pasted(
     inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
 ) -> Tensor | list[Tensor] | None:
-    """Paste by NumPy, where each sample has as many regions; see `multi_paste`.
+    """Paste by NumPy, if each sample has as many regions; see `multi_paste`.
 
     Args:
         ids: The sample of each region; None for one region of each input.
@@ -330,12 +330,12 @@ def pasted(
         return None
     try:
         form = [array.shape for array in arrays]
-        chosen, found, sizes = _planned(form, len(inputs[0]), places, ids, size)
+        chosen, bounds, sizes = _planned(form, len(inputs[0]), places, ids, size)
     except (TypeError, ValueError, IndexError):
         return None
     head, tail = arrays[0].shape[:-3], arrays[0].shape[-1:]
     canvases = _zeros([(*head, *extents, *tail) for extents in sizes.tolist()], kind, _CPU)
-    for canvas, ids_, rows in zip(canvases, chosen.tolist(), found.tolist(), strict=True):
+    for canvas, ids_, rows in zip(canvases, chosen.tolist(), bounds.tolist(), strict=True):
         result = canvas.numpy()
         for k, (y, x, v, u, h, w) in zip(ids_, rows, strict=True):
             result[..., v : v + h, u : u + w, :] = arrays[k][..., y : y + h, x : x + w, :]
@@ -363,11 +363,11 @@ def _planned(
     if sizes.prod(-1).max(initial=0) > limits.pixels:
         raise ValueError("too large a canvas")
     sizes = np.broadcast_to(sizes, (count, 2))
-    given = {
+    tables = {
         name: None if place is None else (_each(_table(place[0], 3, 2), inside.shape[1]), place[1])
         for name, place in places.items()
     }
-    return chosen, regions(**given, inside=inside, outside=sizes), sizes
+    return chosen, regions(**tables, inside=inside, outside=sizes), sizes
 
 
 def _table(value: Any, ndim: int, last: int = 0) -> Array:

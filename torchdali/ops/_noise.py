@@ -76,8 +76,8 @@ def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data
 def _shot_on_device(data: TensorList, a: Arguments) -> Any:
     """Draw on the CPU, whose numbers depend on the data: one copy down, for which the host waits, and one up."""
     rows = zip(data.stored().on_cpu().samples(), per_sample(a.factor, len(data)), a.rng.samples(), strict=True)
-    made = [shot.body(sample, factor=factor, rng=own) for sample, factor, own in rows]
-    return TensorList.from_samples(made, data.layout())
+    samples = [shot.body(sample, factor=factor, rng=own) for sample, factor, own in rows]
+    return TensorList.from_samples(samples, data.layout())
 
 
 def _poisson(
@@ -131,8 +131,8 @@ def _salt_and_pepper_on_device(data: TensorList, a: Arguments) -> Any:
     if images is None:
         return NotImplemented
     shares = [_numbers(value, count) for value in (a.prob, a.salt_vs_pepper)]
-    for name, found in zip(("prob", "salt_vs_pepper"), shares, strict=True):
-        for share in found.tolist():
+    for name, column in zip(("prob", "salt_vs_pepper"), shares, strict=True):
+        for share in column.tolist():
             _check_share(name, share)
     light = 255.0 if a.salt_val is None else a.salt_val
     dark = 0.0 if a.pepper_val is None else a.pepper_val

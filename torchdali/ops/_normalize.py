@@ -93,11 +93,11 @@ def normalize(
         numbers = _affine(mean, stddev, epsilon, scale, shift)
         return affine_intensity(data, *numbers, dtype, out)
     where = _reduced(axes, axis_names, layout, data.ndim, mean, stddev)
-    found = moments_of(data, where) if mean is stddev is None else None
-    if found is not None:
-        made = standardize(data, found, found.count - ddof, epsilon, scale, shift, dtype, out)
-        if made is not None:
-            return made
+    statistics = moments_of(data, where) if mean is stddev is None else None
+    if statistics is not None:
+        result = standardize(data, statistics, statistics.count - ddof, epsilon, scale, shift, dtype, out)
+        if result is not None:
+            return result
     x = data.to(torch.float32)
     count = math.prod([data.shape[a] for a in where])
     center = _given(mean, x, where, "mean")
@@ -257,16 +257,16 @@ def _pooled(
     dense = data.dense()
     out = None if dense is None else torch.empty(dense.shape, dtype=dtype)
     slots: Sequence[Any] = [None] * len(samples) if out is None else out.unbind(0)
-    made = [
+    results = [
         standardize(s, moments, moments.count - ddof, epsilon, scale, shift, dtype, slot)
         for s, slot in zip(samples, slots, strict=True)
     ]
-    done = [m for m in made if m is not None]
-    if len(done) < len(made):
+    tensors = [m for m in results if m is not None]
+    if len(tensors) < len(results):
         return None
     if out is None:
-        return done
-    for slot, result in zip(slots, done, strict=True):
+        return tensors
+    for slot, result in zip(slots, tensors, strict=True):
         if result is not slot:
             slot.copy_(result)
     return out
@@ -274,8 +274,8 @@ def _pooled(
 
 def _centers(samples: Sequence[Tensor], where: tuple[int, ...], count: int, mean: Any) -> list[Tensor]:
     if mean is not None:
-        found = [_given(m, s, where, "mean") for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)]
-        return [f for f in found if f is not None]
+        centers = [_given(m, s, where, "mean") for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)]
+        return [f for f in centers if f is not None]
     pooled = sum(_total(s, where) for s in samples)
     assert isinstance(pooled, Tensor)
     return [pooled / count] * len(samples)

@@ -57,8 +57,8 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
     Args:
         floats: Images of float32 will do, not only those of bytes.
     """
-    taken = batch.torch_dtype == torch.uint8 or (floats and batch.torch_dtype == torch.float32)
-    if layout != "HWC" or not taken or not has_kernels(batch.device):
+    fits = batch.torch_dtype == torch.uint8 or (floats and batch.torch_dtype == torch.float32)
+    if layout != "HWC" or not fits or not has_kernels(batch.device):
         return None
     stored, dense = batch.stored(), batch.dense()
     if dense is not None:
@@ -97,7 +97,7 @@ def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
 
     Args:
         flat: Their elements.
-        sides: ``(2, N)``: heights and widths; ``(2, 1)`` where they are the same.
+        sides: ``(2, N)``: heights and widths; ``(2, 1)`` if they are the same.
         channels: Of all images.
     """
     if sides.shape[1] == 1 or (sides == sides[:, :1]).all():
@@ -109,10 +109,10 @@ def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
 
 def spans_of(sides: Sequence[Sequence[int]], windows: Sequence[Window]) -> tuple[Array, Array] | None:
     """Return starts and extents of windows, ``(2, N)``, of images of such sides; None for windows of channels."""
-    found = list(map(span_of, sides, windows))
-    if None in found:
+    spans = list(map(span_of, sides, windows))
+    if None in spans:
         return None
-    starts, sizes = np.array(found, np.int64).transpose(1, 2, 0)
+    starts, sizes = np.array(spans, np.int64).transpose(1, 2, 0)
     return starts, sizes
 
 

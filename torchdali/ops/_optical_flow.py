@@ -65,12 +65,12 @@ def optical_flow(
     start = None if hints is None else _spread(hints, hint_grid, images)
     if not enable_temporal_hints:
         return _cells(flow(images[:-1], images[1:], iterations, _WINDOW, start), output_grid)
-    found: list[Tensor] = []
+    flows: list[Tensor] = []
     for i in range(len(images) - 1):
-        before = found[-1] if found else None
+        before = flows[-1] if flows else None
         hint = before if start is None else start[i : i + 1]
-        found.append(flow(images[i : i + 1], images[i + 1 : i + 2], iterations, _WINDOW, hint))
-    return _cells(torch.cat(found), output_grid)
+        flows.append(flow(images[i : i + 1], images[i + 1 : i + 2], iterations, _WINDOW, hint))
+    return _cells(torch.cat(flows), output_grid)
 
 
 _WINDOW = 9
@@ -100,7 +100,7 @@ def _spread(hints: Tensor, grid: int, images: Tensor) -> Tensor:
     return wide[..., :height, :width]
 
 
-def _cells(found: Tensor, grid: int) -> Tensor:
+def _cells(motion: Tensor, grid: int) -> Tensor:
     """Return the mean of each cell, ``(..., h, w, 2)``."""
-    cells = functional.avg_pool2d(found, grid, ceil_mode=True) if grid > 1 else found
+    cells = functional.avg_pool2d(motion, grid, ceil_mode=True) if grid > 1 else motion
     return cells.movedim(1, -1).contiguous()

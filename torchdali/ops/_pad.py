@@ -54,8 +54,8 @@ def pad(
         raise batch_level(RuntimeError("axes and axis_names exclude each other"))
     if not len(data):
         return data
-    given, ndim, count = [tuple(extents) for extents in data.shape()], data.ndim(), len(data)
-    largest = list(map(max, zip(*given, strict=True)))
+    old_shapes, ndim, count = [tuple(extents) for extents in data.shape()], data.ndim(), len(data)
+    largest = list(map(max, zip(*old_shapes, strict=True)))
     by_name = None if axis_names is None else named(axis_names, data.layout(), ndim)
 
     def grown(extents: Sequence[int], axes: Any, shape: Any, align: Any) -> list[int]:
@@ -64,15 +64,15 @@ def pad(
 
     if any(isinstance(value, Column) for value in (axes, shape, align)):
         columns = [per_sample(value, count) for value in (axes, shape, align)]
-        shapes = list(map(grown, given, *columns))
+        shapes = list(map(grown, old_shapes, *columns))
     else:
-        known = {extents: grown(extents, axes, shape, align) for extents in set(given)}
-        shapes = [known[extents] for extents in given]
+        known = {extents: grown(extents, axes, shape, align) for extents in set(old_shapes)}
+        shapes = [known[extents] for extents in old_shapes]
     fills = per_sample(fill_value, count)
     if fills.count(fills[0]) == count:
-        made = _padded_on_device(data, shapes, fills[0])
-        if made is not None:
-            return made
+        padded_batch = _padded_on_device(data, shapes, fills[0])
+        if padded_batch is not None:
+            return padded_batch
     if shapes.count(shapes[0]) < count:
         columns = [data.samples(), shapes, [(fill,) for fill in fills]]
         return [_padded(*each) for each in zip(*columns, strict=True)]
@@ -103,12 +103,12 @@ def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: f
 
 def _grown(extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any) -> list[int]:
     """Return the shape of a padded sample."""
-    wanted, steps = (
-        [unset] * len(axes) if given is None or given == [] else matched(name, given, len(axes))
-        for name, given, unset in (("shape", shape, -1), ("align", align, 1))
+    minima, steps = (
+        [unset] * len(axes) if value is None or value == [] else matched(name, value, len(axes))
+        for name, value, unset in (("shape", shape, -1), ("align", align, 1))
     )
     grown = list(extents)
-    for axis, least, step in zip(axes, wanted, steps, strict=True):
+    for axis, least, step in zip(axes, minima, steps, strict=True):
         if step <= 0:
             raise RuntimeError(f"align must be positive, not {step}")
         extent = max(grown[axis], int(least) if least > 0 else largest[axis])

@@ -86,8 +86,8 @@ def warp_perspective(
     fill = _checked(pixel_origin, border_mode, fill_value, image.shape[-1])
     if matrix_input is not None and len(matrix):
         raise RuntimeError("the matrix is given twice: as an input, and as the argument `matrix`")
-    given = matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
-    maps = [_between_centers(m, inverse_map, pixel_origin) for m in given]
+    frame_matrices = matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
+    maps = [_between_centers(m, inverse_map, pixel_origin) for m in frame_matrices]
     target, mode = canvas(size, image.shape[-3:-1]), _mode(interp_type)
     result = each_frame(
         image, layout.startswith("F"), maps,
@@ -112,10 +112,10 @@ def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *
     if images is None or matrix_input is not None:
         return NotImplemented
     fill = _checked(a.pixel_origin, a.border_mode, a.fill_value, images.channels)
-    each = [matrices(given, 3, 3) for given in per_sample(a.matrix, len(image))]
-    if any(len(given) != 1 for given in each):
+    each = [matrices(group, 3, 3) for group in per_sample(a.matrix, len(image))]
+    if any(len(group) != 1 for group in each):
         return NotImplemented
-    maps = np.array([_between_centers(given[0], a.inverse_map, a.pixel_origin) for given in each])
+    maps = np.array([_between_centers(group[0], a.inverse_map, a.pixel_origin) for group in each])
     extents = np.array(canvases(a.size, images), np.int64).T
     kind = images.flat.dtype
     colors = [convert_number(float(value), kind) for value in fill]
@@ -126,12 +126,12 @@ def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *
 @folded
 def _between_centers(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
     """Return the map of whole numbers that are pixel centres, from the output to the input."""
-    found = matrix
+    result = matrix
     if not inverse_map:
-        found = torch.linalg.inv(torch.tensor(matrix, dtype=torch.float64)).tolist()
+        result = torch.linalg.inv(torch.tensor(matrix, dtype=torch.float64)).tolist()
     if origin == "center":
-        return found
-    u, v, w = ([a, b, (a + b) / 2 + c] for a, b, c in found)
+        return result
+    u, v, w = ([a, b, (a + b) / 2 + c] for a, b, c in result)
     return [[a - g / 2 for a, g in zip(row, w, strict=True)] for row in (u, v)] + [w]
 
 
@@ -173,11 +173,11 @@ def remap(
     return torch.stack([sample_at(f, (u, v), mode=mode) for f, u, v in zip(image, x, y, strict=True)])
 
 
-def _plane(given: Tensor, image: Tensor) -> Tensor:
+def _plane(plane: Tensor, image: Tensor) -> Tensor:
     """Return a map as ``(h, w)``, or ``(frames, h, w)``."""
-    each = image.dim() == 4 and given.dim() > 2 and len(given) == len(image)
-    if given.dim() == 3 + each and given.shape[-1] == 1:
-        given = given.squeeze(-1)
-    if given.dim() != 2 + each:
-        raise RuntimeError(f"maps of shape {(*given.shape,)} do not fit an image of shape {(*image.shape,)}")
-    return given.to(torch.float32).nan_to_num(nan=-(2.0**30))
+    each = image.dim() == 4 and plane.dim() > 2 and len(plane) == len(image)
+    if plane.dim() == 3 + each and plane.shape[-1] == 1:
+        plane = plane.squeeze(-1)
+    if plane.dim() != 2 + each:
+        raise RuntimeError(f"maps of shape {(*plane.shape,)} do not fit an image of shape {(*image.shape,)}")
+    return plane.to(torch.float32).nan_to_num(nan=-(2.0**30))

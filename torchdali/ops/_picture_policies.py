@@ -88,8 +88,8 @@ def _magnitudes(space: Space, name: str, size: Size) -> tuple[tuple[float, ...],
 
 def _of_v1(space: Space, size: Size) -> dict[str, Any]:
     sizes = () if space.name == "TrivialAugmentWide" else (size,)
-    found: dict[str, Any] = getattr(transforms, space.name)()._augmentation_space(space.bins, *sizes)
-    return found
+    ranges: dict[str, Any] = getattr(transforms, space.name)()._augmentation_space(space.bins, *sizes)
+    return ranges
 
 
 class _Policy(OfPixels):

@@ -1,7 +1,7 @@
 """Transforms of torchvision that move pixels, as steps on a picture.
 
 A step draws its numbers as the transform does, from the random numbers of the sample; says which part of the picture it
-wants, or what the library is to do with the pixels; and calls torchvision's own function where there is no library. Its
+wants, or what the library is to do with the pixels; and calls torchvision's own function if there is no library. Its
 fields are those of the transform, so that two steps are equal if they do the same.
 """
 
@@ -82,10 +82,10 @@ def _cut(places: Places, start: Any, extent: int, mode: str) -> Places:
         line = np.where(line < 0, -1 - line, line)
         line = np.where(line >= count, 2 * count - 1 - line, line)
     inside = line.clip(0, count - 1)
-    taken = np.take_along_axis(np.broadcast_to(places, (len(line), count)), inside, 1) if len(places) == 1 else (
+    result = np.take_along_axis(np.broadcast_to(places, (len(line), count)), inside, 1) if len(places) == 1 else (
         np.take_along_axis(places, np.broadcast_to(inside, (len(places), extent)), 1)
     )  # fmt: skip
-    return np.where(line == inside, taken, -1) if mode == "constant" else taken
+    return np.where(line == inside, result, -1) if mode == "constant" else result
 
 
 class Movement(Protocol):

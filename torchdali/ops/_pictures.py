@@ -160,16 +160,16 @@ class Walk:
 
     Attributes:
         work: Of the library, for the steps that were taken.
-        taken: These steps, and what was drawn for each.
+        steps: These steps, and what was drawn for each.
         rest: The steps that are left, the next one last; that one was drawn for, and the library does not do it.
         drawn: For it.
     """
 
-    __slots__ = ("_rng", "drawn", "rest", "taken", "work")
+    __slots__ = ("_rng", "drawn", "rest", "steps", "work")
 
     def __init__(self, chain: Chain, size: tuple[int, int], rng: Rng) -> None:
         self.work, self._rng = Work(View.of(*size)), rng
-        self.taken: list[tuple[Step, Any]] = []
+        self.steps: list[tuple[Step, Any]] = []
         self.rest: list[Any] = [*reversed(chain.steps)]
         self.drawn: Any = None
         while (step := self._next()) is not None:
@@ -177,7 +177,7 @@ class Walk:
             if not self._take(step, self.drawn):
                 self.rest.append(step)
                 return
-            self.taken.append((step, self.drawn))
+            self.steps.append((step, self.drawn))
 
     def _take(self, step: Step, drawn: Any) -> bool:
         """Let the library do a step; False if it cannot."""
@@ -212,7 +212,7 @@ class Walk:
         Args:
             again: Take those that were taken before them first, with the same numbers.
         """
-        for step, drawn in self.taken if again else ():
+        for step, drawn in self.steps if again else ():
             image = step.apply(image, drawn)
         if self.rest:
             image = self.rest.pop().apply(image, self.drawn)

@@ -39,17 +39,17 @@ def _count(arguments: Mapping[str, Any]) -> int | None:
 
 
 def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    given = arguments["output_layouts"]
+    output_layouts = arguments["output_layouts"]
     count = int(arguments["num_outputs"])
-    if given is None or isinstance(given, str):
-        return (given or "",) * max(1, count)
-    if len(given) > count:
+    if output_layouts is None or isinstance(output_layouts, str):
+        return (output_layouts or "",) * max(1, count)
+    if len(output_layouts) > count:
         raise batch_level(
             RuntimeError(
-                f"the length of `output_layouts`, {len(given)}, is greater than the number of outputs, {count}"
+                f"the length of `output_layouts`, {len(output_layouts)}, is greater than the number of outputs, {count}"
             )
         )
-    return tuple(layout or "" for layout in given)
+    return tuple(layout or "" for layout in output_layouts)
 
 
 def _is_by_sample(arguments: Mapping[str, Any]) -> bool:
@@ -156,21 +156,21 @@ def _call(
 ) -> Outputs:
     """Call once, or once a sample, and check what comes back; one column an output."""
     if batched:
-        found = _results(function, [list(c) for c in columns], outputs, _ONCE)
-        _check_all_are_done(function, columns, found[:outputs])
-        made: _Columns = [_column(f, convert) for f in found[:outputs]]
+        results = _results(function, [list(c) for c in columns], outputs, _ONCE)
+        _check_all_are_done(function, columns, results[:outputs])
+        output_columns: _Columns = [_column(f, convert) for f in results[:outputs]]
     else:
         count = len(columns[0]) if columns else size
         rows = [_results(function, [c[i] for c in columns], outputs) for i in range(count)]
-        made = [[convert(row[k]) for row in rows] for k in range(outputs)]
-        if made and columns and count:
-            _warn_of_added_axis(function, columns[0][0], made[0][0])
-    return made[0] if outputs == 1 else tuple(made)
+        output_columns = [[convert(row[k]) for row in rows] for k in range(outputs)]
+        if output_columns and columns and count:
+            _warn_of_added_axis(function, columns[0][0], output_columns[0][0])
+    return output_columns[0] if outputs == 1 else tuple(output_columns)
 
 
-def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence[Any]], found: Sequence[Any]) -> None:
+def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence[Any]], results: Sequence[Any]) -> None:
     """Refuse a function of tensors that leaves all but the first sample alone, as torchvision's do with a list."""
-    for column, result in zip(columns, found, strict=False):
+    for column, result in zip(columns, results, strict=False):
         passed = isinstance(result, (list, tuple)) and len(result) == len(column) > 1
         if not passed or not isinstance(column[0], torch.Tensor):
             continue
@@ -206,8 +206,8 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, 
     return result
 
 
-def _column(found: Any, convert: Callable[[Any], torch.Tensor]) -> list[torch.Tensor]:
-    samples = list(found) if isinstance(found, (list, tuple)) else list(convert(found).unbind(0))
+def _column(result: Any, convert: Callable[[Any], torch.Tensor]) -> list[torch.Tensor]:
+    samples = list(result) if isinstance(result, (list, tuple)) else list(convert(result).unbind(0))
     return [convert(s) for s in samples]
 
 

@@ -121,8 +121,8 @@ def normal(
     means, deviations = _column(mean, rng.size), _column(stddev, rng.size)
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        found: Numbers = _like(means, rows, draws) + _like(deviations, rows, draws) * draws
-        return found
+        numbers: Numbers = _like(means, rows, draws) + _like(deviations, rows, draws) * draws
+        return numbers
 
     return _drawn(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
@@ -199,11 +199,11 @@ def beta(
         counts *= len(shapes)
     parts = []
     for i, (count, one) in enumerate(zip(counts, rng.samples(), strict=True)):
-        found = numbers[i, :count]
-        if count > few or np.isnan(found).any():
+        values = numbers[i, :count]
+        if count > few or np.isnan(values).any():
             row = slice(i, i + 1)
-            found = one.generator().beta(_of(alphas, row)[0, 0], _of(betas, row)[0, 0], count)
-        parts.append(_converted(found, shapes[i], kind))
+            values = one.generator().beta(_of(alphas, row)[0, 0], _of(betas, row)[0, 0], count)
+        parts.append(_converted(values, shapes[i], kind))
     return parts
 
 
@@ -239,8 +239,8 @@ def choice(
     layout = {0: a.layout()[1:], 1: a.layout()}.get(len(shapes[0]), "") if shapes else ""
     dense = a.dense()
     if dense is not None and are_alike and not isinstance(p, Column):
-        found = torch.from_numpy(_pick(dense.numpy(), rows, shapes[0], p))
-        return TensorList.from_dense(found, layout if len(layout) == found.ndim - 1 else "")
+        elements = torch.from_numpy(_pick(dense.numpy(), rows, shapes[0], p))
+        return TensorList.from_dense(elements, layout if len(layout) == elements.ndim - 1 else "")
     chances = [None] * rng.size if p is None else per_sample(p, rng.size)
     picked = [
         torch.from_numpy(_pick(sample.numpy()[None], row[None, : math.prod(extents)], extents, chance))[0]
@@ -269,15 +269,15 @@ def batch_permutation(
     size, draws = rng.size, rng.uniform(1)[:, 0]
     own = np.arange(size)
     if allow_repetitions:
-        found = (draws * max(size - no_fixed_points, 1)).astype(np.int64)
-        found += (found >= own) & (no_fixed_points and size > 1)
+        permutation = (draws * max(size - no_fixed_points, 1)).astype(np.int64)
+        permutation += (permutation >= own) & (no_fixed_points and size > 1)
     elif no_fixed_points:
         order = np.argsort(draws, kind="stable")
-        found = np.empty(size, np.int64)
-        found[order] = np.roll(order, -1)
+        permutation = np.empty(size, np.int64)
+        permutation[order] = np.roll(order, -1)
     else:
-        found = np.argsort(draws, kind="stable")
-    return torch.from_numpy(found.astype(np.int32))
+        permutation = np.argsort(draws, kind="stable")
+    return torch.from_numpy(permutation.astype(np.int32))
 
 
 # ---------------------------------------------------------------- parameters
@@ -298,22 +298,22 @@ def _always_beta(alpha: float, beta: float) -> kernel.Gammas:
 
 
 def _positive(name: str, value: Any, size: int) -> Numbers:
-    found = _column(value, size)
-    if found.size and not (found.min() > 0 and found.max() <= _LARGEST):
-        wrong = found[~((found > 0) & (found <= _LARGEST))][0]
+    column = _column(value, size)
+    if column.size and not (column.min() > 0 and column.max() <= _LARGEST):
+        wrong = column[~((column > 0) & (column <= _LARGEST))][0]
         error = RuntimeError(f"the `{name}` must be a positive float32, not {wrong:g}")
         raise error if isinstance(value, Column) else batch_level(error)
-    return found
+    return column
 
 
 def _column(value: Any, size: int) -> Numbers:
-    """Return a parameter as ``(batch, 1)``, or ``(1, 1)`` where it is the same for all."""
+    """Return a parameter as ``(batch, 1)``, or ``(1, 1)`` if it is the same for all."""
     if not isinstance(value, Column):
         return np.array([[value]], np.float64)
-    found = np.asarray(value, np.float64)
-    if found.size != size:
-        raise RuntimeError(f"a parameter is one number a sample, not of shape {found.shape[1:]}")
-    return found.reshape(size, 1)
+    column = np.asarray(value, np.float64)
+    if column.size != size:
+        raise RuntimeError(f"a parameter is one number a sample, not of shape {column.shape[1:]}")
+    return column.reshape(size, 1)
 
 
 def _of(column: Numbers, rows: slice) -> Numbers:
@@ -335,13 +335,13 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
         return list(like.shape())
     if shape is None:
         return [()] * size
-    given = shape if isinstance(shape, Column) else [shape]
-    found = [tuple(map(int, s if isinstance(s, list) else [s])) for s in given]
-    for extents in found:
+    values = shape if isinstance(shape, Column) else [shape]
+    shapes = [tuple(map(int, s if isinstance(s, list) else [s])) for s in values]
+    for extents in shapes:
         if min(extents, default=0) < 0:
             error = RuntimeError(f"shape has a negative extent: {list(extents)}")
             raise error if isinstance(shape, Column) else batch_level(error)
-    return found if isinstance(shape, Column) else found * size
+    return shapes if isinstance(shape, Column) else shapes * size
 
 
 def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
@@ -350,19 +350,19 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
         if len(pair) != 2 or not pair[0] < pair[1]:
             shown = f"[{', '.join(f'{end:g}' for end in pair)})" if np.ndim(pair) == 1 else pair
             raise RuntimeError(f"invalid range {shown}. It is [low, high) with low < high.")
-    given = np.asarray(ends, np.float64).reshape(-1, 2)
+    bounds = np.asarray(ends, np.float64).reshape(-1, 2)
     if dtype.is_floating_point:
         kind = np.float32 if dtype == torch.float32 else np.float64
-        last = np.nextafter(given[:, 1:].astype(kind), -np.inf, dtype=kind)
+        last = np.nextafter(bounds[:, 1:].astype(kind), -np.inf, dtype=kind)
     else:
-        given = np.asarray([[_wrapped(end, dtype) for end in pair] for pair in ends], np.float64).reshape(-1, 2)
-        last = given.max(1, keepdims=True)
-    least, extent = given[:, :1], given[:, 1:] - given[:, :1]
+        bounds = np.asarray([[_wrapped(end, dtype) for end in pair] for pair in ends], np.float64).reshape(-1, 2)
+        last = bounds.max(1, keepdims=True)
+    least, extent = bounds[:, :1], bounds[:, 1:] - bounds[:, :1]
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
-        found: Numbers = draws * _like(extent, rows, draws)
-        found += _like(least, rows, draws)
-        return np.minimum(found, _like(last, rows, draws), out=found)
+        values: Numbers = draws * _like(extent, rows, draws)
+        values += _like(least, rows, draws)
+        return np.minimum(values, _like(last, rows, draws), out=values)
 
     return compute
 
@@ -387,8 +387,8 @@ def _always_among(values: tuple[float, ...], dtype: torch.dtype) -> Compute:
 
 def _like(column: Numbers, rows: slice, draws: Numbers) -> Numbers:
     """Convert parameters, so that many numbers are not computed in a wider type than they were drawn in."""
-    found = _of(column, rows)
-    return found if found.dtype == draws.dtype else found.astype(draws.dtype)
+    values = _of(column, rows)
+    return values if values.dtype == draws.dtype else values.astype(draws.dtype)
 
 
 def _wrapped(value: float, dtype: torch.dtype) -> int:
@@ -404,14 +404,14 @@ def _among(values: Sequence[list[float]]) -> Compute:
     if not lengths.all():
         raise RuntimeError("values is empty: there is nothing to draw from")
     table = np.zeros((len(values), lengths.max(initial=0)))
-    for row, given in zip(table, values, strict=True):
-        row[: len(given)] = given
+    for row, items in zip(table, values, strict=True):
+        row[: len(items)] = items
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
         known, lists = _of(lengths, rows), _of(table, rows)
         places = np.minimum((draws * known).astype(np.int64), known - 1)
-        found: Numbers = lists[np.arange(len(lists))[:, None], places]
-        return found
+        result: Numbers = lists[np.arange(len(lists))[:, None], places]
+        return result
 
     return compute
 
@@ -468,10 +468,10 @@ def _pick(elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[flo
         places = _weighted(draws, chances, limits)
     np.minimum(places, limits.astype(np.int64) - 1, out=places)
     if is_list:
-        found = elements[np.arange(len(elements))[:, None], places]
+        picks = elements[np.arange(len(elements))[:, None], places]
     else:
-        found = places.astype(elements.dtype)
-    drawn: Numbers = found.reshape(len(elements), *shape, *elements.shape[2:])
+        picks = places.astype(elements.dtype)
+    drawn: Numbers = picks.reshape(len(elements), *shape, *elements.shape[2:])
     return drawn
 
 
@@ -490,5 +490,5 @@ def _ends(chances: tuple[float, ...]) -> Numbers:
     ends = np.cumsum(chances)
     if abs(ends[-1] - 1) >= 1e-4:
         raise RuntimeError(f"the probabilities add up to {ends[-1]:g}, which should be 1")
-    found: Numbers = ends / ends[-1]
-    return found
+    shares: Numbers = ends / ends[-1]
+    return shares

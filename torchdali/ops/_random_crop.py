@@ -82,8 +82,8 @@ def _sides(shape: TensorList) -> Array:
         if len(one) != 1 or one[0] not in (2, 3):
             raise RuntimeError(f"the shape of an image has 2 or 3 values (HW or HWC), not {list(one)}")
     if dense is not None:
-        found: Array = dense.cpu().numpy()[:, :2].T.astype(np.int64)
-        return found
+        sides: Array = dense.cpu().numpy()[:, :2].T.astype(np.int64)
+        return sides
     rows = [extents[:2] for extents in shape.tolist()]
     return np.array(rows, np.int64).reshape(-1, 2).T
 

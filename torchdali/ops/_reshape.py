@@ -21,11 +21,11 @@ Layouts = tuple[str, ...]
 
 
 def _reshaped(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
-    """Return the layout given, else the input's where the number of axes stays (or is not known yet)."""
+    """Return the layout given, else the input's if the number of axes stays (or is not known yet)."""
     if arguments["layout"] is not None:
         return str(arguments["layout"])
-    given = [arguments[name] for name in ("shape", "rel_shape", "src_dims")]
-    ndim = next((len(v) for v in given if v is not None), len(layouts[0]))
+    values = [arguments[name] for name in ("shape", "rel_shape", "src_dims")]
+    ndim = next((len(v) for v in values if v is not None), len(layouts[0]))
     return layouts[0] if ndim == len(layouts[0]) else ""
 
 
@@ -60,8 +60,8 @@ def reshape(
 @chunk(reshape)
 def _reshape_batch(data: Tensor, shape_input: Tensor | None = None, *, a: Arguments) -> Any:
     if shape_input is not None:
-        rows, given = zip(data, shape_input, strict=True), a.of(_checked_shape)
-        return [_reshape(sample, shape, **given) for sample, shape in rows]
+        rows, options = zip(data, shape_input, strict=True), a.of(_checked_shape)
+        return [_reshape(sample, shape, **options) for sample, shape in rows]
     return data.reshape(len(data), *_checked_shape(data.shape[1:], None, **a.of(_checked_shape)))
 
 
@@ -78,19 +78,19 @@ def _checked_shape(
     shape: Any = None,
     src_dims: Any = None,
 ) -> list[int]:
-    if all(given is None for given in (shape_input, layout, rel_shape, shape, src_dims)):
+    if all(value is None for value in (shape_input, layout, rel_shape, shape, src_dims)):
         raise batch_level(
             RuntimeError("reshape has nothing to do: give a shape, rel_shape, src_dims, a layout or a second input")
         )
-    found = _filled(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
-    if layout and len(layout) != len(found):
-        raise batch_level(RuntimeError(f"requested layout {layout!r} is not compatible with a {len(found)}D shape"))
-    return found
+    extents = _filled(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
+    if layout and len(layout) != len(extents):
+        raise batch_level(RuntimeError(f"requested layout {layout!r} is not compatible with a {len(extents)}D shape"))
+    return extents
 
 
 def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any) -> list[int]:
     """Return the new extents; a negative one is to take what is left."""
-    if sum(given is not None for given in (shape_input, rel_shape, shape)) > 1:
+    if sum(value is not None for value in (shape_input, rel_shape, shape)) > 1:
         raise RuntimeError(
             "the new shape is given more than once: keep one of `shape`, `rel_shape` and the second input"
         )
@@ -181,8 +181,8 @@ def reinterpret(
     Raises:
         RuntimeError: another number of bytes, contradictory arguments, a layout of another length.
     """
-    given = (shape_input, dtype, layout, rel_shape, shape, src_dims)
-    if all(value is None for value in given):
+    values = (shape_input, dtype, layout, rel_shape, shape, src_dims)
+    if all(value is None for value in values):
         raise RuntimeError("reinterpret needs a type, a shape or a layout")
     kind = dtype or data.dtype
     old = list(data.shape)
@@ -191,14 +191,14 @@ def reinterpret(
         new = _in_elements(new, data.dtype, kind)
     if data.nbytes % kind.itemsize:
         raise RuntimeError(f"{data.nbytes} bytes are no whole number of {kind.itemsize}-byte elements")
-    found = _filled(new, old, data.nbytes // kind.itemsize)
-    if layout and len(layout) != len(found):
-        raise RuntimeError(f"requested layout {layout!r} is not compatible with a {len(found)}D shape")
+    extents = _filled(new, old, data.nbytes // kind.itemsize)
+    if layout and len(layout) != len(extents):
+        raise RuntimeError(f"requested layout {layout!r} is not compatible with a {len(extents)}D shape")
     if not data.numel():
-        return data.new_empty(found, dtype=kind)
+        return data.new_empty(extents, dtype=kind)
     if kind == data.dtype:
-        return data.reshape(found)  # the values stay, and so does their gradient
-    return _as_type(data, kind).view(found)
+        return data.reshape(extents)  # the values stay, and so does their gradient
+    return _as_type(data, kind).view(extents)
 
 
 def _in_elements(extents: list[int], old: torch.dtype, new: torch.dtype) -> list[int]:

@@ -97,14 +97,14 @@ def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
         images, dtype=a.dtype, mean=a.mean, mirror=a.mirror, channel_first=a.output_layout == "CHW",
         scale=a.scale, shift=a.shift, std=a.std, fill_values=a.fill_values, out_of_bounds_policy=a.out_of_bounds_policy,
     )  # fmt: skip
-    made = resize_normalize_batch(images.flat, images.offsets, images.sides, images.channels, seen, finish)
-    return NotImplemented if made is None else made
+    result = resize_normalize_batch(images.flat, images.offsets, images.sides, images.channels, seen, finish)
+    return NotImplemented if result is None else result
 
 
 def _seen(
     images: Images, sizes: Array, regions: Array | None, window: dict[str, Any], filters: dict[str, Any]
 ) -> Regions | None:
-    """Return the regions that a crop shows of resized ones; None where it reaches outside, which the other way refuses.
+    """Return the regions that a crop shows of resized ones; None if it reaches outside, which the other way refuses.
 
     Args:
         sizes: ``(2, N)``, or ``(2, 1)`` for all.

@@ -18,13 +18,13 @@ __all__ = ["Rows", "column", "remaining", "rows_of", "width_of"]
 
 
 def column(value: Any) -> Array:
-    """Return an argument as ``(batch, 1)``, or ``(1, 1)`` where it is the same for all samples."""
+    """Return an argument as ``(batch, 1)``, or ``(1, 1)`` if it is the same for all samples."""
     rows = value.rows(np.float64) if isinstance(value, Column) else np.array([value], np.float64)
     return rows.reshape(-1, 1)
 
 
 def width_of(batch: TensorList) -> int:
-    """Return the extent of the last axis; RuntimeError where the samples differ in it."""
+    """Return the extent of the last axis; RuntimeError if the samples differ in it."""
     dense = batch.dense()
     if dense is not None:
         return dense.shape[-1]
@@ -54,8 +54,8 @@ def remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = 
     """
     if owner is None:
         owner = np.arange(len(counts)).repeat(counts)
-    found: list[int] = np.bincount(owner[keep], minlength=len(counts)).tolist()
-    return found
+    rest: list[int] = np.bincount(owner[keep], minlength=len(counts)).tolist()
+    return rest
 
 
 class Rows:

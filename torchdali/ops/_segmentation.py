@@ -106,10 +106,10 @@ def _any_pixel(
     _check_pixels(shapes, threshold, value)
     extents = np.array(shapes, np.int64).reshape(len(shapes), mask.ndim())
     places = (rng.uniform(1)[:, 0] * extents.prod(1)).astype(np.int64)
-    found = np.empty_like(extents)
+    pixels = np.empty_like(extents)
     for axis in reversed(range(extents.shape[1])):
-        places, found[:, axis] = np.divmod(places, extents[:, axis])
-    return torch.from_numpy(found)
+        places, pixels[:, axis] = np.divmod(places, extents[:, axis])
+    return torch.from_numpy(pixels)
 
 
 def _check_pixels(shapes: Sequence[Sequence[int]], threshold: Any, value: Any) -> None:
@@ -132,10 +132,10 @@ class _Seen:
     """Finds the objects of label maps, and remembers those of maps that were seen before."""
 
     def __init__(self) -> None:
-        self._found: dict[Any, Blobs] = {}
+        self._blobs: dict[Any, Blobs] = {}
 
     def __call__(self, mask: Tensor, /, *, rng: Rng, **arguments: Any) -> Any:
-        return _object_box(mask, rng, self._found if arguments.pop("cache_objects", False) else None, **arguments)
+        return _object_box(mask, rng, self._blobs if arguments.pop("cache_objects", False) else None, **arguments)
 
 
 @operator(
@@ -218,9 +218,9 @@ def _object_box(
     least = None if threshold is None else matched("threshold", threshold, mask.ndim)
     box: Box | None = None
     if rng.random() < foreground_prob:
-        wanted = None if weights is None else list(weights)
-        found = _objects(mask.contiguous().numpy(), background, wanted, cache)
-        box = _choose(found, rng, None if ignore_class else weights or {}, least, k_largest)
+        labels = None if weights is None else list(weights)
+        objects = _objects(mask.contiguous().numpy(), background, labels, cache)
+        box = _choose(objects, rng, None if ignore_class else weights or {}, least, k_largest)
     start, end, label = box or ([0] * mask.ndim, list(mask.shape), background)
     shape = [e - s for s, e in zip(start, end, strict=True)]
     parts = {"box": [start + end], "start_end": [start, end], "anchor_shape": [start, shape]}[format]
@@ -244,16 +244,16 @@ def _wrapped(label: int) -> int:
     return (label + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-def _weights(background: int, classes: Any, given: Any) -> tuple[int, dict[int, float] | None]:
+def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, dict[int, float] | None]:
     """Return the background, and how likely each label is; None if all but the background are, equally."""
-    if classes is None and given is None:
+    if classes is None and class_weights is None:
         return background, None
     if classes is None:
-        weights = listed(given)
+        weights = listed(class_weights)
         labels = [label for label in range(len(weights) + 1) if label != background][: len(weights)]
     else:
         labels = list(listed(classes))
-        weights = [1.0] * len(labels) if given is None else listed(given)
+        weights = [1.0] * len(labels) if class_weights is None else listed(class_weights)
         if isinstance(background, UnsetInt) and 0 in labels:
             background = min(labels) - 1
     if len(labels) != len(weights) or min(weights, default=0.0) < 0:
@@ -280,16 +280,16 @@ def _objects(mask: Array, background: int, classes: Sequence[int] | None, cache:
 
 
 def _choose(
-    found: Blobs,
+    objects: Blobs,
     rng: Rng,
     weights: dict[int, float] | None,
     least: Sequence[int] | None,
     k_largest: int | None,
 ) -> Box | None:
     """Choose an object, or return None if there is none; weights: of the labels, all alike if empty, or None."""
-    labels, low, high = found
+    labels, low, high = objects
     if least is not None:
-        labels, low, high = (part[(high - low >= least).all(axis=1)] for part in found)
+        labels, low, high = (part[(high - low >= least).all(axis=1)] for part in objects)
     if not len(labels):
         return None
     places: Array = np.arange(len(labels))
@@ -371,8 +371,8 @@ def select_masks(
     chosen = TensorList.from_rows(rows, counts)
     if len({array.shape[1] for array in points}) > 1:
         return chosen, [torch.from_numpy(np.concatenate(each)) for each in parts]
-    taken = torch.from_numpy(np.concatenate([part for each in parts for part in each]))
-    return chosen, TensorList.from_rows(taken, lengths)
+    selection = torch.from_numpy(np.concatenate([part for each in parts for part in each]))
+    return chosen, TensorList.from_rows(selection, lengths)
 
 
 def _numbered(
@@ -388,12 +388,12 @@ def _numbered(
         counts: Polygons of each sample.
         lengths: Vertices of each sample.
     """
-    found = np.empty((len(names), 3), np.int32)
+    table = np.empty((len(names), 3), np.int32)
     bounds = np.array(ranges, np.int64).reshape(-1, 2)
     own = bounds[:, 1] - bounds[:, 0]
     ends = own.cumsum() - (np.cumsum(lengths) - lengths).repeat(counts)
-    found[:, 0], found[:, 1], found[:, 2] = names, ends - own, ends
-    return found
+    table[:, 0], table[:, 1], table[:, 2] = names, ends - own, ends
+    return table
 
 
 def _check_polygons(ids: TensorList, polygons: TensorList, vertices: TensorList) -> None:
@@ -409,14 +409,14 @@ def _check_polygons(ids: TensorList, polygons: TensorList, vertices: TensorList)
 
 def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
     """Return the vertices of each mask."""
-    found = {}
-    wanted = set(ids)
+    ranges = {}
+    masks = set(ids)
     for mask, start, end in polygons:
-        if mask in wanted:
+        if mask in masks:
             if not 0 <= start <= end <= count:
                 raise RuntimeError(f"mask {mask} has the vertices [{start}, {end}), but there are [0, {count})")
-            found[mask] = start, end
-    missing = wanted - found.keys()
+            ranges[mask] = start, end
+    missing = masks - ranges.keys()
     if missing:
         raise RuntimeError(f"there is no polygon of mask {min(missing)}")
-    return [found[mask] for mask in ids]
+    return [ranges[mask] for mask in ids]

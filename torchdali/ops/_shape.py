@@ -241,19 +241,19 @@ def _dropped(shape: Sequence[int], layout: str, *, axes: Any = None, axis_names:
         raise batch_level(RuntimeError(f"squeeze: {wrong}"))
     if axis_names is not None:
         axes = [_axis_of(name, layout) for name in axis_names]
-    given = listed(axes)
-    if len(set(given)) != len(given):
-        raise batch_level(RuntimeError(f"specified at least twice same dimension to remove: {list(given)}"))
-    if min(given, default=0) < 0:
+    numbers = listed(axes)
+    if len(set(numbers)) != len(numbers):
+        raise batch_level(RuntimeError(f"specified at least twice same dimension to remove: {list(numbers)}"))
+    if min(numbers, default=0) < 0:
         return ()  # DALI's answer, whatever the other axes
-    found = tuple(axis for axis in given if axis < len(shape))
-    rest = math.prod(n for axis, n in enumerate(shape) if axis not in found)
+    places = tuple(axis for axis in numbers if axis < len(shape))
+    rest = math.prod(n for axis, n in enumerate(shape) if axis not in places)
     if rest != math.prod(shape):
         raise RuntimeError(
-            f"the volume of the new shape should match: without the axes {list(found)}, the shape {list(shape)} has "
+            f"the volume of the new shape should match: without the axes {list(places)}, the shape {list(shape)} has "
             f"{rest} elements"
         )
-    return found
+    return places
 
 
 def _axis_of(name: str, layout: str) -> int:

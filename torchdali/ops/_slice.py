@@ -77,16 +77,16 @@ def slice_window(
     arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
              "rel_shape": rel_shape}  # fmt: skip
     # An empty list is given, but says nothing.
-    given = {name: v if v == [] else matched(name, v, len(which)) for name, v in arguments.items() if v is not None}
+    values = {name: v if v == [] else matched(name, v, len(which)) for name, v in arguments.items() if v is not None}
     if anchor is not None:
         names = {
             "normalized_anchor": normalized_anchor,
             "normalized_shape": normalized_shape,
         }
-        origins, sizes = _numbers(anchor, extent, len(which), given)
+        origins, sizes = _numbers(anchor, extent, len(which), values)
         spans = _spans(origins, sizes, lengths, *_relative(anchor, names))
     else:
-        spans = _spans_of_arguments(given, lengths)
+        spans = _spans_of_arguments(values, lengths)
     return which, *_rounded(spans)
 
 
@@ -134,11 +134,11 @@ def slice_(
     """
     known = layout or _ASSUMED.get(data.ndim, "")
     which, starts, extents = slice_window(data.shape, known, anchor, extent, **window)
-    found = cut(
+    part = cut(
         data, which, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=known.find("C"), dtype=dtype,
     )  # fmt: skip
-    return placed(found, out)
+    return placed(part, out)
 
 
 @chunk(slice_, takes=argument_names(slice_window))
@@ -150,19 +150,19 @@ def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | No
     known = a.layout or _ASSUMED.get(data.ndim - 1, "")
     rows, shape = each_of(arguments), data.shape[1:]
     if anchor is None or extent is None:
-        found = [slice_window(shape, known, anchor, extent, **row) for row in rows]
+        parts = [slice_window(shape, known, anchor, extent, **row) for row in rows]
     elif len(rows) > 1 or not anchor.ndim == extent.ndim == 2:
         return NotImplemented
     else:
         which, _, _ = slice_window(shape, known, anchor[0], extent[0], **arguments)
         lengths, relative = [shape[axis] for axis in which], _relative(anchor, arguments)
         pairs = zip(anchor.tolist(), extent.tolist(), strict=True)
-        found = [(which, *_rounded(_spans(*pair, lengths, *relative))) for pair in pairs]
-    sizes = {(tuple(axes), tuple(extents)) for axes, _, extents in found}
+        parts = [(which, *_rounded(_spans(*pair, lengths, *relative))) for pair in pairs]
+    sizes = {(tuple(axes), tuple(extents)) for axes, _, extents in parts}
     windows = None
     if len(sizes) == 1:
         axes, extents = sizes.pop()
-        windows = inside(data.numpy(), axes, [starts for _, starts, _ in found], extents)
+        windows = inside(data.numpy(), axes, [starts for _, starts, _ in parts], extents)
     if windows is None:
         return NotImplemented
     check_fill(a.fill_values, windows[0].shape, known.find("C"))
@@ -199,14 +199,14 @@ def _rounded(spans: Spans) -> tuple[list[int], list[int]]:
 
 
 def _numbers(
-    anchor: Tensor, extent: Tensor | None, count: int, given: dict[str, Any]
+    anchor: Tensor, extent: Tensor | None, count: int, arguments: dict[str, Any]
 ) -> tuple[list[float], list[float]]:
     """Return what anchor and shape say, one number an axis."""
     if extent is None:
         raise RuntimeError("slice takes the inputs anchor and shape, or neither")
-    _check_ends(given)
-    if given:
-        raise RuntimeError(f"slice takes either the inputs anchor and shape, or {', '.join(given)}")
+    _check_ends(arguments)
+    if arguments:
+        raise RuntimeError(f"slice takes either the inputs anchor and shape, or {', '.join(arguments)}")
     if anchor.dtype != extent.dtype:
         raise RuntimeError(f"anchor and shape differ in type: {anchor.dtype} and {extent.dtype}")
     if anchor.dtype not in (torch.float32, torch.int32, torch.int64):
@@ -227,41 +227,42 @@ def _spans(
     return spans
 
 
-def _check_ends(given: Mapping[str, Any]) -> None:
-    if len(given.keys() & {"end", "rel_end", "shape", "rel_shape"}) > 1:
+def _check_ends(arguments: Mapping[str, Any]) -> None:
+    if len(arguments.keys() & {"end", "rel_end", "shape", "rel_shape"}) > 1:
         raise RuntimeError('"end", "rel_end", "shape", and "rel_shape" arguments are mutually exclusive')
 
 
-def _spans_of_arguments(given: dict[str, Any], lengths: Sequence[int]) -> Spans:
-    if not given:
+def _spans_of_arguments(arguments: dict[str, Any], lengths: Sequence[int]) -> Spans:
+    if not arguments:
         raise RuntimeError("slice needs the inputs anchor and shape, or start, end or shape as arguments")
-    if "start" in given and "rel_start" in given:
+    if "start" in arguments and "rel_start" in arguments:
         raise RuntimeError('"start" and "rel_start" arguments are mutually exclusive')
-    _check_ends(given)
-    for size in [*given.get("shape", ()), *given.get("rel_shape", ())]:
+    _check_ends(arguments)
+    for size in [*arguments.get("shape", ()), *arguments.get("rel_shape", ())]:
         if size < 0:
             raise RuntimeError(f"the shape of a slice is negative: {size}")
     return [
-        _span({name: values[i] for name, values in given.items() if values}, length) for i, length in enumerate(lengths)
+        _span({name: values[i] for name, values in arguments.items() if values}, length)
+        for i, length in enumerate(lengths)
     ]
 
 
-def _span(given: dict[str, float], length: int) -> tuple[float, float]:
+def _span(numbers: dict[str, float], length: int) -> tuple[float, float]:
     """Return start and end on one axis, with DALI's precision: float32 unless both numbers are relative."""
 
     def scaled(name: str) -> float:
-        return single(single(given[name]) * length)
+        return single(single(numbers[name]) * length)
 
-    start = scaled("rel_start") if "rel_start" in given else given.get("start", 0)
-    if "end" in given:
-        return start, given["end"]
-    if "rel_end" in given:
+    start = scaled("rel_start") if "rel_start" in numbers else numbers.get("start", 0)
+    if "end" in numbers:
+        return start, numbers["end"]
+    if "rel_end" in numbers:
         return start, scaled("rel_end")
-    if "shape" in given:
-        return start, start + given["shape"]
-    if "rel_shape" not in given:
+    if "shape" in numbers:
+        return start, start + numbers["shape"]
+    if "rel_shape" not in numbers:
         return start, length
-    if "rel_start" not in given:
+    if "rel_start" not in numbers:
         return start, start + scaled("rel_shape")
-    end = single(given["rel_start"]) * length + single(given["rel_shape"]) * length
+    end = single(numbers["rel_start"]) * length + single(numbers["rel_shape"]) * length
     return start, max(start, end)

@@ -99,11 +99,11 @@ def spectrogram(
     signal = _one_dimension(data)
     if not number_of_windows(len(signal), window_length, window_step, center_windows):
         raise RuntimeError(f"Signal is too short: {len(signal)} samples, a window has {window_length}")
-    made = transform_windows(
+    spectrum = transform_windows(
         signal, np.array(window_fn, np.float32) if window_fn else hann(window_length), size, window_step, power,
         centered=center_windows, reflected=reflect_padding,
     )  # fmt: skip
-    return made.t() if layout == "ft" else made
+    return spectrum.t() if layout == "ft" else spectrum
 
 
 @chunk(spectrogram, "ragged")
@@ -115,7 +115,7 @@ def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
     least = 1 if a.center_windows else a.window_length
     if len(window) != a.window_length or any(x.ndim != 1 or len(x) < least for x in signals):
         return NotImplemented
-    made, counts = spectrograms(
+    spectra, counts = spectrograms(
         signals,
         window,
         size,
@@ -124,7 +124,7 @@ def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
         centered=a.center_windows,
         reflected=a.reflect_padding,
     )
-    return Packed.of_rows(made, counts, turned=a.layout == "ft")
+    return Packed.of_rows(spectra, counts, turned=a.layout == "ft")
 
 
 def _arrays(data: Sequence[Tensor]) -> list[Array]:

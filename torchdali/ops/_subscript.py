@@ -70,9 +70,9 @@ def _record(data: Any, index: Any) -> Any:
     Raises:
         TypeError: something that is no index. ValueError: only some of the new axes have a name.
     """
-    given: dict[str, Any] = {}
+    positions: dict[str, Any] = {}
     parts = index if isinstance(index, tuple) else (index,)
-    items = [_item(part, given) for part in parts]
+    items = [_item(part, positions) for part in parts]
     names = [item.name for item in items if isinstance(item, New)]
     if any(names) and not all(names):
         raise ValueError("either all new axes have a name or none has")
@@ -80,10 +80,10 @@ def _record(data: Any, index: Any) -> Any:
         raise IndexError("an index can have one `...` only")
     if not items:
         return data
-    return lookup("_subscript")(data, index=_write(items), **given)
+    return lookup("_subscript")(data, index=_write(items), **positions)
 
 
-def _item(part: Any, given: dict[str, Any]) -> Item:
+def _item(part: Any, positions: dict[str, Any]) -> Item:
     if isinstance(part, NewAxis):
         return New(_axis_name(part.name))
     if part is Ellipsis:
@@ -91,8 +91,8 @@ def _item(part: Any, given: dict[str, Any]) -> Item:
     if part is None:
         return _WHOLE
     if isinstance(part, slice):
-        return Range(*[_position(p, int, given) for p in (part.start, part.stop, part.step)])
-    return At(_position(part, op.index, given))
+        return Range(*[_position(p, int, positions) for p in (part.start, part.stop, part.step)])
+    return At(_position(part, op.index, positions))
 
 
 def _axis_name(name: str | None) -> str:
@@ -105,13 +105,13 @@ def _axis_name(name: str | None) -> str:
     return name
 
 
-def _position(part: Any, convert: Callable[[Any], int], given: dict[str, Any]) -> Position:
+def _position(part: Any, convert: Callable[[Any], int], positions: dict[str, Any]) -> Position:
     if part is None:
         return None
     if isinstance(part, (DataNode, TensorList)):
-        if len(given) == _MOST:
+        if len(positions) == _MOST:
             raise ValueError(f"an index can have {_MOST} positions that are given per sample")
-        given[name := f"n{len(given)}"] = part
+        positions[name := f"n{len(positions)}"] = part
         return name
     try:
         return int(part) if isinstance(part, types.ScalarConstant) else convert(part)

@@ -78,8 +78,8 @@ def one_hot(
     return TensorList.from_samples([encode(s, axis=axis) for s in samples], layout)
 
 
-def _check_types(given: torch.dtype | None, wanted: torch.dtype) -> None:
-    for what, dtype in (("input", given), ("output", wanted)):
+def _check_types(input_type: torch.dtype | None, output_type: torch.dtype) -> None:
+    for what, dtype in (("input", input_type), ("output", output_type)):
         if dtype not in NUMBERS:
             error = RuntimeError(f"unsupported {what} type: {str(dtype).removeprefix('torch.')}")
             raise batch_level(error) if what == "output" else error
@@ -132,15 +132,15 @@ def _encode(data: Tensor, *, axis: int, classes: int, values: tuple[Tensor, Tens
 def _scattered(numbers: Array, axis: int, classes: int, on: Array, off: Array) -> Array:
     """Write where something is on, rather than compare with every class."""
     shape = (*numbers.shape[:axis], classes, *numbers.shape[axis:])
-    found = np.full(shape, off) if any(off.tobytes()) else np.zeros(shape, off.dtype)
+    result = np.full(shape, off) if any(off.tobytes()) else np.zeros(shape, off.dtype)
     inner = math.prod(numbers.shape[axis:])
     flat = numbers.reshape(-1).astype(np.int64)
     places, known = np.arange(len(flat)), (flat >= 0) & (flat < classes)
     if inner > 1:  # what lies before the axis counts all classes
         flat, places = flat * inner + places % inner, places // inner
     flat += places * (classes * inner)
-    found.reshape(-1)[flat if known.all() else flat[known]] = on
-    return found
+    result.reshape(-1)[flat if known.all() else flat[known]] = on
+    return result
 
 
 # ---------------------------------------------------------------- tables
@@ -174,9 +174,9 @@ def lookup_table(
     """
     table = _table(tuple(keys), tuple(values), default_value, dtype, data.device)
     if data.dtype == torch.uint8 and dtype in (torch.uint8, torch.float32):
-        found = _look_up_bytes(data, table, out)
-        if found is not None:
-            return found
+        result = _look_up_bytes(data, table, out)
+        if result is not None:
+            return result
     return table.index_select(0, _places(data).reshape(-1)).view(data.shape).view(dtype)
 
 
@@ -188,10 +188,10 @@ def _look_up_batch(data: Tensor, a: Arguments) -> Tensor:
 def _look_up_bytes(data: Tensor, table: Tensor, out: Tensor | None) -> Tensor | None:
     if (cv2 := opencv_for(data)) is None:
         return None
-    made = place(out, data.shape, table.dtype, data.device)
+    result = place(out, data.shape, table.dtype, data.device)
     row = data.contiguous().view(1, -1).numpy()
-    cv2.LUT(row, table[:256].numpy(), made.view(1, -1).numpy())
-    return made
+    cv2.LUT(row, table[:256].numpy(), result.view(1, -1).numpy())
+    return result
 
 
 def _places(data: Tensor) -> Tensor:

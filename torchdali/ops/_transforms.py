@@ -47,15 +47,15 @@ class _Rows:
         read: dict[str, tuple[Array, list[int] | None]] = {
             name: self._read(value, axes) for name, (value, axes) in arguments.items() if value is not None
         }
-        given = [self._matrices(m) for m in inputs if m is not None]
-        counts = {f"input {i}": frames for i, (_, frames) in enumerate(given)}
+        matrices = [self._matrices(m) for m in inputs if m is not None]
+        counts = {f"input {i}": frames for i, (_, frames) in enumerate(matrices)}
         counts |= {f"argument `{name}`": read[name][1] for name in sorted(read)}
-        found = {name: frames for name, frames in counts.items() if frames is not None}
-        if found:
-            self.frames = next(iter(found.values()))
-            _check_frames(found)
+        frame_counts = {name: frames for name, frames in counts.items() if frames is not None}
+        if frame_counts:
+            self.frames = next(iter(frame_counts.values()))
+            _check_frames(frame_counts)
         self._values = {name: self._spread(*value) for name, value in read.items()}
-        self.inputs = [self._spread(*value) for value in given]
+        self.inputs = [self._spread(*value) for value in matrices]
 
     def _read(self, value: Any, axes: int) -> tuple[Array, list[int] | None]:
         if not isinstance(value, Column):
@@ -109,22 +109,22 @@ class _Rows:
     def output(self, rows: Array) -> TensorList:
         """Make the batch of matrices of all samples and frames."""
         count = self.size if self.frames is None else sum(self.frames)
-        made = rows if len(rows) == count else np.broadcast_to(rows, (count, *rows.shape[1:]))
-        whole = torch.from_numpy(made.astype(np.float32))
+        matrices = rows if len(rows) == count else np.broadcast_to(rows, (count, *rows.shape[1:]))
+        whole = torch.from_numpy(matrices.astype(np.float32))
         if self.frames is None:
             return TensorList.from_dense(whole, "**")
         return TensorList.from_samples(list(torch.split(whole, self.frames)), "F**")
 
 
-def _check_frames(found: Mapping[str, list[int]]) -> None:
+def _check_frames(frame_counts: Mapping[str, list[int]]) -> None:
     """Check that all have as many frames in each sample as the first; of an argument, one stands for all.
 
     Raises:
         RuntimeError: some have not.
     """
-    (first, wanted), *others = found.items()
+    (first, counts), *others = frame_counts.items()
     for name, frames in others:
-        for sample, (there, count) in enumerate(zip(frames, wanted, strict=True)):
+        for sample, (there, count) in enumerate(zip(frames, counts, strict=True)):
             if there == count or (there == 1 and name.startswith("argument")):
                 continue
             if not name.startswith("argument"):
@@ -150,16 +150,16 @@ def _finish(rows: _Rows, linear: Array, moved: Array, reverse: bool) -> TensorLi
     """Make matrices of linear parts ``(rows, n, n)`` and translations ``(rows, n)``, and combine with the input."""
     count = max(len(linear), len(moved))
     n = linear.shape[-1]
-    made = np.empty((count, n, n + 1))
-    made[..., :-1], made[..., -1] = linear, moved
+    matrices = np.empty((count, n, n + 1))
+    matrices[..., :-1], matrices[..., -1] = linear, moved
     if rows.inputs:
-        given = rows.inputs[0]
-        if given.shape[1] != n:
+        first = rows.inputs[0]
+        if first.shape[1] != n:
             raise RuntimeError(
-                f"the input describes a {given.shape[1]}D transform but other arguments suggest a {n}D transform"
+                f"the input describes a {first.shape[1]}D transform but other arguments suggest a {n}D transform"
             )
-        made = _compose(given, made) if reverse else _compose(made, given)
-    return rows.output(made)
+        matrices = _compose(first, matrices) if reverse else _compose(matrices, first)
+    return rows.output(matrices)
 
 
 def _around(rows: _Rows, linear: Array) -> Array:
@@ -240,8 +240,8 @@ def rotation(
         center: Point that stays.
         reverse_order: Apply the input after.
     """
-    given = {"angle": (angle, 0), "axis": (axis, 1), "center": (center, 1)}
-    rows = _Rows(size, [mtx], given)
+    arguments = {"angle": (angle, 0), "axis": (axis, 1), "center": (center, 1)}
+    rows = _Rows(size, [mtx], arguments)
     radians = np.radians(rows["angle"])
     c, s = np.cos(radians), np.sin(radians)
     if axis is None:
@@ -262,8 +262,8 @@ def _turned(axis: Array, c: Array, s: Array) -> Array:
     cross = np.stack([o, -z, y, z, o, -x, -y, x, o], -1).reshape(-1, 3, 3)
     outer = unit[:, :, None] * unit[:, None, :]
     c, s = c[:, None, None], s[:, None, None]
-    made: Array = outer * (1 - c) + c * np.eye(3) + s * cross
-    return made
+    rotations: Array = outer * (1 - c) + c * np.eye(3) + s * cross
+    return rotations
 
 
 @operator(name="transforms.shear", over="batch", separable=True, devices=("cpu",), layout=_layout)
@@ -291,9 +291,9 @@ def shear(
     """
     if (shear is None) == (angles is None):
         raise batch_level(RuntimeError("one and only one of the arguments is expected: shear or angles"))
-    given = angles if shear is None else shear
-    if isinstance(given, Column) and not given.per_frame:
-        table = given.rows(np.float64).shape[1:]
+    values = angles if shear is None else shear
+    if isinstance(values, Column) and not values.per_frame:
+        table = values.rows(np.float64).shape[1:]
         if len(table) > 1 and table not in ((2, 1), (3, 2)):
             raise RuntimeError(f"the factors are a table (2, 1) or (3, 2), not {table}")
     both = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}

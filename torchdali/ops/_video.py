@@ -72,10 +72,10 @@ def video(
     decoder = VideoDecoder(encoded, fast=fast, upright=adjust_orientation)
     try:
         count = len(decoder.index)
-        wanted = list(frames) if frames is not None else None
-        if wanted is None:
-            wanted = _range(count, start_frame or 0, end_frame, sequence_length, stride or 1)
-        numbers = padded(wanted, count, pad_mode)
+        indices = list(frames) if frames is not None else None
+        if indices is None:
+            indices = _range(count, start_frame or 0, end_frame, sequence_length, stride or 1)
+        numbers = padded(indices, count, pad_mode)
         return read_clip(decoder, numbers, fill_frame(fill_value))
     finally:
         decoder.close()
@@ -88,7 +88,7 @@ def _check_window(arguments: Mapping[str, Any]) -> None:
 
 
 def _check(frames: Any, start: Any, end: Any, length: Any, stride: Any) -> None:
-    if frames is not None and any(given is not None for given in (start, end, length, stride)):
+    if frames is not None and any(value is not None for value in (start, end, length, stride)):
         raise RuntimeError(
             "Cannot specify both `frames` and any of `start_frame`, `sequence_length`, `stride`, `end_frame` arguments"
         )

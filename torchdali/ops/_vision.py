@@ -173,10 +173,10 @@ def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] =
     if count not in (1, 3, 4):
         raise RuntimeError(f"gray of an image of {count} channels: it takes 1, 3 or 4")
     luma = data if count == 1 else _luma(data[..., :3])
-    made = luma.expand(*luma.shape[:-1], channels or min(count, 3))
+    result = luma.expand(*luma.shape[:-1], channels or min(count, 3))
     if not channels and count == 4:
-        return torch.cat([made, data[..., 3:]], -1)
-    return made.contiguous()
+        return torch.cat([result, data[..., 3:]], -1)
+    return result.contiguous()
 
 
 _WEIGHTS = (0.299, 0.587, 0.114)
@@ -215,7 +215,7 @@ def vision_color(
         raise RuntimeError(f"color jitter of an image of {count} channels: it takes 1, 3 or 4")
     rgb = data[..., :3].contiguous()
     if count == 1:
-        made: Tensor = brightness_contrast.body(rgb, brightness=brightness, contrast=contrast)
-        return made
-    made = color_twist.body(rgb, brightness=brightness, contrast=contrast, saturation=saturation, hue=hue)
-    return made if count == 3 else torch.cat([made, data[..., 3:]], -1)
+        result: Tensor = brightness_contrast.body(rgb, brightness=brightness, contrast=contrast)
+        return result
+    result = color_twist.body(rgb, brightness=brightness, contrast=contrast, saturation=saturation, hue=hue)
+    return result if count == 3 else torch.cat([result, data[..., 3:]], -1)

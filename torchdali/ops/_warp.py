@@ -164,9 +164,9 @@ def warp_affine(
     """
     _check_dtype(data.dtype, dtype)
     lengths = _spatial(data, layout)
-    given = matrix if mtx is None else mtx.tolist()
+    rows = matrix if mtx is None else mtx.tolist()
     axes = len(lengths)
-    maps: list[Any] = list(matrices(given, axes, axes + 1))
+    maps: list[Any] = list(matrices(rows, axes, axes + 1))
     if not inverse_map:
         maps = list(map(affine.invert, maps))
     target, linear = canvas(size, lengths), is_linear(interp_type)
@@ -244,10 +244,10 @@ def _warp_on_device(data: TensorList, mtx: TensorList | None = None, *, a: Argum
     images = images_of(data, a.layout, floats=True)
     if images is None or mtx is not None:
         return NotImplemented
-    each = [matrices(given, 2, 3) for given in per_sample(a.matrix, len(data))]
-    if any(len(given) != 1 for given in each):
+    each = [matrices(group, 2, 3) for group in per_sample(a.matrix, len(data))]
+    if any(len(group) != 1 for group in each):
         return NotImplemented
-    maps = [given[0] if a.inverse_map else affine.invert(given[0]) for given in each]
+    maps = [group[0] if a.inverse_map else affine.invert(group[0]) for group in each]
     sizes = canvases(a.size, images)
     return _warped(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
@@ -257,22 +257,22 @@ def _rotate_on_device(data: TensorList, a: Arguments) -> Any:
     images = images_of(data, a.layout, floats=True)
     if images is None:
         return NotImplemented
-    each = [_rotations(given, None, 2) for given in per_sample(a.angle, len(data))]
-    if any(len(given) != 1 for given in each):
+    each = [_rotations(group, None, 2) for group in per_sample(a.angle, len(data))]
+    if any(len(group) != 1 for group in each):
         return NotImplemented
-    turns, lengths = [given[0] for given in each], images.sides.T.tolist()
+    turns, lengths = [group[0] for group in each], images.sides.T.tolist()
     pairs = zip(turns, lengths, strict=True)
     fixed = isinstance(a.size, Column) or a.size or a.keep_size
     sizes = canvases(a.size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
-    maps = [affine.turn(*given) for given in zip(turns, lengths, sizes, strict=True)]
+    maps = [affine.turn(*group) for group in zip(turns, lengths, sizes, strict=True)]
     return _warped(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
 def canvases(size: Any | Column, images: Images) -> list[list[int]]:
     """Return the output size of each image."""
     lengths = images.sides.T.tolist()
-    given = per_sample(size, len(lengths))
-    return [canvas(*pair) for pair in zip(given, lengths, strict=True)]
+    sizes = per_sample(size, len(lengths))
+    return [canvas(*pair) for pair in zip(sizes, lengths, strict=True)]
 
 
 def _warped(

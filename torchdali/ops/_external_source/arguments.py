@@ -27,14 +27,14 @@ CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", 
 # ---------------------------------------------------------------- checking a call
 
 
-def check_arguments(given: Mapping[str, Any], hint: int | None) -> None:
+def check_arguments(arguments: Mapping[str, Any], hint: int | None) -> None:
     """Raise for arguments that do not go together."""
-    depth, count = given["prefetch_queue_depth"], given["num_outputs"]
-    if not given["parallel"]:
+    depth, count = arguments["prefetch_queue_depth"], arguments["num_outputs"]
+    if not arguments["parallel"]:
         for name, value in (("prefetch_queue_depth", depth), ("bytes_per_sample_hint", hint)):
             if value is not None:
                 raise ValueError(f"The argument `{name}` is valid only for parallel external sources: parallel=True")
-    elif given["no_copy"] is False:
+    elif arguments["no_copy"] is False:
         raise ValueError(
             "The argument ``no_copy`` cannot be specified to False with parallel=True: workers share memory"
         )
@@ -42,29 +42,29 @@ def check_arguments(given: Mapping[str, Any], hint: int | None) -> None:
         raise ValueError(f"``prefetch_queue_depth`` must be a positive integer, got {depth}.")
     if count is not None and index(count) < 1:
         raise ValueError(f"num_outputs must be positive, got {count}")
-    expected_outputs(given["dtype"], given["ndim"], given["layout"], count)
-    if given["source"] is None:
-        _check_fed(given)
-    elif is_iterable(given["source"]):
-        _check_iterable(given)
+    expected_outputs(arguments["dtype"], arguments["ndim"], arguments["layout"], count)
+    if arguments["source"] is None:
+        _check_fed(arguments)
+    elif is_iterable(arguments["source"]):
+        _check_iterable(arguments)
     else:
-        _check_callable(given)
+        _check_callable(arguments)
 
 
-def _check_fed(given: Mapping[str, Any]) -> None:
-    if given["cycle"]:
+def _check_fed(arguments: Mapping[str, Any]) -> None:
+    if arguments["cycle"]:
         raise ValueError("`cycle` argument is only valid for iterable `source`, and there is no source")
-    if given["num_outputs"] is not None:
+    if arguments["num_outputs"] is not None:
         raise ValueError(
             "``num_outputs`` needs a ``source``, which gives several values a batch: for data that is fed, make one "
             "external_source for each input"
         )
-    if given["parallel"]:
+    if arguments["parallel"]:
         raise ValueError("parallel=True needs a source that the workers can call")
 
 
-def _check_iterable(given: Mapping[str, Any]) -> None:
-    source, cycle = given["source"], given["cycle"]
+def _check_iterable(arguments: Mapping[str, Any]) -> None:
+    source, cycle = arguments["source"], arguments["cycle"]
     if not isinstance(cycle, (bool, str, type(None))) or cycle not in CYCLES:
         raise ValueError(
             f"Invalid value {cycle!r} for the argument `cycle`: it is False, None or 'no'; True or 'quiet'; or 'raise'"
@@ -76,20 +76,20 @@ def _check_iterable(given: Mapping[str, Any]) -> None:
         )
     if is_factory(source):
         inspect.signature(source).bind()  # TypeError if it needs arguments
-    if given["parallel"] and not given["batch"]:
+    if arguments["parallel"] and not arguments["batch"]:
         kind = "a generator function" if inspect.isgeneratorfunction(source) else "an iterable"
         raise TypeError(
             f"Parallel external source with {kind} must be run in a batch mode: specify batch=True, and yield batches"
         )
 
 
-def _check_callable(given: Mapping[str, Any]) -> None:
-    informed = takes_position(given["source"])
-    if given["cycle"] is not None:
+def _check_callable(arguments: Mapping[str, Any]) -> None:
+    informed = takes_position(arguments["source"])
+    if arguments["cycle"] is not None:
         raise ValueError(
             "`cycle` is for a `source` that is iterable, and this one is a callable: it says itself when an epoch ends"
         )
-    if given["parallel"] and not informed:
+    if arguments["parallel"] and not informed:
         raise TypeError(
             "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one "
             "argument: a SampleInfo with batch=False; otherwise the number of the batch, or a BatchInfo with "
@@ -151,13 +151,13 @@ def _each(value: Any, count: int | None) -> list[Any]:
 
 
 def output_layouts(layout: Any, count: int | None) -> tuple[str, ...]:
-    """Return the layout of each output, "" where none is declared."""
+    """Return the layout of each output, "" if none is declared."""
     return tuple(each or "" for each in _each(layout, count))
 
 
 def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> list[Expected]:
-    """Return what each output was declared to be; RuntimeError where the declarations clash."""
-    found = []
+    """Return what each output was declared to be; RuntimeError if the declarations clash."""
+    outputs = []
     each = zip(_each(dtype, count), _each(ndim, count), output_layouts(layout, count), strict=True)
     for kind, axes, names in each:
         if axes is not None and index(axes) < 0:
@@ -169,8 +169,8 @@ def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> l
                 f'ndim = {axes} and layout = "{names}" of external_source contradict each other: the layout names '
                 f"{len(names)} dimensions"
             )
-        found.append(Expected(None if kind is None else _dtype(kind), axes, names))
-    return found
+        outputs.append(Expected(None if kind is None else _dtype(kind), axes, names))
+    return outputs
 
 
 def _dtype(kind: Any) -> torch.dtype:

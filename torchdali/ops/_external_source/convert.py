@@ -70,9 +70,9 @@ def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
     stacked = _stacked(samples) if copy else None
     if stacked is not None:
         return TensorList.from_dense(stacked)
-    made = (_joined(samples) if copy else None) or _as_arrays(samples, copy)
-    if made is not None:
-        return made
+    batch = (_joined(samples) if copy else None) or _as_arrays(samples, copy)
+    if batch is not None:
+        return batch
     tensors = [_tensor(sample, "sample", copy) for sample in samples]
     for i, tensor in enumerate(tensors):
         if tensor.dtype != tensors[0].dtype or tensor.dim() != tensors[0].dim():
@@ -216,7 +216,7 @@ class Expected:
     """The type, number of axes and layout of one output: as declared, and as in the batches before.
 
     Args:
-        dtype, ndim, layout: As declared; None, None and "" where nothing was.
+        dtype, ndim, layout: As declared; None, None and "" if nothing was.
     """
 
     def __init__(self, dtype: torch.dtype | None, ndim: int | None, layout: str) -> None:

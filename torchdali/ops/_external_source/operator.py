@@ -150,15 +150,15 @@ def external_source(
     if parallel:
         batch = bool(batch)
         no_copy = True if no_copy is None else no_copy
-    given = {
+    arguments = {
         "source": source, "num_outputs": num_outputs, "cycle": cycle, "layout": layout,
         "dtype": dtype, "ndim": ndim, "blocking": blocking, "batch": batch,
         "repeat_last": repeat_last, "parallel": parallel, "no_copy": no_copy,
         "prefetch_queue_depth": prefetch_queue_depth, "batch_info": batch_info, "background": background,
         "cuda_stream": cuda_stream, "use_copy_kernel": use_copy_kernel,
     }  # fmt: skip
-    check_arguments(given, bytes_per_sample_hint)
-    return _record(**given, name=name, device=device, preserve=preserve)
+    check_arguments(arguments, bytes_per_sample_hint)
+    return _record(**arguments, name=name, device=device, preserve=preserve)
 
 
 class ExternalSource:
@@ -173,8 +173,8 @@ class ExternalSource:
         for name in arguments:
             if name not in _ARGUMENTS:
                 raise ValueError(f"ExternalSource got an unexpected argument {name!r}")
-        given = {"batch": None, **arguments, "source": source, "num_outputs": num_outputs}
-        self._arguments = {key: value for key, value in given.items() if value is not None}
+        options = {"batch": None, **arguments, "source": source, "num_outputs": num_outputs}
+        self._arguments = {key: value for key, value in options.items() if value is not None}
         self.nodes: list[DataNode] = []
 
     def __call__(self, **arguments: Any) -> Any:
@@ -183,17 +183,17 @@ class ExternalSource:
         Raises:
             RuntimeError, ValueError: an argument that was given to the constructor too.
         """
-        given = {key: value for key, value in arguments.items() if value is not None}
-        if unknown := [name for name in given if name not in _ARGUMENTS or name == "num_outputs"]:
+        options = {key: value for key, value in arguments.items() if value is not None}
+        if unknown := [name for name in options if name not in _ARGUMENTS or name == "num_outputs"]:
             raise KeyError(f"argument {unknown[0]!r} is not defined for a call of ExternalSource")
-        if "cycle" in given and "source" not in given:
+        if "cycle" in options and "source" not in options:
             raise ValueError(
                 "``cycle`` says what happens where a ``source`` ends: give both to the constructor, or both to the call"
             )
-        for name in given.keys() & self._arguments.keys() - {"name"}:
+        for name in options.keys() & self._arguments.keys() - {"name"}:
             kind = ValueError if name == "batch" else RuntimeError
             raise kind(f"ExternalSource: the argument ``{name}`` already specified in constructor.")
-        result = external_source(**{"batch": None, **self._arguments, **given})
+        result = external_source(**{"batch": None, **self._arguments, **options})
         self.nodes += result if isinstance(result, list) else [result]
         return result
 

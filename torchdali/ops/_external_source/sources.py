@@ -173,13 +173,13 @@ class InWorkers(_Positioned):
         while len(self._ahead) <= self._depth:
             self._ahead.append(self._ask(self._range(batch_size, len(self._ahead))))
         try:
-            made = [future.result() for future in self._ahead[0]]
+            results = [future.result() for future in self._ahead[0]]
         except BaseException:
             self._forget()
             raise
-        self._reached = made[-1][1]
-        parts = [batches for batches, _ in made if batches is not None]
-        if len(parts) < len(made):
+        self._reached = results[-1][1]
+        parts = [batches for batches, _ in results if batches is not None]
+        if len(parts) < len(results):
             self._forget()
             raise StopIteration
         self._ahead.popleft()
@@ -270,8 +270,8 @@ class FedByUser(_Positioned):
             RuntimeError: data that is no batch, or a larger one than the pipeline's.
         """
         samples = data if isinstance(data, (list, tuple)) else [data]
-        found = [getattr(each, "device", None) for each in samples]
-        for device in {d for d in found if isinstance(d, torch.device)}:
+        devices = [getattr(each, "device", None) for each in samples]
+        for device in {d for d in devices if isinstance(d, torch.device)}:
             wait_for(cuda_stream, device)
         batch = to_batch(data, layout or self._layout, copy=self._copy)
         if len(batch) > self._batch_size:

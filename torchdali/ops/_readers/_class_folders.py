@@ -65,10 +65,10 @@ class _Listing:
         """Return the files of a class folder that are taken."""
         inner, names = self._contents(os.path.join(self._root, folder))
         self.deeper.extend(os.path.join(folder, name) for name in inner)
-        taken = [f"{folder}{os.sep}{name}" for name in names if self._matches(name)]
-        if self._takes_images and len(taken) < len(names):
+        files = [f"{folder}{os.sep}{name}" for name in names if self._matches(name)]
+        if self._takes_images and len(files) < len(names):
             self.others.extend(os.path.join(folder, n) for n in names if n.lower().endswith(_DECODED) and n[0] != ".")
-        return taken
+        return files
 
 
 def in_folders(

@@ -310,9 +310,9 @@ class PythonDataset:
         """Start to read records."""
         size, reads = max(1, self._size_of_part(len(records))), list[Read]()
         for start in range(0, len(records), size):
-            wanted = list(records[start : start + size])
-            part = _Part(self._submit(wanted, list(epochs[start : start + size])))
-            reads += [partial(part.row, place) for place in range(len(wanted))]
+            subset = list(records[start : start + size])
+            part = _Part(self._submit(subset, list(epochs[start : start + size])))
+            reads += [partial(part.row, place) for place in range(len(subset))]
         return reads
 
     def _size_of_part(self, count: int) -> int:

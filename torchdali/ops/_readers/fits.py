@@ -143,9 +143,9 @@ def _check_tiles(table: Any) -> None:
             fits = words[1:3] == [7, -100] and len(words) == 5
             fits = fits and words[3] + (words[4] << 15) == len(content)
         else:
-            wanted = sorted(n for n in extents.tolist() if n != 1)
+            sides = sorted(n for n in extents.tolist() if n != 1)
             stored = content[2:10].astype(np.uint8).tobytes()
-            fits = sorted(np.frombuffer(stored.ljust(8, b"\0"), ">i4").tolist()) == wanted
+            fits = sorted(np.frombuffer(stored.ljust(8, b"\0"), ">i4").tolist()) == sides
         if not fits:
             raise ValueError(f"the tile {place} is not of the size of its part of the image")
 

@@ -286,11 +286,11 @@ def _underful(
     storage: Storage, sample: Sequence[tar.Component], row: Sequence[tuple[int, int]], groups: Sequence[frozenset[str]]
 ) -> str:
     missing = [output for output, (offset, _) in enumerate(row) if offset == _MISSING]
-    wanted = ", ".join(";".join(sorted(groups[output])) for output in missing)
+    extensions = ", ".join(";".join(sorted(groups[output])) for output in missing)
     there = ", ".join(extension for extension, *_ in sample)
     return (
         f"Underful sample detected in {storage.path} at offset {sample[0][1]}: outputs {missing} are missing. The "
-        f"sample {tar.split_name(sample[0][3])[0]!r} has {there}, and not {wanted}"
+        f"sample {tar.split_name(sample[0][3])[0]!r} has {there}, and not {extensions}"
     )
 
 
