@@ -28,7 +28,7 @@ def decode_soundfile(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tupl
     Args:
         encoded: ``(n,)`` uint8.
         dtype: float32 (full scale 1), int16 or int32.
-        purpose: The format, for the error where the package is not installed.
+        purpose: The format, for the error if the package is not installed.
 
     Raises:
         DecodeError: damaged or truncated data, or a format that the library does not know.

@@ -246,7 +246,7 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
         window: Arguments of `crop_window`; `Column`s differ from sample to sample.
 
     Returns:
-        An array ``(N, ...)``, or a list where the windows lie in several places; None if there are no images, or
+        An array ``(N, ...)``, or a list if the windows lie in several places; None if there are no images, or
         windows of several sizes, or some that reach outside.
     """
     array = data.numpy()

@@ -113,7 +113,7 @@ class _Call:
 
     def __init__(self, size: int | None, deferred: bool) -> None:
         self.size, self.deferred = size, deferred
-        self._given: list[Result] = []
+        self._results: list[Result] = []
 
     def operand(self, value: Any, where: Device) -> Any:
         """Return an operand as a node (of a recorded call) or as a batch."""
@@ -129,7 +129,7 @@ class _Call:
 
     def _held(self, values: TensorList, where: Device) -> DataNode:
         result = given(values, where)
-        self._given.append(result)  # until the operation that needs it holds it
+        self._results.append(result)  # until the operation that needs it holds it
         return result.edge
 
     def argument(self, declared: Operator, name: str, value: Any) -> Any:

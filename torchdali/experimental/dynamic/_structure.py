@@ -111,8 +111,8 @@ class Runner:
         traced, leaves = _copied(structure)
         planned = plan(rewrite(traced, exact=False, scaled=False, device=None))
         by_name = {node.name: node for node in planned.graph.nodes}
-        self._given = [GivenValue() for _ in leaves]
-        sources = {by_name[node.name]: value for node, value in zip(leaves, self._given, strict=True)}
+        self._inputs = [GivenValue() for _ in leaves]
+        sources = {by_name[node.name]: value for node, value in zip(leaves, self._inputs, strict=True)}
         reading = [n for n in structure.nodes if n.operator.kind == "reader"]
         self._records = [_Records() for _ in reading]
         readers: dict[Node, Any] = {
@@ -131,7 +131,7 @@ class Runner:
             self.start(values, records, keys)
             return self.finish()
         finally:
-            for source in self._given:  # an interrupt may have left something
+            for source in self._inputs:  # an interrupt may have left something
                 source.values.clear()
             for reader in self._records:
                 reader.keys.clear()
@@ -144,7 +144,7 @@ class Runner:
             records: For each reader.
             keys: Of the random numbers, for each random operator.
         """
-        for source, value in zip(self._given, values, strict=True):
+        for source, value in zip(self._inputs, values, strict=True):
             source.values.append(value)
         for reader, batch_keys in zip(self._records, records, strict=True):
             reader.keys.append(batch_keys)

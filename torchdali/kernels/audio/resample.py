@@ -2,7 +2,7 @@
 
 ``y[n] = sum over i of x[i] * w(i - n * in_rate / out_rate)``, where ``w(t) = sinc(t) * (1 + cos(pi t / L)) / 2`` for
 ``|t| < L``. The window is read from a table of 32 values between two samples, with linear interpolation, as DALI does;
-and as there, it is not widened where the rate goes down: what lies above the new Nyquist frequency is not removed.
+and as there, it is not widened if the rate goes down: what lies above the new Nyquist frequency is not removed.
 
 Source of the method: J. O. Smith, "Digital Audio Resampling", ccrma.stanford.edu/~jos/resample.
 """

@@ -23,7 +23,7 @@ __all__ = ["Outgoing"]
 
 _Bytes = npt.NDArray[np.uint8]
 _HEADER = 64  # bytes; what follows is aligned
-_KEPT = 32  # blocks of a worker; more are in flight only where the main process hoards them
+_KEPT = 32  # blocks of a worker; more are in flight only if the main process hoards them
 
 
 class Outgoing:
