@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.helpers.per_sample_cases import NUMBERS, Case, images
-from torchdali import fn, pipeline_def
+from torchdali import fn, pipeline_def, types
 from torchdali.declaration.batching import Column
 from torchdali.declaration.registry import registry
 from torchdali.errors import PipelineError
@@ -58,6 +58,35 @@ def test_ragged_samples() -> None:
     assert Column([1, [2, 3]]).shaped(1, "x").values == [[1], [2, 3]]
     with pytest.raises(RuntimeError, match=r"argument 'x' is one number a sample, and the value of sample 1 has the shape \(2,\)"):
         Column([[1], [2, 3]]).shaped(0, "x")
+    with pytest.raises(RuntimeError, match=r"argument 'x' is one row of numbers a sample, and the value of sample 1 has the shape \(1, 2\)"):
+        Column([[1], [[2, 3]]]).shaped(1, "x")
+
+
+LISTS = {
+    "slice": ("start", lambda x, v: fn.slice(x, start=v, shape=[1], axes=[0])),
+    "resize": ("size", lambda x, v: fn.resize(x, size=v)),
+    "decoders.image_crop": ("crop", lambda x, v: fn.decoders.image_crop(fn.cast(x[0, :, 0], dtype=types.UINT8), crop=v)),
+    "crop_mirror_normalize": ("mean", lambda x, v: fn.crop_mirror_normalize(x, mean=v)),
+    "pad": ("align", lambda x, v: fn.pad(x, align=v)),
+    "random.uniform": ("range", lambda x, v: fn.random.uniform(x, range=v)),
+    "transforms.translation": ("offset", lambda x, v: fn.transforms.translation(offset=v)),
+}
+"""An operator, its argument that is a list of numbers, and a call."""
+
+
+@pytest.mark.parametrize("given", [[[[1]]] * 4, [[[1, 1], [1, 1]]] * 4, [[[1]], [[1, 1]]] * 2], ids=["(1, 1)", "(2, 2)", "ragged"])
+@pytest.mark.parametrize("name", LISTS)
+def test_a_matrix_is_no_list(name: str, given: list[Any]) -> None:
+    argument, call = LISTS[name]
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def define() -> Any:
+        values = fn.external_source(lambda: [np.int32(value) for value in given])
+        return call(fn.external_source(lambda: images(), layout="HWC"), values)
+
+    with pytest.raises(PipelineError, match=rf"{name}(.|\n)*'{argument}' is one row of numbers a sample, and the value") as caught:
+        define().run()
+    assert str(np.shape(given[0])) in str(caught.value)
 
 
 def test_a_column_is_an_array_and_python_numbers() -> None:
@@ -70,7 +99,7 @@ def test_a_column_is_an_array_and_python_numbers() -> None:
 def test_every_operator_declares_axes() -> None:
     flip, resize, matrix = (registry[n].schema.arguments for n in ("flip", "resize", "warp_affine"))
     assert (flip["horizontal"].axes, resize["size"].axes, resize["resize_x"].axes) == (0, 1, 0)
-    assert matrix["interp_type"].axes is None
+    assert (matrix["matrix"].axes, matrix["interp_type"].axes) == (2, None)
 
 
 @pytest.mark.parametrize(

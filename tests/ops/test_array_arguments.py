@@ -72,13 +72,13 @@ def test_all_arguments_of_all_operators(form: str) -> None:
     """They arrive as the numbers of Python do."""
     count = 0
     for title, argument in arguments():
-        make = {0: SCALARS, 1: {**FORMS, **LISTS}}[argument.axes or 0].get(form)
+        make = ({**FORMS, **LISTS} if argument.axes else SCALARS).get(form)
         if make is None:
             continue
         value: Any = 1 if argument.axes == 0 else [1, 2, 3]
         expected, got = argument.convert(value), argument.convert(make(value))
         assert (got, type(got)) == (expected, type(expected)), title
-        if argument.axes == 1:
+        if argument.axes:
             assert list(map(type, got)) == list(map(type, expected)), title
         count += 1
     assert count > 250

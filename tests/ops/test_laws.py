@@ -52,6 +52,7 @@ NESTED = re.compile(r"fn\..*fn\.|image, place|, place, border")
 # What batches at hand do not have: arithmetic, and inputs that are the same for all samples.
 OF_NODES = re.compile(r" [-+*/] |image, place|, np\.|, 7\)|fn\.transforms")
 # An argument that is one of these values, as it is.
+MISSHAPEN = {0: ("one number", 2), 1: ("one row of numbers", (1, 1))}
 PER_SAMPLE = re.compile(r"(?<!\w)(\w+)=(flip|place|start|shift)(?=[,)])")
 
 
@@ -218,15 +219,16 @@ def _check_batches(name: str, call: str, whole: list[Result]) -> None:
 
 
 def _check_numbers(name: str, call: str, whole: list[Result]) -> None:
-    """Assert that numbers of one element are numbers, and those of two are refused."""
+    """Assert that numbers of one element are numbers, and those of two are refused, as a matrix is for a list."""
     arguments = registry[name].schema.arguments
     for argument, word in PER_SAMPLE.findall(call):
-        is_number = argument in arguments and arguments[argument].axes == 0
-        ones = [np.full((1, 1) if is_number else 1, x) for x in VALUES[word][0]]
+        axes = arguments[argument].axes if argument in arguments else None
+        ones = [np.full((1, 1) if axes == 0 else 1, x) for x in VALUES[word][0]]
         same(whole, in_a_pipeline(call, SAMPLES, BATCH, changed={word: ones}), f"{call}: {argument} in an array")
-        if is_number:
-            with pytest.raises(RuntimeError, match=r"argument '\w+' is one number a sample"):
-                in_a_pipeline(call, SAMPLES, BATCH, changed={word: [np.full(2, x) for x in VALUES[word][0]]})
+        if axes in MISSHAPEN:
+            what, shape = MISSHAPEN[axes]
+            with pytest.raises(RuntimeError, match=rf"argument '\w+' is {what} a sample"):
+                in_a_pipeline(call, SAMPLES, BATCH, changed={word: [np.full(shape, x) for x in VALUES[word][0]]})
 
 
 def _is_uniform(samples: Sequence[Any]) -> bool:

@@ -100,14 +100,14 @@ class Column(Sequence[Any]):
         """Return the values with the number of axes that the argument declares.
 
         For a number, samples of one element and any number of axes are that number; for a list, a number is a list of
-        one element.
+        one element, and has one axis.
 
         Args:
             axes: See `schema.Argument`.
             name: Of the argument, for errors.
 
         Raises:
-            RuntimeError: a sample of several elements, or none, where a number belongs.
+            RuntimeError: a sample of several elements, or none, where a number belongs, or a matrix for a list.
         """
         one_number = self._source is not None and self._source.ndim == 1
         if axes is None or self.per_frame or (axes == 0 and one_number):
@@ -118,8 +118,10 @@ class Column(Sequence[Any]):
             return Column(self._array[:, None])
         if axes == 0:
             if self._array.size != len(self._array):
-                raise _no_number(name, self._array.shape[1:])
+                raise _misshapen(name, axes, self._array.shape[1:])
             return Column(self._array.reshape(-1))
+        if axes == 1 and self._array.ndim > 2:
+            raise _misshapen(name, axes, self._array.shape[1:])
         return self
 
     def __getitem__(self, i: Any) -> Any:
@@ -145,19 +147,21 @@ class Column(Sequence[Any]):
 
 def shaped(value: Any, axes: int | None, name: str, sample: int | None = None) -> Any:
     """Do for one value, a number or nested lists, what `Column.shaped` does for all."""
-    if axes == 1:
-        return value if value is None or isinstance(value, list) else [value]
+    if axes and not isinstance(value, list):
+        return value if value is None else [value]
+    if axes == 1 and value and isinstance(value[0], list):
+        raise _misshapen(name, axes, np.shape(value), sample)
     if axes == 0 and isinstance(value, list):
         elements = np.asarray(value)
         if elements.size != 1:
-            raise _no_number(name, elements.shape, sample)
+            raise _misshapen(name, axes, elements.shape, sample)
         return elements.reshape(()).tolist()
     return value
 
 
-def _no_number(name: str, shape: tuple[int, ...], sample: int | None = None) -> RuntimeError:
-    where = "" if sample is None else f" of sample {sample}"
-    return RuntimeError(f"argument {name!r} is one number a sample, and the value{where} has the shape {tuple(shape)}")
+def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None = None) -> RuntimeError:
+    what, where = "one row of numbers" if axes else "one number", "" if sample is None else f" of sample {sample}"
+    return RuntimeError(f"argument {name!r} is {what} a sample, and the value{where} has the shape {tuple(shape)}")
 
 
 def per_sample(value: Any, size: int) -> Sequence[Any]:

@@ -10,6 +10,7 @@ Inputs stand before ``/``, arguments after ``*``. Annotations say the rest:
 ``hue: PerFrame[float] = 0.0``         the same, and `fn.per_frame` may give one value a frame
 ``angle: AllFrames[float]``            the same, and the body gets the values of all frames of a sample
 ``indices: PerSample[SampleIndices]``   indices of samples in the batch, as of `permute_batch`
+``matrix: PerSample[ListOrMatrix]``      a list of numbers, which may be a matrix where it is given per sample
 ``root: FilePath``                     a path: text, or an object with one, which arrives as text
 ``mode: Annotated[str, one_of(MODES)]``  text of a table, which type checkers know; the body checks it
 ``dtype: DType | None = None``         converted from DALI's, torch's or NumPy's; a ``torch.dtype`` arrives
@@ -47,8 +48,8 @@ from torchdali.tensors import TensorList, dtypes
 
 __all__ = [
     "AllFrames", "Argument", "Arguments", "BatchOutput", "BatchSize", "Choices", "Column", "Data", "DType", "FilePath",
-    "Image", "Input", "Layout", "Out", "OutputCount", "PerFrame", "PerSample", "STATE", "SampleIndices", "Schema",
-    "Takes", "each_of", "one_of", "per_sample", "plain_list", "shares", "split", "to_dtype",
+    "Image", "Input", "Layout", "ListOrMatrix", "Out", "OutputCount", "PerFrame", "PerSample", "STATE", "SampleIndices",
+    "Schema", "Takes", "each_of", "one_of", "per_sample", "plain_list", "shares", "split", "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -138,6 +139,7 @@ Out: TypeAlias = Annotated[torch.Tensor | None, "out"]
 DType: TypeAlias = Annotated[torch.dtype, "dtype"]
 FilePath: TypeAlias = Annotated[str, "path"]
 SampleIndices: TypeAlias = Annotated[list[int], "samples"]
+ListOrMatrix: TypeAlias = Annotated[list[float], "matrix"]
 REQUIRED = inspect.Parameter.empty
 
 COMMON = {"bytes_per_sample_hint": [0], "preserve": False}
@@ -162,7 +164,7 @@ class Argument:
     """One argument of an operator.
 
     Attributes:
-        axes: Of a value: 0 for a number, 1 for a list of numbers; None if it may vary.
+        axes: Of a value: 0 for a number, 1 for a list of numbers, 2 for `ListOrMatrix`; None if it may vary.
         of_samples: Values are indices of samples in the batch.
         is_path: It says where data lie: a `FilePath`, or a list of them.
     """
@@ -389,7 +391,7 @@ def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
         edge,
         hint,
         hidden,
-        _axes_of(base),
+        2 if "matrix" in marks else _axes_of(base),
         "samples" in marks,
         "path" in marks or any("path" in split(element)[1] for element in typing.get_args(base)),
     )

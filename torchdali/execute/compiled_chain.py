@@ -392,16 +392,16 @@ class CompiledChain:
         return any(id(edge) in inputs for edge in node.outputs)
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
-        """Return the samples that have several elements where an argument is one number, and the operators."""
+        """Return the samples whose shape is not that of an argument, and the operators."""
         failures: dict[int, tuple[Exception, Node]] = {}
         for value in self.chain.values:
             batch = inputs[value.edge]
             per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
-            if value.axes != 0 or batch.dense() is not None or per_frame:
+            if value.axes is None or batch.dense() is not None or per_frame:
                 continue
             for i, numbers in enumerate(column_of(batch, per_frame)):
                 try:
-                    shaped(numbers, 0, value.name, i)
+                    shaped(numbers, value.axes, value.name, i)
                 except RuntimeError as error:
                     failures.setdefault(i, (error, value.node))
         return failures

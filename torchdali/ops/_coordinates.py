@@ -16,6 +16,7 @@ from torchdali.declaration.schema import (
     BatchOutput,
     Column,
     DType,
+    ListOrMatrix,
     PerFrame,
     PerSample,
     Takes,
@@ -149,8 +150,8 @@ def coord_transform(
     points: PointsOfFrames,
     /,
     *,
-    M: PerFrame[list[float]] | None = None,
-    MT: PerFrame[list[float]] | None = None,
+    M: PerFrame[ListOrMatrix] | None = None,
+    MT: PerFrame[ListOrMatrix] | None = None,
     T: PerFrame[list[float]] | None = None,
     dtype: DType = torch.float32,
 ) -> Points:

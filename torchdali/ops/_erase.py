@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, Data, Layout, Out, PerSample, per_sample
+from torchdali.declaration.schema import Arguments, Data, Layout, ListOrMatrix, Out, PerSample, per_sample
 from torchdali.kernels.erasing import fill_spans
 from torchdali.kernels.memory import is_array, placed
 from torchdali.kernels.window import check_fill, fill_number, filled, single
@@ -27,7 +27,7 @@ def erase(
     data: Data,
     /,
     *,
-    anchor: PerSample[list[float]] = [],  # noqa: B006  never changed
+    anchor: PerSample[ListOrMatrix] = [],  # noqa: B006  never changed
     axes: list[int] = _AXES,
     axis_names: str = _NAMES,
     centered_anchor: bool = False,
@@ -35,7 +35,7 @@ def erase(
     normalized: bool = False,
     normalized_anchor: bool = False,
     normalized_shape: bool = False,
-    shape: PerSample[list[float]] = [],  # noqa: B006
+    shape: PerSample[ListOrMatrix] = [],  # noqa: B006
     layout: Layout,
     out: Out = None,
 ) -> Data:

@@ -9,7 +9,18 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import AllFrames, Arguments, Data, Layout, Out, PerSample, Takes, one_of, per_sample
+from torchdali.declaration.schema import (
+    AllFrames,
+    Arguments,
+    Data,
+    Layout,
+    ListOrMatrix,
+    Out,
+    PerSample,
+    Takes,
+    one_of,
+    per_sample,
+)
 from torchdali.kernels.convert import convert_number
 from torchdali.kernels.device.warp import warp_batch
 from torchdali.kernels.folding import folded
@@ -56,7 +67,7 @@ def warp_perspective(
     fill_value: list[float] = [],  # noqa: B006  never changed
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     inverse_map: bool = True,
-    matrix: AllFrames[list[float]] = [],  # noqa: B006
+    matrix: AllFrames[ListOrMatrix] = [],  # noqa: B006
     pixel_origin: Annotated[str, one_of(_ORIGINS)] = "corner",
     size: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,

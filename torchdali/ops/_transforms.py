@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from torchdali.calls.decorators import operator
-from torchdali.declaration.schema import BatchOutput, BatchSize, Column, PerFrame, Takes
+from torchdali.declaration.schema import BatchOutput, BatchSize, Column, ListOrMatrix, PerFrame, Takes
 from torchdali.errors import batch_level
 from torchdali.tensors import TensorList
 
@@ -271,10 +271,10 @@ def shear(
     mtx: Matrices | None = None,
     /,
     *,
-    angles: PerFrame[list[float]] | None = None,
+    angles: PerFrame[ListOrMatrix] | None = None,
     center: PerFrame[list[float]] | None = None,
     reverse_order: bool = False,
-    shear: PerFrame[list[float]] | None = None,
+    shear: PerFrame[ListOrMatrix] | None = None,
     size: BatchSize,
 ) -> BatchOutput:
     """Make a matrix that shears: ones on the diagonal, and the factors around it, row by row.

@@ -19,6 +19,7 @@ from torchdali.declaration.schema import (
     Data,
     DType,
     Layout,
+    ListOrMatrix,
     Out,
     PerSample,
     Takes,
@@ -140,7 +141,7 @@ def warp_affine(
     fill_value: float | None = None,
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     inverse_map: bool = True,
-    matrix: AllFrames[list[float]] = [],  # noqa: B006  never changed
+    matrix: AllFrames[ListOrMatrix] = [],  # noqa: B006  never changed
     size: PerSample[list[float]] = [],  # noqa: B006
     layout: Layout,
     out: Out = None,
@@ -182,7 +183,7 @@ def rotate(
     /,
     *,
     angle: AllFrames[float],
-    axis: AllFrames[list[float]] | None = None,
+    axis: AllFrames[ListOrMatrix] | None = None,
     dtype: DType | None = None,
     fill_value: float | None = None,
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
