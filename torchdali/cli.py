@@ -204,7 +204,10 @@ def _parser() -> argparse.ArgumentParser:
         "two, more if other programs have the cores.",
     )
     demo.add_argument(
-        "--keep", type=Path, metavar="DIR", help="instead, leave the files that the recipes read in a new folder"
+        "--keep",
+        type=Path,
+        metavar="DIR",
+        help="instead, leave the files that the recipes read in a new folder, or add those that it lacks",
     )
     demo.add_argument(
         "--output", type=Path, default=Path("torchdali_demo.png"), metavar="PNG", help="the contact sheet"

@@ -172,8 +172,8 @@ def test_the_demo_leaves_files_for_the_recipes(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith(f"Files for the recipes in {folder}:\n  images/train")
     for place, count in {"images/train/*/*.jpg": 25, "images/val/*/*.jpg": 10, "photos/*.jpg": 20, "archives/*.tar": 2, "sounds/*/*.wav": 20}.items():
         assert len(list(folder.glob(place))) == count
-    assert cli.main(["demo", "--keep", str(folder)]) == 1
-    assert "name a new folder" in capsys.readouterr().err
+    assert cli.main(["demo", "--keep", str(tmp_path)]) == 1
+    assert "name a new folder" in capsys.readouterr().err and [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
 def test_the_demo_says_what_it_left_out(tmp_path, capsys, monkeypatch):
@@ -182,6 +182,20 @@ def test_the_demo_says_what_it_left_out(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert "clips, 20 videos of 2 classes: left out, needs pip install torchdali[video]" in printed
     assert not (tmp_path / "data" / "clips").exists() and (tmp_path / "data" / "table.csv").exists()
+
+
+def test_the_demo_adds_what_it_left_out_before(tmp_path, capsys, monkeypatch):
+    picture = tmp_path / "data" / "photos" / "000.jpg"
+    with monkeypatch.context() as without:
+        without.setattr(importlib.util, "find_spec", lambda name: None)
+        assert cli.main(["demo", f"--keep={tmp_path / 'data'}"]) == 0
+    picture.write_bytes(b"changed")
+    (tmp_path / "data" / "train.py").touch()
+    assert cli.main(["demo", f"--keep={tmp_path / 'data'}"]) == 0
+    for part in recipe_data.PARTS:
+        is_there = not part.package[0] or importlib.util.find_spec(part.package[0]) is not None
+        assert (tmp_path / "data" / part.place).exists() == is_there
+    assert picture.read_bytes() == b"changed"
 
 
 def test_recipes_read_what_the_demo_leaves():

@@ -140,47 +140,52 @@ class RecipeFiles(NamedTuple):
     """Files that some recipes read.
 
     Attributes:
+        place: Of them or the first, in the folder: they are written where it is missing.
         files: What they are.
         write: Writes them into a folder.
         package: That is needed for it, as it is imported and as pip knows it; empty if none is.
     """
 
+    place: str
     files: str
     write: Callable[[Path], None]
     package: tuple[str, str] = ("", "")
 
 
 PARTS = (
-    RecipeFiles("images/train and images/val, 25 and 10 pictures of 2 classes", _pictures),
-    RecipeFiles("photos, masks, annotations.json, table.csv, 20 of each", _photos),
-    RecipeFiles("archives, with the photos in them", _archives),
-    RecipeFiles("sounds, 20 of 2 classes", _sounds),
-    RecipeFiles("clips, 20 videos of 2 classes", _clips, ("av", "torchdali[video]")),
-    RecipeFiles("arrays.h5, 20 images", _arrays, ("h5py", "h5py")),
+    RecipeFiles("images", "images/train and images/val, 25 and 10 pictures of 2 classes", _pictures),
+    RecipeFiles("photos", "photos, masks, annotations.json, table.csv, 20 of each", _photos),
+    RecipeFiles("archives", "archives, with the photos in them", _archives),
+    RecipeFiles("sounds", "sounds, 20 of 2 classes", _sounds),
+    RecipeFiles("clips", "clips, 20 videos of 2 classes", _clips, ("av", "torchdali[video]")),
+    RecipeFiles("arrays.h5", "arrays.h5, 20 images", _arrays, ("h5py", "h5py")),
 )
 
 
 def write(root: Path) -> list[RecipeFiles]:
-    """Write all files, and return the parts that need a package that is not installed."""
-    missing = []
+    """Write all files that are missing, and return the parts that need a package that is not installed."""
+    left_out = []
     for part in PARTS:
+        if (root / part.place).exists():
+            continue
         if part.package[0] and importlib.util.find_spec(part.package[0]) is None:
-            missing.append(part)
+            left_out.append(part)
         else:
             part.write(root)
-    return missing
+    return left_out
 
 
 def keep(root: Path) -> int:
-    """Write all files into a new folder, say what is there and what to do next, and return the exit status."""
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        print(f"torchdali demo: {root} is there already: name a new folder", file=sys.stderr)
+    """Write all files into a new folder, or what one lacks, say what is there, and return the exit status."""
+    is_empty = not root.exists() or (root.is_dir() and not any(root.iterdir()))
+    if not is_empty and not all((root / part.place).exists() for part in PARTS if not part.package[0]):
+        print(f"torchdali demo: {root} is there already, and holds something else: name a new folder", file=sys.stderr)
         return 1
     root.mkdir(parents=True, exist_ok=True)
-    missing = write(root)
+    left_out = write(root)
     print(f"Files for the recipes in {root}:")
     for part in PARTS:
-        print(f"  {part.files}" + (f": left out, needs pip install {part.package[1]}" if part in missing else ""))
+        print(f"  {part.files}" + (f": left out, needs pip install {part.package[1]}" if part in left_out else ""))
     print(f"Next: cd {root}, paste a recipe into a file there, and run it. Recipes: {_RECIPES}")
     return 0
 
