@@ -146,14 +146,14 @@ def sizing(
         size: Height and width (and depth first), or one value for all; 0 leaves an axis to ``mode``.
         subpixel_scale: Keep the exact scale where a size had to be rounded.
     """
-    found = _shape(
+    result = _shape(
         tuple(lengths), size=_fixed(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
         resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=_fixed(max_size),
         roi_start=_fixed(roi_start), roi_end=_fixed(roi_end), roi_relative=roi_relative, subpixel_scale=subpixel_scale,
     )  # fmt: skip
-    if math.prod(found[0]) > limits.pixels:  # what is cached was checked for another pipeline
-        check_pixels(found[0], "the resized image")
-    return found
+    if math.prod(result[0]) > limits.pixels:  # what is cached was checked for another pipeline
+        check_pixels(result[0], "the resized image")
+    return result
 
 
 def _fixed(values: list[float] | None) -> Any:
@@ -270,9 +270,9 @@ def sizing_of(
     lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
     each = each_of(arguments)
     each = each * len(lengths) if len(each) == 1 else each
-    found = [sizing(sides, **given) for sides, given in zip(lengths, each, strict=True)]
-    sizes = np.array([size for size, _ in found], np.int64).T
-    return sizes, np.array([region for _, region in found]).transpose(2, 1, 0)
+    pairs = [sizing(sides, **row) for sides, row in zip(lengths, each, strict=True)]
+    sizes = np.array([size for size, _ in pairs], np.int64).T
+    return sizes, np.array([region for _, region in pairs]).transpose(2, 1, 0)
 
 
 def all_of(images: Images) -> npt.NDArray[np.float64]:
@@ -309,8 +309,8 @@ def _resized_on_device(
     check_pixels(largest, "the resized image")
     names = FILTER[chosen[0]], FILTER[chosen[1]]
     if names == ("nn", "nn"):
-        taken = _nearest_on_device(images, sizes, regions)
-        return batch_of(convert(taken, dtype or kind), sizes, images.channels)
+        pixels = _nearest_on_device(images, sizes, regions)
+        return batch_of(convert(pixels, dtype or kind), sizes, images.channels)
     if "nn" in names:
         return NotImplemented
     low, high = (None, None) if regions is None else regions
@@ -323,15 +323,15 @@ def _resized_on_device(
 
 def _nearest_on_device(images: Images, sizes: npt.NDArray[np.int64], regions: npt.NDArray[np.float64] | None) -> Tensor:
     """Take nearest pixels; the CPU finds out which: rounding errors that add up from row to row belong to them."""
-    found, cpu = [], torch.device("cpu")
-    wanted = np.broadcast_to(sizes, images.sides.shape)
+    indices, cpu = [], torch.device("cpu")
+    extents = np.broadcast_to(sizes, images.sides.shape)
     regions = all_of(images) if regions is None else regions
-    for lengths, size, roi in zip(images.sides.T.tolist(), wanted.T.tolist(), regions.T, strict=True):
+    for lengths, size, roi in zip(images.sides.T.tolist(), extents.T.tolist(), regions.T, strict=True):
         axes = resize_axes(tuple(lengths), tuple(size), tuple(map(tuple, roi.tolist())), "nn", "nn", False)
         first = passes(axes)[0]
         y, x = (nearest(axis, i == 1, i == first, cpu).numpy() for i, axis in enumerate(axes))
-        found.append((y, x))
-    return take_batch(images.flat, images.offsets, images.sides[1], images.channels, found)
+        indices.append((y, x))
+    return take_batch(images.flat, images.offsets, images.sides[1], images.channels, indices)
 
 
 @operator(marks=("bytes",))
@@ -454,7 +454,7 @@ def _rounded(region: tuple[float, float], size: int) -> Resize:
     resize_crop_mirror,
     {*_SIZING, *FILTERS, *_HINTS, *argument_names(crop_window), "mirror"},
     {*_SIZING, *argument_names(crop_window), "mirror"},
-    lambda constants: {"mirrors": True, **found} if (found := _settings(constants)) else None,
+    lambda constants: {"mirrors": True, **settings} if (settings := _settings(constants)) else None,
 )
 def _narrow_in_one_pass(view: View, arguments: Mapping[str, Any], rng: Any) -> View | None:
     mirror = int(arguments.get("mirror", 0))
@@ -464,9 +464,9 @@ def _narrow_in_one_pass(view: View, arguments: Mapping[str, Any], rng: Any) -> V
 
 
 def _random_settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    found = _settings(constants)
-    inside = found is not None and _sees_its_window_alone(height_width(constants["size"]), constants)
-    return None if found is None else {**found, "inside": inside}
+    settings = _settings(constants)
+    inside = settings is not None and _sees_its_window_alone(height_width(constants["size"]), constants)
+    return None if settings is None else {**settings, "inside": inside}
 
 
 def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
@@ -480,7 +480,7 @@ def _narrow_at_random(constants: Mapping[str, Any]) -> Narrow:
     choices = [constants.get(name, choice) for name, choice in _CHOOSING.items()]
     alone = _sees_its_window_alone((height, width), constants)
 
-    def narrow(view: View, given: Mapping[str, Any], rng: Rng) -> View | None:
+    def narrow(view: View, arguments: Mapping[str, Any], rng: Rng) -> View | None:
         y, x, h, w = choose_window(rng, view.rows.extent, view.columns.extent, *choices)
         if view.scale == 0:
             return _reduced(view, (y, x, h, w), height, width)
@@ -589,10 +589,10 @@ def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[f
 
 def _spread(values: Sequence[float], name: str, axes: Sequence[int], others: Sequence[float]) -> list[float]:
     """Return one value for each axis of the tensor: those of the chosen ones, and the others."""
-    found = [float(v) for v in others]
+    result = [float(v) for v in others]
     for axis, value in zip(axes, _each(values, name, axes), strict=True):
-        found[axis] = value
-    return found
+        result[axis] = value
+    return result
 
 
 def _scaled(scales: Sequence[float], lengths: Sequence[int]) -> list[float]:
