@@ -25,7 +25,7 @@ from torchdali.kernels import native
 from torchdali.kernels.exactness import exactly
 from torchdali.kernels.limits import max_pixels_of
 from torchdali.kernels.memory import IN_PLACE
-from torchdali.kernels.native import Lines, Recipe, run
+from torchdali.kernels.native import MIRROR, Lines, Recipe, run
 from torchdali.kernels.resample import exact
 from torchdali.kernels.resample.separable import resize
 
@@ -240,11 +240,14 @@ def test_types_and_layouts(dtype: torch.dtype, planar: bool) -> None:
     levels = run(Recipe(), data, rows, columns, True)
     assert levels is not None
     expected = torch.stack([table[c][levels[:, :, c].int()] for c in range(3)], 0 if planar else 2)
-    out = torch.empty(expected.shape, dtype=dtype)
-    found = run(Recipe(dtype=dtype, planar=planar, values=table), data, rows, columns, True, out)
-    assert found is out and torch.equal(out, expected)
-    other = run(Recipe(dtype=dtype, planar=planar, values=table), data, rows, columns, True, torch.empty(3, dtype=dtype))
-    assert other is not None and torch.equal(other, expected)
+    (jpeg,) = _native.encoded([data])
+    assert jpeg is not None
+    recipe = Recipe(dtype=dtype, planar=planar, values=table)
+    tasks = [_native.Task(jpeg, View(rows, columns, None, 1, MIRROR))]
+    out = torch.empty((1, *expected.shape), dtype=dtype)
+    assert _native.run_together(recipe, tasks, out) == [IN_PLACE] and torch.equal(out[0], expected)
+    (other,) = _native.run_together(recipe, tasks, torch.empty(1, 3, dtype=dtype))
+    assert torch.equal(other, expected)
 
 
 @needs_native
