@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bisect
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +22,7 @@ from torchdali.graph.nodes import DataNode
 from torchdali.kernels.memory import is_traced
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
+from torchdali.tensors._sharing import separate
 
 __all__ = ["CheckedCall", "bind", "call", "record", "run_now", "unshared"]
 
@@ -286,33 +285,7 @@ def unshared(
     """Copy what a body returns of its inputs, so that writing to a result does not change an input."""
     if declared.has("view") or is_traced():
         return outputs
-    memory = sorted(_extent(t) for batch in inputs if batch is not None for t in _tensors(batch) if t.numel())
-    return [_copied(o) if any(_is_within(t, memory) for t in _tensors(o)) else o for o in outputs]
-
-
-def _tensors(batch: TensorList) -> list[torch.Tensor]:
-    dense = batch.dense()
-    return batch.samples() if dense is None else [dense]
-
-
-def _extent(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return the first and the last address of the memory behind a tensor."""
-    storage = tensor.untyped_storage()
-    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
-
-
-def _is_within(tensor: torch.Tensor, memory: list[tuple[int, int]]) -> bool:
-    address = tensor.data_ptr()
-    at = bisect.bisect_right(memory, (address, math.inf)) - 1
-    return at >= 0 and address < memory[at][1]
-
-
-def _copied(batch: TensorList) -> TensorList:
-    dense, infos = batch.dense(), batch.source_infos
-    if dense is not None:
-        return TensorList.from_dense(dense.clone(), batch.layout(), infos)
-    samples = [sample.clone() for sample in batch.samples()]
-    return TensorList.from_samples(samples, batch.layout(), source_info=infos)
+    return separate(outputs, [batch for batch in inputs if batch is not None])
 
 
 def _as_batch(value: Any) -> TensorList:

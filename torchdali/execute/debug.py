@@ -21,7 +21,7 @@ from torchdali.declaration.registry import Operator
 from torchdali.errors import located, note
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.execute.steps import present, run_step
+from torchdali.execute.steps import delivered, run_step
 from torchdali.execute.timings import Profile, Stats
 from torchdali.graph.nodes import DataNode, Node, Tracer
 from torchdali.reading.cursor import Keys
@@ -245,7 +245,8 @@ class DebugRun(Tracer):
             self.knows_sources = True
             if self._fed:
                 raise KeyError(f'Could not find an input operator with name "{self._fed.popitem()[0]}"')
-            return tuple(present(batch.values, output) for output in outputs)
+            with self._device_stream.context():
+                return delivered(batch.values, outputs)
 
     def adopt(
         self, declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]

@@ -32,13 +32,13 @@ from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer
 from torchdali.execute.source_info import read_edges, source_edges
 from torchdali.execute.spans import span, spanned, wants_spans
-from torchdali.execute.steps import fail_alone, present, run_step
+from torchdali.execute.steps import delivered, fail_alone, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import ChainTimings, Profile
 from torchdali.execute.transfers import device_last, is_sent, uploads
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Plan, edges
+from torchdali.graph.plan import Plan, edges, may_share
 from torchdali.kernels.memory import Empty
 from torchdali.reading.datasets import Dataset, RecordNames, missing_output, source_namer
 from torchdali.rng import BatchRng
@@ -77,6 +77,7 @@ class StageRunner:
         buffers: BufferPool | None = None,
     ) -> None:
         self.plan, self.settings, self._datasets, self._bad_samples = plan, settings, datasets, bad_samples
+        self._may_share = may_share(plan.graph.outputs)
         self._remote_stages, self._caller_queue = remote_stages, caller_queue
         self._end = len(plan.stages) if end is None else end
         self.device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
@@ -502,7 +503,8 @@ class StageRunner:
             self._hardware.give_back(decoded)
         batch.decoded.clear()
         if error is None:
-            batch.outputs = tuple(present(batch.values, e) for e in self.plan.graph.outputs)
+            with self.device_stream.context():
+                batch.outputs = delivered(batch.values, self.plan.graph.outputs, self._may_share)
             # Everything of this batch was enqueued before, by whichever thread: kernels behind the event are of later
             # batches.
             batch.ready = self.device_stream.record()

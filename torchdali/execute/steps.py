@@ -15,8 +15,9 @@ from torchdali.graph.nodes import Condition, DataNode, Node, scope_of
 from torchdali.graph.plan import edges
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
+from torchdali.tensors._sharing import separate
 
-__all__ = ["fail_alone", "present", "run_in_scope", "run_step"]
+__all__ = ["delivered", "fail_alone", "run_in_scope", "run_step"]
 
 
 def run_step(
@@ -151,7 +152,21 @@ def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
     return TensorList.from_samples(places, batch.layout())
 
 
-def present(batches: Mapping[DataNode, TensorList], edge: DataNode) -> TensorList:
+def delivered(
+    batches: Mapping[DataNode, TensorList], outputs: Sequence[DataNode], may_share: bool = True
+) -> tuple[TensorList, ...]:
+    """Return the batches of outputs. Users write to them: they share no memory, unless they are one edge.
+
+    Args:
+        may_share: See `plan.may_share`.
+    """
+    by_edge = {edge: _present(batches, edge) for edge in outputs}
+    if may_share:
+        by_edge = dict(zip(by_edge, separate(list(by_edge.values())), strict=True))
+    return tuple([by_edge[edge] for edge in outputs])
+
+
+def _present(batches: Mapping[DataNode, TensorList], edge: DataNode) -> TensorList:
     """Return the batch of an output; of one in a branch, the samples that the branch has."""
     batch = batches[edge]
     if not scope_of(edge):

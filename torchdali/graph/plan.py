@@ -19,8 +19,8 @@ from typing import NamedTuple
 from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = [
-    "Chain", "Kind", "Plan", "Stage", "Value", "edges", "encoded_operator", "is_metadata", "kinds", "nodes_of", "plan",
-    "value_of",
+    "Chain", "Kind", "Plan", "Stage", "Value", "edges", "encoded_operator", "is_metadata", "kinds", "may_share",
+    "nodes_of", "plan", "value_of",
 ]  # fmt: skip
 
 
@@ -249,6 +249,22 @@ def value_of(edge: DataNode, node: Node, name: str = "") -> Value:
     argument = node.operator.schema.arguments.get(name)
     axes = None if argument is None else node.operator.axes_of(name)
     return Value(edge, node, name, axes, argument is not None and argument.edge != "sample")
+
+
+def may_share(outputs: Iterable[DataNode]) -> bool:
+    """Return True if something leads to two outputs, so that both may be views of it."""
+    known: set[DataNode] = set()
+    for output in set(outputs):
+        own, rest = set[DataNode](), [output]
+        while rest:
+            edge = rest.pop()
+            if edge not in own:
+                own.add(edge)
+                rest += [each for each in _source(edge).inputs if each is not None]
+        if not known.isdisjoint(own):
+            return True
+        known |= own
+    return False
 
 
 def _source(edge: DataNode) -> Node:

@@ -1,0 +1,43 @@
+"""Batches that share memory are made separate, so that writing to one does not change another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from torchdali.tensors._batch import TensorList
+
+__all__ = ["separate"]
+
+
+def separate(batches: Sequence[TensorList], others: Iterable[TensorList] = ()) -> list[TensorList]:
+    """Copy the batches that share memory with one before them, or with others."""
+    owned = [(0, batch) for batch in others] + list(enumerate(batches, 1))
+    extents = sorted((*_extent(tensor), i) for i, batch in owned for tensor in _tensors(batch) if tensor.numel())
+    shared: set[int] = set()
+    owners, end = {0}, 0  # of the memory that goes on without a gap
+    for low, high, i in extents:
+        owners, end = {i} if low >= end else owners | {i}, max(end, high)
+        shared |= owners - {min(owners)}
+    return [_copied(batch) if i in shared else batch for i, batch in enumerate(batches, 1)]
+
+
+def _tensors(batch: TensorList) -> list[torch.Tensor]:
+    dense = batch.dense()
+    return batch.samples() if dense is None else [dense]
+
+
+def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """Return the first address of a tensor's elements, and the one behind the last."""
+    low = tensor.data_ptr()
+    last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return low, low + (last + 1) * tensor.itemsize
+
+
+def _copied(batch: TensorList) -> TensorList:
+    dense, infos = batch.dense(), batch.source_infos
+    if dense is not None:
+        return TensorList.from_dense(dense.clone(), batch.layout(), infos)
+    samples = [sample.clone() for sample in batch.samples()]
+    return TensorList.from_samples(samples, batch.layout(), source_info=infos)
