@@ -564,6 +564,83 @@ def test_dynamic_mode(gpu: Accelerator) -> None:
     assert not races(gpu)
 
 
+DECODERS = {
+    "image": {},
+    "image_crop": {"crop": [20, 24]},
+    "image_slice": {"start": [3, 4], "shape": [10, 11], "axes": [0, 1]},
+    "image_random_crop": {},
+}
+
+
+def decoded(name: str, encoded: Any, **options: Any) -> list[np.ndarray]:
+    """Decode in the dynamic mode, and see that the result is on the device that was asked for."""
+    from torchdali import dynamic
+
+    rng = {"rng": dynamic.random.RNG(3)} if name == "image_random_crop" else {}
+    image = getattr(dynamic.decoders, name)(encoded, **DECODERS[name], **rng, **options)
+    device = options.get("device", "cpu")
+    assert image.device.device_type == image.evaluate().device.device_type == device and image.layout == "HWC"
+    tensors = image.tensors if isinstance(image, dynamic.Batch) else [image]
+    return [np.asarray(each.cpu()) for each in tensors]
+
+
+@pytest.mark.parametrize("mode", ["eager", "deferred", "sync_full"])
+@pytest.mark.parametrize("name", DECODERS)
+def test_decoders_of_the_dynamic_mode(gpu: Accelerator, folder: Path, name: str, mode: str) -> None:
+    from torchdali import dynamic
+
+    files = [np.fromfile(path, np.uint8) for path in sorted(folder.rglob("*.jpg"))[:3]]
+    with getattr(dynamic.EvalMode, mode):
+        for encoded in (dynamic.as_batch(files), dynamic.as_tensor(files[1]), dynamic.as_batch(files).gpu()):
+            wanted = decoded(name, encoded.cpu())
+            smooth = decoded(name, encoded, device="gpu", jpeg_fancy_upsampling=True)
+            assert all(map(np.array_equal, smooth, wanted))
+            assert not all(map(np.array_equal, decoded(name, encoded, device="gpu"), wanted))  # see docs/gpu.md
+    assert not races(gpu)
+
+
+def test_colors_of_decoders_in_the_dynamic_mode(gpu: Accelerator, folder: Path) -> None:
+    from torchdali import dynamic
+
+    files = [np.fromfile(path, np.uint8) for path in sorted(folder.rglob("*.jpg"))[:3]]
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=0)
+    def define() -> Any:
+        return fn.decoders.image(fn.external_source(lambda: files), device="mixed")
+
+    with define() as pipe:
+        wanted = [inner(sample).numpy() for sample in pipe.run()[0].samples()]
+    assert all(map(np.array_equal, decoded("image", dynamic.as_batch(files), device="gpu"), wanted))
+
+
+@pytest.mark.parametrize("capture", [False, True])
+def test_decoders_of_the_dynamic_mode_and_what_follows(gpu: Accelerator, folder: Path, capture: bool) -> None:
+    """On the accelerator that each call names, with values that are there already."""
+    from torchdali import dynamic
+
+    found: dict[str, list[np.ndarray]] = {}
+    for device in ("cpu", "gpu:1", "gpu:0"):
+        offset = dynamic.as_batch([np.full((1, 1, 1), 7 * i, np.float32) for i in range(4)]).to_device(device)
+        reader = dynamic.readers.File(file_root=str(folder))
+        found[device] = []
+        for encoded, _ in reader.next_epoch(batch_size=4, capture=capture):
+            images = dynamic.decoders.image(encoded, device=device, jpeg_fancy_upsampling=True)
+            turned = dynamic.flip(images, horizontal=1) + offset
+            assert str(turned.device) == device == str(turned.evaluate().device)
+            found[device] += [np.asarray(each.cpu()) for each in (*images.tensors, *turned.tensors)]
+    assert all(map(np.array_equal, found["gpu:0"], found["cpu"])) and len(found["cpu"]) == 32
+    assert all(map(np.array_equal, found["gpu:1"], found["cpu"]))
+    assert not races(gpu)
+
+
+def test_decoders_of_the_dynamic_mode_name_gpu_alone(gpu: Accelerator) -> None:
+    """As DALI's, which has no device ``"mixed"`` there."""
+    from torchdali import dynamic
+
+    with pytest.raises(ValueError, match="mixed"):
+        dynamic.decoders.image(dynamic.as_tensor(np.zeros(9, np.uint8)), device="mixed")
+
+
 def test_a_stream_of_another_accelerator_in_the_dynamic_mode(gpu: Accelerator) -> None:
     from torchdali import dynamic
 

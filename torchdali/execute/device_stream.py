@@ -210,6 +210,11 @@ class DeviceStream:
         if event is not None:
             self.stream.wait_event(event)
 
+    def wait_for_current(self) -> None:
+        """Let the stream that computes wait for what the current one of this thread does."""
+        if self.stream is not None:
+            self.stream.wait_stream(torch.cuda.current_stream(self.device))
+
     def keep_until(self, memory: Any, event: Any) -> None:
         """Hold pinned memory until an event is done; it may be reused after that.
 

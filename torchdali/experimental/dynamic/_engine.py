@@ -17,6 +17,7 @@ import torch
 from torchdali.calls.running import run_batch
 from torchdali.errors import located
 from torchdali.execute.device_stream import resolve_device
+from torchdali.experimental.dynamic._device import to_torch_device
 from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
 from torchdali.experimental.dynamic._structure import Runner, Structure, structure_of
 from torchdali.graph.nodes import DataNode, Node
@@ -49,11 +50,11 @@ class Engine:
         """Compute operations and what they need; set the results of all whose results are wanted."""
         for work in _works(operations):
             # Taken out while it runs: another thread with the same structure makes a runner of its own.
-            runner = self._take(work.structure.key) or self._runner(work, several=False)
+            runner = self._take(work.key) or self._runner(work, several=False)
             try:
                 outputs = runner.run(*work.arguments())
             finally:
-                self._put(work.structure.key, runner)
+                self._put(work.key, runner)
             work.deliver(outputs)
 
     def begin(self, results: Sequence[Result], runners: dict[Any, Runner]) -> Callable[[], None]:
@@ -69,14 +70,14 @@ class Engine:
         started: list[tuple[Runner, _Work]] = []
         try:
             for work in _works(list(dict.fromkeys(r.operation for r in results)), results):
-                key = work.structure.key
+                key = work.key
                 if key not in runners:
                     runners[key] = self._take((key,)) or self._runner(work, several=True)
                 started.append((runner := runners[key], work))
                 runner.start(*work.arguments())
         except BaseException:  # nobody takes these batches: the runners that hold them are dropped
             for _, work in started:
-                runners.pop(work.structure.key, None)
+                runners.pop(work.key, None)
             raise
 
         errors: list[Exception] = []
@@ -101,7 +102,7 @@ class Engine:
             self._put((key,), runner)
 
     def _runner(self, work: _Work, several: bool) -> Runner:
-        return Runner(work.structure, self.num_threads, self._device, work.size, several)
+        return Runner(work.structure, self.num_threads, work.device or self._device, work.size, several)
 
     def _take(self, key: Any) -> Runner | None:
         with self._lock:
@@ -124,11 +125,18 @@ class _Work:
         structure: Of their graph.
         values: Of edges that are known.
         size: Samples of a batch.
+        device: To which "mixed" operators bring what they make on the CPU; None without such.
     """
 
     structure: Structure
     values: Mapping[DataNode, TensorList]
     size: int
+    device: torch.device | None
+
+    @property
+    def key(self) -> Any:
+        """Equal for what one runner can do."""
+        return self.structure.key, self.device
 
     def arguments(self) -> tuple[list[TensorList], list[Keys], list[int | None]]:
         """Return what `Runner.start` takes."""
@@ -173,7 +181,8 @@ def _works(operations: Sequence[Operation], results: Sequence[Result] | None = N
             edges = _wanted(computed, chosen)
         else:
             edges = [r.edge for r in results if r.operation.node in computed]
-        yield _Work(structure_of(computed, edges, size), values, size)
+        places = [to_torch_device(o.device) for n in computed if n.device == "mixed" and (o := operation_of(n))]
+        yield _Work(structure_of(computed, edges, size), values, size, places[0] if places else None)
 
 
 def _results(node: Node) -> tuple[TensorList | None, ...] | None:

@@ -62,15 +62,17 @@ def invoke(
     size = _common_size([*inputs, *present.values()], batch_size)
     call = _Call(size, _is_deferred(size, [*inputs, *present.values()]))
     where = _device_of(declared, place, inputs)
-    operands = [None if v is None else call.operand(v, where) for v in inputs]
+    kind = _kind(declared, where)
+    source = Device.CPU if kind == "mixed" else where
+    operands = [None if v is None else call.operand(v, source) for v in inputs]
     named = {name: call.argument(declared, name, value) for name, value in present.items()}
     if where.device_type == "gpu" or place is not None:
-        named["device"] = _kind(declared, where)
+        named["device"] = kind
     checked = bind(declared, operands, named)
     chosen = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
     if call.deferred:
         return call.recorded(chosen, checked, where, rng)
-    return call.computed(chosen, checked, rng)
+    return call.computed(chosen, checked, where, rng)
 
 
 def invoke_arithmetic(name: str, operands: Sequence[Any]) -> Any:
@@ -144,7 +146,7 @@ class _Call:
             return single.tolist()
         return self.operand(value, Device.CPU)
 
-    def computed(self, declared: Operator, checked: CheckedCall, generator: RNG | None) -> Any:
+    def computed(self, declared: Operator, checked: CheckedCall, where: Device, generator: RNG | None) -> Any:
         """Run the call now, in this thread."""
         size = 1 if self.size is None else self.size
         rng = None if generator is None else BatchRng.following(generator._key(), 0, size)
@@ -152,6 +154,8 @@ class _Call:
             results = run_batch(declared, checked.inputs, checked.constants, checked.per_sample, rng, size)
         except Exception as error:  # of the class that a call which is computed later has
             raise located(error, f"operator {declared.name!r} failed") from error
+        if checked.device == "mixed":
+            results = tuple([moved(each, where) for each in results])
         if self.size is None:
             results = tuple(unshared(declared, results, checked.inputs))
         values = [_of_list(r) if self.size is None else _batch_of(r) for r in results]

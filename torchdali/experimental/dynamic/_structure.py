@@ -140,7 +140,7 @@ class Runner:
         """Begin to compute a batch.
 
         Args:
-            values: Of the given edges.
+            values: Of the given edges, which the current stream may still write.
             records: For each reader.
             keys: Of the random numbers, for each random operator.
         """
@@ -148,6 +148,7 @@ class Runner:
             source.values.append(value)
         for reader, batch_keys in zip(self._records, records, strict=True):
             reader.keys.append(batch_keys)
+        self._executor.device_stream.wait_for_current()
         self._executor.schedule(random_keys=[key or 0 for key in keys])
 
     def finish(self) -> tuple[TensorList, ...]:
