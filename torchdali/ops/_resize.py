@@ -24,11 +24,10 @@ from torchdali.kernels.device.resize import Regions, resize_batch
 from torchdali.kernels.device.take import take_batch
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.limits import check_not_empty, check_pixels, limits
-from torchdali.kernels.memory import is_array, placed
+from torchdali.kernels.memory import placed
 from torchdali.kernels.random_window import random_windows
 from torchdali.kernels.reduce import resolve_axes
 from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes, takes_bytes
-from torchdali.kernels.resample.nearest_opencv import nearest_each
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.shape import MODES, ROUNDINGS, plain_size, resize_shape
 from torchdali.kernels.resample.weights import Axis, nearest, passes, resize_axes
@@ -234,20 +233,6 @@ def resized(data: Tensor, layout: str, size_arguments: Mapping[str, Any], filter
         return resize_bytes(data, plain, filters.get("antialias", True), True)
     size, region = sizing(_spatial(data.shape, layout), **size_arguments)
     return resampling(data, size, region, **filters)
-
-
-@chunk(resize)
-def _resize_batch(data: Tensor, a: Arguments) -> Any:
-    """Take nearest pixels; other filters take long enough, and are not faster with several images at once."""
-    if a.save_attrs or a.layout != "HWC" or not is_array(data) or not len(data):
-        return NotImplemented
-    size_arguments, filters = a.of(sizing), a.of(resampling)
-    chosen = {k: v for k, v in filters.items() if k in FILTERS}
-    is_nearest = DALIInterpType.INTERP_NN in chosen.values()
-    if not is_nearest or filters.get("dtype") not in (None, data.dtype):
-        return NotImplemented
-    size, region = sizing(_spatial(data.shape[1:], a.layout), **size_arguments)
-    return nearest_each(data, axes_of(data.shape[1:3], size, region, **chosen), a.out)
 
 
 @chunk(resize, "device", takes=argument_names(sizing))

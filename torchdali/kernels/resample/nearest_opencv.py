@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import Array, place
+from torchdali.kernels.memory import Array
 from torchdali.kernels.opencv import opencv, opencv_for
-from torchdali.kernels.resample.weights import Axis, nearest, passes
+from torchdali.kernels.resample.weights import Axis, nearest
 
-__all__ = ["nearest_by_opencv", "nearest_each"]
+__all__ = ["nearest_by_opencv"]
 
 _LONGEST = 2**15 - 1  # axis whose positions int16 holds
 
@@ -32,22 +32,6 @@ def nearest_by_opencv(x: Tensor, axes: Sequence[Axis], first: int) -> Tensor | N
     found = torch.empty(axes[0].size, axes[1].size, x.shape[-1], dtype=x.dtype)
     take(x.contiguous().numpy(), found.numpy())
     return found
-
-
-def nearest_each(x: Tensor, axes: Sequence[Axis], out: Tensor | None) -> Any:
-    """Take the nearest pixels of each image of ``(N, H, W, C)``, or return NotImplemented if OpenCV cannot.
-
-    Args:
-        axes: Of rows and columns.
-        out: Where they go, if they fit there.
-    """
-    if 0 in x.shape or (take := _taking(x, axes, passes(tuple(axes))[0])) is None:
-        return NotImplemented
-    shape = len(x), axes[0].size, axes[1].size, x.shape[-1]
-    made = place(out, shape, x.dtype, x.device)
-    for image, result in zip(x.contiguous().numpy(), made.numpy(), strict=True):
-        take(image, result)
-    return made
 
 
 def _taking(x: Tensor, axes: Sequence[Axis], first: int) -> Callable[[Array, Array], Any] | None:
