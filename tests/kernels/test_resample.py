@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from tests.helpers.data import folder
-from torchdali.kernels.resample import separable
 from torchdali.kernels.resample.separable import FILTERS, resample, resize
 from torchdali.kernels.resample.weights import resize_axes
 
@@ -239,25 +238,3 @@ def test_photographs_are_not_shifted() -> None:
     still = (back - image)[4:-4, 4:-4].abs().mean()
     assert still < (back[1:] - image[:-1])[4:-4, 4:-4].abs().mean()
     assert still < (back[:, 1:] - image[:, :-1])[4:-4, 4:-4].abs().mean()
-
-
-@pytest.mark.parametrize("name", ["linear", "cubic", "nn", "gaussian"])
-@pytest.mark.parametrize("size", [(60, 80), (61, 47), (200, 50), (90, 130)])
-@pytest.mark.parametrize("whole", [True, False])
-def test_windows_of_bytes_are_planned_once_without_a_difference(
-    name: str, size: tuple[int, int], whole: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    x = torch.from_numpy(np.random.default_rng(3).integers(0, 256, (90, 130, 3), np.uint8))
-    roi = None if whole else [(3.25, 80.5), (120.0, 7.0)]
-    for windows in ([(5, 40), (0, 33)], [(0, size[0]), (2, 30)]):
-        found = [
-            resize(x, size, roi=roi, min_filter=name, mag_filter=name, windows=windows, patch_border=border)
-            for border in (True, False)
-        ]
-        with monkeypatch.context() as patched:
-            patched.setattr(separable, "_plan", lambda *given: None)
-            for border, each in zip((True, False), found, strict=True):
-                expected = resize(
-                    x, size, roi=roi, min_filter=name, mag_filter=name, windows=windows, patch_border=border
-                )
-                assert each.dtype == torch.uint8 and torch.equal(each, expected)

@@ -27,9 +27,9 @@ from torchdali.kernels.limits import check_not_empty, check_pixels, limits
 from torchdali.kernels.memory import placed
 from torchdali.kernels.random_window import random_windows
 from torchdali.kernels.reduce import resolve_axes
-from torchdali.kernels.resample.bytes import SMALLEST, resize_bytes, takes_bytes
+from torchdali.kernels.resample.bytes import SMALLEST
 from torchdali.kernels.resample.separable import resample
-from torchdali.kernels.resample.shape import MODES, ROUNDINGS, plain_size, resize_shape
+from torchdali.kernels.resample.shape import MODES, ROUNDINGS, resize_shape
 from torchdali.kernels.resample.weights import Axis, nearest, passes, resize_axes
 from torchdali.ops._crop import crop_window, narrow_to_crop
 from torchdali.ops._decoders import choose_window
@@ -177,23 +177,6 @@ def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return first, {k: v for k, v in arguments.items() if k not in first}
 
 
-def _plain_target(
-    data: Tensor, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]
-) -> tuple[int, int] | None:
-    """Return the size that is asked for, if that is all, as nearly always, and `resize_bytes` can do it."""
-    if (
-        len(size_arguments) != 1
-        or (wanted := size_arguments.get("size")) is None
-        or not filters.keys() <= {"antialias"}
-        or not takes_bytes(data)
-    ):
-        return None
-    size = plain_size(tuple(wanted), 2)
-    if size is not None and size[0] * size[1] > limits.pixels:
-        check_pixels(size, "the resized image")
-    return (size[0], size[1]) if size is not None and min(size) >= SMALLEST else None
-
-
 @operator(
     marks=("levels",),
     outputs=lambda arguments: 2 if arguments["save_attrs"] else None,
@@ -228,9 +211,6 @@ def resize(
 
 def resized(data: Tensor, layout: str, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]) -> Tensor:
     """Return a resized image; see `resize`."""
-    plain = _plain_target(data, size_arguments, filters)
-    if plain is not None:
-        return resize_bytes(data, plain, filters.get("antialias", True), True)
     size, region = sizing(_spatial(data.shape, layout), **size_arguments)
     return resampling(data, size, region, **filters)
 

@@ -34,8 +34,7 @@ from torchdali.kernels.opencv import opencv
 from torchdali.kernels.resample.weights import Axis
 
 __all__ = [
-    "SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "resize_bytes", "suits_axis", "suits_bytes",
-    "takes_bytes", "whole_size",
+    "SMALLEST", "ByteLines", "byte_lines", "resample_bytes", "suits_axis", "suits_bytes",
 ]  # fmt: skip
 
 Bytes = npt.NDArray[np.uint8]
@@ -82,11 +81,6 @@ def suits_bytes(x: Tensor, axis: Axis) -> bool:
 def _has_bytes(x: Tensor) -> bool:
     bytes_here = x.dtype == torch.uint8 and x.is_cpu and x.shape[-1] <= 4
     return bytes_here and not is_traced()
-
-
-def takes_bytes(x: Tensor) -> bool:
-    """True if `resize_bytes` takes an image."""
-    return x.dim() == 3 and x.numel() > 0 and _has_bytes(x) and not exactness.on
 
 
 def suits_axis(axis: Axis) -> bool:
@@ -141,44 +135,6 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
     if flips:
         images = np.ascontiguousarray(np.flip(images, flips))
     return torch.from_numpy(images.reshape(*x.shape[:-3], *images.shape[1:]))
-
-
-def whole_size(x: Tensor, axes: Sequence[Axis]) -> tuple[int, int] | None:
-    """Return the output size if `resize_bytes` can do both axes of ``(H, W, C)``, else None."""
-    rows, columns = axes
-    if not (takes_bytes(x) and suits_axis(rows) and suits_axis(columns)):
-        return None
-    if rows.low or columns.low or rows.high != rows.length or columns.high != columns.length:
-        return None
-    return rows.size, columns.size
-
-
-def resize_bytes(x: Tensor, size: tuple[int, int], antialias: bool, border: bool = False) -> Tensor:
-    """Resize a whole image ``(H, W, C)`` linearly to a size of at least `SMALLEST`.
-
-    The same as `resample_bytes`, without what that has to find out.
-
-    Args:
-        border: Correct the outermost lines; else they are as PyTorch makes them.
-    """
-    images: Bytes = x.numpy()[None]
-    _, height, width, _ = images.shape
-    if (height, width) == size:
-        return x.contiguous()
-    rows = _reach(height / size[0], antialias, True) if border else None
-    columns = _reach(width / size[1], antialias, True) if border else None
-    if rows is None and columns is None:
-        return torch.from_numpy(_interpolate(images, size, antialias, (None, None))[0]).contiguous()
-    for axis, part, reach in (
-        (2, (height, size[1]), columns),
-        (1, size, rows),
-    ):
-        if part != images.shape[1:3]:
-            out = _interpolate(images, part, antialias, (None, None))
-            if reach is not None:
-                _mix_border(out, images, axis, 0, images.shape[axis], reach)
-            images = out
-    return torch.from_numpy(images[0]).contiguous()
 
 
 def _interpolated(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:

@@ -12,29 +12,28 @@ from torch import Tensor
 
 from torchdali.kernels.memory import Array
 from torchdali.kernels.opencv import opencv, opencv_for
-from torchdali.kernels.resample.weights import Axis, nearest
+from torchdali.kernels.resample.weights import Axis, nearest, passes
 
 __all__ = ["nearest_by_opencv"]
 
 _LONGEST = 2**15 - 1  # axis whose positions int16 holds
 
 
-def nearest_by_opencv(x: Tensor, axes: Sequence[Axis], first: int) -> Tensor | None:
+def nearest_by_opencv(x: Tensor, axes: Sequence[Axis]) -> Tensor | None:
     """Take the nearest pixels of ``(H, W, C)`` along both axes, or return None if OpenCV cannot.
 
     Args:
         x: uint8 or float32, at most 4 channels.
         axes: Of rows and columns.
-        first: Which of them DALI resizes first.
     """
-    if x.dim() != 3 or (take := _taking(x, axes, first)) is None:
+    if x.dim() != 3 or (take := _taking(x, axes)) is None:
         return None
     found = torch.empty(axes[0].size, axes[1].size, x.shape[-1], dtype=x.dtype)
     take(x.contiguous().numpy(), found.numpy())
     return found
 
 
-def _taking(x: Tensor, axes: Sequence[Axis], first: int) -> Callable[[Array, Array], Any] | None:
+def _taking(x: Tensor, axes: Sequence[Axis]) -> Callable[[Array, Array], Any] | None:
     """Return what takes the nearest pixels of an image and writes them, or None if OpenCV cannot."""
     if (
         len(axes) != 2
@@ -46,6 +45,7 @@ def _taking(x: Tensor, axes: Sequence[Axis], first: int) -> Callable[[Array, Arr
     ):
         return None
     rows, columns = axes
+    first = passes((rows, columns))[0]
     if _is_exact(rows, False, first == 0) and _is_exact(columns, True, first == 1):
         size, exact = (columns.size, rows.size), cv2.INTER_NEAREST_EXACT
         return lambda image, result: cv2.resize(image, size, result, interpolation=exact)

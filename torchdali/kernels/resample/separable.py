@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,11 +15,8 @@ from torchdali.kernels.resample.bytes import (
     ByteLines,
     byte_lines,
     resample_bytes,
-    resize_bytes,
     suits_axis,
     suits_bytes,
-    takes_bytes,
-    whole_size,
 )
 from torchdali.kernels.resample.exact import resample_natively, round_exactly, sum_exactly
 from torchdali.kernels.resample.nearest_opencv import nearest_by_opencv
@@ -99,17 +95,8 @@ def resample(
     if 0 in (*x.shape, *(axis.size for axis in axes)):
         sizes = [axis.size if axis.length else 0 for axis in axes]
         return x.new_zeros((*x.shape[:first], *sizes, x.shape[-1]), dtype=dtype)
-    if windows is None and len(axes) == 2 and x.dtype == dtype == torch.uint8:
-        size = whole_size(x, axes)
-        if size is not None:
-            return resize_bytes(x, size, axes[0].antialias, patch_border)
-    if windows is not None and len(axes) == 2 and dtype == torch.uint8 and takes_bytes(x):
-        planned = _plan(tuple(axes), patch_border, tuple(windows))
-        if planned is not None:
-            return _planned(x, axes, windows, planned)
-    ranked = passes(tuple(axes))
     if dtype == x.dtype and windows is None:
-        result = nearest_by_opencv(x, axes, ranked[0])
+        result = nearest_by_opencv(x, axes)
         if result is not None:
             return result
     exact = exactness.on and is_plain(x)
@@ -117,7 +104,7 @@ def resample(
         result = resample_natively(x, axes, windows)
         if result is not None:
             return result
-    return _by_sums(x, axes, dtype, patch_border, windows, ranked, exact)
+    return _by_sums(x, axes, dtype, patch_border, windows, exact)
 
 
 def _by_sums(
@@ -126,13 +113,11 @@ def _by_sums(
     dtype: torch.dtype,
     patch_border: bool,
     windows: Sequence[tuple[int, int]] | None,
-    ranked: Sequence[int],
     exact: bool,
 ) -> Tensor:
     """Resample axis by axis: nearest pixels, then those that are rounded to bytes, then sums.
 
     Args:
-        ranked: The axes in DALI's order; see `passes`.
         exact: With DALI's bits.
     """
     first, source = x.dim() - 1 - len(axes), x.dtype
@@ -149,19 +134,20 @@ def _by_sums(
             t = lines[i] = byte_lines(axis, patch_border, None if part is None else sum(part))
             read[first + i] = t.start, t.extent
         else:
-            sums[i] = i == ranked[0]
+            sums[i] = i == passes(tuple(axes))[0]
             seen = taps(axis, sums[i], x.device, parts[i])
             read[first + i] = seen.start, seen.extent
     x = _read(x, read)
     for i, axis in enumerate(axes):
         if axis.filter == "nn" and not axis.is_identity:
-            index = nearest(axis, i == len(axes) - 1, i == ranked[0], x.device)
+            index = nearest(axis, i == len(axes) - 1, i == passes(tuple(axes))[0], x.device)
             x = _select(x, first + i, index)
     if lines:
         x = resample_bytes(x, lines)
     if windows:
         x = _read(x, {first + i: part for i, part in enumerate(windows) if i not in sums})
     if exact and sums:
+        ranked = passes(tuple(axes))
         for i in (i for i in ranked if i in sums):
             x = sum_exactly(x, first + i, axes[i], sums[i], parts[i])
         is_float = dtype.is_floating_point or not x.is_floating_point()
@@ -175,60 +161,6 @@ def _by_sums(
         x = _weighted_sum(x, first + i, axes[i], sums[i], parts[i], finish)
     out = convert(x, dtype)
     return out.contiguous() if windows is None else out
-
-
-class _Plan(NamedTuple):
-    """Passes over an image ``(H, W, C)`` of bytes on the CPU of which a window is wanted.
-
-    Attributes:
-        read: Start and extent of what is read, by axis.
-        lines: Axes of `resample_bytes`.
-        parts: Start and extent of the window, of the axes that are not summed.
-        sums: Axes to sum in turn, with whether DALI resamples it first, and what is done to the sums.
-    """
-
-    read: dict[int, tuple[int, int]]
-    lines: dict[int, ByteLines]
-    parts: dict[int, tuple[int, int]]
-    sums: list[tuple[int, bool, Finish]]
-
-
-@functools.lru_cache(maxsize=256)
-def _plan(axes: tuple[Axis, ...], patch_border: bool, windows: tuple[tuple[int, int], ...]) -> _Plan | None:
-    """Do once what `resample` finds out for each image; None if an axis takes the nearest pixels."""
-    first = passes(axes)[0]
-    plan = _Plan({}, {}, {}, [])
-    summed = []
-    for i, axis in enumerate(axes):
-        if axis.filter == "nn" and not axis.is_identity:
-            return None
-        if axis.is_identity:
-            continue
-        if suits_axis(axis):
-            t = plan.lines[i] = byte_lines(axis, patch_border, sum(windows[i]))
-            plan.read[i] = t.start, t.extent
-        else:
-            summed.append(i)
-            seen = taps(axis, i == first, torch.device("cpu"), windows[i])
-            plan.read[i] = seen.start, seen.extent
-    plan.parts.update({i: part for i, part in enumerate(windows) if i not in summed})
-    overshoots = any(axes[i].filter in OVERSHOOT for i in summed)
-    for i in sorted(summed, key=lambda i: _turn(i, axes[i])):
-        plan.sums.append((i, i == first, _unchanged))
-    if plan.sums:
-        i, is_first, _ = plan.sums[-1]
-        plan.sums[-1] = i, is_first, functools.partial(to_bytes, saturate=overshoots)
-    return plan
-
-
-def _planned(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]], plan: _Plan) -> Tensor:
-    x = _read(x, plan.read)
-    if plan.lines:
-        x = resample_bytes(x, plan.lines)
-    x = _read(x, plan.parts)
-    for i, is_first, finish in plan.sums:
-        x = _weighted_sum(x, i, axes[i], is_first, windows[i], finish)
-    return x
 
 
 def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
