@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,32 +22,19 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
         x: Any shape, float32.
         reference: None: the largest value, or 1 if that is not positive.
     """
-    least = _least(multiplier, cutoff)
     if is_plain(x):
-        return _decibels_of_array(x, multiplier, reference, least)
+        return decibels_of_rows(x.reshape(1, -1), [1], multiplier, reference, cutoff).view(x.shape)
     if reference is None:
         top = x.detach().amax() if x.numel() else x.new_ones(())
         ratio = x / torch.where(top > 0, top, torch.ones_like(top))
     else:
         ratio = x / reference
-    return ratio.fmax(ratio.new_full((), least)).log10() * multiplier
+    return ratio.fmax(ratio.new_full((), _least(multiplier, cutoff))).log10() * multiplier
 
 
 def _least(multiplier: float, cutoff: float) -> float:
     """Return the least ratio: that of the cutoff, but above 0, whose logarithm is infinite."""
     return max(10.0 ** (cutoff / multiplier), _LEAST) if multiplier else 0.0
-
-
-def _decibels_of_array(x: Tensor, multiplier: float, reference: float | None, least: float) -> Tensor:
-    """Return decibels by NumPy, whose calls are fewer and cheaper."""
-    if reference is None:
-        top = float(x.numpy().max()) if x.numel() else 1.0
-        top = float(np.fmax.reduce(x.numpy(), axis=None)) if math.isnan(top) else top
-        reference = top if top > 0 else 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        ratios = x.numpy() * np.float32(1.0 / reference)
-        values = np.asarray(np.fmax(ratios, np.float32(least)))
-    return torch.from_numpy(values).log10_().mul_(multiplier)
 
 
 def decibels_of_rows(
@@ -57,7 +43,7 @@ def decibels_of_rows(
     """Do what `decibels` does for several samples that are rows of one array.
 
     Args:
-        x: ``(n, size)`` float32, finite if there is no reference.
+        x: ``(n, size)`` float32.
         counts: Rows of each sample, one at least.
     """
     least = _least(multiplier, cutoff)
@@ -65,7 +51,7 @@ def decibels_of_rows(
     with np.errstate(over="ignore", invalid="ignore"):
         if reference is None:
             starts = np.cumsum([0, *counts[:-1]])
-            tops = np.maximum.reduceat(values.max(1), starts).astype(np.float64)
+            tops = np.fmax.reduceat(np.fmax.reduce(values, 1, initial=-np.inf), starts).astype(np.float64)
             tops[~(tops > 0)] = 1.0
             factors: Array = np.repeat((1.0 / tops).astype(np.float32), counts)[:, None]
         else:

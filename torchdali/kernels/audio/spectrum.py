@@ -59,8 +59,8 @@ def spectrogram(
     """
     length, samples = len(window), x.shape[-1]
     count = number_of_windows(samples, length, step, centered)
-    if is_plain(x) and x.ndim == 1 and size == length:
-        return _of_array(x.numpy(), window, step, power, count, centered, reflected)
+    if is_plain(x) and x.ndim == 1:
+        return spectrograms([x.numpy()], window, size, step, power, centered=centered, reflected=reflected)[0]
     if centered:
         x = _padded(x, length // 2, (count - 1) * step + length, reflected)
     weights = torch.from_numpy(window).to(x.device)
@@ -142,24 +142,6 @@ def _mirrored(samples: int, before: int, total: int) -> Tensor:
         return torch.zeros_like(at)
     folded = at.remainder(2 * (samples - 1))
     return torch.minimum(folded, 2 * (samples - 1) - folded)
-
-
-def _of_array(
-    x: Array,
-    window: Array,
-    step: int,
-    power: int,
-    count: int,
-    centered: bool,
-    reflected: bool,
-) -> Tensor:
-    """Return the spectrogram of one signal by NumPy, whose calls are fewer and cheaper."""
-    length = len(window)
-    if centered:
-        x = _padded_array(x, length // 2, (count - 1) * step + length, reflected)
-    frames = torch.from_numpy(x).unfold(0, length, step)[:count]
-    frames = frames * torch.from_numpy(window)
-    return _modulus(on_one_thread(torch.fft.rfft, frames), power)
 
 
 def _padded_array(x: Array, before: int, total: int, reflected: bool) -> Array:
