@@ -26,7 +26,6 @@ from torchdali.kernels.color import affine as color
 from torchdali.kernels.color import spaces
 from torchdali.kernels.filters import linear as filters
 from torchdali.kernels.opencv import opencv
-from torchdali.kernels.resample.separable import resize
 from torchdali.kernels.warp import affine, perspective, sample_opencv
 
 cv2: Any = pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
@@ -68,11 +67,6 @@ def _normalized(**arguments: Any) -> Callable[[Tensor], Tensor]:
     return lambda x: fn.normalize(x, **arguments)
 
 
-def _resized(x: Tensor) -> Tensor:
-    region = [(3.2, 31.7), (50.0, 1.5)]
-    return resize(x, [17, 90], roi=region, min_filter="nn", mag_filter="nn")
-
-
 def _looked_up(x: Tensor) -> Tensor:
     return fn.lookup_table(x, keys=[3, 128], values=[7, 9], default_value=1, dtype=types.UINT8)
 
@@ -108,8 +102,6 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, float, float]] = {
     "normalize floats": (_normalized(epsilon=0.1, ddof=1, scale=3.0, shift=1.0), image(dtype=FLOAT), 1e-4, 0),
     "normalize channels": (_normalized(axes=[0, 1]), image(), 1e-4, 0),
     "normalize one value": (_normalized(shift=2.0), image(1)[:1, :1], 0, 0),
-    "resize nearest": (_resized, image(), 0, 0),
-    "resize nearest floats": (_resized, image(2, FLOAT), 0, 0),
     "look up": (_looked_up, image(), 0, 0),
 }  # fmt: skip
 

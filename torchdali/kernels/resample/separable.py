@@ -19,7 +19,6 @@ from torchdali.kernels.resample.bytes import (
     suits_bytes,
 )
 from torchdali.kernels.resample.exact import resample_natively, round_exactly, sum_exactly
-from torchdali.kernels.resample.nearest_opencv import nearest_by_opencv
 from torchdali.kernels.resample.weights import (
     FILTERS,
     OVERSHOOT,
@@ -95,10 +94,6 @@ def resample(
     if 0 in (*x.shape, *(axis.size for axis in axes)):
         sizes = [axis.size if axis.length else 0 for axis in axes]
         return x.new_zeros((*x.shape[:first], *sizes, x.shape[-1]), dtype=dtype)
-    if dtype == x.dtype and windows is None:
-        result = nearest_by_opencv(x, axes)
-        if result is not None:
-            return result
     exact = exactness.on and is_plain(x)
     if exact and dtype == torch.uint8 and len(axes) == 2:
         result = resample_natively(x, axes, windows)
