@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tests.helpers.encoded_images import encoded, picture, tensor
-from tests.helpers.inside import kept_memory
+from tests.helpers.inside import memory_before
 from torchdali import fn, pipeline_def
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
 from torchdali.codecs.images import decode
@@ -48,10 +48,10 @@ def inserted(kind: str, marker: bytes, rubbish: bytes) -> bytes:
 
 
 def outcome(data: bytes, way: str, poison: int) -> Tensor | None:
-    """Decode after an image of one color; None for a `DecodeError`."""
-    kept_memory().pixels = np.full(1 << 16, poison, np.uint8)
+    """Decode into memory of one color; None for a `DecodeError`."""
     try:
-        return WAYS[way](tensor(data)).clone()
+        with memory_before(poison):
+            return WAYS[way](tensor(data)).clone()
     except DecodeError:
         return None
 
@@ -72,7 +72,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("damage", DAMAGED)
-def test_no_pixels_of_the_image_before(damage: str, way: str) -> None:
+def test_no_pixels_of_the_memory_before(damage: str, way: str) -> None:
     first, second = (outcome(DAMAGED[damage], way, poison) for poison in (0x11, 0xEE))
     assert (first is None) == (second is None)
     if first is not None and second is not None:

@@ -7,14 +7,13 @@ import resource
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from PIL import Image
 from torch import Tensor
 
 from tests.helpers.encoded_images import encoded, picture, tensor
-from tests.helpers.inside import kept_memory
+from tests.helpers.inside import memory_before
 from torchdali.codecs.image_crops import decode_crop, decode_upper
 from torchdali.codecs.images import decode, peek_shape
 from torchdali.errors import DecodeError, MissingExtraError
@@ -89,14 +88,14 @@ def _tried(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _check(data: Tensor) -> bool:
-    """Decode in every way, after an image of one color and another; return whether that gave pixels."""
+    """Decode in every way, into memory of one color and another; return whether that gave pixels."""
     shape = _tried(peek_shape, data)
     if shape is None or shape[0] * shape[1] > 1 << 22:
         return False
     found = []
     for poison in (0x11, 0xEE):
-        kept_memory().pixels = np.full(1 << 16, poison, np.uint8)
-        upper = _tried(decode_upper, data, shape[0])
+        with memory_before(poison):
+            upper = _tried(decode_upper, data, shape[0])
         found.append(None if upper is None else upper[: shape[0]].clone())
     whole = _tried(decode, data)
     assert (whole is None) == (found[0] is None) == (found[1] is None)

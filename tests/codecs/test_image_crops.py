@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import mmap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,7 +15,6 @@ from torch import Tensor
 
 from tests.helpers.encoded_images import Array, encoded, exif, picture, tensor
 from tests.helpers.hidden import hidden
-from tests.helpers.inside import kept_memory
 from torchdali.codecs import _turbo, image_crops, images
 from torchdali.codecs._image_headers import jpeg_frame
 from torchdali.codecs._image_orientation import stored_window, turn, upright_window
@@ -198,12 +196,11 @@ def test_scaled_crops_of_other_images(photo: Array, kind: str) -> None:
 
 
 def test_a_crop_is_the_callers_own(photo: Array, with_simplejpeg: None) -> None:
-    """The kept buffer is overwritten by the next image, what was returned is not."""
+    """The next image leaves what was returned as it is."""
     first, second = tensor(encoded(photo, "JPEG")), tensor(encoded(photo[::-1], "JPEG"))
     crop = image_crops.decode_crop(first, 0, 0, 400, 560)
     image_crops.decode_crop(second, 0, 0, 400, 560)
     assert torch.equal(crop, images.decode(first))
-    assert kept_memory().pixels.size >= 400 * 560 * 3
     with ThreadPoolExecutor(4) as pool:
         for a, b in pool.map(
             lambda _: [image_crops.decode_crop(d, 5, 5, 300, 400) for d in (first, second)],
@@ -240,30 +237,15 @@ def test_windows_turn_with_their_image(orientation: int) -> None:
         assert upright_window(place, (7, 11), orientation) == window
 
 
-def test_one_large_image_does_not_cost_its_memory_for_good(with_simplejpeg: None) -> None:
-    def kept(size: int) -> int:
-        assert _turbo._buffer("test", size).size >= size
-        return int(getattr(kept_memory(), "test", np.empty(0)).size)
-
-    large = _turbo._LARGE_BYTES + 1
-    assert [kept(size) for size in (100, large, 50, large, 50)] == [100] * 5
-    assert [kept(size) for size in (large, large + 1, large, 50)] == [100, large + 1, large + 1, large + 1]
-    del kept_memory().test
-
-
 def test_large_windows_are_exact_and_their_callers_own(
-    photo: Array, with_simplejpeg: None, monkeypatch: pytest.MonkeyPatch
+    photo: Array, with_simplejpeg: None
 ) -> None:
-    made: list[int] = []
-    mapped = mmap.mmap
-    monkeypatch.setattr(mmap, "mmap", lambda place, size: made.append(size) or mapped(place, size))
     large = np.tile(photo, (3, 3, 1))
     data = tensor(encoded(large, "JPEG"))
     image_crops.decode_crop(data, 5, 7, 30, 40)
     crop = image_crops.decode_crop(data, 5, 7, 1190, 1190)
-    assert made.count(1190 * 1190 * 3) == 1
     again = image_crops.decode_crop(data, 5, 7, 1190, 1190)
-    assert made.count(1190 * 1190 * 3) == 1 and torch.equal(again, crop)  # in a row: from the allocator
+    assert torch.equal(again, crop)
     image_crops.decode_crop(tensor(encoded(large[::-1], "JPEG")), 0, 0, 1200, 1680)
     assert torch.equal(crop, images.decode(data)[5:1195, 7:1197])
     crop.zero_()  # it can be written to

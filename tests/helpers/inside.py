@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from torchdali import Pipeline
 
 __all__ = [
-    "blocks_made", "bodiless_calls", "decoded_late", "decodes_by_hardware", "executor_of", "fused_calls", "graph_of", "kept_memory",
+    "blocks_made", "bodiless_calls", "decoded_late", "decodes_by_hardware", "executor_of", "fused_calls", "graph_of", "memory_before",
     "nothing_marked", "pipeline_of", "pool_of", "repeated_chunks", "server_of", "spare_of", "storage_of", "with_blocks_from", "with_pieces_from", "without_alias",
 ]  # fmt: skip
 
@@ -30,11 +32,20 @@ def storage_of(batch: Any) -> Any:
     return batch.evaluate()._storage
 
 
-def kept_memory() -> Any:
-    """Return the memory that this thread's decoder of JPEG keeps; its attributes are the buffers."""
+@contextlib.contextmanager
+def memory_before(value: int) -> Iterator[None]:
+    """Have the memory that a JPEG is decoded into hold a value before."""
     from torchdali.codecs import _turbo
 
-    return _turbo._kept
+    marked = _turbo._marked
+
+    def filled(size: int) -> Any:
+        memory = marked(size)
+        memory[:-8] = value
+        return memory
+
+    with mock.patch.object(_turbo, "_marked", filled):
+        yield
 
 
 def fused_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:

@@ -1,40 +1,33 @@
 """JPEGs by simplejpeg (the extra ``image``): torchvision's pixels, sooner or fewer of them.
 
-It brings a newer libjpeg-turbo, which can decode into a buffer that the caller keeps, and at a half, a
-quarter or an eighth of the size. And of a sequential JPEG whose header is made to claim fewer rows, libjpeg
-decodes those alone, bit for bit.
+It brings a newer libjpeg-turbo, which can decode at a half, a quarter or an eighth of the size. And of a sequential
+JPEG whose header is made to claim fewer rows, libjpeg decodes those alone, bit for bit.
 
-It is always asked to be strict. Its leniency forgives what libjpeg calls fatal too, and then the buffer keeps
-the pixels of the image before. So what libjpeg only warns of goes to torchvision, which tells a warning from
+It is always asked to be strict. Its leniency forgives what libjpeg calls fatal too, and then the pixels are
+what the memory had before. So what libjpeg only warns of goes to torchvision, which tells a warning from
 a failure. The one exception is the warning that the shortened header causes.
 """
 
 from __future__ import annotations
 
 import importlib
-import mmap
 import os
 import re
-import threading
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Pixels", "copied", "decode_rows", "decode_scaled", "decode_whole"]
+__all__ = ["Pixels", "decode_rows", "decode_scaled", "decode_whole"]
 
 Pixels = npt.NDArray[np.uint8]
 
-_KEPT_BYTES = 1 << 28  # a thread keeps no larger buffer than this
-_LARGE_BYTES = 1 << 22  # from here on, only what comes in a row is kept
 _CONTEXT_ROWS = 4  # colors of a row are interpolated from at most as many rows below it
 _END = b"\xff\xd9"
 _ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # end or restart
 _UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # what no image holds by chance
 _SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
-
-_kept = threading.local()
 
 
 @cache
@@ -68,10 +61,7 @@ def decode_whole(view: memoryview, frame: int, fast: bool = False, fancy: bool =
 def decode_rows(
     view: memoryview, frame: int, height: int, bottom: int, fast: bool = False, fancy: bool = True
 ) -> Pixels | None:
-    """Decode the rows of an image above `bottom`, and perhaps more, into this thread's buffer.
-
-    The result is valid until the thread decodes the next image. None: as `decode_whole`.
-    """
+    """Decode the rows of an image above `bottom`, and perhaps more. None: as `decode_whole`."""
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
@@ -132,27 +122,10 @@ def _filled(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels 
 
 
 def _marked(size: int) -> Pixels:
-    """Return this thread's buffer for the pixels, its end marked."""
-    buffer = _buffer("pixels", size)
-    buffer[max(0, size - 8) : size] = _UNTOUCHED[-size:]
-    return buffer
-
-
-def copied(window: Pixels) -> Pixels:
-    """Copy a window of a frame; a large one among small ones into memory that goes back to the system at once."""
-    if not _is_single("window", window.size):
-        return window.copy()
-    pixels = _mapped(window.size).reshape(window.shape)
-    pixels[:] = window
-    return pixels
-
-
-def _mapped(size: int) -> Pixels:
-    """Return memory that goes back to the system at once.
-
-    The allocator would keep it, and what it has kept is filled five times as fast.
-    """
-    return np.frombuffer(mmap.mmap(-1, size), np.uint8)
+    """Return memory for the pixels, its end marked."""
+    memory = np.empty(size, np.uint8)
+    memory[max(0, size - 8) :] = _UNTOUCHED[-size:]
+    return memory
 
 
 def _shortened(view: memoryview, frame: int, height: int, rows: int) -> tuple[memoryview, int]:
@@ -163,35 +136,7 @@ def _shortened(view: memoryview, frame: int, height: int, rows: int) -> tuple[me
 
 
 def _with_height(view: memoryview, frame: int, rows: int) -> memoryview:
-    """Copy a JPEG into this thread's buffer, with another height in its header."""
-    copy = _buffer("encoded", len(view)).data[: len(view)]
-    copy[:] = view
+    """Copy a JPEG, with another height in its header."""
+    copy = memoryview(bytearray(view))
     copy[frame + 5], copy[frame + 6] = rows >> 8, rows & 255
     return copy
-
-
-def _buffer(name: str, size: int) -> Pixels:
-    """Return memory of this thread, valid until it asks for the name again.
-
-    A large one is kept if large ones come in a row: one such image among many others must not cost its memory for
-    good, in every thread.
-    """
-    kept: Pixels | None = getattr(_kept, name, None)
-    single = _is_single(name, size)
-    if kept is not None and kept.size >= size:
-        return kept
-    if single:
-        return _mapped(size)
-    memory = np.empty(size, np.uint8)
-    if size <= _KEPT_BYTES:
-        setattr(_kept, name, memory)
-    return memory
-
-
-def _is_single(name: str, size: int) -> bool:
-    """True if this is large and the last one that this thread asked for by the name was not."""
-    in_a_row = getattr(_kept, name + " was large", False)
-    large = size > _LARGE_BYTES
-    if large != in_a_row:
-        setattr(_kept, name + " was large", large)
-    return large and not in_a_row

@@ -24,7 +24,7 @@ from torchdali.codecs._image_headers import (
     without_exif,
 )
 from torchdali.codecs._image_orientation import stored_window, turn, upright_window
-from torchdali.codecs._turbo import Pixels, copied, decode_rows, decode_scaled
+from torchdali.codecs._turbo import Pixels, decode_rows, decode_scaled
 from torchdali.codecs.images import decode
 
 __all__ = ["ScaledCrop", "decode_crop", "decode_scaled_crop", "decode_upper", "scale_for"]
@@ -89,7 +89,7 @@ def decode_crop(
         top, left, rows, columns = window
         frame = decode_rows(view, header.frame, header.height, top + rows, fast, fancy)
         if frame is not None:
-            pixels = torch.from_numpy(copied(frame[top : top + rows, left : left + columns]))
+            pixels = torch.from_numpy(frame[top : top + rows, left : left + columns].copy())
             return pixels if orientation == 1 else turn(pixels, orientation)
     whole = decode(data, adjust_orientation=adjust_orientation, fast=fast, fancy=fancy)
     return whole[y : y + h, x : x + w]
@@ -200,7 +200,7 @@ def _decode_scaled(
         return None
     rows = slice(top // scale, -(-min(bottom, header.height) // scale))
     columns = slice(left // scale, -(-min(right, header.width) // scale))
-    pixels = torch.from_numpy(copied(frame[rows, columns]))
+    pixels = torch.from_numpy(frame[rows, columns].copy())
     place = (y - top) / scale, (x - left) / scale, h / scale, w / scale
     return ScaledCrop(pixels, *place, scale=scale)
 
