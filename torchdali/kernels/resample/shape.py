@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from torchdali.kernels.folding import folded
 from torchdali.kernels.limits import check_pixels
 
-__all__ = ["plain_size", "resize_shape"]
+__all__ = ["resize_shape"]
 
 Region = list[tuple[float, float]]
 
@@ -83,7 +83,7 @@ def resize_shape(
         roi_start,
         roi_end,
     ):
-        sizes = plain_size(size if isinstance(size, (int, float)) else tuple(size), count)
+        sizes = _plain_size(size if isinstance(size, (int, float)) else tuple(size), count)
         if sizes is not None and all(lengths):
             return sizes, [(0.0, float(length)) for length in lengths]
     targets = _given_sizes(count, size, (resize_z, resize_y, resize_x))
@@ -114,7 +114,7 @@ def resize_shape(
 
 @functools.lru_cache(maxsize=256)
 @folded
-def plain_size(size: tuple[float, ...] | float, count: int) -> tuple[int, ...] | None:
+def _plain_size(size: tuple[float, ...] | float, count: int) -> tuple[int, ...] | None:
     """Return the `size` of `resize_shape` for each axis, if there is nothing to round, to flip or to find out."""
     sizes = _per_axis("size", size, count)
     check_pixels([abs(side) for side in sizes], "the resized image")
