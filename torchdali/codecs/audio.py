@@ -19,7 +19,7 @@ from torchdali.codecs._wav import Array, Wav, parse, parse_words, write_words
 from torchdali.errors import DecodeError
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import from_unit
-from torchdali.kernels.memory import Empty, byte_scratch
+from torchdali.kernels.memory import Empty
 
 __all__ = ["decode", "decode_part", "decode_several"]
 
@@ -104,7 +104,7 @@ def _decode_words(
     samples = empty((sum(counts), channels), dtype)
     out = samples.numpy().reshape(-1)
     if 2 * len(out) < _SHORT * len(parts):
-        write_words(np.concatenate(parts, out=byte_scratch((2 * len(out),), "sounds")), out)
+        write_words(np.concatenate(parts), out)
     else:
         ends = itertools.accumulate(counts, initial=0)
         for part, (begin, end) in zip(parts, itertools.pairwise(ends), strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import mmap
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -15,9 +14,9 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._torchvision_ops import image_operator
-from torchdali.kernels.memory import Bytes, byte_scratch
+from torchdali.kernels.memory import Bytes
 
-__all__ = ["read_after", "read_cached", "read_file", "read_lent"]
+__all__ = ["read_after", "read_cached", "read_file", "read_in_blocks"]
 
 _MAPPED_BYTES = 8 << 20  # to unmap stops the process's other threads: small files are sooner copied
 
@@ -160,20 +159,12 @@ def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled 
     return filled
 
 
-_BLOCK, _KEPT = 1 << 22, 4  # bytes of a block of memory for files, and how many a thread keeps
+_BLOCK = 1 << 22  # bytes of a block of memory for files
 
 
-def read_lent(paths: Sequence[str]) -> list[Bytes] | None:
-    """Read files into memory that is valid until this thread reads so again; see `read_cached`."""
-    numbers = itertools.count()
-
-    def block(size: int) -> Tensor:
-        number, room = next(numbers), max(size, _BLOCK)
-        keeps = number < _KEPT
-        memory = byte_scratch((room,), f"files {number}") if keeps else np.empty(room, np.uint8)
-        return torch.from_numpy(memory)
-
-    filled = read_cached(paths, block)
+def read_in_blocks(paths: Sequence[str]) -> list[Bytes] | None:
+    """Read files, several into one block of memory; see `read_cached`."""
+    filled = read_cached(paths, lambda size: torch.empty(max(size, _BLOCK), dtype=torch.uint8))
     if filled is None:
         return None
     places = zip(filled.of, filled.begins, filled.ends, strict=True)

@@ -19,7 +19,7 @@ import torch
 
 from torchdali.calls.running import number_of_axes, stacked_if_small
 from torchdali.codecs._native import read_files
-from torchdali.codecs.files import read_lent
+from torchdali.codecs.files import read_in_blocks
 from torchdali.declaration.batching import MOST_BYTES, Column, EncodedBody, truth
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.process_state import has_gil
@@ -144,7 +144,7 @@ class ChunkReader:
         if files is None:
             # They are larger: it would read them in vain. Any thread may write this; who still sees True tries once.
             self._by_library = False
-            files = read_lent(paths) if self._lent else None
+            files = read_in_blocks(paths) if self._lent else None
         return None if files is None else Samples.of_arrays(files, torch.uint8)
 
     def one_by_one(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -15,8 +14,8 @@ from torch import Tensor
 
 __all__ = [
     "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "Empty", "Floats", "Left", "Placed", "Room", "byte_planes",
-    "byte_scratch", "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced",
-    "keep_freed_memory", "narrowed", "place", "placed", "scratch",
+    "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced", "keep_freed_memory", "narrowed",
+    "place", "placed",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- reused buffers
@@ -30,16 +29,15 @@ _LARGE = 30 << 20  # bytes; the limit follows blocks of up to 32 MB
 _LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins
 
 
-class _Memory(threading.local):
-    """One thread's memory by purpose."""
+class _Planes(threading.local):
+    """One thread's memory for channels."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, torch.dtype], npt.NDArray[Any]] = {}
         self.shape: tuple[int, int, int] | None = None
         self.planes: list[Bytes] = []
 
 
-_memory = _Memory()
+_memory = _Planes()
 
 
 @functools.cache
@@ -55,37 +53,8 @@ def keep_freed_memory() -> None:
     np.empty(_LARGE, np.uint8)
 
 
-def scratch(shape: Sequence[int], purpose: str, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return uninitialised memory on the CPU, valid until this thread asks for the purpose and type again.
-
-    Args:
-        dtype: float32 or uint8.
-    """
-    if math.prod(shape) > _KEPT or is_traced():
-        return torch.empty(tuple(shape), dtype=dtype, device="cpu")
-    return torch.from_numpy(_scratch(tuple(shape), purpose, dtype))
-
-
-def byte_scratch(shape: tuple[int, ...], purpose: str) -> Bytes:
-    """Return what `scratch` returns, as an array."""
-    if math.prod(shape) > _KEPT:
-        return np.empty(shape, np.uint8)
-    return _scratch(shape, purpose, torch.uint8)
-
-
-def _scratch(shape: tuple[int, ...], purpose: str, dtype: torch.dtype) -> npt.NDArray[Any]:
-    count = math.prod(shape)
-    kept = _memory.kept.get((purpose, dtype))
-    if kept is None or len(kept) < count:
-        kept = _memory.kept[purpose, dtype] = np.empty(count, _TYPES[dtype])
-    return kept[:count].reshape(shape)
-
-
-_TYPES = {torch.float32: np.float32, torch.uint8: np.uint8}
-
-
 def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
-    """Return scratch ``(H, W)`` for the channels that OpenCV takes apart; valid until this thread asks again.
+    """Return memory ``(H, W)`` for the channels that OpenCV takes apart; valid until this thread asks again.
 
     No plane begins where a vector would, nor two of them alike: OpenCV writes aligned ones past the cache, from where
     the next step would have to fetch them at three times the cost.
@@ -94,7 +63,7 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
     if shape != _memory.shape:
         count = height * width
         pitch = count // _LINE * _LINE + _LINE + _SHIFT
-        memory = byte_scratch((channels * pitch + _LINE,), "planes")
+        memory = np.empty(channels * pitch + _LINE, np.uint8)
         first = -memory.ctypes.data % _LINE + _SHIFT
         starts = range(first, first + channels * pitch, pitch)
         planes = [memory[start : start + count].reshape(height, width) for start in starts]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.memory import in_transform, is_plain, scratch
+from torchdali.kernels.memory import in_transform, is_plain
 from torchdali.kernels.mirror import mirror as reversed_along
 from torchdali.kernels.normalize_opencv import (
     Images,
@@ -99,8 +99,7 @@ def normalize_into(
 ) -> None:
     """Write ``(image - centre) * factor + offset``; integer outputs are rounded and saturated.
 
-    Calculating in the image's own memory order, in a buffer that stays in cache, and transposing what is ready
-    is what costs least.
+    Calculating in the image's own memory order, and transposing what is ready, is what costs least.
 
     Args:
         out: Where to write: any strides; float32, or a type that float32 is converted to.
@@ -231,9 +230,9 @@ def _write(out: Tensor, image: Tensor, recipe: _Recipe) -> None:
     elif image.requires_grad or in_transform():
         out.copy_(_normalized(image.float(), recipe, None))
     elif out.dtype == torch.float32 and out.is_contiguous():
-        _normalized(_buffer(image).copy_(image), recipe, out)
+        _normalized(image.float(), recipe, out)
     else:
-        x = _buffer(image).copy_(image)
+        x = image.to(torch.float32, copy=True)
         out.copy_(convert(_normalized(x, recipe, x), out.dtype))
 
 
@@ -251,10 +250,3 @@ def _spread(values: tuple[float, ...], shape: tuple[int, ...], channel: int, dev
     if len(values) > 1:
         tensor = tensor.view((-1,) + (1,) * (len(shape) - 1 - channel))
     return tensor.expand(*tensor.shape[:-inner], *shape[-inner:]).contiguous()
-
-
-def _buffer(image: Tensor) -> Tensor:
-    """Return an uninitialised float32 tensor; on the CPU the thread's own, valid until the next call."""
-    if image.is_cpu:
-        return scratch(image.shape, "normalize")
-    return torch.empty(image.shape, device=image.device)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torchdali.kernels.memory import SMALL_SAMPLE, Bytes, Floats, byte_planes, byte_scratch, scratch
+from torchdali.kernels.memory import SMALL_SAMPLE, Bytes, Floats, byte_planes
 from torchdali.kernels.opencv import opencv
 
 __all__ = ["Images", "mirrored_alike", "normalized_by_opencv", "reversed_rows", "runs"]
@@ -144,7 +144,7 @@ def _write_pixels(
     height, width, channels = result.shape
     rows = min(max(_PIXELS // (width * channels), 1), height)
     planes = byte_planes(channels, rows, width)
-    lines = list(scratch((channels, rows, width), "rows of floats").numpy())
+    lines = list(np.empty((channels, rows, width), np.float32))
     for start in range(0, height, rows):
         start = min(start, height - rows)
         take(cv2, image[start : start + rows], reverse, planes)
@@ -178,8 +178,8 @@ def _split(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None
 
 
 def reversed_rows(cv2: Any, pixels: Bytes) -> Bytes:
-    """Return an image with its rows reversed, in memory of the thread's own."""
-    result: Bytes = cv2.flip(pixels, 1, byte_scratch(pixels.shape, "mirrored"))
+    """Return an image with its rows reversed."""
+    result: Bytes = cv2.flip(pixels, 1)
     return result
 
 

@@ -27,7 +27,6 @@ from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert
 from torchdali.kernels.filters import linear, rank
 from torchdali.kernels.limits import check_window
-from torchdali.kernels.memory import scratch
 from torchdali.kernels.rounding import to_bytes
 from torchdali.kernels.warp.perspective import BORDERS
 from torchdali.ops._arguments import matched
@@ -128,9 +127,9 @@ def _windows(sigma: list[float], window_size: list[int], axes: int) -> list[tupl
     return [_gaussian(float(deviation), int(window), axis) for axis, (deviation, window) in enumerate(pairs)]
 
 
-def _room(x: Tensor, dtype: torch.dtype, out: Tensor | None, purpose: str = "result") -> Tensor | None:
+def _room(x: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor | None:
     """Return where a result in float32 may be written: at its place in the batch, or where it becomes bytes."""
-    return scratch(x.shape, purpose) if x.is_cpu and x.dtype == dtype == torch.uint8 else out
+    return torch.empty(x.shape, dtype=torch.float32) if x.is_cpu and x.dtype == dtype == torch.uint8 else out
 
 
 def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
@@ -188,7 +187,7 @@ def laplacian(
     total: Tensor | None = None
     for each, factor in parts:
         first = total is None
-        room = _room(data, kind, out if first else None, "result" if first else "part")
+        room = _room(data, kind, out if first else None)
         part = linear.separable(data, axes, each, room)
         part = part if factor == 1.0 else part * factor
         total = part if total is None else total + part

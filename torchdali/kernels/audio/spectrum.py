@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import Array, is_plain, scratch
+from torchdali.kernels.memory import Array, is_plain
 from torchdali.kernels.torch_threads import on_one_thread
 
 __all__ = ["hann", "number_of_windows", "power_spectrum", "spectrogram", "spectrograms"]
@@ -89,7 +89,7 @@ def spectrograms(
     length = len(window)
     counts = [number_of_windows(len(x), length, step, centered) for x in signals]
     block = max(_BLOCK // (4 * size), *counts)
-    memory = scratch((block, size), "frames")
+    memory = torch.empty((block, size), dtype=torch.float32)
     frames = memory.numpy()
     frames[:, length:] = 0.0
     spectra = np.empty((sum(counts), size // 2 + 1), np.float32)

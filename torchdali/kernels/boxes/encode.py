@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import Array, scratch
+from torchdali.kernels.memory import Array
 
 __all__ = ["Anchors", "center_size", "matches"]
 
@@ -59,11 +59,11 @@ def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Ar
 
 
 def _overlap(boxes: Array, anchors: Anchors) -> Array:
-    """Return intersection over union ``(N, M)``, 0 where it is not defined; valid until this thread's next call."""
+    """Return intersection over union ``(N, M)``, 0 where it is not defined."""
     corners = boxes.T[:, :, None]
     area = (corners[2] - corners[0]) * (corners[3] - corners[1])
     # Large calls by torch where it is faster; the small ones by NumPy, which keeps the GIL for them.
-    memory = scratch((4, len(boxes), len(anchors)), "box_encode")
+    memory = torch.empty((4, len(boxes), len(anchors)), dtype=torch.float32)
     other, sides = memory.numpy(), memory[2:]
     torch.maximum(torch.from_numpy(corners[:2]), anchors.low, out=memory[:2])
     torch.minimum(torch.from_numpy(corners[2:]), anchors.high, out=sides).sub_(memory[:2])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, to_bytes
 from torchdali.kernels.exactness import exactness
-from torchdali.kernels.memory import is_plain, narrowed, scratch
+from torchdali.kernels.memory import is_plain, narrowed
 from torchdali.kernels.resample.bytes import (
     ByteLines,
     byte_lines,
@@ -220,11 +220,7 @@ def _weighted_sum(
     planes, length = front.shape[:2]
     pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
     rows = front.reshape(planes * length, -1)  # turned while it is small
-    if rows.is_cpu and not rows.is_floating_point():  # which may carry no gradient into the memory kept
-        rows = scratch(rows.shape, "rows").copy_(rows)
-    else:
-        rows = rows.to(torch.float32)
-    out = torch.embedding_bag(rows, pixels, starts, False, 0, False, weights)[0]  # 0: the sum
+    out = torch.embedding_bag(rows.to(torch.float32), pixels, starts, False, 0, False, weights)[0]  # 0: the sum
     out = finish(out)
     out = out.view(planes, -1, *front.shape[2:])
     return out.movedim((0, 1), (-1, dim)) if by_channel else out[0].movedim(0, dim)
