@@ -12,7 +12,7 @@ from torch import Tensor
 from torchdali.kernels.memory import byte_planes
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = ["Moments", "moments_of"]
+__all__ = ["Moments", "moments_of", "pooled"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,11 @@ class Moments:
     count: int
     means: tuple[float, ...]
     variances: tuple[float, ...]
+
+    def about(self, means: Sequence[float]) -> Moments:
+        """Return given means, and the average squared distances from them."""
+        pairs = zip(self.variances, self.means, means, strict=True)
+        return Moments(self.count, tuple(means), tuple(v + (m - to) ** 2 for v, m, to in pairs))
 
 
 def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
@@ -52,3 +57,12 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
     else:
         means, deviations = cv2.meanStdDev(row)
     return Moments(count, tuple(means[:, 0].tolist()), tuple((deviations[:, 0] ** 2).tolist()))
+
+
+def pooled(each: Sequence[Moments]) -> Moments:
+    """Return the moments of all values together."""
+    count = sum(m.count for m in each)
+    channels = range(len(each[0].means))
+    means = [sum(m.means[c] * m.count for m in each) / count for c in channels]
+    variances = [sum(v.variances[c] * v.count for v in (m.about(means) for m in each)) / count for c in channels]
+    return Moments(count, tuple(means), tuple(variances))

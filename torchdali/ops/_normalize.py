@@ -28,7 +28,7 @@ from torchdali.declaration.schema import (
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.tables import upload
-from torchdali.kernels.moments_opencv import moments_of
+from torchdali.kernels.moments_opencv import moments_of, pooled
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
 from torchdali.tensors import TensorList
@@ -228,6 +228,10 @@ def _normalize_batch(
     where = _reduced(axes, axis_names, layout, data.ndim(), mean, stddev)
     if data.device.type != "cpu" and data.is_dense_tensor():
         return _each_normalized(data.stacked(), where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
+    if mean is stddev is None:
+        fast = _pooled(data, where, ddof, epsilon, scale, shift, dtype)
+        if fast is not None:
+            return fast
     samples = [s.to(torch.float32) for s in data.samples()]
     count = sum(math.prod(s.shape[a] for a in where) for s in samples)
     centers = _centers(samples, where, count, mean)
@@ -239,6 +243,33 @@ def _normalize_batch(
         divisor = count - ddof
         deviations = [(squares / divisor).sqrt() if divisor > 0 else torch.zeros_like(squares)] * len(samples)
     return [_finish(c, where, 1, d, epsilon, scale, shift, dtype) for c, d in zip(centred, deviations, strict=True)]
+
+
+def _pooled(
+    data: TensorList, where: tuple[int, ...], ddof: int, epsilon: float, scale: float, shift: float,
+    dtype: torch.dtype,
+) -> BatchOutput | None:  # fmt: skip
+    samples = data.samples()
+    each = [m for m in (moments_of(s, where) for s in samples) if m is not None]
+    if not each or len(each) < len(samples):
+        return None
+    moments = pooled(each)
+    dense = data.dense()
+    out = None if dense is None else torch.empty(dense.shape, dtype=dtype)
+    slots: Sequence[Any] = [None] * len(samples) if out is None else out.unbind(0)
+    results = [
+        standardize(s, moments, moments.count - ddof, epsilon, scale, shift, dtype, slot)
+        for s, slot in zip(samples, slots, strict=True)
+    ]
+    tensors = [m for m in results if m is not None]
+    if len(tensors) < len(results):
+        return None
+    if out is None:
+        return tensors
+    for slot, result in zip(slots, tensors, strict=True):
+        if result is not slot:
+            slot.copy_(result)
+    return out
 
 
 def _centers(samples: Sequence[Tensor], where: tuple[int, ...], count: int, mean: Any) -> list[Tensor]:
