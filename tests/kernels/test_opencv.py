@@ -19,6 +19,7 @@ from torchdali.kernels import (
     moments_opencv,
     normalize,
     normalize_opencv,
+    reduce,
     rounding,
     standardize,
 )
@@ -279,6 +280,32 @@ def test_planes_are_taken_apart_by_opencv() -> None:
     floats = image().float() + 0.25  # not bytes: torch does it
     normalize.normalize_into(out, floats, None, 2, None, (1, 2, 0))
     assert torch.equal(out, floats.permute(2, 0, 1))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("axes", [(0, 1), (1, 0), (0, 1, 2), (2,), (0,), ()])
+@pytest.mark.parametrize("keep", [False, True])
+def test_bytes_are_reduced_alike(axes: tuple[int, ...], keep: bool, channels: int) -> None:
+    x = image(4)[:, :, :channels] if channels < 5 else torch.cat([image(4), image(1)], 2)
+    count = x.numel() // max(reduce.moments(x, axes, True).numel(), 1)
+    means = [torch.tensor(101.5), reduce.moments(x, axes, keep) + 3, reduce.moments(x, axes, True) - 2]
+
+    def computed() -> list[Tensor]:
+        return [
+            reduce.moments(x, axes, keep),
+            reduce.moments(x, axes, keep, squared=True),
+            *(reduce.variance_of(x, mean, axes, ddof, keep) for mean in means for ddof in (0, 1, count)),
+        ]
+
+    found = computed()
+    with computing_with("torch", "moments_opencv"):
+        expected = computed()
+        exact = reduce.total(x, axes, keep)
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape and a.dtype == FLOAT
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-4)
+    sums = reduce.total(x, axes, keep)
+    assert sums.dtype == exact.dtype and torch.equal(sums.view(torch.int64), exact.view(torch.int64))
 
 
 @pytest.fixture

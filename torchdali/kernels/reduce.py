@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.memory import is_plain
+from torchdali.kernels.moments_opencv import Moments, moments_of
 from torchdali.kernels.torch_threads import on_one_thread
 
 __all__ = ["extreme", "float_mean", "float_sum", "moments", "resolve_axes", "total", "variance_of"]
@@ -52,6 +53,9 @@ def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
         return x.to(_sum_type(x.dtype))
     if x.dtype.is_floating_point:
         return float_sum(x, axes, keep)
+    if (statistics := _of_bytes(x, axes)) is not None:  # an average in double precision has the digits of the sum
+        sums = [round(mean * statistics.count) for mean in statistics.means]
+        return _shaped(sums, x, axes, keep, torch.int64).view(torch.uint64)
     wide = x.to(_CARRIER.get(x.dtype, x.dtype))
     narrow = x.dtype.itemsize == 1 and x.numel() < _FEW  # int32 holds the sum, and is much faster
     summed = wide.sum(axes, keepdim=keep, dtype=torch.int32 if narrow else torch.int64)
@@ -86,6 +90,10 @@ def _sum_type(dtype: torch.dtype) -> torch.dtype:
 
 def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = False) -> Tensor:
     """Return the mean, or the mean of squares, as float32."""
+    if (statistics := _of_bytes(x, axes)) is not None:
+        if squared:
+            statistics = statistics.about([0.0] * len(statistics.means))
+        return _shaped(statistics.variances if squared else statistics.means, x, axes, keep)
     values = x if x.dtype.is_floating_point else x.to(torch.float32)
     values = values.square() if squared else values
     return float_mean(values, axes, keep) if axes else values
@@ -111,11 +119,32 @@ def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep:
             f"the mean has the shape {tuple(mean.shape)}; of an input of the shape {tuple(x.shape)}, reduced over the "
             f"axes {list(axes)}, it is one value or has the shape {tuple(kept)}, with or without the axes of extent 1"
         )
+    if count > ddof and is_plain(mean) and (statistics := _of_bytes(x, axes)) is not None:
+        means = mean.flatten().tolist()
+        if len(means) in (1, len(statistics.means)):
+            statistics = statistics.about(means * (len(statistics.means) // len(means)))
+            share = count / (count - ddof)
+            return _shaped([v * share for v in statistics.variances], x, axes, keep)
     if mean.ndim:
         mean = mean.reshape(kept if mean.numel() > 1 else ())
     distance = (x.to(torch.float32) - mean).square()
     summed = float_sum(distance, axes, keep) if axes else distance
     return summed / (count - ddof) if count > ddof else torch.zeros_like(summed)
+
+
+def _of_bytes(x: Tensor, axes: tuple[int, ...]) -> Moments | None:
+    """Return the moments of bytes, if OpenCV can take them."""
+    return moments_of(x, axes) if x.dtype == torch.uint8 and axes else None
+
+
+def _shaped(
+    values: Sequence[float], x: Tensor, axes: tuple[int, ...], keep: bool, dtype: torch.dtype = torch.float32
+) -> Tensor:  # fmt: skip
+    """Return values of channels, or one value, in the shape of a reduction."""
+    result = torch.tensor(values, dtype=dtype)
+    if keep:
+        return result.view([1 if i in axes else extent for i, extent in enumerate(x.shape)])
+    return result if len(axes) < x.dim() else result.view(())
 
 
 def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> Tensor:
