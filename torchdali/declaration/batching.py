@@ -160,8 +160,14 @@ def shaped(value: Any, axes: int | None, name: str, sample: int | None = None) -
 
 
 def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None = None) -> RuntimeError:
-    what, where = "one row of numbers" if axes else "one number", "" if sample is None else f" of sample {sample}"
-    return RuntimeError(f"argument {name!r} is {what} a sample, and the value{where} has the shape {tuple(shape)}")
+    place = "" if sample is None else f" of sample {sample}"
+    value = f"the value{place} has the shape {tuple(shape)}"
+    if not axes:
+        return RuntimeError(f"argument {name!r} is one number a sample, and {value}")
+    return RuntimeError(
+        f"argument {name!r} is one row of numbers a sample, and {value}: input with dimension {len(shape)} cannot be "
+        "converted to dimension 1"
+    )
 
 
 def per_sample(value: Any, size: int) -> Sequence[Any]:
