@@ -326,7 +326,7 @@ def test_arguments_per_sample_that_a_body_does_not_take(chunks: Counter[int], al
             return [[torch.as_tensor(sample) for sample in pipe.run()[0]] for _ in range(4)]
 
     together = batches()
-    assert chunks[3] >= 4 and not chunks[0] and chunks[-1]
+    assert chunks[3] >= 2 and not chunks[0] and chunks[-1]  # those before the first was done are single samples
     alone()
     for one, other in zip(together, batches(), strict=True):
         assert [sample.shape[1] for sample in one] == heights.tolist()

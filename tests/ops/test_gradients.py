@@ -19,9 +19,8 @@ from torch.autograd.gradcheck import GradcheckError
 
 from tests.calls import BATCH, FLOATS, calls, small_floats
 from tests.helpers.ways import VALUES, evaluate, words
-from torchdali import fn, types
+from torchdali import fn
 from torchdali.declaration.registry import registry
-from torchdali.kernels import memory
 from torchdali.tensors import TensorList
 
 STEPS = {torch.float32: (0.25, 1e-2, 1e-3), torch.float64: (1e-6,)}
@@ -159,20 +158,6 @@ def test_batches_have_gradients() -> None:
     made = fn.crop_mirror_normalize(TensorList.from_samples(images, "HWC"), crop=[4, 4], std=[0.5])
     torch.stack(made.samples()).sum().backward()
     assert [float(image.grad.sum()) for image in images if image.grad is not None] == [96.0] * 3
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.uint8])
-def test_memory_that_a_thread_keeps_belongs_to_no_graph(dtype: torch.dtype) -> None:
-    x = torch.rand(9, 8, 3).mul(255).to(dtype)
-    if dtype.is_floating_point:
-        x.requires_grad_()
-        fn.resize(x, size=[4, 5], dtype=types.FLOAT).sum().backward()
-        assert x.grad is not None and x.grad.abs().sum() > 0
-    if dtype in (torch.float32, torch.uint8):
-        fn.normalize(x, dtype=types.FLOAT)
-        fn.crop_mirror_normalize(x, std=[2.0], dtype=types.FLOAT)
-    again = fn.resize(torch.zeros(9, 8, 3, dtype=torch.uint8), size=[4, 5], dtype=types.FLOAT)
-    assert not again.requires_grad and memory._memory.kept
 
 
 def test_a_wrong_gradient_is_noticed() -> None:
