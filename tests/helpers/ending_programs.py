@@ -225,7 +225,7 @@ PROGRAMS = {
                 break"""),
     "dynamic mode": Program("""
         import torchdali.experimental.dynamic as ndd
-        x = ndd.batch([heavy(i) for i in range(4)])
+        x = ndd.batch([heavy(i) for i in range(4)], layout="CHW")
         y = ndd.resize(x, size=(20, 20)) + 1
         y.evaluate()
         z = ndd.resize(x, size=(24, 24))"""),
