@@ -71,7 +71,8 @@ def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub and mkdocs make them."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", re.sub(r"\]\([^)]*\)", "", heading)).lower().strip().replace(" ", "-") for heading in headings}
+    named = set(re.findall(r'<a id="([\w-]+)"></a>', text))
+    return named | {re.sub(r"[^\w -]", "", re.sub(r"\]\([^)]*\)", "", heading)).lower().strip().replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,0 +1,76 @@
+"""The sentences of a loader's notes: why, what to do, and a link to a section that exists."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from typing import Any
+
+import pytest
+from torchvision.transforms import v2
+
+from tests.docs.test_readme import anchors
+from tests.helpers.pages import ROOT
+from torchdali.dataloader import _notes
+
+
+class Own:
+    pass
+
+
+def collate(samples: Any) -> Any:
+    return samples
+
+
+REASONS = {
+    "own dataset": (_notes.is_own_dataset(Own()), "Own is your own dataset"),
+    "method": (_notes.overrides(Own(), "__getitem__"), "Own overrides `__getitem__`"),
+    "changed": (_notes.is_changed(Own(), "loader"), "`loader` of Own is not torchvision's"),
+    "iterable": (_notes.is_iterable(Own()), "Own is an iterable dataset"),
+    "collate_fn": (_notes.is_own_function("collate_fn", collate), "collate_fn (collate) is your own function"),
+    "worker_init_fn": (_notes.is_own_function("worker_init_fn"), "worker_init_fn is your own function"),
+    "target_transform": (_notes.is_own_function("target_transform", Own()), "target_transform (Own) is your own function"),
+    "another": (_notes.is_own_function("loader", collate), "loader (collate) is your own function"),
+    "batch_size": (_notes.has_no_batches(), "batch_size is None"),
+    "own transform": (_notes.is_own_transform(Own()), "Own is not a transform of torchvision"),
+    "Lambda": (_notes.is_own_transform(v2.Lambda(collate)), "Lambda calls your own function"),
+    "transform": (_notes.is_unsupported(v2.JPEG(50)), "JPEG isn't supported"),
+    "transform, input": (_notes.is_unsupported(v2.Grayscale(), "a tensor from 0 to 1"), "Grayscale isn't supported on a tensor from 0 to 1"),
+    "transform, argument": (_notes.is_unsupported(v2.Pad(1), "", "fill='red'"), "Pad isn't supported with fill='red'"),
+    "no tensors": (_notes.has_no_tensors(), "the transforms return PIL images"),
+    "two transforms": (_notes.different_transforms(), "the datasets have different transforms"),
+}
+
+
+@pytest.mark.parametrize(("reason", "expected"), REASONS.values(), ids=REASONS)
+def test_a_reason_has_a_cure_and_a_link(reason: str, expected: str) -> None:
+    note = _notes.not_accelerated(reason)
+    assert note.startswith(f"not accelerated: {expected}. ") and "\n" not in note
+    assert _notes.short(note) == expected
+    (anchor,) = re.findall(rf"{re.escape(_notes.GUIDE)}#([\w-]+)$", note)
+    assert anchor in anchors(ROOT / "docs/dataloader.md")
+
+
+@pytest.mark.parametrize("reason", [_notes.is_switched_off(), _notes.empty(Own()), _notes.raised(ValueError("odd. Really"))])
+def test_reasons_without_a_link(reason: str) -> None:
+    assert _notes.short(_notes.not_accelerated(reason)) == reason.partition(". ")[0]
+
+
+def test_the_missing_fast_path_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_notes, "native_status", lambda: _Status(object()))
+    assert _notes.fast_path() == ()
+    monkeypatch.setattr(_notes, "native_status", lambda: _Status(None))
+    (note,) = _notes.fast_path()
+    assert "torchdali doctor" in note and note.endswith("#fast-path")
+    assert "fast-path" in anchors(ROOT / "docs/dataloader.md")
+
+
+class _Status:
+    def __init__(self, library: Any) -> None:
+        self.library = library
+
+
+def test_notes_are_printed_one_per_line() -> None:
+    notes = _notes.Notes(("a", "b"))
+    assert str(notes) == "a\nb" and notes == ("a", "b") and repr(notes) == "('a', 'b')"
+    assert str(pickle.loads(pickle.dumps(notes))) == "a\nb"

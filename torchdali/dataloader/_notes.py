@@ -1,0 +1,157 @@
+"""Notes: the sentences that say what a loader accelerates, why it leaves a part to torch, and what to do about it.
+
+A reason is one sentence, then the cure with a link to a section of the DataLoader page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchdali.pipeline import native_status
+
+__all__ = [
+    "GUIDE", "LAZY", "Notes", "different_transforms", "empty", "fast_path", "has_no_batches", "has_no_tensors",
+    "is_changed", "is_iterable", "is_own_dataset", "is_own_function", "is_own_transform", "is_switched_off",
+    "is_unsupported", "name_of", "not_accelerated", "overrides", "raised", "short",
+]  # fmt: skip
+
+GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"
+LAZY = "images are decoded by torchdali, as far as your transforms need them"
+_PREFIX = "not accelerated: "
+
+
+class Notes(tuple[str, ...]):
+    """Notes of a loader; printed one per line."""
+
+    def __str__(self) -> str:
+        return "\n".join(self)
+
+
+def not_accelerated(reason: str) -> str:
+    """Return the note for a loader whose samples come from torch's own code."""
+    return _PREFIX + reason
+
+
+def short(note: str) -> str:
+    """Return the reason of a `not_accelerated` note without its cure."""
+    return note.removeprefix(_PREFIX).partition(". ")[0]
+
+
+def name_of(thing: Any) -> str:
+    """Return the name of a function, or of an object's class."""
+    return str(getattr(thing, "__name__", type(thing).__name__))
+
+
+def _reason(why: str, cure: str, anchor: str) -> str:
+    return f"{why}. {cure}: {GUIDE}#{anchor}"
+
+
+# ---------------------------------------------------------------- datasets
+
+
+def is_own_dataset(dataset: Any) -> str:
+    """Return the reason for a dataset that isn't torch's, torchvision's or Hugging Face's."""
+    return _reason(f"{name_of(dataset)} is your own dataset", "To speed it up", "own-dataset")
+
+
+def overrides(dataset: Any, method: str) -> str:
+    """Return the reason for a class that replaces a method of torchvision's dataset, such as ``__getitem__``."""
+    return _reason(f"{name_of(dataset)} overrides `{method}`", "To speed it up", "own-dataset")
+
+
+def is_changed(thing: Any, attribute: str) -> str:
+    """Return the reason for a function or an attribute of torchvision's that the program has replaced."""
+    why = f"`{attribute}` of {name_of(thing)} is not torchvision's"
+    return _reason(why, "Restore it, or see", "own-functions")
+
+
+def is_iterable(dataset: Any) -> str:
+    """Return the reason for an `IterableDataset`."""
+    why = f"{name_of(dataset)} is an iterable dataset"
+    return _reason(why, "Only datasets with `__getitem__` are accelerated", "own-dataset")
+
+
+def empty(dataset: Any) -> str:
+    """Return the reason for a dataset without samples."""
+    return f"{name_of(dataset)} has no samples"
+
+
+# ---------------------------------------------------------------- functions and options
+
+
+def is_own_function(option: str, function: Any = None) -> str:
+    """Return the reason for a function that the user passes.
+
+    Args:
+        option: Its argument: ``collate_fn``, ``target_transform``, ``worker_init_fn``, ``loader`` or another.
+    """
+    named = "" if function is None else f" ({name_of(function)})"
+    return _reason(f"{option}{named} is your own function", _CURES.get(option, "Leave it out, or see"), "own-functions")
+
+
+_CURES = {
+    "collate_fn": "Leave it out to use torch's, or see",
+    "target_transform": "Apply it to the dataset's labels once, or see",
+    "worker_init_fn": "An accelerated loader has no worker processes: leave it out, or see",
+}
+
+
+def has_no_batches() -> str:
+    """Return the reason for ``batch_size=None``."""
+    return _reason("batch_size is None", "Pass a batch size, or see", "own-functions")
+
+
+def is_switched_off() -> str:
+    """Return the reason for a program that runs under ``TORCHDALI_ACCELERATE=0``."""
+    return "TORCHDALI_ACCELERATE switches acceleration off. Unset it to switch it on"
+
+
+# ---------------------------------------------------------------- transforms
+
+
+def is_own_transform(transform: Any) -> str:
+    """Return the reason for a transform that isn't from torchvision, or that calls a function of the user."""
+    why = f"{name_of(transform)} is not a transform of torchvision"
+    return _reason(_LAMBDA if name_of(transform) == "Lambda" else why, _SUPPORTED, _TRANSFORMS)
+
+
+def is_unsupported(transform: Any, given: str = "", argument: str = "") -> str:
+    """Return the reason for a transform of torchvision that torchdali doesn't run.
+
+    Args:
+        given: Its input, such as ``"a tensor from 0 to 1"``, if other inputs are supported.
+        argument: An argument that is not supported, such as ``"fill='red'"``.
+    """
+    why = f"{name_of(transform)} isn't supported{f' with {argument}' * bool(argument)}{f' on {given}' * bool(given)}"
+    return _reason(why, _SUPPORTED, _TRANSFORMS)
+
+
+_LAMBDA = "Lambda calls your own function"
+_SUPPORTED, _TRANSFORMS = "Supported transforms", "supported-transforms"
+
+
+def has_no_tensors() -> str:
+    """Return the reason for transforms that end with PIL images."""
+    return _reason("the transforms return PIL images", "End them with `v2.ToImage()` or `ToTensor()`", _TRANSFORMS)
+
+
+def different_transforms() -> str:
+    """Return the reason for a concatenation of datasets whose transforms differ."""
+    why = "the datasets have different transforms"
+    return _reason(why, "Use one loader per transform, or see", _TRANSFORMS)
+
+
+def raised(error: BaseException) -> str:
+    """Return the reason for a dataset or transform that raised while it was examined."""
+    return f"{type(error).__name__} while its dataset and transforms were examined: {error}"
+
+
+# ---------------------------------------------------------------- the fast path
+
+
+def fast_path() -> tuple[str, ...]:
+    """Return a note if the C library is missing, without which there is no gain for images; else nothing."""
+    if native_status().library is not None:
+        return ()
+    why = "the fast path is missing: images load no faster than in torch"
+    return (_reason(why, "Run `torchdali doctor`, or see", "fast-path"),)
