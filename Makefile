@@ -1,6 +1,6 @@
 # One verb a target. PYTHON may name another interpreter, DIR a folder of images for the benchmarks.
 PYTHON ?= python
-DIR ?= ../shared/data/imagenet
+DIR ?= $(TORCHDALI_TEST_DATA)/imagenet
 LIBJPEG ?= build/libjpeg
 
 .PHONY: help install library wheel demo test test-all lint stubs types layers docs format bench derived operators golden parity memory overhead ci clean

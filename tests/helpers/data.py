@@ -1,7 +1,7 @@
 """Find the real data that some tests use; it is not part of the repository.
 
-Set ``TORCHDALI_TEST_DATA`` to a folder with ``imagenet/``, ``formats/``, ``audio/`` ..., or put it at
-``../shared/data`` beside the checkout. Tests that need it skip with a reason where it is absent.
+Set ``TORCHDALI_TEST_DATA`` to a folder with ``imagenet/``, ``formats/``, ``audio/`` ..., or put it at ``shared/data``
+next to the checkout. Tests that need it skip with a reason where it is absent.
 """
 
 from __future__ import annotations
