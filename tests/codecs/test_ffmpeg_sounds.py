@@ -40,7 +40,7 @@ def aligned(found, wanted, most=3000):
 EXACT = [
     ("alac", "ipod", "s16p", "s16"), ("alac", "ipod", "s32p", "s24"), ("alac", "mov", "s16p", "s16"), ("alac", "matroska", "s16p", "s16"),
     ("flac", "mp4", "s16", "s16"), ("flac", "matroska", "s16", "s16"), ("flac", "matroska", "s32", "s24"), ("pcm_s16le", "mov", None, "s16"),
-    ("pcm_s24le", "mov", None, "s24"), ("pcm_s32be", "mov", None, "s32"), ("pcm_u8", "matroska", None, "u8"), ("pcm_s16le", "avi", None, "s16"),
+    ("flac", "ogg", "s16", "s16"), ("flac", "ogg", "s32", "s24"), ("pcm_s24le", "mov", None, "s24"), ("pcm_s32be", "mov", None, "s32"), ("pcm_u8", "matroska", None, "u8"), ("pcm_s16le", "avi", None, "s16"),
 ]  # fmt: skip
 
 
@@ -230,6 +230,7 @@ KINDS = {
     "AAC (ADTS)": lambda: av_encoded("aac", "adts", SOUND, RATE), "Matroska or WebM": lambda: av_encoded("aac", "matroska", SOUND, RATE),
     "AVI": lambda: av_encoded("aac", "avi", SOUND, RATE), "FLV": lambda: av_encoded("aac", "flv", SOUND, RATE),
     "MPEG-TS": lambda: av_encoded("aac", "mpegts", SOUND, RATE), "AC-3": lambda: av_encoded("ac3", "ac3", SOUND, 48000),
+    "FLAC in Ogg": lambda: av_encoded("flac", "ogg", SOUND, RATE),
 }  # fmt: skip
 
 

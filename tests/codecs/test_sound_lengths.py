@@ -270,6 +270,122 @@ def test_the_header_of_a_block_is_no_mp3(head, rest):
         decoded(head + rest)
 
 
+# ---------------------------------------------------------------- other chunks after the samples
+
+TAGS = {
+    "LIST": chunk(b"LIST", b"INFO" + chunk(b"ICMT", b"a comment of an editor".ljust(200, b"\0"))), "id3": chunk(b"id3 ", b"ID3\3" + bytes(range(256))),
+    "odd, then two more": chunk(b"bext", b"\x7f" * 333) + chunk(b"_PMX", b"<xml/>") + chunk(b"cue ", bytes(28)), "a cut one": chunk(b"LIST", b"INFO" * 90)[:100],
+}  # fmt: skip
+CODECS = [
+    ("WAV", "ULAW"), ("WAV", "ALAW"), ("WAV", "IMA_ADPCM"), ("WAV", "MS_ADPCM"), ("WAV", "GSM610"), ("WAV", "G721_32"), ("WAV", "NMS_ADPCM_16"),
+    ("WAV", "NMS_ADPCM_24"), ("WAV", "NMS_ADPCM_32"), ("WAV", "PCM_16"), ("WAV", "PCM_24"), ("WAV", "FLOAT"), ("WAVEX", "ULAW"), ("RF64", "ALAW"), ("RF64", "PCM_16"),
+]  # fmt: skip
+
+
+def tail(data):
+    """Return a WAV file up to the end of its samples, with the byte that pads them, and where these begin."""
+    at = data.index(b"data") + 8
+    length = struct.unpack_from("<I", data, at - 4)[0] if data[:4] == b"RIFF" else struct.unpack_from("<Q", data, 28)[0]
+    return data[: at + length] + b"\0" * (length & 1), at, length
+
+
+def mono(format, subtype, frames):
+    return encoded(SOUND[:frames, :1], 8000, format, subtype).tobytes()
+
+
+@pytest.mark.parametrize("name", TAGS)
+@pytest.mark.parametrize("frames", [3999, 5000])
+@pytest.mark.parametrize(("format", "subtype"), CODECS)
+def test_chunks_after_the_samples_are_no_sound(format, subtype, frames, name):
+    plain, _, _ = tail(mono(format, subtype, frames))
+    tagged = plain + TAGS[name]
+    tagged = changed(tagged, (4, struct.pack("<I", len(tagged) - 8))) if format != "RF64" else changed(tagged, (20, struct.pack("<Q", len(tagged) - 8)))
+    wanted = soundfile.read(io.BytesIO(tagged), dtype="float32", always_2d=True)[0]
+    found = decoded(tagged)[0]
+    assert found.shape == wanted.shape == decoded(plain)[0].shape and np.abs(found - wanted).max() < 1e-6
+    start, _ = decode_part(torch.from_numpy(array(tagged)), 0.1, 9.0)
+    assert np.array_equal(start, found[800:])
+
+
+@pytest.mark.parametrize("stated", [ZERO, MOST, LARGE])
+@pytest.mark.parametrize("subtype", [subtype for format, subtype in CODECS if format == "WAV"])
+def test_samples_without_a_length_are_all_read(subtype, stated):
+    plain, at, _ = tail(mono("WAV", subtype, 4000))
+    found = decoded(changed(plain, (4, stated), (at - 4, stated)))[0]
+    assert np.array_equal(found, decoded(plain)[0])
+
+
+@pytest.mark.parametrize("format", ["W64", "AIFF", "AU", "CAF"])
+@pytest.mark.parametrize("subtype", ["ULAW", "PCM_16", "PCM_24"])
+def test_bytes_after_other_containers_are_no_sound(format, subtype):
+    plain = mono(format, subtype, 4000)
+    tag = b"LIST" + bytes(12) + struct.pack("<Q", 24 + 40) + b"\x7f" * 40 if format == "W64" else b"ANNO" + struct.pack(">I", 40) + b"\x7f" * 40
+    tag = b"free" + struct.pack(">q", 40) + b"\x7f" * 40 if format == "CAF" else tag
+    wanted = decoded(plain)[0]
+    found = decoded(plain + tag)[0]
+    assert np.array_equal(found, wanted) and len(wanted) == 4000
+
+
+def test_an_empty_rf64_with_tags_is_empty():
+    plain, at, _ = tail(made("RF64"))
+    empty = changed(plain[:at], (20, struct.pack("<QQQ", at - 8, 0, 0))) + TAGS["LIST"]
+    assert len(decoded(empty)[0]) == 0
+
+
+# ---------------------------------------------------------------- MP3 inside WAV, and after other bytes
+
+
+def inside_wav(blocks, fact, tag=0x55, tags=b"", length=None):
+    form = struct.pack("<HHIIHHH", tag, 1, 44100, 16000, 1, 0, 12) + struct.pack("<HIHHH", 1, 2, 1152, 1, 1393)
+    data = b"data" + struct.pack("<I", len(blocks) if length is None else length) + blocks + b"\0" * (len(blocks) & 1)
+    head = b"" if fact is None else chunk(b"fact", struct.pack("<I", fact))
+    body = b"WAVE" + chunk(b"fmt ", form) + head + data + tags
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+@pytest.mark.parametrize("fact", [-5760, -1152, -100, 0, 100, 1152, 11520, None, "none"])
+@pytest.mark.parametrize("states_length", [False, True])
+def test_mp3_inside_wav_has_all_of_its_samples(fact, states_length):
+    blocks = mp3(speech(44100), states_length=states_length)
+    wanted = decoded(blocks)[0]
+    count = {None: None, "none": 0}.get(fact, len(wanted) + (fact if isinstance(fact, int) else 0))
+    for tags, length in ((b"", None), (TAGS["LIST"], None), (b"", 0), (b"", 0xFFFFFFFF)):
+        assert np.array_equal(decoded(inside_wav(blocks, count, tags=tags, length=length))[0], wanted)
+
+
+def test_layer_two_inside_wav():
+    blocks = mp3(speech(44100), codec="mp2")
+    assert np.array_equal(decoded(inside_wav(blocks, 1, 0x50))[0], decoded(blocks)[0])
+
+
+def id3(size, filled):
+    return b"ID3\3\0\0" + bytes([size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127]) + filled
+
+
+BEFORE = {
+    "a tag that ends in the first block": id3(50, bytes(20)), "a tag that ends in a later block": id3(3020, bytes(20)), "a tag that is longer than it says": id3(20, b"abcdef" * 50),
+    "a tag of zeros that is longer than it says": id3(20, bytes(300)), "a tag without a valid size": b"ID3\3\0\0\0\0\x01\x80" + bytes(384), "two tags": id3(20, bytes(20)) + id3(60, bytes(20)),
+    "other bytes": bytes(range(1, 250)) * 3, "the answer of a server": b"ICY 200 OK\r\nicy-name: radio\r\n\r\n", "a long text": b"radio " * 300, "zeros": bytes(1000), "ones": b"\xff" * 40,
+    "the header of a block": b"\xff\xfb\x90\x64" + bytes(50), "the end of a block": b"\x12\x34\x56" * 50, "an APE tag": b"APETAGEX" + struct.pack("<IIII8x", 2000, 40, 1, 0xA0000000) + b"k" * 40,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("states_length", [False, True])
+@pytest.mark.parametrize("name", BEFORE)
+def test_mp3_after_a_wrong_tag_or_other_bytes(tmp_path, name, states_length):
+    data = BEFORE[name] + mp3(speech(44100), states_length=states_length)
+    (tmp_path / "a.mp3").write_bytes(data)  # from a path, libsndfile finds the first block
+    wanted = soundfile.read(tmp_path / "a.mp3", dtype="float32", always_2d=True)[0]
+    found = decoded(data)[0]
+    assert len(found) == len(wanted) > 25000 and np.abs(found - wanted).max() < 1e-4
+
+
+@pytest.mark.parametrize("data", [bytes(70_000), id3(10**6, bytes(20)), b"PK\3\4" + bytes(30)], ids=["far", "a tag beyond the end", "ZIP"])
+def test_mp3_that_is_not_looked_for(data):
+    with pytest.raises(DecodeError):
+        decoded(data + mp3(speech(44100)))
+
+
 # ---------------------------------------------------------------- ways to decode
 
 

@@ -9,13 +9,16 @@ Sources: ISO/IEC 11172-3 and 13818-3; the tag of Xing and LAME.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MP3_BLOCK", "blocks_alone"]
+from torchdali.codecs.signatures import HEAD, is_other
+
+__all__ = ["MP3_BLOCK", "blocks_alone", "without_garbage"]
 
 Array = npt.NDArray[Any]
 
@@ -80,7 +83,44 @@ def blocks_alone(encoded: Array) -> tuple[Array, int]:
     first = _block(silent[:4])
     if not parts or first is None:
         return encoded, 0
-    return np.concatenate([np.frombuffer(silent, np.uint8), *(encoded[a:b] for a, b in parts)]), first.samples
+    blocks = np.concatenate([np.frombuffer(silent, np.uint8), *(encoded[a:b] for a, b in parts)])
+    _mute(blocks[first.size :])
+    return blocks, first.samples
+
+
+_BEFORE = 511  # bytes that a block can need of those before it, at most
+
+
+def _mute(blocks: Array) -> None:
+    """Silence the first blocks of layer III that need bytes of missing blocks before them, as decoders do."""
+    at = available = 0
+    while available < _BEFORE and (block := _block(blocks[at : at + 4].tobytes())) and block.form[1] == 1:
+        version, _, _, is_mono = block.form
+        begin = at + (4 if blocks[at + 1] & 1 else 6)
+        shift = 7 if version == 3 else 8
+        needed = int.from_bytes(blocks[begin : begin + 2].tobytes(), "big") >> shift
+        size = (17 if is_mono else 32) if version == 3 else (9 if is_mono else 17)
+        if needed > available:
+            blocks[begin : begin + size] = 0
+            blocks[begin : begin + 2] = divmod(available << shift, 256)  # libraries pass on so many bytes only
+        available += max(at + block.size - begin - size, 0)
+        at += block.size
+
+
+def without_garbage(encoded: Array) -> Array:
+    """Return a sound from its first MPEG block on, if at least three blocks follow other bytes; else unchanged."""
+    data = encoded[:_SEARCHED].tobytes()
+    if is_other(data[:HEAD], "sound"):
+        return encoded
+    for header in _HEADER.finditer(data):
+        first = _block(data[header.start() : header.start() + 4])
+        if first is not None and _run(data, header.start(), first.form, _ENOUGH)[0] == _ENOUGH:
+            return encoded[header.start() :]
+    return encoded
+
+
+_SEARCHED = 1 << 16  # bytes, as in libsndfile and FFmpeg
+_ENOUGH = 3  # blocks of one form in a row, which other bytes hardly ever look like
 
 
 def _silent(head: bytes) -> bytes:
@@ -110,9 +150,11 @@ def _parts(data: bytes) -> list[tuple[int, int]]:
     return parts
 
 
-def _run(data: bytes, at: int, form: tuple[int, int, int, bool]) -> tuple[int, int]:
-    """Return how many blocks of a form follow each other, and where they end."""
+def _run(data: bytes, at: int, form: tuple[int, int, int, bool], most: float = math.inf) -> tuple[int, int]:
+    """Count the blocks of a form that follow each other, up to `most`; return the count, and where they end."""
     count, end = 0, len(data)
-    while (block := _block(data[at : at + 4])) is not None and block.form == form and at + block.size <= end:
+    while count < most and (block := _block(data[at : at + 4])) is not None and block.form == form:
+        if at + block.size > end:
+            break
         at, count = at + block.size, count + 1
     return count, at

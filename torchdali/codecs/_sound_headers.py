@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from torchdali.codecs._wav import lacks_length
 
-__all__ = ["BY_FFMPEG", "kind_of", "with_length", "without_tags"]
+__all__ = ["BY_FFMPEG", "kind_of", "with_length", "without_tags", "without_wave"]
 
 Array = npt.NDArray[Any]
 
@@ -31,6 +31,7 @@ _BY_FFMPEG: tuple[tuple[bytes, str], ...] = (
     (rb"#!AMR", "AMR"),
     (rb"\x0b\x77", "AC-3"),
     (rb"OggS.{24}Speex   ", "Speex"),
+    (rb"OggS.{24}(?:\x7fFLAC|fLaC)", "FLAC in Ogg"),
     (rb"RIFF.{4}AVI ", "AVI"),
     (rb"FLV\x01", "FLV"),
     (rb"\0\0\x01\xba", "MPEG"),
@@ -71,12 +72,31 @@ def without_tags(encoded: Array) -> Array:
     return rest
 
 
+def without_wave(encoded: Array) -> Array:
+    """Return the MPEG blocks inside a WAV file; other files unchanged.
+
+    Libraries guess their number of samples by the first block, or believe a wrong one in the header.
+    """
+    form, at = (
+        (_find(encoded, name) for name in (b"fmt ", b"data")) if encoded[:4].tobytes() == b"RIFF" else (None, None)
+    )
+    if form is None or at is None or encoded[form : form + 2].tobytes() not in _MPEG:
+        return encoded
+    return encoded[at : _end(encoded, at)]
+
+
+_MPEG = (b"\x50\0", b"\x55\0")  # of WAVE formats
+
+
 def with_length(encoded: Array) -> Array:
-    """Return a file whose header says how long it is: the same, or a copy if it does not."""
+    """Return a file whose header says how long it is: the same, or a copy if it does not.
+
+    W64 files end with their samples: libsndfile takes the chunks after these for more samples.
+    """
     place_of = _LENGTHS.get(encoded[:4].tobytes())
     fields = [] if place_of is None else place_of(encoded)
     if not fields:
-        return encoded
+        return encoded[: _w64_end(encoded)] if place_of is _w64 else encoded
     known = encoded.copy()
     for at, field in fields:
         known[at : at + len(field)] = np.frombuffer(field, np.uint8)
@@ -87,28 +107,45 @@ _Fields = list[tuple[int, bytes]]  # where they are, and what they should be
 
 
 def _riff(encoded: Array) -> _Fields:
-    """A length of 0, which some programs write and never correct."""
-    at = _data(encoded, 12, "<4sI", 0)
-    if at is None or not lacks_length(encoded, at):
+    """Correct a length of 0 that some programs write and never correct, or one beyond the file's end."""
+    at = _find(encoded, b"data")
+    if at is None or (end := _end(encoded, at)) == at + _stated(encoded, at):
         return []
-    return [(at - 4, struct.pack("<I", min(len(encoded) - at, 0xFFFFFFFF)))]
+    return [(at - 4, struct.pack("<I", min(end - at, 0xFFFFFFFF)))]
+
+
+def _end(encoded: Array, at: int) -> int:
+    """Return where the samples of a RIFF file end: as its header states, or at the end of the file if it lies."""
+    stated, rest = _stated(encoded, at), len(encoded) - at
+    return at + (rest if stated > rest or (not stated and lacks_length(encoded, at)) else stated)
+
+
+def _stated(encoded: Array, at: int) -> int:
+    return int.from_bytes(encoded[at - 4 : at].tobytes(), "little")
 
 
 def _rf64(encoded: Array) -> _Fields:
-    at = _data(encoded, 12, "<4sI", 0)
+    at = _find(encoded, b"data")
     if at is None or encoded[12:16].tobytes() != b"ds64" or len(encoded) < 36:
         return []
     stated, rest = int.from_bytes(encoded[28:36].tobytes(), "little"), len(encoded) - at
-    if stated and stated <= rest:
+    if stated <= rest if stated else not lacks_length(encoded, at):
         return []
     return [(20, struct.pack("<QQQ", len(encoded) - 8, rest, 0))]
 
 
 def _w64(encoded: Array) -> _Fields:
     at = _data(encoded, 40, "<4s12xQ", 24)
-    if at is None or int.from_bytes(encoded[at - 8 : at].tobytes(), "little") <= len(encoded):
+    if at is None or _w64_end(encoded) <= len(encoded):
         return []
     return [(16, struct.pack("<Q", len(encoded))), (at - 8, struct.pack("<Q", len(encoded) - at + 24))]
+
+
+def _w64_end(encoded: Array) -> int:
+    """Return where the samples end; one below the size of its own head is unknown."""
+    at = _data(encoded, 40, "<4s12xQ", 24)
+    stated = 0 if at is None else int.from_bytes(encoded[at - 8 : at].tobytes(), "little")
+    return len(encoded) if at is None or stated < 24 else at + stated - 24
 
 
 def _au(encoded: Array) -> _Fields:
@@ -130,8 +167,13 @@ _LENGTHS: dict[bytes, Callable[[Array], _Fields]] = {
 }  # fmt: skip
 
 
-def _data(encoded: Array, at: int, form: str, included: int) -> int | None:
-    """Return where the samples begin; None if there are none.
+def _find(encoded: Array, name: bytes) -> int | None:
+    """Return where the data of a chunk of a RIFF file begins; None without it."""
+    return _data(encoded, 12, "<4sI", 0, name)
+
+
+def _data(encoded: Array, at: int, form: str, included: int, wanted: bytes = b"data") -> int | None:
+    """Return where the data of a chunk begins, by default the samples; None without it.
 
     Args:
         at: Where the first chunk begins.
@@ -142,7 +184,7 @@ def _data(encoded: Array, at: int, form: str, included: int) -> int | None:
     while at + head.size <= len(encoded):
         name, length = head.unpack_from(encoded.data, at)
         at += head.size
-        if name == b"data":
+        if name == wanted:
             return at
         if length < included:
             return None

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from torchdali.codecs._ffmpeg_sound import decode_ffmpeg
 from torchdali.codecs._flac import Flac, check_bits, parse_flac, without_cut_block
-from torchdali.codecs._sound_headers import BY_FFMPEG, kind_of, with_length, without_tags
+from torchdali.codecs._mp3 import without_garbage
+from torchdali.codecs._sound_headers import BY_FFMPEG, kind_of, with_length, without_tags, without_wave
 from torchdali.codecs._soundfile import decode_soundfile
 from torchdali.codecs._wav import Array, Wav, parse, parse_words, write_words
 from torchdali.errors import DecodeError
@@ -256,7 +257,11 @@ def _decoded(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
             return sound.read(dtype), sound.rate
         except DecodeError:
             pass  # libsndfile says what is wrong, or can do it
+    encoded = without_wave(encoded)
     kind = kind_of(encoded)
+    if kind == "unknown format" or encoded[:3].tobytes() == b"ID3":
+        encoded = without_garbage(encoded)
+        kind = kind_of(encoded)
     purpose = f"audio ({kind})"
     if kind in BY_FFMPEG:
         return decode_ffmpeg(encoded, dtype, purpose)

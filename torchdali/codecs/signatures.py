@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-__all__ = ["HEAD", "described", "described_file", "is_compressed"]
+__all__ = ["HEAD", "described", "described_file", "is_compressed", "is_other"]
 
 HEAD = 512  # bytes that `described` looks at
 
@@ -134,3 +134,9 @@ def described_file(path: str, but: str = "") -> str:
 def is_compressed(head: bytes) -> bool:
     """Return True if a file with these first bytes is compressed, or an archive."""
     return _COMPRESSED_PATTERN.match(head) is not None
+
+
+def is_other(head: bytes, but: str) -> bool:
+    """Return True if a file's first bytes are those of a known kind whose name lacks `but`."""
+    known = _PATTERN.match(head)
+    return known is not None and but not in _SIGNATURES[(known.lastindex or 1) - 1][1]
