@@ -177,6 +177,15 @@ def test_a_cut_file_that_lists_its_samples_is_truncated(tmp_path, codec, share):
         decoded(data[: int(share * len(data))])
 
 
+@pytest.mark.parametrize("at", [9000, 30000, 50000])
+def test_a_damaged_page_of_ogg_is_an_error(at):
+    data = av_encoded("flac", "ogg", speech(90000, 2, seed=5), RATE).copy()
+    assert len(decoded(data)[0]) == 90000
+    data[at] ^= 4
+    with pytest.raises(DecodeError, match=r"FLAC in Ogg.*are missing"):
+        decoded(data)
+
+
 def test_damage_in_the_middle_is_an_error():
     data = av_encoded("alac", "ipod", SOUND, RATE, format="s16p")
     place = data.tobytes().index(b"mdat") + 5000

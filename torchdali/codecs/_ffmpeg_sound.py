@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +38,8 @@ def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[A
     try:
         with open_media(av, source) as container:
             frames = list(_frames(av, container, len(encoded)))
+            if container.format.name == "ogg":
+                _check_gaps(frames)
             return _joined(frames, dtype), int(frames[0].sample_rate)
     except media_errors(av) as error:
         raise failure(source, error, "sound", purpose) from None
@@ -81,6 +84,13 @@ def _stream(container: Any) -> Any:
 
 def _form(frame: Any) -> tuple[str, int, int]:
     return frame.format.name, frame.layout.nb_channels, frame.sample_rate
+
+
+def _check_gaps(frames: list[Any]) -> None:
+    """Refuse a stream with missing pages: FFmpeg skips a damaged one, and knows the positions of the others."""
+    for frame, following in itertools.pairwise(frames):
+        if None not in (frame.pts, following.pts) and following.pts > frame.pts + frame.samples:
+            raise ValueError(f"damaged: samples {frame.pts + frame.samples} to {following.pts} are missing")
 
 
 def _listed(container: Any, stream: Any) -> int:
