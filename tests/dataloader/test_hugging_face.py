@@ -59,5 +59,5 @@ def test_batches_are_those_of_torchs_loader(dataset: Any, workers: int) -> None:
 def test_others_are_left_to_torch(dataset: Any) -> None:
     plain = dataset.with_format("torch").remove_columns("image")
     batches, expected, loader = both(plain, batch_size=4)
-    assert loader.notes == ("left to torch: Dataset: no images that a transform gets",)
+    assert loader.notes == ("not accelerated: Dataset: no images that a transform gets",)
     check_equal(batches, expected)

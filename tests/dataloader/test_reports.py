@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,19 +12,29 @@ from typing import Any
 
 import pytest
 import torch
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import v2
 
-from torchdali.dataloader import _reports
+from tests.dataloader.data import Own, write_pictures
+from torchdali import DataLoader
+from torchdali.dataloader import _notes, _reports
 from torchdali.dataloader._states import Progress
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FAST, LEFT = ("Pictures", True, "decoded"), ("Rows", False, "left to torch: a batch sampler")
+REASON = _notes.not_accelerated(_notes.is_own_dataset(type("Rows", (), {})))
+FAST, LEFT = ("Pictures", True, ("Pictures: read by torchdali",)), ("Rows", False, (REASON,))
+COLLATE = ("Rows", False, ("a note", _notes.not_accelerated(_notes.is_own_function("collate_fn"))))
+SLOW = ("Pictures", True, ("Pictures: read by torchdali", "the fast path is missing, so ..."))
 CASES = {
     "none": ([], ""),
     "one": ([(*FAST, 10.0, 1.0)], "1 of 1 loaders accelerated (Pictures); the loops waited 1.0 s of their 10.0 s (10%) for data"),
     "two of a kind": ([(*FAST, 3.0, 1.0), (*FAST, 1.0, 1.0)], "2 of 2 loaders accelerated (Pictures); the loops waited 2.0 s of their 4.0 s (50%) for data"),
-    "left": ([(*LEFT, 2.0, 2.0)], "0 of 1 loaders accelerated; left to torch: Rows (a batch sampler); the loops waited 2.0 s of their 2.0 s (100%) for data"),
-    "both": ([(*FAST, 6.0, 0.0), (*LEFT, 2.0, 2.0)], "1 of 2 loaders accelerated (Pictures); left to torch: Rows (a batch sampler); the loops waited 2.0 s of their 8.0 s (25%) for data"),
+    "own dataset": ([(*LEFT, 2.0, 2.0)], "0 of 1 loaders accelerated; not accelerated: Rows is your own dataset; the loops waited 2.0 s of their 2.0 s (100%) for data"),
+    "own function": ([(*COLLATE, 2.0, 2.0)], "0 of 1 loaders accelerated; not accelerated: Rows: collate_fn is your own function; the loops waited 2.0 s of their 2.0 s (100%) for data"),
+    "both": ([(*FAST, 6.0, 0.0), (*LEFT, 2.0, 2.0)], "1 of 2 loaders accelerated (Pictures); not accelerated: Rows is your own dataset; the loops waited 2.0 s of their 8.0 s (25%) for data"),
+    "start-up": ([(*FAST, 4.0, 3.0, 2.5)], "1 of 1 loaders accelerated (Pictures); the loops waited 3.0 s of their 4.0 s (75%) for data, 2.5 s of it for start-up"),
+    "no fast path": ([(*SLOW, 4.0, 3.0)] * 2, "2 of 2 loaders accelerated (Pictures); the fast path is missing: run `torchdali doctor`; the loops waited 6.0 s of their 8.0 s (75%) for data"),
     "no loop ended": ([(*FAST, 0.0, 0.0)], "1 of 1 loaders accelerated (Pictures); the loops waited 0.0 s of their 0.0 s (0%) for data"),
 }
 
@@ -30,12 +42,82 @@ CASES = {
 @pytest.mark.parametrize(("loops", "text"), CASES.values(), ids=CASES)
 def test_sentence(loops: list[Any], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = {}
-    for number, (name, accelerated, why, seconds, waited) in enumerate(loops):
-        table[number] = _reports._Loops(name, accelerated, why)
+    for number, (name, accelerated, notes, seconds, waited, *startup) in enumerate(loops):
+        table[number] = _reports._Loops(name, accelerated, notes)
         progress = Progress(torch.empty(0), began=5.0, ended=seconds and 5.0 + seconds, waited=waited)
+        progress.startup = sum(startup)
         table[number].progress.append(progress)
     monkeypatch.setattr(_reports, "_loops", table)
     assert _reports.summary() == text
+
+
+TRANSFORMS = {
+    "one": (v2.Compose([v2.ToImage()]), "decode + ToImage", "decode + ToImage"),
+    "many": (
+        v2.Compose([v2.Resize(20), v2.RandomCrop(16), v2.RandomHorizontalFlip(), v2.ToImage()]),
+        "decode + Resize + RandomCrop + RandomHorizontalFlip + ToImage", "decode + Resize + ... + ToImage",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_steps_have_the_names_and_the_line_of_the_user(tmp_path: Path, name: str) -> None:
+    transform, all_names, few_names = TRANSFORMS[name]
+    write_pictures(tmp_path)
+    loader = DataLoader(ImageFolder(str(tmp_path), transform), batch_size=1, num_workers=2)
+    line = f"test_reports.py:{inspect.currentframe().f_lineno - 1}"  # type: ignore[union-attr]
+    list(loader)
+    explained, stats = loader.explain(), loader.stats()
+    assert explained.splitlines()[-3:] == [f"For each image, in 2 threads ({line}):", "  1. read ImageFolder", f"  2. {all_names}"]
+    assert {(each.operator, each.line) for each in stats.pipeline.operators} == {("read ImageFolder", line), (few_names, line)}
+    for text in (explained, str(stats)):
+        assert "dataloader.py" not in text and not re.search(r"\b_[a-z]|object at|obj\.\.\.", text)
+    assert "read by torchdali" not in str(stats) and stats.startup > 0 and stats.waited >= stats.startup
+    loader.close()
+
+
+def test_steps_before_and_after_a_cache(tmp_path: Path) -> None:
+    write_pictures(tmp_path)
+    transform = v2.Compose([v2.Resize(20), v2.RandomCrop(16), v2.ToImage()])
+    loader = DataLoader(ImageFolder(str(tmp_path), transform), batch_size=4, num_workers=1, cache="1MB")
+    list(loader)
+    fixed, random = "decode + transforms up to the first random one", "transforms from the first random one"
+    assert loader.explain().splitlines()[-4:] == ["  1. read ImageFolder", f"  2. {fixed}", "  3. cache='1MB'", f"  4. {random}"]
+    assert {each.operator for each in loader.stats().pipeline.operators} == {f"read ImageFolder + {fixed} + cache", random}
+    loader.close()
+
+
+def test_stats_say_why_a_loader_is_not_accelerated() -> None:
+    loader = DataLoader(Own(int), batch_size=2)
+    list(loader)
+    assert "\nnot accelerated: Own" in str(loader.stats()) and loader.explain() == str(loader.notes)
+
+
+REPORTS = {
+    "more workers": ({1: 10.0, 2: 18.0, 4: 20.0}, 1, 0.02, 4, "Write: DataLoader(..., num_workers=4)  # train.py:3, 2.0 times as fast"),
+    "the smaller one": ({1: 10.0, 2: 19.5, 4: 20.0}, 1, 0.02, 2, "Write: DataLoader(..., num_workers=2)  # train.py:3, 1.9 times as fast"),
+    "the present one": ({1: 10.0, 2: 19.5, 4: 20.0}, 4, 0.02, 4, "Keep num_workers=4: no other number is clearly faster."),
+    "within noise": ({1: 10.0, 2: 11.0}, 1, 0.15, 1, "Keep num_workers=1: no other number is clearly faster."),
+    "noise": ({1: 10.0, 2: 11.0}, 1, 0.5, 1, "Keep num_workers=1: no other number is clearly faster. Stop other programs and measure again to see more."),
+}
+
+
+@pytest.mark.parametrize(("rates", "present", "noise", "best", "line"), REPORTS.values(), ids=REPORTS)
+def test_tuning_says_a_line_to_write(rates: dict[int, float], present: int, noise: float, best: int, line: str) -> None:
+    report = _reports.WorkerReport(rates, present, noise, "train.py:3")
+    assert report.best == best
+    *_, said, last = str(report).splitlines()
+    assert said == f"Measurements of one setting differ by up to {noise:.0%}." and last == line
+    assert f"num_workers={present}: {rates[present]:.1f} batches/s  (now)" in str(report)
+
+
+def test_each_number_is_measured_several_times_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = iter([10.0, 20.0, 30.0, 12.0, 11.0, 24.0])
+    asked: list[int] = []
+    monkeypatch.setattr(_reports, "_rate", lambda loader, seconds: next(rates))
+    report = _reports.measure_workers(asked.append, 1, 6.0, [2], "train.py:3")
+    assert asked == [1, 2, 2, 1, 1, 2]
+    assert report.rates == {1: 11.0, 2: 24.0} and report.noise == pytest.approx(0.25)
 
 
 SCRIPT = """
@@ -61,5 +143,5 @@ def test_a_script_ends_with_it(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     (line,) = (each for each in done.stderr.splitlines() if each.startswith("torchdali run: "))
-    expected = "torchdali run: 2 of 3 loaders accelerated (TensorDataset); left to torch: Odd (an iterable data set); the loops waited "
+    expected = "torchdali run: 2 of 3 loaders accelerated (TensorDataset); not accelerated: Odd: an iterable data set; the loops waited "
     assert line.startswith(expected) and line.endswith(" for data")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,9 +12,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch.utils.data
 from torch.utils.data import BatchSampler, Dataset, Sampler
 
+from torchdali.cores import cores
 from torchdali.dataloader._iterators import AcceleratedIterator, SingleProcessIterator, WorkerIterator
+from torchdali.dataloader._notes import Notes, fast_path
 from torchdali.dataloader._plans import Plan, plan_of
-from torchdali.dataloader._reports import LoaderStats, WorkerReport, measure_workers, note_loop
+from torchdali.dataloader._reports import (
+    LoaderStats,
+    WorkerReport,
+    explain,
+    measure_workers,
+    named,
+    note_loop,
+    operator_names,
+    place,
+)
 from torchdali.dataloader._rows import Engine
 from torchdali.dataloader._states import (
     Late,
@@ -23,6 +35,7 @@ from torchdali.dataloader._states import (
     started,
     torchdata,
 )
+from torchdali.errors import call_site, on_behalf_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -81,6 +94,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         cache: int | str | os.PathLike[str] | None = None,
     ) -> None:
         self.cache, self.snapshot_every_n_steps = cache, snapshot_every_n_steps
+        self._site = call_site()
         self._engines: list[tuple[Any, Engine]] = []
         self._late: Progress | None = None
         self._progress: Progress | None = None
@@ -101,13 +115,14 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def __iter__(self) -> Any:
         if self._of_torchdata is not None:
             return self._of_torchdata.__iter__(self)
+        began = time.perf_counter()
         progress, self._late = self._late, None
         if progress is not None and not progress.finished:
-            return self._resumed(progress)
+            return self._resumed(progress, began)
         state = generator_state(self)
         before, iterator = self._iterator, super().__iter__()
         again = before is iterator and self._progress is not None
-        self._begin(iterator, Progress(state, self._progress.epoch + 1 if again and self._progress else 0))
+        self._begin(iterator, Progress(state, self._progress.epoch + 1 if again and self._progress else 0, began=began))
         return iterator
 
     def _begin(self, iterator: Any, progress: Progress) -> None:
@@ -116,6 +131,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if isinstance(iterator, AcceleratedIterator):
             iterator.begin(progress)
             self._running = weakref.ref(iterator)
+        progress.startup = progress.waited = time.perf_counter() - progress.began
         note_loop(self, progress, isinstance(iterator, AcceleratedIterator))
 
     def _get_iterator(self) -> Any:
@@ -143,7 +159,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
                 engine.renew(plan.leaves)
                 return engine
             engine.close()
-        return plan.open()
+        return on_behalf_of(self._site, plan.open)
 
     def _give_back(self, iterator: AcceleratedIterator) -> None:
         """Take back the engine of an iterator that has ended."""
@@ -179,7 +195,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             return
         self._late = Progress.of_state(state_dict)
 
-    def _resumed(self, progress: Progress) -> Any:
+    def _resumed(self, progress: Progress, began: float) -> Any:
         """Return an iterator that goes on at a place."""
         is_iterable = isinstance(self.dataset, torch.utils.data.IterableDataset)
         sampler = self._index_sampler
@@ -195,8 +211,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
                 self._sampler_from = None
         iterator._index_sampler = sampler  # for the next epoch
         iterator._base_seed = progress.base_seed
-        place = Progress(progress.generator, progress.epoch, 0 if is_iterable else progress.batches)
-        self._begin(iterator, place)
+        batches = 0 if is_iterable else progress.batches
+        self._begin(iterator, Progress(progress.generator, progress.epoch, batches, began=began))
         for _ in range(progress.batches if is_iterable else 0):
             next(iterator)
         return iterator
@@ -230,19 +246,28 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     # ------------------------------------------------------------ what can be asked
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Lines on what is accelerated, what is called as it is, and what is left to torch, and why."""
-        return plan_of(self).notes
+    def notes(self) -> Notes:
+        """Lines on what is accelerated and what isn't, why, and what to do; print them."""
+        plan = plan_of(self)
+        if plan.open is None:
+            return Notes((*(fast_path() if self._dataset_kind == 0 else ()), *plan.notes))
+        return Notes((*plan.notes, *(fast_path() if plan.leaves is not None else ())))
 
     def explain(self) -> str:
-        """Return the notes, and the graph and the plan of the pipeline that makes the samples, if one does."""
-        pipeline = self._pipeline()
-        return "\n".join([*self.notes, *([] if pipeline is None else ["", pipeline.explain()])])
+        """Return the notes and, if the loader is accelerated, the steps that each image goes through."""
+        plan, lines = plan_of(self), list(self.notes)
+        if plan.leaves is not None:
+            dataset = type(plan.leaves.leaves[0].dataset).__name__
+            lines += ["", *explain(dataset, lines, self.num_workers or cores(), self.cache, self._site)]
+        return "\n".join(lines)
 
     def stats(self) -> LoaderStats:
-        """Return how long the last loop took, and waited for data; print it for a table."""
-        pipeline = self._pipeline()
-        return LoaderStats.of(self._progress, self.notes, None if pipeline is None else pipeline.stats())
+        """Return how long the last loop took, and how long it waited for data; print it for a table."""
+        plan, pipeline, notes = plan_of(self), self._pipeline(), self.notes
+        if pipeline is None or plan.leaves is None:
+            return LoaderStats.of(self._progress, notes, None)
+        names = operator_names(type(plan.leaves.leaves[0].dataset).__name__, notes)
+        return LoaderStats.of(self._progress, notes, named(pipeline.stats(), names))
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
         """Return a contact sheet of the batch that a new loop would begin with.
@@ -266,13 +291,17 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return pictures.show(values, path, **{**known, **options})
 
     def tune(self, seconds: float = 30.0, *, workers: Sequence[int] = ()) -> WorkerReport:
-        """Find the fastest ``num_workers`` on this machine by measuring; print the result to see the rates.
+        """Find the fastest ``num_workers`` on this machine by measuring; print the result to see the line to write.
 
         Args:
             seconds: For all measurements together.
             workers: Numbers to try; by default powers of two, up to the number of cores.
         """
-        return measure_workers(lambda number: self._with(num_workers=number), self.num_workers, seconds, workers)
+
+        def make(number: int) -> DataLoader[T]:
+            return self._with(num_workers=number)
+
+        return measure_workers(make, self.num_workers, seconds, workers, place(self._site))
 
     def close(self) -> None:
         """End the threads that make batches. A new loop starts them anew."""

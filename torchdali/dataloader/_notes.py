@@ -5,19 +5,23 @@ A reason is one sentence, then the cure with a link to a section of the DataLoad
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from torchdali.pipeline import native_status
 
 __all__ = [
-    "GUIDE", "LAZY", "Notes", "different_transforms", "empty", "fast_path", "has_no_batches", "has_no_tensors",
-    "is_changed", "is_iterable", "is_own_dataset", "is_own_function", "is_own_transform", "is_switched_off",
-    "is_unsupported", "name_of", "not_accelerated", "overrides", "raised", "short",
+    "GUIDE", "LAZY", "Notes", "accelerated", "accelerated_names", "different_transforms", "empty", "fast_path",
+    "has_no_batches", "has_no_tensors", "is_changed", "is_fast_path", "is_iterable", "is_not_accelerated",
+    "is_own_dataset", "is_own_function", "is_own_transform", "is_switched_off", "is_unsupported", "name_of",
+    "not_accelerated", "overrides", "raised", "short",
 ]  # fmt: skip
 
 GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"
 LAZY = "images are decoded by torchdali, as far as your transforms need them"
 _PREFIX = "not accelerated: "
+_ACCELERATED = ": accelerated"
+_FAST_PATH = "the fast path is missing"
 
 
 class Notes(tuple[str, ...]):
@@ -32,9 +36,24 @@ def not_accelerated(reason: str) -> str:
     return _PREFIX + reason
 
 
+def is_not_accelerated(note: str) -> bool:
+    """Return True for a `not_accelerated` note."""
+    return note.startswith(_PREFIX)
+
+
 def short(note: str) -> str:
-    """Return the reason of a `not_accelerated` note without its cure."""
+    """Return a note without its cure; of `not_accelerated` only the reason."""
     return note.removeprefix(_PREFIX).partition(". ")[0]
+
+
+def accelerated(transform: Any) -> str:
+    """Return the note for a transform that torchdali runs."""
+    return (transform if isinstance(transform, str) else name_of(transform)) + _ACCELERATED
+
+
+def accelerated_names(notes: Iterable[str]) -> list[str]:
+    """Return the names of the transforms that torchdali runs."""
+    return [note.removesuffix(_ACCELERATED) for note in notes if note.endswith(_ACCELERATED)]
 
 
 def name_of(thing: Any) -> str:
@@ -153,5 +172,10 @@ def fast_path() -> tuple[str, ...]:
     """Return a note if the C library is missing, without which there is no gain for images; else nothing."""
     if native_status().library is not None:
         return ()
-    why = "the fast path is missing: images load no faster than in torch"
+    why = f"{_FAST_PATH}, so images load no faster than in torch"
     return (_reason(why, "Run `torchdali doctor`, or see", "fast-path"),)
+
+
+def is_fast_path(note: str) -> bool:
+    """Return True for the note of `fast_path`."""
+    return note.startswith(_FAST_PATH)

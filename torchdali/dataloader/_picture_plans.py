@@ -9,6 +9,7 @@ from torch.utils.data._utils.collate import default_collate
 from torchdali.cores import cores
 from torchdali.dataloader._engines import Arrays, Pictures, is_movable
 from torchdali.dataloader._late import has_images, late_dataset
+from torchdali.dataloader._notes import not_accelerated
 from torchdali.dataloader._plans import Plan, left_to_torch
 from torchdali.dataloader._rows import bases_of
 from torchdali.dataloader._rules import Compiled, compiled, name_of
@@ -63,7 +64,7 @@ def _of_loaders(loader: Any, leaves: Leaves, why: str) -> Plan:
 
 def _late(loader: Any, name: str, why: str) -> Plan:
     """Return a plan in which torch's workers get pictures that are decoded late."""
-    notes = (f"{name}: decoded by torchdali, in torch's workers", f"left to torch: {why}")
+    notes = (f"{name}: decoded by torchdali, in torch's workers", not_accelerated(why))
     return Plan(None, notes, late=lambda: late_dataset(loader.dataset))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch.utils.data._utils.collate import default_collate
 
+from torchdali.dataloader._notes import not_accelerated
 from torchdali.dataloader._rows import Engine, Rows, bases_of, is_rows
 
 __all__ = ["Plan", "left_to_torch", "plan_of"]
@@ -38,7 +39,7 @@ class Plan:
 
 def left_to_torch(why: str, *notes: str) -> Plan:
     """Return a plan that leaves all to torch."""
-    return Plan(None, (*notes, f"left to torch: {why}"))
+    return Plan(None, (*notes, not_accelerated(why)))
 
 
 def plan_of(loader: Any) -> Plan:

@@ -1,31 +1,36 @@
-"""Reports on loaders: the time that a loop waited, and the number of workers that is fastest."""
+"""Reports on loaders: waiting time, skipped samples, and the fastest number of workers."""
 
 from __future__ import annotations
 
 import itertools
+import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from torchdali.cores import cores
+from torchdali.dataloader._notes import accelerated_names, is_fast_path, is_not_accelerated, short
 from torchdali.dataloader._states import Progress
+from torchdali.errors import Site
 
-__all__ = ["LoaderStats", "WorkerReport", "measure_workers", "note_loop", "summary"]
+__all__ = ["LoaderStats", "WorkerReport", "explain", "measure_workers", "note_loop", "place", "summary"]
 
 
 @dataclass(frozen=True)
 class LoaderStats:
-    """Time of a loop over a loader.
+    """Times of a loop over a loader; print it for a table.
 
     Attributes:
         batches: Delivered so far in this loop.
-        seconds: Since it began.
-        waited: Seconds of these in which it waited for data.
+        seconds: From ``iter()`` to the last batch.
+        waited: Seconds for which the loop waited for data, start-up included.
         notes: See `DataLoader.notes`.
-        pipeline: What `Pipeline.stats` returns, if a pipeline makes the samples.
+        pipeline: Times of each operator, as `Pipeline.stats` returns them, if the loader is accelerated.
+        startup: Seconds until the loader was ready.
     """
 
     batches: int
@@ -33,61 +38,122 @@ class LoaderStats:
     waited: float
     notes: tuple[str, ...]
     pipeline: Any = None
+    startup: float = 0.0
 
     @classmethod
     def of(cls, progress: Progress | None, notes: tuple[str, ...], pipeline: Any) -> LoaderStats:
         """Return the times of a loop."""
         if progress is None or not progress.ended:
             return cls(0, 0.0, 0.0, notes, pipeline)
-        return cls(progress.batches, progress.ended - progress.began, progress.waited, notes, pipeline)
+        seconds = progress.ended - progress.began
+        return cls(progress.batches, seconds, progress.waited, notes, pipeline, progress.startup)
 
     @property
     def share(self) -> float:
-        """Part of the time in which the loop waited."""
+        """Share of the time for which the loop waited."""
         return self.waited / self.seconds if self.seconds else 0.0
 
     def __str__(self) -> str:
-        head = f"{self.batches} batches in {self.seconds:.1f} s, of which the loop waited {self.share:.0%} for data"
-        return "\n".join([head, *self.notes, *([str(self.pipeline)] if self.pipeline is not None else [])])
+        head = f"{self.batches} batches in {self.seconds:.1f} s; the loop waited {self.share:.0%} of it for data"
+        startup = f", {self.startup:.1f} s for start-up" if self.startup >= _NOTICEABLE else ""
+        reasons = [note for note in self.notes if is_not_accelerated(note) or is_fast_path(note)]
+        return "\n".join([head + startup, *reasons, *([str(self.pipeline)] if self.pipeline is not None else [])])
+
+
+_NOTICEABLE = 0.1  # seconds
+
+
+def place(site: Site) -> str:
+    """Return the file and line where a loader was made."""
+    return f"{Path(site.file).name}:{site.line}"
+
+
+def _steps(notes: Sequence[str], most: int = 100) -> str:
+    names = accelerated_names(notes)
+    return " + ".join(["decode", *(names if len(names) <= most else [names[0], "...", names[-1]])])
+
+
+def operator_names(dataset: str, notes: Sequence[str]) -> dict[str, str]:
+    """Return what the hidden operators of a loader's pipeline do, by their names."""
+    return {"_requests": f"read {dataset}", "_picture": _steps(notes, 3), "_still_picture": _FIXED}
+
+
+_FIXED, _RANDOM = "decode + transforms up to the first random one", "transforms from the first random one"
+
+
+def named(stats: Any, names: dict[str, str]) -> Any:
+    """Return the times of a pipeline with the names of the user's transforms."""
+    if any("_still_picture" in each.operator for each in stats.operators):
+        names = names | {"_picture": _RANDOM}
+
+    def rename(rows: Sequence[Any]) -> tuple[Any, ...]:
+        titles = (" + ".join(names.get(part, part) for part in row.operator.split(" + ")) for row in rows)
+        return tuple(replace(row, operator=title) for row, title in zip(rows, titles, strict=True))
+
+    return replace(stats, operators=rename(stats.operators), fallbacks=rename(stats.fallbacks))
+
+
+def explain(dataset: str, notes: Sequence[str], threads: int, cache: Any, site: Site) -> list[str]:
+    """Return the steps that each image of an accelerated loader goes through."""
+    steps = [_steps(notes)] if cache is None else [_FIXED, f"cache={cache!r}", _RANDOM]
+    lines = [f"  {number}. {step}" for number, step in enumerate([f"read {dataset}", *steps], 1)]
+    return [f"For each image, in {threads} threads ({place(site)}):", *lines]
 
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """Rates with different numbers of workers.
+    """Rates with different numbers of workers; print it to see which to write.
 
     Attributes:
-        rates: Batches a second by ``num_workers``.
-        present: The number that the loader has.
+        rates: Batches/s by ``num_workers``: medians.
+        present: The loader's ``num_workers``.
+        noise: Largest deviation of a measurement from its median, as a share of it.
+        where: File and line where the loader was made.
     """
 
     rates: dict[int, float]
     present: int
+    noise: float = 0.0
+    where: str = ""
 
     @property
     def best(self) -> int:
-        """The least number of workers that comes within 3 % of the highest rate."""
-        highest = max(self.rates.values())
-        return min(number for number, rate in self.rates.items() if rate >= 0.97 * highest)
+        """The present number, if no other is clearly faster; else the smallest of the fastest."""
+        least = max(self.rates.values()) * (1 - max(_LEAST_GAIN, self.noise))
+        fast = [number for number, rate in self.rates.items() if rate >= least]
+        return self.present if self.present in fast else min(fast)
 
     def __str__(self) -> str:
         lines = [
-            f"num_workers={number}: {rate:.1f} batches a second{'  (now)' if number == self.present else ''}"
+            f"num_workers={number}: {rate:.1f} batches/s{'  (now)' if number == self.present else ''}"
             for number, rate in sorted(self.rates.items())
         ]
-        return "\n".join([*lines, f"fastest: num_workers={self.best}"])
+        return "\n".join([*lines, f"Measurements of one setting differ by up to {self.noise:.0%}.", self._advice()])
+
+    def _advice(self) -> str:
+        if self.best == self.present:
+            busy = " Stop other programs and measure again to see more." if self.noise > _NOISY else ""
+            return f"Keep num_workers={self.present}: no other number is clearly faster.{busy}"
+        gain = self.rates[self.best] / self.rates[self.present] if self.rates[self.present] else 0.0
+        return f"Write: DataLoader(..., num_workers={self.best})  # {self.where}, {gain:.1f} times as fast"
+
+
+_LEAST_GAIN = 0.05
+_NOISY = 0.2
 
 
 class _Loops:
     """Loops of one loader."""
 
-    def __init__(self, name: str, accelerated: bool, why: str) -> None:
-        self.name, self.accelerated, self.why = name, accelerated, why
+    def __init__(self, name: str, accelerated: bool, notes: Sequence[str]) -> None:
+        self.name, self.accelerated, self.notes = name, accelerated, notes
         self.progress: list[Progress] = []
 
     @property
     def reason(self) -> str:
-        """Why it was left to torch."""
-        return self.why.removeprefix("left to torch: ").removeprefix(f"{self.name}: ")
+        """The reason why the loader isn't accelerated; it names the dataset."""
+        reason = next((short(note) for note in self.notes if is_not_accelerated(note)), self.name)
+        return reason if self.name in reason else f"{self.name}: {reason}"
 
 
 recording = False  # `torchdali run` sets it
@@ -100,7 +166,7 @@ def note_loop(loader: Any, progress: Progress, accelerated: bool) -> None:
         return
     number = loader.__dict__.setdefault("_number", len(_loops))
     if number not in _loops:
-        _loops[number] = _Loops(type(loader.dataset).__name__, accelerated, loader.notes[-1])
+        _loops[number] = _Loops(type(loader.dataset).__name__, accelerated, loader.notes)
     _loops[number].progress.append(progress)
 
 
@@ -110,34 +176,46 @@ def summary() -> str:
     if not loops:
         return ""
     fast = [each.name for each in loops if each.accelerated]
-    left = [f"{each.name} ({each.reason})" for each in loops if not each.accelerated]
+    rest = [each.reason for each in loops if not each.accelerated]
     names = f" ({', '.join(dict.fromkeys(fast))})" if fast else ""
     parts = [f"{len(fast)} of {len(loops)} loaders accelerated{names}"]
-    if left:
-        parts.append(f"left to torch: {', '.join(dict.fromkeys(left))}")
-    progress = [each for loop in loops for each in loop.progress if each.ended]
-    seconds, waited = sum(each.ended - each.began for each in progress), sum(each.waited for each in progress)
-    share = waited / seconds if seconds else 0.0
-    parts.append(f"the loops waited {waited:.1f} s of their {seconds:.1f} s ({share:.0%}) for data")
-    return "; ".join(parts)
+    if rest:
+        parts.append(f"not accelerated: {', '.join(dict.fromkeys(rest))}")
+    if any(is_fast_path(note) for loop in loops for note in loop.notes):
+        parts.append("the fast path is missing: run `torchdali doctor`")
+    return "; ".join([*parts, _waiting([each for loop in loops for each in loop.progress])])
+
+
+def _waiting(loops: Sequence[Progress]) -> str:
+    ended = [each for each in loops if each.ended]
+    seconds, waited = sum(each.ended - each.began for each in ended), sum(each.waited for each in ended)
+    share, startup = waited / seconds if seconds else 0.0, sum(each.startup for each in ended)
+    first = f", {startup:.1f} s of it for start-up" if startup >= _NOTICEABLE else ""
+    return f"the loops waited {waited:.1f} s of their {seconds:.1f} s ({share:.0%}) for data{first}"
 
 
 def measure_workers(
-    make: Callable[[int], Any], present: int, seconds: float, numbers: Sequence[int] = ()
+    make: Callable[[int], Any], present: int, seconds: float, numbers: Sequence[int] = (), where: str = ""
 ) -> WorkerReport:
-    """Measure a loader with different numbers of workers.
+    """Measure a loader with different numbers of workers, each several times in alternating order.
 
     Args:
         make: Makes a loader with a number of workers.
-        present: The number to begin with.
+        present: The number of workers now.
         seconds: For all measurements together.
     """
     chosen = sorted({present, *(numbers or _powers(cores()))})
-    rates: dict[int, float] = {}
+    measured: dict[int, list[float]] = {number: [] for number in chosen}
     with torch.random.fork_rng(devices=[]):
-        for number in chosen:
-            rates[number] = _rate(make(number), seconds / len(chosen))
-    return WorkerReport(rates, present)
+        for turn in range(_ROUNDS):
+            for number in chosen if turn % 2 == 0 else reversed(chosen):
+                measured[number].append(_rate(make(number), seconds / len(chosen) / _ROUNDS))
+    rates = {number: statistics.median(each) for number, each in measured.items()}
+    noise = max(abs(rate - rates[number]) / (rates[number] or 1.0) for number in chosen for rate in measured[number])
+    return WorkerReport(rates, present, noise, where)
+
+
+_ROUNDS = 3
 
 
 def _powers(most: int) -> list[int]:
@@ -145,7 +223,7 @@ def _powers(most: int) -> list[int]:
 
 
 def _rate(loader: Any, seconds: float) -> float:
-    """Return the batches a second of a loop that does nothing else; its first batch is not counted."""
+    """Return the batches/s of a loop that only loads; its first batch is not counted."""
     batches, iterator = 0, iter(loader)
     next(iterator)
     started = time.perf_counter()

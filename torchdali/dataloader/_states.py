@@ -32,7 +32,8 @@ class Progress:
         batches: Delivered.
         base_seed: That torch drew for augmentation. If the workers stay for several epochs, it is that of the first.
         finished: All were delivered.
-        waited: Seconds that the loop waited for data.
+        waited: Seconds that the loop waited for data, start-up included.
+        startup: Seconds from ``iter()`` until the loader was ready.
         began: When it began, in the seconds of `time.perf_counter`.
         ended: When the last batch was delivered.
     """
@@ -43,6 +44,7 @@ class Progress:
     base_seed: int = 0
     finished: bool = False
     waited: float = 0.0
+    startup: float = 0.0
     began: float = field(default_factory=time.perf_counter)
     ended: float = 0.0
 

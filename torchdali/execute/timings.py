@@ -106,8 +106,9 @@ class Stats:
     fallbacks: tuple[Fallback, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"{'operator':<32}{'ms/sample':>12}{'share':>8}  line"]
-        lines += [f"{o.operator:<32}{o.per_sample * 1e3:>12.3f}{o.share:>8.1%}  {o.line}" for o in self.operators]
+        width = max([32, *(len(o.operator) for o in self.operators)])
+        lines = [f"{'operator':<{width}}{'ms/sample':>12}{'share':>8}  line"]
+        lines += [f"{o.operator:<{width}}{o.per_sample * 1e3:>12.3f}{o.share:>8.1%}  {o.line}" for o in self.operators]
         lines.append(
             f"{self.batches} batches, {self.samples} samples; {self.ready:.1f} batches ready when asked for; "
             f"waited {self.waited:.2f} s for the loader, {self.consumed:.2f} s in the consumer; "
