@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import re
 import struct
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from tests.helpers.encoded_images import GRAY, LOSSLESS, RGB, RGB16, Array, encoded, png, tensor, tiff
 from tests.helpers.unusual_images import TIFFS, UNUSUAL
@@ -158,6 +160,19 @@ def test_errors_keep_their_cause(error: Exception, text: str, monkeypatch: pytes
 def inside(png_header: bytes) -> bytes:
     """An icon of 16 x 16 pixels, as it says, whose image is a PNG."""
     return struct.pack("<HHHBBBBHHII", 0, 1, 1, 16, 16, 0, 0, 1, 32, len(png_header), 22) + png_header
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "P", "1", "RGB", "RGBA", "I;16"])
+def test_an_icon_of_apple_holds_an_image_of_any_mode(mode: str) -> None:
+    held = Image.fromarray(RGB).resize((16, 16)).convert(mode)
+    held = encoded(held, "PNG")
+    data = b"icns" + struct.pack(">I4sI", 16 + len(held), b"icp4", 8 + len(held)) + held
+    with Image.open(io.BytesIO(data)) as image:
+        image.load()
+        wanted = np.array(image.convert("RGBA"))
+    assert images.peek_shape(tensor(data), image_type="ANY_DATA") == (16, 16, 4)
+    np.testing.assert_array_equal(images.decode(tensor(data), output_type="ANY_DATA").numpy(), wanted)
+    np.testing.assert_array_equal(images.decode(tensor(data)).numpy(), wanted[:, :, :3])
 
 
 def claiming(data: bytes, place: int, form: str, *numbers: int) -> bytes:

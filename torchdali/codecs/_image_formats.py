@@ -28,6 +28,7 @@ from torchdali.codecs._image_headers import (
     check_size,
     failure,
     jpeg2000_header,
+    jpeg2000_inks,
     jpeg_frame,
     jpeg_header,
     png_chunks,
@@ -128,13 +129,17 @@ def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
     return 255 - pixels if pixels.shape[2] == 4 else pixels
 
 
-def _from_inks(pixels: Tensor, adobe: bool) -> Tensor:
+def _from_inks(pixels: Tensor, adobe: bool, most: int = 255) -> Tensor:
     """Multiply the light that each ink lets through by that of black, rounding down.
 
     Adobe stores light, others ink.
+
+    Args:
+        most: The largest value, full scale.
     """
-    light = pixels.to(torch.int32) if adobe else 255 - pixels.to(torch.int32)
-    return light[:, :, :3].mul(light[:, :, 3:]).floor_divide_(255).to(torch.uint8)
+    wide = torch.int32 if most == 255 else torch.int64
+    light = pixels.to(wide) if adobe else most - pixels.to(wide)
+    return light[:, :, :3].mul(light[:, :, 3:]).floor_divide_(most).to(pixels.dtype)
 
 
 def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
@@ -196,7 +201,18 @@ def _webp(data: Tensor, view: memoryview, header: Header, output_type: str) -> T
 
 
 def _jpeg2000(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
-    if header.depth > 8 and header.channels > 1:
+    inks = jpeg2000_inks(view) if header.channels == 4 else None
+    pixels = _jpeg2000_samples(view, header, inks)
+    if inks is None or output_type == "ANY_DATA":
+        return pixels
+    return _from_inks(pixels, adobe=False, most=(1 << header.depth) - 1 if pixels.dtype == torch.uint16 else 255)
+
+
+def _jpeg2000_samples(view: memoryview, header: Header, inks: int | None) -> Tensor:
+    if header.depth > 8 and header.channels > 1:  # of two, Pillow's values overflow
+        if inks is not None and bytes(view[inks : inks + 4]) == b"\0\0\0\x0c":
+            colors = b"\0\0\0\x10"  # sRGB: OpenCV refuses inks
+            view = memoryview(b"".join((view[:inks], colors, view[inks + 4 :])))
         return decode_opencv(view, "JPEG 2000 of more than 8 bits")
     pixels = _pillow("Jpeg2K", view, header)
     if pixels.dtype == torch.uint16 and header.depth < 16:  # Pillow stretches, DALI does not

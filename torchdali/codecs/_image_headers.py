@@ -34,6 +34,7 @@ __all__ = [
     "bmp_masks",
     "webp_header",
     "jpeg2000_header",
+    "jpeg2000_inks",
     "pnm_header",
     "tiff_header",
     "png_chunks",
@@ -306,6 +307,23 @@ def jpeg2000_header(view: memoryview) -> Header:
     (channels,) = struct.unpack_from(">H", view, start + 40)
     depths = [(view[start + 42 + 3 * i] & 0x7F) + 1 for i in range(channels)]
     return Header("JPEG 2000", bottom - top, right - left, channels, max(depths))
+
+
+_COLR = re.compile(rb"colr([\1-\4])..", re.DOTALL)
+_CMYK = struct.pack(">I", 12)
+
+
+def jpeg2000_inks(view: memoryview) -> int | None:
+    """Return where four bytes name the colors of an image of inks; None if its colors are others.
+
+    They are a number of JP2, or part of a profile. The first description of colors counts.
+    """
+    boxes = bytes(view[: 0 if view[0] == 0xFF else _codestream(view)])
+    found = _COLR.search(boxes)
+    if found is None:
+        return None
+    at, name = (found.end(), _CMYK) if found[1] == b"\1" else (found.end() + 16, b"CMYK")
+    return at if boxes[at : at + 4] == name else None
 
 
 def _codestream(view: memoryview) -> int:

@@ -50,8 +50,8 @@ def decode_by_pillow(view: memoryview, header: Header) -> Array:
     with image:
         if image.size != (header.width, header.height):  # the size that was checked
             raise ValueError("the headers contradict each other")
-        image.load()
         mode = "RGB" if image.mode == "P" else _mode(image)
+        image.load()  # may change the mode: icons of Apple and Windows hold images of other formats
         pixels = pillow_pixels(image if mode == image.mode else image.convert(mode))
     if pixels.dtype == np.bool_:
         pixels = pixels * np.uint8(255)
