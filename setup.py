@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -54,9 +56,17 @@ class BuildLibrary(build_ext):
                 (folder / library).unlink()
         if switched_on("TORCHDALI_NO_EXTENSIONS"):
             self.extensions = []
-        super().run()
+        try:
+            super().run()
+        except Exception:
+            print(f"\ntorchdali's fast path could not be built. {cure()}", file=sys.stderr)
+            raise
         if not Path(self.build_lib, library).exists():
-            print("torchdali is built without its fast path, which needs a C compiler and libjpeg-turbo with headers.")
+            print(
+                "torchdali is built without its fast path, so images load no faster than in torch. "
+                f"{cure()} Then install it again; `torchdali doctor` checks.",
+                file=sys.stderr,
+            )
             self.distribution.ext_modules = []  # so the wheel serves all platforms
         elif NAMED:
             for name in ("LICENSE.md", "README.ijg"):  # which go with what is linked in
@@ -85,6 +95,12 @@ class TagWheel(bdist_wheel):
 
     def get_tag(self) -> tuple[str, str, str]:
         return ("py3", "none", "any") if self.root_is_pure else ("py3", "none", super().get_tag()[2])
+
+
+def cure() -> str:
+    """Return how to install the tools; pip hides it without -v, so `torchdali doctor` says it too."""
+    names: dict[str, Any] = runpy.run_path("torchdali/installation.py")
+    return f"It needs a C compiler and libjpeg-turbo's headers: {names['tools']()}."
 
 
 def library() -> Extension:

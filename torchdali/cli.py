@@ -164,8 +164,8 @@ def _device(name: str) -> str:
 
 
 _TARGET = (
-    "a pipeline, a loader, or a function that makes one, such as train.py:train; the name may be left out if there is "
-    "only one"
+    "a pipeline, a DataLoader, a Loader, or a function that returns one, such as train.py:train; leave the name out if "
+    "the script has only one"
 )
 
 
@@ -193,15 +193,15 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="torchdali", description="Data loading and augmentation with DALI's API on PyTorch.")
+    parser = _Parser(prog="torchdali", description="A fast data loader for PyTorch, with NVIDIA DALI's operators.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     demo = commands.add_parser(
         "demo",
         help="train a small network on generated pictures",
-        description="Make pictures, train a small network on them, and draw a contact sheet. It takes a minute or "
-        "two, more if other programs have the cores.",
+        description="Make pictures, train a small network on them, and draw a contact sheet. It takes one to "
+        "five minutes.",
     )
     demo.add_argument(
         "--keep",
@@ -247,8 +247,8 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser(
         "show",
         help="draw what a script loads, as a contact sheet",
-        description="Draw the next batch of a pipeline or a loader of a script. What stands under "
-        'if __name__ == "__main__" in the script does not run.',
+        description="Draw the next batch of a script's pipeline or loader. Code under "
+        'if __name__ == "__main__" does not run.',
     )
     show.add_argument("target", metavar="SCRIPT[:NAME]", help=_TARGET)
     show.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="of the function")
@@ -259,9 +259,9 @@ def _parser() -> argparse.ArgumentParser:
 
     tune = commands.add_parser(
         "tune",
-        help="find the fastest settings of a script's pipeline",
-        description="Measure a pipeline or a loader of a script with other threads, processes and queues; say what "
-        'limits, and which line to write. What stands under if __name__ == "__main__" in the script does not run.',
+        help="find the fastest settings of a script's pipeline or loader",
+        description="Measure a script's pipeline or loader with other numbers of threads, processes or workers, and "
+        'print the line to write. Code under if __name__ == "__main__" does not run.',
     )
     tune.add_argument("target", metavar="SCRIPT[:NAME]", help=_TARGET)
     tune.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="of the function")

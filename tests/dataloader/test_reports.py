@@ -115,8 +115,17 @@ def test_each_number_is_measured_several_times_in_turn(monkeypatch: pytest.Monke
     rates = iter([10.0, 20.0, 30.0, 12.0, 11.0, 24.0])
     asked: list[int] = []
     monkeypatch.setattr(_reports, "_rate", lambda loader, seconds: next(rates))
-    report = _reports.measure_workers(asked.append, 1, 6.0, [2], "train.py:3")
-    assert asked == [1, 2, 2, 1, 1, 2]
+
+    class Measured:
+        def __init__(self, number: int) -> None:
+            asked.append(number)
+
+        def close(self) -> None:
+            closed.append(self)
+
+    closed: list[Any] = []
+    report = _reports.measure_workers(Measured, 1, 6.0, [2], "train.py:3")
+    assert asked == [1, 2, 2, 1, 1, 2] and len(closed) == 6
     assert report.rates == {1: 11.0, 2: 24.0} and report.noise == pytest.approx(0.25)
 
 

@@ -79,8 +79,8 @@ def test_the_only_pipeline_of_a_script_for_dali(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "more", "message"),
     [
-        (":other", [], "", "has no 'other'; what can be shown: training"),
-        ("", ["level"], "", "'level' is no argument of a function, such as size=224"),
+        (":other", [], "", "has no 'other' at its top level; it has training"),
+        ("", ["level"], "", "arguments of a function must be name=value, such as size=224, got 'level'"),
         ("", ["colour=1"], "", "unknown argument 'colour'"),
         ("", [], "second = training", "has 2 pipelines and loaders (training, second): name one, as in "),
         (":text", [], "", "there is nothing to draw|torch|numpy"),
@@ -107,11 +107,53 @@ def test_functions_objects_and_loaders(script: Path) -> None:
         assert PIL.Image.open(output).getpixel((8, 8)) == (color,) * 3
 
 
+HEAD = """
+import torch
+import torch.utils.data
+from torch.utils.data import TensorDataset
+from torchdali import DataLoader
+data = TensorDataset(torch.zeros(8, 3, 8, 8), torch.arange(8))
+"""
+ONE, GUARD = "train = DataLoader(data, batch_size=4)", 'if __name__ == "__main__":\n    val = DataLoader(data, batch_size=2)\n    raise SystemExit("the script ran")'
+MAIN = "def main():\n    train: object\n    train = DataLoader(data)\n    list(train)"
+MAKE = "def make(size=2):\n    return DataLoader(data, batch_size=size)"
+RUNS = "which this command doesn't run: write a function that returns the loader, such as make_"
+LOADERS = {
+    "one": (ONE, "", ""),
+    "named": (f"{ONE}\nval = DataLoader(data)", ":val", ""),
+    "a function": (MAKE, ":make", ""),
+    "two": (f"{ONE}\nval = DataLoader(data)", "", "script.py has 2 pipelines and loaders (train, val): name one, as in "),
+    "none": ("x = 1", "", "script.py has no pipeline and no loader at its top level\n"),
+    "another name": (ONE, ":val", "script.py has no 'val' at its top level; it has train\n"),
+    "guard": (GUARD, "", f"no loader at its top level. It makes 'val' under if __name__ == \"__main__\", {RUNS}val(), and name that: "),
+    "guard, named": (f"{ONE}\n{GUARD}", ":val", f"; it has train. It makes 'val' under if __name__ == \"__main__\", {RUNS}val()"),
+    "function": (MAIN, "", f"It makes 'train' in main(), {RUNS}train()"),
+    "of torch": ("train = torch.utils.data.DataLoader(data)", "", "script.py:train is torch's DataLoader; write `from torchdali import DataLoader` in "),
+}
+
+
 @pytest.mark.usefixtures("here")
-def test_a_script_without_pipelines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty.py").write_text("x = 1")
-    assert showing.run(str(tmp_path / "empty.py"), [], tmp_path / "a.png", False, None) == 1
-    assert "has no pipeline, no loader" in capsys.readouterr().err
+@pytest.mark.parametrize("command", ["show", "tune"])
+@pytest.mark.parametrize(("code", "name", "message"), LOADERS.values(), ids=LOADERS)
+def test_loaders_of_a_script(
+    code: str, name: str, message: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "script.py").write_text(HEAD + code)
+    options = ["--output", str(tmp_path / "sheet.png")] if command == "show" else ["--seconds", "1", "--cores", "1"]
+    status = cli.main([command, f"{tmp_path / 'script.py'}{name}", *options])
+    said = capsys.readouterr()
+    assert status == bool(message), said.err
+    if message:
+        assert said.err.startswith(f"torchdali {command}: ") and message in said.err
+    else:
+        assert "pixels" in said.out if command == "show" else "num_workers=1: " in said.out and said.out.splitlines()[-1].startswith(("Write: ", "Keep "))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_loader_is_tuned_without_options_of_pipelines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "script.py").write_text(HEAD + ONE)
+    assert cli.main(["tune", str(tmp_path / "script.py"), "--step", "3"]) == 1
+    assert "--step and --memory are for pipelines; a DataLoader takes --seconds and --cores" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- progress

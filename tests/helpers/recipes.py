@@ -56,7 +56,7 @@ class Recipe:
 def recipes() -> list[Recipe]:
     """Find the programs of all pages."""
     return [
-        Recipe(str(page.relative_to(ROOT)), m["title"], tuple(" ".join(_INSTALLED.findall(m["text"])).split()), m["code"])
+        Recipe(str(page.relative_to(ROOT)), m["title"], tuple(" ".join(_INSTALLED.findall(m["text"])).replace('"', "").split()), m["code"])
         for page in [ROOT / "docs" / "first_script.md", *sorted((ROOT / "docs" / "recipes").glob("*.md"))]
         for m in _SECTION.finditer(page.read_text(encoding="utf-8"))
     ]

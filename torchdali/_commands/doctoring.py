@@ -247,8 +247,9 @@ def devices() -> Iterator[Finding]:
     """The processor, and every accelerator that torch sees."""
     yield Finding("cpu", State.WORKS, f"{cores()} cores, {platform.machine()}")
     if not torch.cuda.is_available():
-        built = torch.version.cuda or torch.version.hip
-        why = f"torch is built for {built} but sees none" if built else "torch is built without"
+        kinds = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}
+        built = next((f"{name} {version}, no GPU found" for name, version in kinds.items() if version), "")
+        why = built or "this build of torch is for the CPU"
         yield Finding("accelerator", State.MISSING, f"{why}; use device_id=None")
     for index in range(torch.cuda.device_count()):
         yield _device(index)

@@ -1,18 +1,20 @@
-"""Take a pipeline, or what else it has to show, out of a script: ``SCRIPT[:NAME] [name=value ...]``."""
+"""Load a pipeline, a loader or a batch from a script: ``SCRIPT[:NAME] [name=value ...]``."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import os
+import re
 import runpy
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from torchdali import Loader, Pipeline
+from torchdali import DataLoader, Loader, Pipeline
 from torchdali._commands.startup.torchdali_alias import alias_nvidia_dali
 
 __all__ = ["ERRORS", "load"]
@@ -20,7 +22,8 @@ __all__ = ["ERRORS", "load"]
 ERRORS = (LookupError, RuntimeError, TypeError, ValueError, OSError, AssertionError)
 """Errors of scripts and of their pipelines, which commands show without a traceback."""
 
-_MODULE = "torchdali_show"  # so that what stands under ``if __name__ == "__main__"`` does not run
+_MODULE = "torchdali_show"  # so that code under ``if __name__ == "__main__"`` does not run
+_SHOWABLE = (Pipeline, Loader, torch.utils.data.DataLoader)
 
 
 def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> Any:
@@ -38,7 +41,7 @@ def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> 
     path, name = _divide(target)
     values = _parsed(arguments)
     source = _chosen(path, name)
-    return source if not _is_function(source) else _called(source, values, defaults)
+    return source if not _is_function(source) else _checked(_called(source, values, defaults), path, name)
 
 
 def _divide(target: str) -> tuple[str, str]:
@@ -53,7 +56,7 @@ def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
     for argument in arguments:
         name, equals, text = argument.partition("=")
         if not equals:
-            raise ValueError(f"{argument!r} is no argument of a function, such as size=224")
+            raise ValueError(f"arguments of a function must be name=value, such as size=224, got {argument!r}")
         try:
             values[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):  # a text without quotes
@@ -62,38 +65,66 @@ def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def _chosen(path: str, name: str) -> Any:
-    """Return the object of a script that was named, or the only one that can be shown."""
+    """Return the named object of a script, or the only one that can be shown."""
     if not os.path.isfile(path):
         raise OSError(f"there is no file {path!r}")
     alias_nvidia_dali()
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     names = runpy.run_path(path, run_name=_MODULE)
-    if name:
-        if name not in names:
-            raise LookupError(f"{path} has no {name!r}; what can be shown: {', '.join(_showable(names)) or 'nothing'}")
-        return names[name]
-    able = _showable(names)
-    if len(able) != 1:
+    able = [each for each, value in names.items() if _is_showable(value)]
+    if name and name not in names:
+        others = f"; it has {', '.join(able)}" if able else ""
+        raise LookupError(f"{path} has no {name!r} at its top level{others}{_inner_loader(path, name)}")
+    if not name and len(able) != 1:
         raise LookupError(
             f"{path} has {len(able)} pipelines and loaders ({', '.join(able)}): name one, as in {path}:{able[0]}"
             if able
-            else f"{path} has no pipeline, no loader, and no function under pipeline_def"
+            else f"{path} has no pipeline and no loader at its top level{_inner_loader(path)}"
         )
-    return names[able[0]]
+    return _checked(names[name or able[0]], path, name or able[0])
 
 
-def _showable(names: Mapping[str, Any]) -> list[str]:
-    """Return the names of the pipelines, the loaders, and the functions under `pipeline_def` that a script has."""
-    return [
-        name
-        for name, each in names.items()
-        if isinstance(each, (Pipeline, Loader))
-        or (getattr(each, "_is_pipeline_def", False) and getattr(each, "__module__", "") == _MODULE)
-    ]
+def _is_showable(value: Any) -> bool:
+    """Return True for a pipeline, a loader, and a function under `pipeline_def` of the script."""
+    is_definition = getattr(value, "_is_pipeline_def", False) and getattr(value, "__module__", "") == _MODULE
+    return isinstance(value, _SHOWABLE) or is_definition
+
+
+def _checked(value: Any, path: str, name: str) -> Any:
+    """Return an object of a script.
+
+    Raises:
+        TypeError: It is a DataLoader of torch's.
+    """
+    if isinstance(value, torch.utils.data.DataLoader) and not isinstance(value, DataLoader):
+        raise TypeError(f"{path}:{name} is torch's DataLoader; write `from torchdali import DataLoader` in {path}")
+    return value
+
+
+def _inner_loader(path: str, name: str = "") -> str:
+    """Return a hint at a loader that a script makes in code that these commands don't run; empty if it has none."""
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    found = next(((n, where) for n, where in _inner_loaders(tree) if name in ("", n)), None)
+    if found is None:
+        return ""
+    return (
+        f". It makes {found[0]!r} {found[1]}, which this command doesn't run: write a function that returns the "
+        f"loader, such as make_{found[0]}(), and name that: {path}:make_{found[0]}"
+    )
+
+
+def _inner_loaders(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the variables below the top level of a script to which it assigns loaders, and where."""
+    for top in tree.body:
+        if isinstance(top, ast.FunctionDef) or (isinstance(top, ast.If) and "__main__" in ast.unparse(top.test)):
+            where = f"in {top.name}()" if isinstance(top, ast.FunctionDef) else 'under if __name__ == "__main__"'
+            for node in ast.walk(top):
+                if isinstance(node, ast.Assign) and re.search(r"\bLoader\b|DataLoader\(", ast.unparse(node.value)):
+                    yield from ((target.id, where) for target in node.targets if isinstance(target, ast.Name))
 
 
 def _is_function(source: Any) -> bool:
-    return callable(source) and not isinstance(source, (Pipeline, Loader))
+    return callable(source) and not isinstance(source, _SHOWABLE)
 
 
 def _check_arguments(function: Any, arguments: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from torchdali import DataLoader, Loader, Pipeline
 from torchdali._commands import scripts
@@ -28,6 +29,7 @@ def run(
         memory: The most bytes of the batches in flight.
     """
     bar = Bar("s")
+    report: Any
     try:
         subject = scripts.load(target, arguments, {"batch_size": 64, "num_threads": cores_here()})
         if isinstance(subject, Loader):
@@ -35,9 +37,10 @@ def run(
         elif isinstance(subject, Pipeline) and subject.factory is not None:
             report = tune(subject.factory, seconds, step=step, cores=cores, memory=memory, progress=bar)
         elif isinstance(subject, DataLoader):
-            raise TypeError(f"{target}: a DataLoader is tuned in its script: print(loader.tune())")
+            report = _tune_workers(subject, seconds, step, cores, memory)
         else:
-            raise TypeError(f"{target}: to be tuned, a pipeline is made anew: by a function under pipeline_def")
+            kind = type(subject).__name__
+            raise TypeError(f"{target} must be a loader, or be made by a function under pipeline_def, got a {kind}")
     except scripts.ERRORS as error:
         bar.close()
         print(f"torchdali tune: {error}", file=sys.stderr)
@@ -45,3 +48,14 @@ def run(
     bar.close()
     print(report)
     return 0
+
+
+def _tune_workers(loader: DataLoader[Any], seconds: float, step: float, most: int | None, memory: int | None) -> Any:
+    """Return the rates of a DataLoader with different numbers of workers."""
+    if step or memory:
+        raise ValueError("--step and --memory are for pipelines; a DataLoader takes --seconds and --cores")
+    workers = [number for number in (1, 2, 4, 8, 16, 32, 64) if number <= (most or 0)]
+    try:
+        return loader.tune(seconds, workers=workers)
+    finally:
+        loader.close()

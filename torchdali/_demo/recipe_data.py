@@ -18,6 +18,7 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from torchdali._demo.pictures import SHAPES
+from torchdali.installation import extra_command
 
 __all__ = ["PARTS", "RecipeFiles", "keep", "write"]
 
@@ -143,7 +144,7 @@ class RecipeFiles(NamedTuple):
         place: Of them or the first, in the folder: they are written where it is missing.
         files: What they are.
         write: Writes them into a folder.
-        package: That is needed for it, as it is imported and as pip knows it; empty if none is.
+        package: Module and extra that it needs; empty for none.
     """
 
     place: str
@@ -157,7 +158,7 @@ PARTS = (
     RecipeFiles("photos", "photos, masks, annotations.json, table.csv, 20 of each", _photos),
     RecipeFiles("archives", "archives, with the photos in them", _archives),
     RecipeFiles("sounds", "sounds, 20 of 2 classes", _sounds),
-    RecipeFiles("clips", "clips, 20 videos of 2 classes", _clips, ("av", "torchdali[video]")),
+    RecipeFiles("clips", "clips, 20 videos of 2 classes", _clips, ("av", "video")),
     RecipeFiles("arrays.h5", "arrays.h5, 20 images", _arrays, ("h5py", "h5py")),
 )
 
@@ -185,7 +186,7 @@ def keep(root: Path) -> int:
     left_out = write(root)
     print(f"Files for the recipes in {root}:")
     for part in PARTS:
-        print(f"  {part.files}" + (f": left out, needs pip install {part.package[1]}" if part in left_out else ""))
+        print(f"  {part.files}" + (f": skipped, needs {extra_command(part.package[1])}" if part in left_out else ""))
     print(f"Next: cd {root}, paste a recipe into a file there, and run it. Recipes: {_RECIPES}")
     return 0
 

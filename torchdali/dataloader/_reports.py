@@ -209,7 +209,9 @@ def measure_workers(
     with torch.random.fork_rng(devices=[]):
         for turn in range(_ROUNDS):
             for number in chosen if turn % 2 == 0 else reversed(chosen):
-                measured[number].append(_rate(make(number), seconds / len(chosen) / _ROUNDS))
+                loader = make(number)
+                measured[number].append(_rate(loader, seconds / len(chosen) / _ROUNDS))
+                loader.close()
     rates = {number: statistics.median(each) for number, each in measured.items()}
     noise = max(abs(rate - rates[number]) / (rates[number] or 1.0) for number in chosen for rate in measured[number])
     return WorkerReport(rates, present, noise, where)
@@ -225,7 +227,7 @@ def _powers(most: int) -> list[int]:
 def _rate(loader: Any, seconds: float) -> float:
     """Return the batches/s of a loop that only loads; its first batch is not counted."""
     batches, iterator = 0, iter(loader)
-    next(iterator)
+    next(iterator, None)
     started = time.perf_counter()
     while (took := time.perf_counter() - started) < seconds:
         if next(iterator, None) is None:
