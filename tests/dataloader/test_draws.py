@@ -13,7 +13,7 @@ from PIL import Image
 from torchvision import transforms as v1
 from torchvision.transforms import autoaugment, v2
 
-from torchdali.dataloader._rules import PIL, UNIT, _end, _Input, _steps, compiled
+from torchdali.dataloader._rules import PIL, UNIT, _erasing, _Input, _steps, compiled
 from torchdali.ops._pictures import Walk
 from torchdali.rng import BatchRng, Rng, prepare
 
@@ -119,11 +119,11 @@ def test_erasing(module: Any) -> None:
         torch.manual_seed(1)
         call = (lambda: [*t.make_params([TENSOR]).values()]) if module is v2 else (lambda: t.get_params(TENSOR, t.scale, t.ratio, [0.0]))
         theirs = np.array([call()[:4] for _ in range(COUNT)])
-    rectangle = _end(t, _Input(UNIT, 3)).rectangle
+    rectangle = _erasing(t, _Input(UNIT, 3)).rectangle
     drawn = [rectangle.draw((HEIGHT, WIDTH), rng) for rng in rngs()]
     ours = np.array([(0, 0, HEIGHT, WIDTH) if each is None else each for each in drawn])
     assert all(distance(*columns) < FAR for columns in zip(ours.T, theirs.T, strict=True))
-    seldom = _end(module.RandomErasing(0.3), _Input(UNIT, 3)).rectangle
+    seldom = _erasing(module.RandomErasing(0.3), _Input(UNIT, 3)).rectangle
     assert abs(sum(seldom.draw((HEIGHT, WIDTH), rng) is not None for rng in rngs()) / COUNT - 0.3) < 0.05
 
 

@@ -19,7 +19,7 @@ from tests.helpers.native import both_ways, needs_native
 from torchdali.dataloader._rules import PIL, _Input, _steps, compiled
 from torchdali.kernels.native import library
 from torchdali.ops._picture_bends import Affine
-from torchdali.ops._picture_policies import Space, _Policy
+from torchdali.ops._picture_policies import _Policy
 from torchdali.ops._pictures import Chain, Choice, Finish, Order, Walk, _encoded_picture, _picture
 from torchdali.rng import BatchRng, Rng
 
@@ -119,7 +119,7 @@ def fixed(t: Any, drawn: list[Any]) -> Any:
     name, is_v2 = type(t).__name__, "v2" in type(t).__module__
     if name == "Compose" or name == "RandomApply":
         return t
-    one = drawn[0] if drawn else None
+    one = drawn[name == "RandomCrop" and len(drawn) - 1] if drawn else None
     if name == "ColorJitter":
         keys = ("brightness", "contrast", "saturation", "hue")
         order = [keys.index(key) for key, _ in one]
@@ -130,8 +130,8 @@ def fixed(t: Any, drawn: list[Any]) -> Any:
     elif name == "RandomResizedCrop":
         both = one, dict(zip(("top", "left", "height", "width"), one, strict=True))
     elif name == "RandomCrop":
-        padding, (top, left, height, width) = one
-        both = (top, left, height, width), {"padding": padding, "needs_pad": any(padding), "needs_crop": True,
+        pad, (top, left, height, width) = one
+        both = (top, left, height, width), {"padding": pad.padding, "needs_pad": any(pad.padding), "needs_crop": True,
                                             "top": top, "left": left, "height": height, "width": width}
     elif name == "RandomRotation":
         both = one, {"angle": one}
@@ -260,7 +260,7 @@ def test_each_operation_of_a_policy(name: str, make: Any, module: Any, options: 
     t, pixels = make(module, **options), PICTURES["smooth"]
     (step,) = _steps(t, _Input(PIL, 3))
     assert isinstance(step, _Policy)
-    space = Space(name, module is v2, getattr(t, "num_magnitude_bins", 10))
+    space = step.space
     for operation in space.names:
         for magnitude in (4, 9):
             drawn = [space.change(operation, magnitude, pixels.shape[:2], negative) for negative in (False, True)]
@@ -372,9 +372,12 @@ def test_all_steps_are_native() -> None:
 NORMAL = ((0.4, 0.5, 0.6), (0.2, 0.3, 0.4))
 
 
+def floats(module: Any) -> list[Any]:
+    return [module.ToTensor()] if module is v1 else [v2.ToImage(), v2.ToDtype(torch.float32, True)]
+
+
 def erased(module: Any, value: Any, *behind: Any, before: tuple[Any, ...] = ()) -> Any:
-    to_floats = [module.ToTensor()] if module is v1 else [v2.ToImage(), v2.ToDtype(torch.float32, True)]
-    return compiled(module.Compose([*to_floats, *before, module.RandomErasing(1.0, value=value), *behind])).chain
+    return compiled(module.Compose([*floats(module), *before, module.RandomErasing(1.0, value=value), *behind])).chain
 
 
 def fixed_erasing(module: Any, value: Any, window: Any, planes: torch.Tensor) -> torch.Tensor:
@@ -390,7 +393,7 @@ def fixed_erasing(module: Any, value: Any, window: Any, planes: torch.Tensor) ->
 @both_ways
 def test_erasing(value: Any, module: Any) -> None:
     pixels, seed = PICTURES["odd"], 3
-    plain = v1.ToTensor()(Image.fromarray(pixels))
+    plain = module.Compose(floats(module))(Image.fromarray(pixels))
     rng = Rng(7, (0, seed))
     window = erased(module, value).ends[0].rectangle.draw((37, 53), rng)
     expected = fixed_erasing(module, value, window, plain)
@@ -424,7 +427,7 @@ def test_erasing_of_bytes() -> None:
     top, left, height, width = chain.steps[0].draw((37, 53), Rng(7, (0, 2)))
     expected = pixels.clone()
     expected[top : top + height, left : left + width] = torch.tensor([3, 4, 5], dtype=torch.uint8)
-    assert np.array_equal(ours(chain, pixels, 2), expected.permute(2, 0, 1).numpy().astype(np.float32) / np.float32(255))
+    assert np.array_equal(ours(chain, pixels, 2), expected.permute(2, 0, 1).numpy().astype(np.float32) * np.float32(1 / 255))
 
 
 # ---------------------------------------------------------------- tensors of bytes, and what has no rule

@@ -76,7 +76,10 @@ def _finished(planes: npt.NDArray[np.uint8], finish: Finish) -> npt.NDArray[Any]
     if not finish.unit:
         return planes
     values = planes.astype(np.float32)
-    values /= 255
+    if finish.multiplies:
+        values *= np.float32(1 / 255)
+    else:
+        values /= 255
     if finish.mean is not None and finish.std is not None:
         mean, std = (np.asarray(each, np.float32)[:, None, None] for each in (finish.mean, finish.std))
         values -= mean
@@ -153,6 +156,7 @@ def is_movable(leaves: Leaves, chain: Chain) -> bool:
     """Return True if `Arrays` takes a chain: pictures of one size in memory, of which pixels are only moved."""
     if len(leaves.leaves) > 1 or leaves.leaves[0].pixels is None or chain.finish is None or chain.ends:
         return False
-    fills = {step.fill for step in chain.steps if isinstance(step, (Pad, RandomCrop)) and step.mode == "constant"}
+    pads = [step.pad if isinstance(step, RandomCrop) else step for step in chain.steps]
+    fills = {step.fill for step in pads if isinstance(step, Pad) and step.mode == "constant"}
     fills |= {0 for step in chain.steps if isinstance(step, CenterCrop)}
     return len(fills) < 2 and all(hasattr(step, "move") for step in chain.steps)

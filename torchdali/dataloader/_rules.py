@@ -1,14 +1,16 @@
-"""Rules: what becomes of each transform of torchvision.
+"""Rules: the steps that replace each transform of torchvision.
 
-A rule takes a transform and returns steps that do the same, or None if there are none. Only torchvision's own classes
-are known, of `transforms` and of `transforms.v2`. Which transforms follow each other decides, too: the *form* of what a
-transform gets is an image of Pillow, then bytes in a tensor, then numbers from 0 to 1, then normalized ones.
+A rule takes a transform and returns steps that do the same. It raises if there are none: if a value isn't of the type
+that the rule reads, or if torchvision refuses it. Only torchvision's own classes have rules, of `transforms` and of
+`transforms.v2`. The *form* of a transform's input decides, too: a PIL image, then a uint8 tensor, then a tensor from 0
+to 1, then a normalized tensor.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -16,7 +18,9 @@ import torch
 from torchvision import transforms as v1
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
+from torchvision.transforms.functional import _interpolation_modes_from_int
 
+from torchdali.dataloader._notes import has_no_tensors, is_own_transform, is_unsupported, name_of
 from torchdali.ops._picture_bends import FILTERS, Bent, Perspective, RandomAffine, RandomRotation
 from torchdali.ops._picture_colors import Blur, Channels, Color, ColorJitter, Distortion, Fill
 from torchdali.ops._picture_erasing import Erasing, Rectangle
@@ -26,214 +30,288 @@ from torchdali.ops._pictures import Chain, Choice, Finish, Order
 
 __all__ = ["Compiled", "augmentations", "compiled", "name_of"]
 
-PIL, BYTES, UNIT, NORMALIZED = "an image of Pillow", "a tensor of bytes", "a tensor from 0 to 1", "a normalized tensor"
+PIL, BYTES, UNIT, NORMALIZED = "a PIL image", "a uint8 tensor", "a tensor from 0 to 1", "a normalized tensor"
 Steps = Sequence[Any]
 
 
 class _Input(NamedTuple):
-    """Form and channels of pictures that a transform gets."""
+    """Form and channels of the images that a transform receives."""
 
     form: str
     channels: int
 
 
-def _size(size: Any) -> tuple[int, int]:
-    values = [int(size)] if isinstance(size, int) else [int(each) for each in size]
-    return values[0], values[-1]
+# ---------------------------------------------------------------- values of transforms
 
 
-def _pair(values: Any) -> tuple[float, float]:
-    low, high = (float(value) for value in values)
+class _Unsupported(Exception):
+    """A transform without a rule; the message is a note's reason."""
+
+
+def _require(condition: object, rule: str) -> None:
+    if not condition:
+        raise ValueError(rule)
+
+
+def _number(value: Any) -> float:
+    """Return a number; others than Python's own have methods that torch calls."""
+    _require(type(value) in (int, float) and math.isfinite(value), f"numbers must be int or float, got {value!r}")
+    return float(value)
+
+
+def _integer(value: Any) -> int:
+    _require(type(value) is int, f"integers must be int, got {value!r}")
+    return int(value)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    _require(isinstance(values, (tuple, list)), f"ranges must be tuples or lists, got {values!r}")
+    return tuple(map(_number, values))
+
+
+def _range(values: Any, least: float = -math.inf, most: float = math.inf) -> tuple[float, float]:
+    low, high = _numbers(values)
+    _require(least <= low <= high <= most, f"ranges must increase between {least} and {most}, got {values}")
     return low, high
 
 
-def _mode(t: Any) -> InterpolationMode | None:
+def _size(size: Any) -> tuple[int, int]:
+    height, width = map(_integer, size)
+    _require(min(height, width) > 0, f"sizes must be positive, got {size}")
+    return height, width
+
+
+def _ratio(t: Any) -> tuple[float, float]:
+    """Return the range of aspect ratios, of which v2 reads the logarithms."""
+    ratio = _range(t.ratio, math.ulp(0.0))
+    _require(not _is_v2(t) or torch.equal(t._log_ratio, torch.log(torch.tensor(t.ratio))), "ratio was replaced")
+    return ratio
+
+
+def _mode(t: Any) -> InterpolationMode:
     value = t.interpolation
     if isinstance(value, int):
-        modes = {0: "nearest", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming", 1: "lanczos"}
-        value = modes.get(value)
-    try:
-        return InterpolationMode(getattr(value, "value", value))
-    except ValueError:
-        return None
+        return _interpolation_modes_from_int(value)
+    _require(_is_v2(t) or not isinstance(value, str), f"interpolation must be an InterpolationMode, got {value!r}")
+    return InterpolationMode(value)
 
 
-def _filter(t: Any, form: str) -> InterpolationMode | None:
-    """Return the filter of a resize; None if what it gets is resized in another way than by Pillow."""
+def _filter(t: Any, form: str) -> InterpolationMode:
+    """Return the filter of a resize that Pillow does as torchvision."""
     mode = _mode(t)
-    if form == PIL:
-        return None if mode is InterpolationMode.NEAREST_EXACT else mode
-    antialias = getattr(t, "antialias", True)
-    return mode if form == BYTES and mode is InterpolationMode.BILINEAR and antialias in (True, "warn") else None
+    usual = mode is InterpolationMode.BILINEAR and t.antialias is True
+    _require(usual if form == BYTES else mode is not InterpolationMode.NEAREST_EXACT, f"resizes {form} in another way")
+    return mode
 
 
-def _fill(t: Any, picture: _Input) -> Any:
-    """Return the color of borders as torchvision's functions take it; None for one that they do not take."""
-    fill = 0 if t.fill is None else t.fill
-    if isinstance(fill, Sequence) and not isinstance(fill, str):
+def _fill(t: Any, image: _Input) -> Any:
+    """Return the color of borders as torchvision's functions take it."""
+    fill = t.fill
+    if _is_v2(t):
+        ((key, fill),) = t._fill.items()
+        _require(key == "others", "fill must be one color for all types")
+    fill = 0 if fill is None else fill
+    if isinstance(fill, (tuple, list)):
         fill = tuple(fill)
-    values = fill if isinstance(fill, tuple) else (fill,)
-    usual = all(isinstance(value, (int, float)) and 0 <= value <= 255 for value in values)
-    if picture.form != PIL and not isinstance(fill, int):
-        return None
-    return fill if usual and (not isinstance(fill, tuple) or len(fill) in (1, picture.channels)) else None
+        _require(len(fill) in (1, image.channels), f"fill must have 1 or {image.channels} values, got {fill}")
+    _require(image.form == PIL or type(fill) is int, f"fill of tensors must be int, got {fill!r}")
+    levels = _numbers(fill if isinstance(fill, tuple) else (fill,))
+    _require(all(0 <= level <= 255 for level in levels), f"fill must be in 0 to 255, got {fill}")
+    return fill
 
 
 def _borders(padding: Any) -> tuple[int, int, int, int]:
     """Return left, top, right and bottom."""
-    values = [padding] if isinstance(padding, int) else [int(each) for each in padding]
-    if len(values) == 4:
-        return values[0], values[1], values[2], values[3]
-    return values[0], values[-1], values[0], values[-1]
+    values = [_integer(each) for each in (padding if isinstance(padding, (tuple, list)) else (padding,))]
+    _require(len(values) in (1, 2, 4), f"padding must have 1, 2 or 4 values, got {padding}")
+    left, top, right, bottom = (values * 4)[:4]
+    return left, top, right, bottom
+
+
+def _pad_of(t: Any, padding: tuple[int, int, int, int], image: _Input) -> Pad:
+    mode = t.padding_mode
+    _require(image.form == PIL or min(padding) >= 0, f"padding of tensors must not be negative, got {padding}")
+    _require(mode in ("constant", "edge", "reflect", "symmetric"), f"unknown padding_mode {mode!r}")
+    return Pad(padding, _fill(t, image), str(mode), image.form != PIL)
 
 
 # ---------------------------------------------------------------- steps
 
 
-def _resize(t: Any, picture: _Input) -> Steps | None:
-    mode = _filter(t, picture.form)
-    size = t.size if t.size is None else [t.size] if isinstance(t.size, int) else t.size
-    if mode is None or (picture.form == BYTES and size is not None and size[-1] == 1):  # one column is wrong in PyTorch
-        return None
-    return [Resize(None if size is None else tuple(map(int, size)), t.max_size, mode)]
+def _resize(t: Any, image: _Input) -> Steps:
+    mode, size, longest = _filter(t, image.form), t.size, t.max_size
+    if longest is not None:
+        _require(_integer(longest) > 0, f"max_size must be positive, got {longest}")
+    if size is None:
+        _require(_is_v2(t) and longest is not None, "size must be set")
+        return [Resize(None, longest, mode)]
+    sizes = tuple(map(_integer, size if isinstance(size, (tuple, list)) else (size,)))
+    _require(len(sizes) in (1, 2) and min(sizes) > 0, f"size must be 1 or 2 positive integers, got {size}")
+    _require(longest is None or (len(sizes) == 1 and longest > sizes[0]), "max_size must be above size, of one side")
+    _require(image.form == PIL or sizes[-1] > 1, "PyTorch resizes to one column in another way")
+    return [Resize(sizes, longest, mode)]
 
 
-def _random_resized_crop(t: Any, picture: _Input) -> Steps | None:
-    mode, size = _filter(t, picture.form), _size(t.size)
-    if mode is None or (picture.form == BYTES and size[1] == 1):
-        return None
-    return [RandomWindow(_pair(t.scale), _pair(t.ratio)), Resize(size, None, mode)]
+def _random_resized_crop(t: Any, image: _Input) -> Steps:
+    mode, size = _filter(t, image.form), _size(t.size)
+    _require(image.form == PIL or size[1] > 1, "PyTorch resizes to one column in another way")
+    return [RandomWindow(_range(t.scale, 0), _ratio(t)), Resize(size, None, mode)]
 
 
-def _center_crop(t: Any, picture: _Input) -> Steps | None:
+def _center_crop(t: Any, image: _Input) -> Steps:
     return [CenterCrop(_size(t.size))]
 
 
-def _random_crop(t: Any, picture: _Input) -> Steps | None:
-    padding, fill = (0, 0, 0, 0), _fill(t, picture)
-    if t.padding:  # v2 has them in another order: left, right, top, bottom
+def _random_crop(t: Any, image: _Input) -> Steps:
+    size, padding = _size(t.size), (0, 0, 0, 0)
+    if t.padding is not None and _is_v2(t):
+        left, right, top, bottom = map(_integer, t.padding)
+        padding = left, top, right, bottom
+    elif t.padding is not None:
         padding = _borders(t.padding)
-        if _is_v2(t) and len(t.padding) == 4:
-            padding = padding[0], padding[2], padding[1], padding[3]
-    if fill is None:
-        return None
-    return [RandomCrop(_size(t.size), padding, bool(t.pad_if_needed), fill, _border(t))]
+    pad = _pad_of(t, padding, image)
+    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # the second border differs from a wider first one
+    if t.pad_if_needed and twice and not _is_v2(t):
+        return [pad, RandomCrop(size, replace(pad, padding=(0, 0, 0, 0)), True)]
+    return [RandomCrop(size, pad, bool(t.pad_if_needed))]
 
 
-def _pad(t: Any, picture: _Input) -> Steps | None:
-    fill = _fill(t, picture)
-    return None if fill is None else [Pad(_borders(t.padding), fill, _border(t))]
+def _pad(t: Any, image: _Input) -> Steps:
+    return [_pad_of(t, _borders(t.padding), image)]
 
 
-def _border(t: Any) -> str:
-    return str(getattr(t.padding_mode, "value", t.padding_mode))
-
-
-def _flip(t: Any, picture: _Input) -> Steps | None:
-    return [Flip(float(t.p), "Vertical" in type(t).__name__)]
+def _flip(t: Any, image: _Input) -> Steps:
+    return [Flip(_number(t.p), "Vertical" in type(t).__name__)]
 
 
 def _sometimes(p: Any, *steps: Any) -> Steps:
-    return [Choice((steps, ()), (float(p), 1.0))]
+    return [Choice((steps, ()), (_number(p), 1.0))]
 
 
-def _color(name: str, argument: str = "") -> Callable[[Any, _Input], Steps | None]:
+def _color(name: str, argument: str = "") -> Callable[[Any, _Input], Steps]:
     """Return a rule for an operation that has a probability."""
 
-    def rule(t: Any, picture: _Input) -> Steps | None:
-        value = float(getattr(t, argument)) if argument else 0.0
-        if (name == "posterize" and not 1 <= value <= 8) or (
-            name == "solarize" and value > 255 and picture.form != PIL
-        ):
-            return None
-        return _sometimes(t.p, Color(name, int(value) if name == "posterize" else value))
+    def rule(t: Any, image: _Input) -> Steps:
+        value = _number(getattr(t, argument)) if argument else 0.0
+        return _sometimes(t.p, Color(name, value))
 
     return rule
 
 
-def _grayscale(t: Any, picture: _Input) -> Steps | None:
+def _posterize(t: Any, image: _Input) -> Steps:
+    bits = _integer(t.bits)
+    _require(1 <= bits <= 8, f"bits must be in 1 to 8, got {bits}")
+    return _sometimes(t.p, Color("posterize", bits))
+
+
+def _solarize(t: Any, image: _Input) -> Steps:
+    threshold = _number(t.threshold)
+    _require(image.form == PIL or threshold <= 255, f"threshold must be below 256, got {threshold}")
+    return _sometimes(t.p, Color("solarize", threshold))
+
+
+def _grayscale(t: Any, image: _Input) -> Steps:
     if type(t).__name__ == "RandomGrayscale":
-        return _sometimes(t.p, Color("gray", picture.channels))
-    return [Color("gray", int(t.num_output_channels))]
+        return _sometimes(t.p, Color("gray", image.channels))
+    channels = _integer(t.num_output_channels)
+    _require(channels in (1, 3), f"num_output_channels must be 1 or 3, got {channels}")
+    return [Color("gray", channels)]
 
 
-def _color_jitter(t: Any, picture: _Input) -> Steps | None:
-    ranges = (t.brightness, t.contrast, t.saturation, t.hue)
-    if picture.form != PIL and any(each is not None for each in ranges[1:]):  # of tensors, not rounded as here
-        return None
-    return [ColorJitter(tuple(None if each is None else _pair(each) for each in ranges))]
+def _factors(t: Any) -> tuple[tuple[float, float] | None, ...]:
+    """Return the ranges of brightness, contrast, saturation and hue."""
+    positive = [None if each is None else _range(each, 0) for each in (t.brightness, t.contrast, t.saturation)]
+    return (*positive, None if t.hue is None else _range(t.hue, -0.5, 0.5))
 
 
-def _distortion(t: Any, picture: _Input) -> Steps | None:
-    if picture.channels != 3:
-        return None
-    ranges = tuple(map(_pair, (t.brightness, t.contrast, t.saturation, t.hue)))
-    return [Distortion(ranges, float(t.p)), *_sometimes(t.p, Channels())]
+def _color_jitter(t: Any, image: _Input) -> Steps:
+    ranges = _factors(t)
+    _require(image.form == PIL or ranges[1:] == (None, None, None), "rounds tensors in another way")
+    return [ColorJitter(ranges)]
 
 
-def _permutation(t: Any, picture: _Input) -> Steps | None:
-    return [Channels()] if picture.channels == 3 else []
+def _distortion(t: Any, image: _Input) -> Steps:
+    ranges = _factors(t)
+    _require(image.channels == 3 and None not in ranges, "must have 3 channels and four ranges")
+    return [Distortion(ranges, _number(t.p)), *_sometimes(t.p, Channels())]
 
 
-def _blur(t: Any, picture: _Input) -> Steps | None:
-    return [Blur(_size(t.kernel_size), _pair(t.sigma))]
+def _permutation(t: Any, image: _Input) -> Steps:
+    return [Channels()] if image.channels == 3 else []
 
 
-def _bent(t: Any, picture: _Input) -> Bent | None:
-    mode, fill = _mode(t), _fill(t, picture)
-    return None if mode is None or mode.value not in FILTERS or fill is None else Bent(mode, fill)
+def _blur(t: Any, image: _Input) -> Steps:
+    width, height = _size(t.kernel_size)
+    _require(width % 2 and height % 2, f"kernel_size must be odd, got {t.kernel_size}")
+    return [Blur((width, height), _range(t.sigma, math.ulp(0.0)))]
+
+
+def _bent(t: Any, image: _Input) -> Bent:
+    mode = _mode(t)
+    _require(mode.value in FILTERS, f"interpolation must be one of {', '.join(FILTERS)}, got {mode.value}")
+    return Bent(mode, _fill(t, image))
 
 
 def _point(center: Any) -> tuple[float, ...] | None:
-    return None if center is None else tuple(center)
-
-
-def _rotation(t: Any, picture: _Input) -> Steps | None:
-    bent = _bent(t, picture)
-    return None if bent is None else [RandomRotation(_pair(t.degrees), bool(t.expand), _point(t.center), bent)]
-
-
-def _affine(t: Any, picture: _Input) -> Steps | None:
-    bent = _bent(t, picture)
-    if bent is None:
+    if center is None:
         return None
-    translate, scale = (None if each is None else _pair(each) for each in (t.translate, t.scale))
-    shear = None if t.shear is None else tuple(float(each) for each in t.shear)
-    return [RandomAffine(_pair(t.degrees), translate, scale, shear, _point(t.center), bent)]
+    x, y = _numbers(center)
+    return x, y
 
 
-def _perspective(t: Any, picture: _Input) -> Steps | None:
-    bent = _bent(t, picture)
-    return None if bent is None else _sometimes(t.p, Perspective(float(t.distortion_scale), bent))
+def _rotation(t: Any, image: _Input) -> Steps:
+    return [RandomRotation(_range(t.degrees), bool(t.expand), _point(t.center), _bent(t, image))]
 
 
-def _policy(t: Any, picture: _Input) -> Steps | None:
-    name, bent = type(t).__name__, _bent(t, picture)
-    if bent is None:
-        return None
-    space = Space(name, _is_v2(t), getattr(t, "num_magnitude_bins", 10))
+def _affine(t: Any, image: _Input) -> Steps:
+    translate = None if t.translate is None else _numbers(t.translate)
+    _require(translate is None or (len(translate) == 2 and min(translate) >= 0), f"translate is {translate}")
+    scale = None if t.scale is None else _range(t.scale, math.ulp(0.0))
+    shear = None if t.shear is None else (*_range(t.shear[:2]), *(_range(t.shear[2:]) if len(t.shear) > 2 else ()))
+    return [RandomAffine(_range(t.degrees), translate, scale, shear, _point(t.center), _bent(t, image))]  # type: ignore[arg-type]
+
+
+def _perspective(t: Any, image: _Input) -> Steps:
+    scale = _number(t.distortion_scale)
+    _require(0 <= scale <= 1, f"distortion_scale must be in 0 to 1, got {scale}")
+    return _sometimes(t.p, Perspective(scale, _bent(t, image)))
+
+
+def _policy(t: Any, image: _Input) -> Steps:
+    name, bent = type(t).__name__, _bent(t, image)
+    space = Space.of(t, _is_v2(t))
     if name == "RandAugment":
-        return [RandAugment(space, t.num_ops, t.magnitude, bent)]
+        return [RandAugment(space, _integer(t.num_ops), space.index(_integer(t.magnitude)), bent)]
     if name == "TrivialAugmentWide":
         return [TrivialAugment(space, bent)]
-    return [AutoAugment(space, tuple(map(tuple, t._policies if space.is_v2 else t.policies)), bent)]
+    policies = t._policies if _is_v2(t) else t.policies
+    return [AutoAugment(space, tuple(_operations(policy, space) for policy in policies), bent)]
+
+
+def _operations(policy: Any, space: Space) -> tuple[tuple[str, float, int | None], ...]:
+    """Return the two operations of a policy: names, probabilities and indices of magnitudes."""
+    rows = [(name, _number(p), None if index is None else space.index(_integer(index))) for name, p, index in policy]
+    usual = all((index is None) == (not space.magnitudes(name, (1, 1))[0]) for name, _, index in rows)
+    _require(len(rows) == 2 and usual, f"unknown policy {policy}")
+    return tuple(rows)
 
 
 def _rectangle(t: Any) -> Rectangle:
-    return Rectangle(float(t.p), _pair(t.scale), _pair(t.ratio))
+    return Rectangle(_number(t.p), _range(t.scale, 0), _ratio(t))
 
 
-def _values(t: Any, channels: int) -> tuple[float, ...] | None:
-    """Return the values of an erasing; none for random ones, None for those that torchvision refuses."""
-    value = () if t.value is None or t.value == "random" else t.value
-    values = tuple(float(each) for each in value) if isinstance(value, Sequence) else (float(value),)
-    return values if len(values) in (0, 1, channels) else None
+def _values(t: Any, channels: int) -> tuple[float, ...]:
+    """Return the values of an erasing; none for random ones."""
+    if t.value is None or t.value == "random":
+        return ()
+    values = _numbers(t.value if isinstance(t.value, (tuple, list)) else (t.value,))
+    _require(len(values) in (1, channels), f"value must have 1 or {channels} values, got {values}")
+    return values
 
 
-def _fill_rectangle(t: Any, picture: _Input) -> Steps | None:
-    values = _values(t, picture.channels)
-    if not values or not all(0 <= value <= 255 for value in values):
-        return None
+def _fill_rectangle(t: Any, image: _Input) -> Steps:
+    values = _values(t, image.channels)
+    _require(values and all(0 <= value <= 255 for value in values), f"value must be in 0 to 255, got {t.value}")
     color = [int(value) for value in values]
     return [Fill(_rectangle(t), (color[0], color[len(color) // 2], color[-1]))]
 
@@ -245,7 +323,7 @@ def _is_v2(t: Any) -> bool:
 class _Rule(NamedTuple):
     """Steps of a class of transforms, and the forms that these know."""
 
-    steps: Callable[[Any, _Input], Steps | None]
+    steps: Callable[[Any, _Input], Steps]
     forms: tuple[str, ...] = (PIL, BYTES)
 
 
@@ -256,9 +334,9 @@ _RULES = {
     "ColorJitter": _Rule(_color_jitter),
     "GaussianBlur": _Rule(_blur),
     "Grayscale": _Rule(_grayscale, (PIL,)),
-    "Identity": _Rule(lambda t, picture: [], _EVERYWHERE),
+    "Identity": _Rule(lambda t, image: [], _EVERYWHERE),
     "Pad": _Rule(_pad),
-    "RGB": _Rule(lambda t, picture: [Color("rgb")] if picture.channels == 1 else [], (PIL,)),
+    "RGB": _Rule(lambda t, image: [Color("rgb")] if image.channels == 1 else [], (PIL,)),
     "RandAugment": _Rule(_policy, (PIL,)),
     "RandomAdjustSharpness": _Rule(_color("sharpness", "sharpness_factor"), (PIL,)),
     "RandomAffine": _Rule(_affine, (PIL,)),
@@ -272,10 +350,10 @@ _RULES = {
     "RandomInvert": _Rule(_color("invert")),
     "RandomPerspective": _Rule(_perspective, (PIL,)),
     "RandomPhotometricDistort": _Rule(_distortion, (PIL,)),
-    "RandomPosterize": _Rule(_color("posterize", "bits")),
+    "RandomPosterize": _Rule(_posterize),
     "RandomResizedCrop": _Rule(_random_resized_crop),
     "RandomRotation": _Rule(_rotation, (PIL,)),
-    "RandomSolarize": _Rule(_color("solarize", "threshold")),
+    "RandomSolarize": _Rule(_solarize),
     "RandomVerticalFlip": _Rule(_flip, _EVERYWHERE),
     "Resize": _Rule(_resize),
     "TrivialAugmentWide": _Rule(_policy, (PIL,)),
@@ -286,7 +364,7 @@ _RULES = {
 
 
 def _converted(t: Any, form: str) -> str | None:
-    """Return the form behind a conversion; None if it is none, or of another kind."""
+    """Return the form after a conversion; None if it is none, or of another kind."""
     name = type(t).__name__
     if name == "ToTensor":
         return UNIT if form == PIL else None
@@ -300,15 +378,21 @@ def _converted(t: Any, form: str) -> str | None:
     return None
 
 
-def _normalization(t: Any, form: str, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    if form != UNIT or type(t).__name__ != "Normalize":
-        return None
-    mean, std = (tuple(float(value) for value in values) for values in (t.mean, t.std))
-    usual = {len(mean), len(std)} <= {1, channels} and all(std)
-    return (mean, std) if usual else None
+def _normalization(t: Any, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    mean, std = _channel_values(t.mean, channels), _channel_values(t.std, channels)
+    _require(all(std), f"std must not be 0, got {t.std}")
+    return mean, std
 
 
-# ---------------------------------------------------------------- all transforms of a data set
+def _channel_values(values: Any, channels: int) -> tuple[float, ...]:
+    """Return one value for all channels or for each, as torchvision converts them."""
+    converted = torch.as_tensor(values, dtype=torch.float32).numpy()
+    usual = converted.ndim < 2 and converted.size in (1, channels)
+    _require(usual, f"mean and std must have 1 or {channels} values, got shape {converted.shape}")
+    return tuple(converted.reshape(-1).tolist())
+
+
+# ---------------------------------------------------------------- all transforms of a dataset
 
 
 @dataclass(frozen=True)
@@ -318,7 +402,7 @@ class Compiled:
     Attributes:
         chain: The steps; None if a transform has no rule.
         known: Names of the transforms that have one.
-        unknown: Of the first that has none, and why.
+        unknown: The first that has none, and why.
         is_image: The results are `torchvision.tv_tensors.Image`.
     """
 
@@ -328,55 +412,85 @@ class Compiled:
     is_image: bool = False
 
 
-def compiled(transform: Any, channels: int = 3) -> Compiled:
-    """Return what becomes of the transforms of a data set whose pictures are images of Pillow."""
-    picture, steps, ends, known = _Input(PIL, channels), list[Any](), list[Erasing](), list[str]()
-    normalization: Any = None
-    is_image = False
-    for t in _flat(transform):
-        name = name_of(t)
-        if not type(t).__module__.startswith("torchvision.transforms"):
-            return Compiled(None, tuple(known), f"{name}: no transform of torchvision")
-        after, end = _converted(t, picture.form), _end(t, picture)
-        rows = None if ends else _steps(t, picture)  # what is erased is not moved
-        normal = _normalization(t, *picture)
+@dataclass
+class _Draft:
+    """The chain of the transforms so far.
+
+    Attributes:
+        image: The input of the next transform.
+        multiplies: The conversion to floats multiplies, as `Finish` says.
+    """
+
+    image: _Input
+    steps: list[Any] = field(default_factory=list)
+    ends: list[Erasing] = field(default_factory=list)
+    normalization: tuple[Any, Any] = (None, None)
+    is_image: bool = False
+    multiplies: bool = False
+
+    def add(self, t: Any) -> None:
+        """Append a transform."""
+        form, channels = self.image
+        name, after = type(t).__name__, _converted(t, form)
+        if not _is_own(t):
+            raise _Unsupported(is_own_transform(t))
         if after is not None:
-            picture, is_image = picture._replace(form=after), _is_image(t, is_image)
-        elif normal is not None:
-            picture, normalization = picture._replace(form=NORMALIZED), normal
-            ends = [replace(each, mean=normal[0], std=normal[1]) for each in ends]
-        elif end is not None:
-            ends.append(end)
-        elif rows is not None:
-            steps += rows
-            picture = picture._replace(channels=_channels(rows, picture.channels))
+            self.image = self.image._replace(form=after)
+            self.multiplies |= _is_v2(t) and form == BYTES and after == UNIT
+            self.is_image = name == "ToImage" or (self.is_image and name != "ToPureTensor")
+        elif name == "Normalize" and form == UNIT:
+            mean, std = self.normalization = _normalization(t, channels)
+            self.image = self.image._replace(form=NORMALIZED)
+            self.ends = [replace(each, mean=mean, std=std) for each in self.ends]
+        elif name == "RandomErasing" and form in (UNIT, NORMALIZED):
+            self.ends.append(_erasing(t, self.image))
         else:
-            return Compiled(None, tuple(known), f"{name}: has no rule for {picture.form} with these arguments")
-        known.append(name)
-    if picture.form == PIL:
-        return Compiled(None, tuple(known), "the samples are no tensors")
-    mean, std = normalization or (None, None)
-    finish = Finish(picture.form != BYTES, mean, std, picture.channels)
-    return Compiled(Chain(tuple(steps), finish, tuple(ends)), tuple(known), is_image=is_image)
+            _require(not self.ends, "follows an erasing")
+            steps = _steps(t, self.image)
+            self.steps += steps
+            self.image = self.image._replace(channels=_channels(steps, channels))
+
+    def finish(self) -> Chain:
+        """Return the chain."""
+        if self.image.form == PIL:
+            raise _Unsupported(has_no_tensors())
+        finish = Finish(self.image.form != BYTES, *self.normalization, self.image.channels, self.multiplies)
+        return Chain(tuple(self.steps), finish, tuple(self.ends))
+
+
+def compiled(transform: Any, channels: int = 3) -> Compiled:
+    """Return the chain of a dataset's transforms, whose input is PIL images."""
+    name, known, draft = name_of(transform), list[str](), _Draft(_Input(PIL, channels))
+    try:
+        dtype = torch.get_default_dtype()
+        _require(dtype is torch.float32, f"torch.get_default_dtype() must be torch.float32, got {dtype}")
+        for t in _flat(transform):
+            name = name_of(t)
+            draft.add(t)
+            known.append(name)
+        return Compiled(draft.finish(), tuple(known), is_image=draft.is_image)
+    except Exception as error:  # whatever a value is, torchvision decides
+        return Compiled(None, tuple(known), str(error) if isinstance(error, _Unsupported) else f"{name}: {error}")
 
 
 def augmentations(transform: Any) -> Chain:
-    """Return what transforms do between a random crop and the conversion to a normalized tensor, which others do.
+    """Return the steps between a random crop and the conversion to a normalized tensor, which others do.
 
     Raises:
         TypeError: a transform has no rule, or is of another kind. ValueError: it does what others do.
     """
-    picture, steps = _Input(PIL, 3), list[Any]()
+    image, steps = _Input(PIL, 3), list[Any]()
     for t in _flat(transform):
         name = name_of(t)
-        own = type(t).__module__.startswith("torchvision.transforms")
-        if own and (_converted(t, PIL) or name in _OF_OTHERS):
+        if _is_own(t) and (_converted(t, PIL) or name in _OF_OTHERS):
             raise ValueError(
                 f"augment=: leave {name} out: size=, mean= and std= say how pictures are cropped and normalized"
             )
-        rows = _steps(t, picture) if own else None
-        if rows is None or _channels(rows, 3) != 3:
-            raise TypeError(f"{name} has no rule")
+        try:
+            rows = _steps(t, image)
+            _require(_channels(rows, 3) == 3, "the images must keep 3 channels")
+        except Exception as error:
+            raise TypeError(f"{name} has no rule: {error}") from error
         steps += rows
     return Chain(tuple(steps))
 
@@ -384,62 +498,57 @@ def augmentations(transform: Any) -> Chain:
 _OF_OTHERS = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", "ToPureTensor")
 
 
-def _is_image(t: Any, before: bool) -> bool:
-    name = type(t).__name__
-    return name == "ToImage" or (before and name != "ToPureTensor")
-
-
-def _end(t: Any, picture: _Input) -> Erasing | None:
-    """Return what a transform of normalized values, or of those from 0 to 1, becomes; None if there is nothing."""
-    if type(t).__name__ != "RandomErasing" or picture.form not in (UNIT, NORMALIZED):
-        return None
-    values = _values(t, picture.channels)
-    return None if values is None else Erasing(_rectangle(t), values or None)
+def _erasing(t: Any, image: _Input) -> Erasing:
+    """Return the erasing of a tensor of floats."""
+    return Erasing(_rectangle(t), _values(t, image.channels) or None)
 
 
 def _channels(steps: Steps, channels: int) -> int:
-    """Return the channels behind steps, of which one by itself may change them."""
+    """Return the channels after steps, of which one by itself may change them."""
     for step in steps:
         if isinstance(step, Color) and step.name in ("gray", "rgb"):
             channels = int(step.value) if step.name == "gray" else 3
     return channels
 
 
-def _steps(t: Any, picture: _Input) -> Steps | None:
+def _is_own(t: Any) -> bool:
+    return type(t).__module__.startswith("torchvision.transforms")
+
+
+def _steps(t: Any, image: _Input) -> Steps:
     """Return the steps of one transform, which may choose among others."""
-    name = type(t).__name__
+    name, rule = type(t).__name__, _RULES.get(type(t).__name__)
+    if not _is_own(t):
+        raise _Unsupported(is_own_transform(t))
     if name in ("RandomApply", "RandomChoice", "RandomOrder"):
-        return _choice(t, name, picture)
-    rule = _RULES.get(name)
-    return rule.steps(t, picture) if rule is not None and picture.form in rule.forms else None
+        return _choice(t, name, image)
+    if rule is None or image.form not in rule.forms:
+        raise _Unsupported(is_unsupported(t, image.form))
+    return rule.steps(t, image)
 
 
-def _choice(t: Any, name: str, picture: _Input) -> Steps | None:
-    rows = []
-    for each in [t.transforms] if name == "RandomApply" else [[one] for one in t.transforms]:
-        row = [_steps(one, picture) for one in _flat(list(each))]
-        if any(steps is None or _channels(steps, picture.channels) != picture.channels for steps in row):
-            return None
-        rows.append(tuple(step for steps in row for step in steps or ()))
+def _choice(t: Any, name: str, image: _Input) -> Steps:
+    rows = [tuple(step for each in _flat(one) for step in _steps(each, image)) for one in t.transforms]
+    _require(all(_channels(row, image.channels) == image.channels for row in rows), "must keep the channels")
     if name == "RandomOrder":
         return [Order(tuple(rows))]
     if name == "RandomApply":
-        return _sometimes(t.p, *rows[0])
-    weights = [1.0] * len(rows) if t.p is None else [float(p) for p in t.p]
+        return _sometimes(t.p, *(step for row in rows for step in row))
+    weights = [1.0] * len(rows) if t.p is None else _numbers(t.p)
+    _require(len(weights) == len(rows) and min(weights) >= 0 < sum(weights), f"p must be {len(rows)} weights")
     return [Choice(tuple(rows), tuple(end / sum(weights) for end in accumulate(weights)))]
 
 
 def _flat(transform: Any) -> Iterator[Any]:
     """Yield the transforms of a Compose, a Sequential or a preset, and of those inside it."""
-    inner = None
-    if type(transform).__name__ == "Compose" and type(transform).__module__.startswith("torchvision.transforms"):
+    if type(transform).__name__ == "Compose" and _is_own(transform):
         inner = transform.transforms
-    elif isinstance(transform, list) or type(transform) in (torch.nn.Sequential, torch.nn.ModuleList):
+    elif type(transform) is torch.nn.Sequential:
         inner = transform
     elif type(transform) is ImageClassification:
         inner = _of_weights(transform)
-    if inner is None:
-        yield from () if transform is None else (transform,)
+    else:
+        yield transform
         return
     for each in inner:
         yield from _flat(each)
@@ -451,8 +560,3 @@ def _of_weights(t: ImageClassification) -> list[Any]:
         v1.Resize(t.resize_size, t.interpolation, antialias=t.antialias), v1.CenterCrop(t.crop_size), v1.PILToTensor(),
         v1.ConvertImageDtype(torch.float), v1.Normalize(t.mean, t.std),
     ]  # fmt: skip
-
-
-def name_of(transform: Any) -> str:
-    """Return the name of a transform."""
-    return str(getattr(transform, "__name__", type(transform).__name__))

@@ -1,6 +1,6 @@
 """`AutoAugment`, `RandAugment` and `TrivialAugmentWide` as steps; see `_picture_steps`.
 
-Magnitudes and policies are asked of torchvision's own classes.
+Operations, magnitudes and policies are those of the transform's object.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from PIL import Image
-from torchvision import transforms
-from torchvision.transforms import v2
+from torch import Tensor
 from torchvision.transforms.autoaugment import _apply_op
 
 from torchdali.codecs import pixel_steps
@@ -29,33 +28,69 @@ _COLORS = {
     "Equalize": "equalize", "Invert": "invert", "Posterize": "posterize", "Sharpness": "sharpness",
     "Solarize": "solarize",
 }  # fmt: skip
+_MOVES = ("Identity", "Rotate", "ShearX", "ShearY", "TranslateX", "TranslateY")
 _ENHANCED = ("brightness", "saturation", "contrast", "sharpness")
 
 
 @dataclass(frozen=True)
 class Space:
-    """The operations of a class, and their magnitudes.
+    """The operations of a transform and their magnitudes, from the table of the transform's object.
 
     Attributes:
-        name: Of the class.
-        is_v2: It is that of `transforms.v2`.
+        table: The name, function and sign of each operation in v2; the function that returns all of them in v1.
         bins: Magnitudes of each operation.
+        sized: The function of v1 takes the size of the image.
     """
 
-    name: str
-    is_v2: bool
+    table: Any
     bins: int
+    sized: bool = False
+
+    @classmethod
+    def of(cls, t: Any, is_v2: bool) -> Space:
+        """Return the space of a transform.
+
+        Raises:
+            ValueError: an operation or its function isn't torchvision's.
+        """
+        bins = getattr(t, "num_magnitude_bins", 10)
+        if is_v2:
+            table: Any = tuple((name, *row) for name, row in t._AUGMENTATION_SPACE.items())
+            functions = [function for _, function, _ in table]
+        else:
+            functions = [table := getattr(t._augmentation_space, "__func__", None)]
+        if type(bins) is not int or bins > 1000 or not all(map(_is_torchvisions, functions)):
+            raise ValueError("the operations must be torchvision's own functions, of at most 1000 magnitudes")
+        space = cls(table, bins, type(t).__name__ != "TrivialAugmentWide")
+        space._check()
+        return space
+
+    def _check(self) -> None:
+        if not self.names:
+            raise ValueError("there must be an operation")
+        for name in self.names:
+            magnitudes, _ = self.magnitudes(name, (1, 1))
+            if (name not in _COLORS and name not in _MOVES) or not all(map(math.isfinite, magnitudes)):
+                raise ValueError(f"unknown operation {name!r}")
+            if name == "Posterize" and not all(1 <= bits <= 8 for bits in magnitudes):
+                raise ValueError(f"Posterize must keep 1 to 8 bits, got {magnitudes}")
+
+    def index(self, magnitude: int) -> int:
+        """Return the index of a magnitude, which all operations must have."""
+        if not -self.bins <= magnitude < self.bins:
+            raise ValueError(f"magnitude must be below {self.bins}, got {magnitude}")
+        return magnitude
 
     @property
     def names(self) -> tuple[str, ...]:
         """The operations."""
-        return _names(self)
+        return tuple(_rows(self, (1, 1)))
 
     def change(self, name: str, number: int | None, size: Size, negative: float | None) -> Change:
         """Return an operation with a magnitude.
 
         Args:
-            number: Of the magnitude; None for none.
+            number: Index of the magnitude; None for none.
             negative: True if the sign is to be turned, of what has one.
         """
         magnitudes, is_signed = self.magnitudes(name, size)
@@ -63,33 +98,32 @@ class Space:
         return name, -value if is_signed and negative else value
 
     def magnitudes(self, name: str, size: Size) -> tuple[tuple[float, ...], bool]:
-        """Return the magnitudes of an operation, some of which depend on the picture, and whether it has a sign."""
+        """Return the magnitudes of an operation, some of which depend on the image, and whether it has a sign."""
         extent = (1, size[1]) if name == "TranslateX" else (size[0], 1) if name == "TranslateY" else (1, 1)
-        return _magnitudes(self, name, extent)
+        return _rows(self, extent)[name]
 
 
-@lru_cache(maxsize=64)
-def _names(space: Space) -> tuple[str, ...]:
-    if space.is_v2:
-        return tuple(getattr(v2, space.name)._AUGMENTATION_SPACE)
-    return tuple(_of_v1(space, (1, 1)))
+def _is_torchvisions(function: Any) -> bool:
+    """Return True for a function that is defined in torchvision, whatever `functools.wraps` says of it."""
+    return str(getattr(function, "__globals__", {}).get("__name__")).startswith("torchvision.")
 
 
 @lru_cache(maxsize=4096)
-def _magnitudes(space: Space, name: str, size: Size) -> tuple[tuple[float, ...], bool]:
-    if not space.is_v2:
-        values, is_signed = _of_v1(space, size)[name]
-        return tuple(values.tolist()) if values.ndim else (), is_signed
-    function, is_signed = getattr(v2, space.name)._AUGMENTATION_SPACE[name]
-    values = function(space.bins, *size)
-    scale = 255.0 if name == "Solarize" else 1.0
-    return () if values is None else tuple(scale * float(value) for value in values), is_signed
+def _rows(space: Space, size: Size) -> dict[str, tuple[tuple[float, ...], bool]]:
+    """Return the magnitudes of all operations, and whether they have a sign."""
+    if isinstance(space.table, tuple):
+        rows = {name: (function(space.bins, *size), sign) for name, function, sign in space.table}
+    else:
+        rows = space.table(None, space.bins, *((size,) if space.sized else ()))
+    scales = {"Solarize": 255.0} if isinstance(space.table, tuple) else {}
+    return {
+        name: (() if values is None or values.ndim == 0 else _floats(values, scales.get(name, 1.0)), bool(sign))
+        for name, (values, sign) in rows.items()
+    }
 
 
-def _of_v1(space: Space, size: Size) -> dict[str, Any]:
-    sizes = () if space.name == "TrivialAugmentWide" else (size,)
-    ranges: dict[str, Any] = getattr(transforms, space.name)()._augmentation_space(space.bins, *sizes)
-    return ranges
+def _floats(values: Tensor, scale: float) -> tuple[float, ...]:
+    return tuple(scale * value for value in values.tolist())
 
 
 class _Policy(OfPixels):

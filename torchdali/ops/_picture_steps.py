@@ -8,7 +8,7 @@ fields are those of the transform, so that two steps are equal if they do the sa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -51,6 +51,11 @@ class Lattice(NamedTuple):
         """Return all pixels in their places."""
         return cls(np.arange(height)[None], np.arange(width)[None])
 
+    @property
+    def size(self) -> Size:
+        """Height and width."""
+        return self.rows.shape[1], self.columns.shape[1]
+
     def select(self, pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """Return the pixels of pictures ``(N, H, W, C)``."""
         count, height, width, channels = pictures.shape
@@ -62,30 +67,35 @@ class Lattice(NamedTuple):
             selected[np.broadcast_to(outside, places.shape)] = self.fill
         return selected
 
-    def window(self, top: Any, left: Any, size: Size, mode: str = "constant", fill: Any = 0) -> Lattice:
-        """Return a window of each picture, which may reach outside.
+    def extend(self, left: int, top: int, right: int, bottom: int, mode: str = "constant", fill: Any = 0) -> Lattice:
+        """Return the pixels with borders; negative ones cut.
 
         Args:
-            top, left: A number for all pictures, or an array of one for each.
-            mode: Of what lies outside, by torchvision's name.
+            mode: Of the borders, by torchvision's name.
         """
-        rows, columns = _cut(self.rows, top, size[0], mode), _cut(self.columns, left, size[1], mode)
+        rows, columns = _extend(self.rows, top, bottom, mode), _extend(self.columns, left, right, mode)
         return Lattice(rows, columns, fill if mode == "constant" else self.fill)
 
+    def windows(self, tops: Places, lefts: Places, size: Size) -> Lattice:
+        """Return a window of each image."""
+        return self._replace(rows=_cut(self.rows, tops, size[0]), columns=_cut(self.columns, lefts, size[1]))
 
-def _cut(places: Places, start: Any, extent: int, mode: str) -> Places:
+
+def _extend(places: Places, before: int, after: int, mode: str) -> Places:
+    """Return rows or columns with borders, which torchvision makes by NumPy."""
     count = places.shape[1]
-    line = np.asarray(start, np.int64).reshape(-1, 1) + np.arange(extent)
-    if mode == "reflect":
-        line = count - 1 - np.abs(count - 1 - np.abs(line))
-    elif mode == "symmetric":
-        line = np.where(line < 0, -1 - line, line)
-        line = np.where(line >= count, 2 * count - 1 - line, line)
-    inside = line.clip(0, count - 1)
-    result = np.take_along_axis(np.broadcast_to(places, (len(line), count)), inside, 1) if len(places) == 1 else (
-        np.take_along_axis(places, np.broadcast_to(inside, (len(places), extent)), 1)
-    )  # fmt: skip
-    return np.where(line == inside, result, -1) if mode == "constant" else result
+    if mode == "constant":
+        line = np.arange(-before, count + after)
+        inside = line.clip(0, count - 1)
+        return np.where(line == inside, places[:, inside], -1)
+    kept = places[:, max(-before, 0) : count - max(-after, 0)]
+    extended: Places = np.pad(kept, ((0, 0), (max(before, 0), max(after, 0))), mode)  # type: ignore[call-overload]
+    return extended
+
+
+def _cut(places: Places, starts: Places, extent: int) -> Places:
+    line = starts[:, None] + np.arange(extent)
+    return np.take_along_axis(np.broadcast_to(places, (len(line), places.shape[1])), line, 1)
 
 
 class Movement(Protocol):
@@ -199,7 +209,9 @@ class CenterCrop(Fixed):
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
         """Cut out the middle of many pictures."""
-        return lattice.window(*self._corner((lattice.rows.shape[1], lattice.columns.shape[1])), self.size)
+        height, width = lattice.size
+        top, left = self._corner((height, width))
+        return lattice.extend(-left, -top, left + self.size[1] - width, top + self.size[0] - height)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         """Cut out the middle of an image."""
@@ -209,92 +221,115 @@ class CenterCrop(Fixed):
 
 @dataclass(frozen=True)
 class Pad(Fixed):
-    """Add borders: left, top, right and bottom."""
+    """Add borders: left, top, right and bottom.
+
+    Attributes:
+        of_tensor: The image is a tensor, for which torchvision raises if a border is wider than one reflection.
+    """
 
     padding: tuple[int, int, int, int]
     fill: Any
     mode: str
+    of_tensor: bool = False
     is_native = True
+
+    def size(self, size: Size) -> Size:
+        """Return the height and width with the borders."""
+        left, top, right, bottom = self.padding
+        return size[0] + top + bottom, size[1] + left + right
+
+    def is_plain(self, size: Size) -> bool:
+        """Return True if a pixel is left, and each border is at most one reflection."""
+        left, top, right, bottom = self.padding
+        if self.mode == "constant":
+            return min(self.size(size)) > 0
+        axes = ((size[0], top, bottom), (size[1], left, right))
+        kept = [count + min(before, 0) + min(after, 0) for count, before, after in axes]
+        most = [extent - (self.mode == "reflect") if self.mode != "edge" else math.inf for extent in kept]
+        return min(kept) > 0 and max(top, bottom) <= most[0] and max(left, right) <= most[1]
 
     def narrow(self, view: View, drawn: Any) -> View | None:
         """Return the view, if there is no border."""
         return None if any(self.padding) else view
 
     def encode(self, size: Size, drawn: Any) -> Steps | None:
-        """Return the padding; None if there would be nothing left."""
-        left, top, right, bottom = self.padding
-        size = size[0] + top + bottom, size[1] + left + right
-        if min(size) < 1:
+        """Return the padding; None if torchvision raises or reflects several times."""
+        left, top, _, _ = self.padding
+        if not self.is_plain(size):
             return None
-        return pixel_steps.window(-top, -left, size, self.mode, levels(self.fill)), size
+        return pixel_steps.window(-top, -left, self.size(size), self.mode, levels(self.fill)), self.size(size)
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Pad many pictures."""
-        left, top, right, bottom = self.padding
-        size = lattice.rows.shape[1] + top + bottom, lattice.columns.shape[1] + left + right
-        return lattice.window(-top, -left, size, self.mode, self.fill)
+        """Pad many images."""
+        height, width = lattice.size
+        if not self.is_plain((height, width)):
+            self.apply(Image.new("L", (width, height)), None)  # which raises torchvision's error
+        return lattice.extend(*self.padding, self.mode, self.fill)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         """Pad an image."""
-        padded: Image.Image = F.pad(image, list(self.padding), self.fill, self.mode)
-        return padded
+        if not any(self.padding):
+            return image
+        pixels = F.pil_to_tensor(image) if self.of_tensor else image
+        padded = F.pad(pixels, list(self.padding), self.fill, self.mode)
+        made: Image.Image = F.to_pil_image(padded) if self.of_tensor else padded
+        return made
 
 
 @dataclass(frozen=True)
 class RandomCrop:
-    """Cut out a window of a size at a random place of the padded picture."""
+    """Cut out a window of a size at a random place of the padded image."""
 
     size: Size
-    padding: tuple[int, int, int, int]
+    pad: Pad
     pad_if_needed: bool
-    fill: Any
-    mode: str
     is_native = True
     is_random: ClassVar[bool] = True
 
-    def draw(self, size: Size, rng: Rng) -> tuple[tuple[int, int, int, int], Window]:
-        """Return the padding, and the window of what is padded; see `_padded`."""
-        padding, height, width = self._padded(size)
-        window = rng.integer(0, height - self.size[0]), rng.integer(0, width - self.size[1]), *self.size
-        return padding, window
+    def draw(self, size: Size, rng: Rng) -> tuple[Pad, Window]:
+        """Return the padding, and the window of the padded image."""
+        pad = self._pad(size)
+        height, width = pad.size(size)
+        return pad, (rng.integer(0, height - self.size[0]), rng.integer(0, width - self.size[1]), *self.size)
 
-    def _padded(self, size: Size) -> tuple[tuple[int, int, int, int], int, int]:
-        """Return the padding of a picture, and the height and width with it.
+    def _pad(self, size: Size) -> Pad:
+        """Return the padding of an image.
 
         Raises:
-            ValueError: the picture is too small.
+            ValueError: the image is too small.
         """
-        left, top, right, bottom = self.padding
-        missing = [max(want - have - sum(pads), 0) if self.pad_if_needed else 0 for want, have, pads in zip(
-            self.size, size, ((top, bottom), (left, right)), strict=True)]  # fmt: skip
-        top, bottom, left, right = top + missing[0], bottom + missing[0], left + missing[1], right + missing[1]
-        height, width = size[0] + top + bottom, size[1] + left + right
-        if height < self.size[0] or width < self.size[1]:
+        left, top, right, bottom = self.pad.padding
+        height, width = self.pad.size(size)
+        y, x = (max(self.size[0] - height, 0), max(self.size[1] - width, 0)) if self.pad_if_needed else (0, 0)
+        if height + 2 * y < self.size[0] or width + 2 * x < self.size[1]:
             raise ValueError(f"Required crop size {self.size} is larger than input image size {(height, width)}")
-        return (left, top, right, bottom), height, width
+        return replace(self.pad, padding=(left + x, top + y, right + x, bottom + y)) if x or y else self.pad
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Cut a window out of many pictures."""
-        (left, top, _, _), height, width = self._padded((lattice.rows.shape[1], lattice.columns.shape[1]))
-        starts = _integers(numbers[:, 0], height - self.size[0]), _integers(numbers[:, 1], width - self.size[1])
-        return lattice.window(starts[0] - top, starts[1] - left, self.size, self.mode, self.fill)
+        """Cut a window out of many images."""
+        padded = self._pad(lattice.size).move(lattice, numbers)
+        height, width = padded.size
+        tops, lefts = _integers(numbers[:, 0], height - self.size[0]), _integers(numbers[:, 1], width - self.size[1])
+        return padded.windows(tops, lefts, self.size)
 
     def narrow(self, view: View, drawn: Any) -> View | None:
-        """Return the view of the window, if it lies in the picture."""
-        (left, top, _, _), window = drawn
-        return view.crop(window[0] - top, window[1] - left, *self.size)
+        """Return the view of the window, if it lies in the image."""
+        pad, window = drawn
+        left, top, _, _ = pad.padding
+        return view.crop(window[0] - top, window[1] - left, *self.size) if pad.is_plain(view.size) else None
 
-    def encode(self, size: Size, drawn: Any) -> Steps:
-        """Return the cut."""
-        (left, top, _, _), window = drawn
-        corner = window[0] - top, window[1] - left
-        return pixel_steps.window(*corner, self.size, self.mode, levels(self.fill)), self.size
+    def encode(self, size: Size, drawn: Any) -> Steps | None:
+        """Return the cut; None if torchvision raises or reflects several times."""
+        pad, window = drawn
+        left, top, _, _ = pad.padding
+        if not pad.is_plain(size):
+            return None
+        return pixel_steps.window(window[0] - top, window[1] - left, self.size, pad.mode, levels(pad.fill)), self.size
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         """Cut the window out of an image."""
-        padding, window = drawn
-        padded = F.pad(image, list(padding), self.fill, self.mode) if any(padding) else image
-        cut: Image.Image = F.crop(padded, *window)
+        pad, window = drawn
+        cut: Image.Image = F.crop(pad.apply(image, None), *window)
         return cut
 
 

@@ -94,19 +94,22 @@ class Finish:
         unit: To float32 from 0 to 1; else the bytes stay.
         mean, std: Of the channels, or one for all; None for what is not normalized.
         channels: Of the tensor: 1 or 3.
+        multiplies: Multiply by 1 / 255, as `transforms.v2` does; else divide by 255.
     """
 
     unit: bool
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     channels: int = 3
+    multiplies: bool = False
 
     def levels(self) -> Tensor:
         """Return ``(channels, 256)``: what becomes of each level, to the bit as torchvision computes it."""
         levels = torch.arange(256, dtype=torch.uint8)[None]
         if not self.unit:
             return levels
-        values = levels.to(torch.float32).div(255)
+        values = levels.to(torch.float32)
+        values = values.mul(1 / 255) if self.multiplies else values.div(255)
         if self.mean is None or self.std is None:
             return values
         mean, std = (torch.tensor(each, dtype=torch.float32)[:, None] for each in (self.mean, self.std))
