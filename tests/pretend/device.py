@@ -17,7 +17,7 @@ import torch
 from tests.pretend import streams
 from tests.pretend.report import Report
 from tests.pretend.streams import Event, InStream, State, Stream, state
-from tests.pretend.tensor import Pretending, PretendTensor, pinned, upload
+from tests.pretend.tensor import Pretending, PretendTensor, extent, pinned, upload
 from torchdali.execute import thread_pool
 from torchdali.execute.output_buffer import Arena
 from torchdali.graph.rewrite import _on_device as rewriting
@@ -149,6 +149,20 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
 
     yield BufferPool, "_take", taken
     yield from _arenas()
+    for name in ("numpy", "tolist"):
+        yield torch.Tensor, name, _noting(getattr(torch.Tensor, name))
+
+
+def _noting(read: Any) -> Any:
+    """Note that the host reads a tensor by a way that sends no operation through the modes."""
+
+    def reading(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        memory = pinned.find(tensor.data_ptr()) if len(pinned) and tensor.numel() else None
+        if memory is not None:
+            memory.used(*extent(tensor), False)
+        return read(tensor, *args, **kwargs)
+
+    return reading
 
 
 def _arenas() -> Iterator[tuple[Any, str, Any]]:

@@ -159,7 +159,7 @@ def _placed(values: TensorList, place: Any, layout: str | None) -> TensorList:
 def moved(values: TensorList, target: Device) -> TensorList:
     """Return a copy on another device."""
     place = to_torch_device(target)
-    samples = [sample.to(place, non_blocking=True) for sample in values.samples()]
+    samples = [sample.to(place, non_blocking=place.type != "cpu") for sample in values.samples()]
     return TensorList.from_samples(samples, values.layout(), dtype=values.torch_dtype)
 
 

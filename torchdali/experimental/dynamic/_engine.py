@@ -125,7 +125,7 @@ class _Work:
         structure: Of their graph.
         values: Of edges that are known.
         size: Samples of a batch.
-        device: To which "mixed" operators bring what they make on the CPU; None without such.
+        device: The accelerator on which operators run; None if all run on the CPU.
     """
 
     structure: Structure
@@ -157,13 +157,12 @@ class _Work:
 
 
 def _works(operations: Sequence[Operation], results: Sequence[Result] | None = None) -> Iterator[_Work]:
-    """Yield what executors are to compute, size by size; do at once what needs none.
+    """Yield what executors are to compute, by size and accelerator; do at once what needs none.
 
     Args:
         results: What is to be delivered; otherwise all that is held.
     """
-    for size in dict.fromkeys(o.size for o in operations):
-        chosen = [o for o in operations if o.size == size]
+    for (size, device), chosen in _divided(operations).items():
         nodes = _needed(chosen)
         computed = [n for n in nodes if _results(n) is None]
         if not computed:
@@ -181,8 +180,18 @@ def _works(operations: Sequence[Operation], results: Sequence[Result] | None = N
             edges = _wanted(computed, chosen)
         else:
             edges = [r.edge for r in results if r.operation.node in computed]
-        places = [to_torch_device(o.device) for n in computed if n.device == "mixed" and (o := operation_of(n))]
-        yield _Work(structure_of(computed, edges, size), values, size, places[0] if places else None)
+        yield _Work(structure_of(computed, edges, size), values, size, device)
+
+
+def _divided(operations: Sequence[Operation]) -> dict[tuple[int, torch.device | None], list[Operation]]:
+    """Group operations by size and accelerator; those on the CPU join the first accelerator's of their size."""
+    groups: dict[tuple[int, torch.device | None], list[Operation]] = {}
+    accelerators = {o.size: to_torch_device(o.device) for o in reversed(operations) if o.device.device_id is not None}
+    for each in operations:
+        on_cpu = each.device.device_id is None
+        device = accelerators.get(each.size) if on_cpu else to_torch_device(each.device)
+        groups.setdefault((each.size, device), []).append(each)
+    return groups
 
 
 def _results(node: Node) -> tuple[TensorList | None, ...] | None:

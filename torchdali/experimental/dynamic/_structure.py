@@ -119,7 +119,7 @@ class Runner:
             node: Reader(node.constants["_dataset"], self._records[i])  # type: ignore[arg-type]
             for i, node in enumerate(n for n in planned.graph.nodes if n.operator.kind == "reader")
         }
-        settings = Settings(size, num_threads, 0, device, synchronous=not several)
+        settings = Settings(size, num_threads, 0, device, synchronous=not several, one_stream=True)
         self._executor = Executor(planned, settings, readers, sources, BadSamples())
         self.close = weakref.finalize(self, Executor.close, self._executor)
 

@@ -129,4 +129,7 @@ class ToTorch(_Following):
         tensors = tuple(v.torch() if isinstance(v, Value) else torch.as_tensor(v) for v in values)
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+            for tensor in tensors:
+                if tensor.is_cuda:  # the allocator must not reuse its memory while that stream reads it
+                    tensor.record_stream(self._stream)
         return tensors
