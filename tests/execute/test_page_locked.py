@@ -6,9 +6,11 @@ lock them, and torch raised that error at its next launch.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from tests.helpers.garbage import released
 from torchdali.execute.workers import blocks
 from torchdali.execute.workers.blocks import SharedBuffers, Views
 
+GPU = torch.device("cuda", 1)
 REFUSED = 712  # cudaErrorHostMemoryAlreadyRegistered
 
 
@@ -47,7 +50,20 @@ class Runtime:
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
     made = Runtime()
-    monkeypatch.setattr(blocks.torch.cuda, "cudart", lambda: made)
+    current: list[torch.device] = []
+
+    @contextlib.contextmanager
+    def on(device: torch.device) -> Iterator[None]:
+        current.append(device)
+        yield
+        current.pop()
+
+    def cudart() -> Runtime:
+        assert current == [GPU]  # or a context on another device is made
+        return made
+
+    monkeypatch.setattr(blocks.torch.cuda, "device", on)
+    monkeypatch.setattr(blocks.torch.cuda, "cudart", cudart)
     return made
 
 
@@ -55,7 +71,7 @@ class Pair:
     """Blocks that one process makes and another one looks at, here the same."""
 
     def __init__(self) -> None:
-        self.views = Views(pinned=True)
+        self.views = Views(GPU)
         self.buffers = SharedBuffers(lambda *block: self.views.add(block[0], os.dup(block[1]), block[2]), self.views.drop)
 
     def tensor(self, size: int) -> torch.Tensor:
@@ -102,8 +118,8 @@ def test_an_error_is_taken_from_the_runtime(runtime: Runtime, monkeypatch: pytes
     runtime.refuses = True
     pair = Pair()
     tensor = pair.tensor(20000)
-    assert launches == ["cuda"]
+    assert launches == [GPU]
     assert int(tensor.sum()) == 140000
     del tensor, pair
     gc.collect()
-    assert launches == ["cuda"]  # nothing was locked, and nothing is unlocked
+    assert launches == [GPU]  # nothing was locked, and nothing is unlocked

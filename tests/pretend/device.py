@@ -35,6 +35,11 @@ class Accelerator:
     def __init__(self, own: State) -> None:
         self.report, self._state = own.report, own
 
+    @property
+    def contexts(self) -> set[int]:
+        """Devices on which this process took memory for a context."""
+        return self._state.contexts
+
     def tensor(self, x: torch.Tensor, device: int = 0) -> PretendTensor:
         """Return a copy on a device, there before anything else happens."""
         made = upload(x, torch.device("cuda", device))
@@ -96,8 +101,11 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
     @contextlib.contextmanager
     def on_device(device: Any) -> Iterator[None]:
         before, own.device = own.device, own.index(device)
-        yield
-        own.device = before
+        own.contexts.add(own.device)
+        try:
+            yield
+        finally:
+            own.device = before  # torch remembers a device without a context, and does not make one
 
     def synchronize(device: Any = None) -> None:
         own.report.count("sync")
@@ -107,6 +115,7 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
 
     def set_device(device: Any) -> None:
         own.device = own.index(device)
+        own.contexts.add(own.device)
 
     cuda: dict[str, Any] = {
         "_lazy_init": lambda: None,

@@ -36,7 +36,9 @@ class State:
         self.lock = threading.RLock()
         self.host: Counter[int] = Counter()
         self.here = threading.local()
+        self.contexts: set[int] = set()  # devices on which something was done, of which each costs memory there
         self.defaults = [Stream(i) for i in range(devices)] if self._own() else []
+        self.contexts.clear()
 
     def _own(self) -> bool:
         global _state
@@ -94,6 +96,7 @@ class Stream:
         # Caches of the process outlive a pretended accelerator: no handle comes twice.
         self.id = self.cuda_stream = self.stream_id = next(_handles)
         self.device = torch.device("cuda", own.index(device))
+        own.contexts.add(own.index(device))
         self.priority = priority
         self.clock: Counter[int] = Counter()
 
@@ -146,8 +149,9 @@ class Stream:
 class Event:
     """An event, in place of `torch.cuda.Event`, that is seen to be done later than it could be."""
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self.clock: Counter[int] = Counter()
+        self._blocking = blocking
         self._asked = 0
 
     def record(self, stream: Stream | None = None) -> None:
@@ -167,6 +171,8 @@ class Event:
     def synchronize(self) -> None:
         own = state()
         own.report.count("sync")
+        if not self._blocking:  # CUDA lets the thread ask without end, which takes a core
+            own.report.count("spin")
         with own.lock:
             own.host_learns(self.clock)
 
@@ -178,7 +184,10 @@ class Event:
 
 
 class InStream:
-    """Makes a stream and its device current in this thread, in place of `torch.cuda.stream`."""
+    """Makes a stream and its device current in this thread, in place of `torch.cuda.stream`.
+
+    At its end it sets the device from before, which makes a context there.
+    """
 
     def __init__(self, stream: Stream | None) -> None:
         self._stream = stream
@@ -198,6 +207,8 @@ class InStream:
             return
         own, index = state(), self._stream.device.index
         own.device, stream = self._before
+        if own.device != index:
+            own.contexts.add(own.device)
         if stream is None:
             del own.here.streams[index]
         else:
@@ -213,6 +224,7 @@ class Memory:
 
     def __init__(self, owner: Stream) -> None:
         self.owner, self.where, self._state = owner, line(), state()
+        self._state.contexts.add(owner.device.index)
         self.write: Stamp | None = None
         self.reads: list[Stamp] = []
         self.recorded: set[int] = set()

@@ -6,6 +6,8 @@ import ctypes
 import io
 import shutil
 import subprocess
+import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,8 @@ from tests.pretend.tensor import PretendTensor
 from torchdali import fn, pipeline_def
 from torchdali.codecs.engines import NvJpeg
 from torchdali.execute.hardware_decoding import HardwareDecoding
+from torchdali.execute.stages import StageRunner
+from torchdali.execute.sync import CallerQueue
 from torchdali.kernels.native import library
 
 pytestmark = [
@@ -159,6 +163,7 @@ def on_device(files: list[str], what: str, monkeypatch: pytest.MonkeyPatch, **op
         decodes_by_hardware(monkeypatch)
         found = run(files, 0, what, **options)
         assert not gpu.report.races, "\n".join(gpu.report.races)
+        assert not gpu.report.total("spin"), gpu.report.lines("spin")
         return found
 
 
@@ -195,6 +200,43 @@ def test_regions_of_what_the_engine_decodes(
     inside = slice(4, -4)
     for a, b in zip(found, expected, strict=True):
         assert (a - b)[:, inside, inside].abs().max() <= 2
+
+
+def test_other_devices_are_left_alone(files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
+    with accelerator(devices=2, lag=4) as gpu:
+        decodes_by_hardware(monkeypatch)
+        found = run(files, 1, "train")
+        assert len(found) and gpu.contexts == {1}
+
+
+def test_synchronous_pipelines_wake_when_the_engine_is_late(
+    files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that takes a batch runs its steps, and does not sleep until it looks again by itself."""
+    asleep, names = threading.Event(), set()
+    run_next, decode, run_step = CallerQueue.run_next, NvJpeg.decode, StageRunner._run_step
+
+    def wait(queue: CallerQueue, timeout: float) -> None:
+        if not queue._tasks:
+            asleep.set()
+        run_next(queue, timeout=60)
+
+    def decode_late(*given: Any) -> list[bool]:
+        assert asleep.wait(60)
+        asleep.clear()
+        return decode(*given)
+
+    def note_thread(self: StageRunner, *given: Any) -> None:
+        names.add(threading.current_thread())
+        run_step(self, *given)
+
+    monkeypatch.setattr(CallerQueue, "run_next", wait)
+    monkeypatch.setattr(NvJpeg, "decode", decode_late)
+    monkeypatch.setattr(StageRunner, "_run_step", note_thread)
+    started = time.monotonic()
+    found = on_device(files, "train", monkeypatch, batches=3, exec_async=False, exec_pipelined=False)
+    assert len(found) == 3 * BATCH and names == {threading.current_thread()}
+    assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize("call", [1, 3])

@@ -98,6 +98,19 @@ def test_training_has_the_values_of_the_cpu(folder: Path, where: str) -> None:
         assert not races(gpu)
 
 
+@pytest.mark.parametrize("where", ["mixed", "bytes", "floats"])
+@pytest.mark.parametrize("options", [{}, {"exec_async": False, "exec_pipelined": False}, {"max_streams": 1}])
+def test_other_devices_are_left_alone(folder: Path, where: str, options: dict[str, Any]) -> None:
+    """A context takes half a gigabyte: ranks must not make one on device 0, whatever the script has set."""
+    with accelerator(devices=3) as gpu:
+        found = delivered(train(folder, 2, where, **options), 3)
+        images = found[0][0]
+        images + 0
+        del found, images
+        assert gpu.contexts == {2}
+        assert not races(gpu)
+
+
 SEEN = {
     "shorter side": ({"resize_shorter": 24}, {"crop": (16, 18)}),
     "grown": ({"resize_shorter": 90}, {"crop": (30, 30)}),

@@ -22,7 +22,7 @@ import torch
 
 from torchdali.execute.output_buffer import Arena
 from torchdali.tensors import TensorList
-from torchdali.tensors._foreign import stream_of
+from torchdali.tensors._foreign import on_stream, stream_of
 from torchdali.tensors._storage import Packed
 
 __all__ = ["DeviceStream", "resolve_device"]
@@ -82,8 +82,8 @@ class DeviceStream:
         return self.stream is not None and os.environ.get("DALI_RESTRICT_PINNED_MEM") != "1"
 
     def context(self) -> Any:
-        """Make the pipeline's stream current in this thread."""
-        return _NOTHING if self.stream is None else torch.cuda.stream(self.stream)
+        """Make the pipeline's stream and its device current in this thread."""
+        return _NOTHING if self.stream is None else on_stream(self.stream)
 
     def to_device(self, batch: TensorList) -> TensorList:
         """Copy a batch to the device; itself if it is there. Must run inside `context`."""
@@ -97,7 +97,7 @@ class DeviceStream:
         if self.pins and not whole and any(s is None for s in batch.samples()):
             return self._move_present(batch)
         source = _pinned(batch) if self.pins else batch
-        with torch.cuda.stream(self._copies):
+        with on_stream(self._copies):
             moved = _move(source, self.device)
         copied = self.record(self._copies)
         # The copy reads pinned memory after this call returns: the batch must stay until the event behind it is done.
@@ -137,7 +137,7 @@ class DeviceStream:
         if self.stream is None:
             there = block.to(self.device)
         else:
-            with torch.cuda.stream(self._copies):
+            with on_stream(self._copies):
                 there = block.to(self.device, non_blocking=True)
             self._wait_for_copies([there], self.record(self._copies))
         return _set_uploaded(small, there, 0)
@@ -147,7 +147,7 @@ class DeviceStream:
 
         Any thread may call it. `finish_copy` copies the rest.
         """
-        with torch.cuda.stream(self._copies):
+        with on_stream(self._copies):
             there = torch.empty_like(flat, device=self.device)
             there[:count].copy_(flat[:count], non_blocking=True)
         # Also for a batch that fails: the memory must not be used again before this copy is done.
@@ -176,7 +176,7 @@ class DeviceStream:
         behind = -(-place // _ALIGNED) * _ALIGNED
         _write(small, arena.flat, behind)
         end = arena.used
-        with torch.cuda.stream(self._copies):
+        with on_stream(self._copies):
             if into is not None:
                 there = into[:end]
                 there.copy_(arena.flat[:end], non_blocking=True)
@@ -229,7 +229,7 @@ class DeviceStream:
         """Return an event behind all that was enqueued so far on a stream, or the one that computes; None without."""
         if self.stream is None:
             return None
-        event = torch.cuda.Event()
+        event = torch.cuda.Event(blocking=True)  # else a thread that waits for it keeps a core busy
         event.record(self.stream if stream is None else stream)
         return event
 

@@ -29,6 +29,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena
 from torchdali.graph.nodes import DataNode
 from torchdali.tensors import TensorList
+from torchdali.tensors._foreign import on_stream
 from torchdali.tensors._storage import Packed
 from torchdali.tensors.buffer_pool import BufferPool
 
@@ -196,7 +197,7 @@ class HardwareDecoding:
         into = [arena[start : start + math.prod(shape)].view(shape) for _, start, shape in places.values()]
         files = [data for data, *_ in places.values()]
         stream = self._own_stream()
-        with contextlib.nullcontext() if stream is None else torch.cuda.stream(stream):
+        with contextlib.nullcontext() if stream is None else on_stream(stream):
             try:
                 good = engine.decode(files, into, state, 0 if stream is None else stream.cuda_stream)
             except Exception as error:  # drivers and libraries fail in ways of their own

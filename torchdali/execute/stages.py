@@ -301,11 +301,12 @@ class StageRunner:
             self._chain_done(run, {})
             return
         finish: Done = partial(self._chain_done, run)
+        if self._caller_queue is not None:
+            # The last worker, or the engine's thread, hands the batch back to the user's, which waits in
+            # `Executor._wait`.
+            finish = partial(_in_calling_thread, self._caller_queue, finish)
         if left:
             finish = partial(self._finish_when_submitted, run, finish)
-        if self._caller_queue is not None:
-            # The last worker hands the batch back to the user's thread, which waits in `Executor._wait`.
-            finish = partial(_in_calling_thread, self._caller_queue, finish)
         # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
         # submission, since the last worker may be in the next stage already.
         self.threads.submit(Job(function, run.count, finish, order=batch.index, keep_going=keep_going))
@@ -329,11 +330,11 @@ class StageRunner:
         return left
 
     def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:
-        """Go on when the engine's thread has submitted what was left to it, in a thread of the pool."""
+        """Go on when the engine's thread has submitted what was left to it, in a thread of the pool or the user's."""
         order = run.batch.index
 
         def go_on(elsewhere: bool) -> None:
-            if elsewhere:
+            if elsewhere and self._caller_queue is None:
                 self.threads.submit(Job(lambda _: None, 1, lambda _: finish(failures), order=order))
             else:
                 finish(failures)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -110,11 +112,22 @@ def copy_to_device(tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream
     made_on = torch.cuda.current_stream(source.device)
     stream = made_on if cuda_stream is None else stream_of(cuda_stream, source.device)
     stream.wait_stream(made_on)
-    with torch.cuda.stream(stream):
+    with on_stream(stream):
         target.copy_(source, non_blocking=True)
     source.record_stream(stream)
     if not non_blocking:
         stream.synchronize()
+
+
+@contextlib.contextmanager
+def on_stream(stream: Any) -> Iterator[None]:
+    """Make a torch stream and its device current in this thread.
+
+    `torch.cuda.stream` alone sets the device from before at its end. Where nothing else uses that device, CUDA creates
+    a context there, of half a gigabyte.
+    """
+    with torch.cuda.device(stream.device), torch.cuda.stream(stream):
+        yield
 
 
 def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:

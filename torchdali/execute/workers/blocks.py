@@ -135,25 +135,26 @@ class _PageLocked:
 
     Args:
         block: The memory. Arrays are made of this object by `np.asarray`.
+        device: The accelerator that copies it.
     """
 
-    def __init__(self, block: Bytes) -> None:
-        self._block = block
+    def __init__(self, block: Bytes, device: torch.device) -> None:
+        self._block, self._device = block, device
         self.__array_interface__ = block.__array_interface__
-        self._is_locked = _done("cudaHostRegister", block.ctypes.data, block.nbytes, 0)
+        self._is_locked = _done(device, "cudaHostRegister", block.ctypes.data, block.nbytes, 0)
 
     def __del__(self) -> None:
         if self._is_locked and not sys.is_finalizing():
-            _done("cudaHostUnregister", self._block.ctypes.data)
+            _done(self._device, "cudaHostUnregister", self._block.ctypes.data)
 
 
-def _done(function: str, *arguments: int) -> bool:
+def _done(device: torch.device, function: str, *arguments: int) -> bool:
     """Call a function of CUDA's runtime; return whether it succeeded. Without it copies are slower, and right."""
-    with contextlib.suppress(RuntimeError):
+    with contextlib.suppress(RuntimeError), torch.cuda.device(device):
         if int(getattr(torch.cuda.cudart(), function)(*arguments)) == 0:
             return True
         # The runtime keeps the error for whoever asks next, which is torch, after any launch: let it be this one.
-        torch.zeros(1, device="cuda")
+        torch.zeros(1, device=device)
     return False
 
 
@@ -161,11 +162,11 @@ class Views:
     """The other side: the blocks that a process was told of.
 
     Args:
-        pinned: Page-lock them, for asynchronous copies to a device.
+        device: The accelerator for whose copies they are page-locked; None if they are not.
     """
 
-    def __init__(self, pinned: bool = False) -> None:
-        self._pinned = pinned
+    def __init__(self, device: torch.device | None = None) -> None:
+        self._device = device
         self._blocks: dict[int, Bytes] = {}
         self._lent: dict[int, Loan] = {}
         self._returned: deque[Loan] = deque()
@@ -174,7 +175,7 @@ class Views:
         """Map a block; the descriptor is closed."""
         try:
             block = mapped(descriptor, size)
-            self._blocks[number] = np.asarray(_PageLocked(block)) if self._pinned else block
+            self._blocks[number] = block if self._device is None else np.asarray(_PageLocked(block, self._device))
         finally:
             os.close(descriptor)
 

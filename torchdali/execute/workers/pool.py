@@ -27,6 +27,8 @@ from collections.abc import Callable, Sequence
 from multiprocessing import connection as mp_connection
 from typing import Protocol
 
+import torch
+
 from torchdali.errors import PipelineError
 from torchdali.execute.user_state import Update
 from torchdali.execute.workers.blocks import Views
@@ -66,7 +68,7 @@ class WorkerPool:
         run: Runs a function on a thread of the pipeline.
         starter: Starts more; None if a worker that dies ends all.
         ahead: Jobs that a worker has at most; more than one, so that it does not wait for the next.
-        pinned: Page-lock the memory of what workers make.
+        device: The accelerator for whose copies the memory of what workers make is page-locked, if it is.
 
     Attributes:
         exits: How workers ended that were not told to.
@@ -80,12 +82,12 @@ class WorkerPool:
         run: Callable[[Callable[[], None]], None],
         starter: Starts | None,
         ahead: int = 2,
-        pinned: bool = False,
+        device: torch.device | None = None,
     ) -> None:
-        self.workers, self._run, self._starter, self._pinned = list(workers), run, starter, pinned
+        self.workers, self._run, self._starter, self._device = list(workers), run, starter, device
         self._ahead = ahead
         for worker in workers:
-            worker.views = Views(pinned)
+            worker.views = Views(device)
             if starter is not None and worker.alive and worker.shares_memory:
                 worker.open_ledger()
         self._starting = [worker for worker in workers if not worker.alive]  # of the watching thread, until it is over
@@ -300,7 +302,7 @@ class WorkerPool:
             except OSError as error:  # tried again, as long as the number of times allows
                 self._unstarted = str(error)
                 continue
-            started.views, started.alive, self._unstarted = Views(self._pinned), False, ""
+            started.views, started.alive, self._unstarted = Views(self._device), False, ""
             self._starting.append(started)
             if is_new:
                 self.workers.append(started)

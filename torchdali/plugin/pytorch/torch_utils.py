@@ -64,7 +64,7 @@ def feed_ndarray(
         return arr.copy_(source, non_blocking=non_blocking)
     stream = _stream(cuda_stream, device)
     stream.wait_stream(torch.cuda.current_stream(device))  # where the pipeline handed it over
-    with torch.cuda.stream(stream):
+    with torch.cuda.device(stream.device), torch.cuda.stream(stream):  # the device first: see `on_stream`
         arr.copy_(source, non_blocking=non_blocking)
     if source.is_cuda:
         source.record_stream(stream)
