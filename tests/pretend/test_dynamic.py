@@ -81,7 +81,7 @@ def test_loops_on_a_stream_of_the_user(gpu: Accelerator, folder: Path, capture: 
             shift = dynamic.cast(labels, dtype=dynamic.float32)
             moved = dynamic.flip(dynamic.brightness(there, brightness_shift=shift), vertical=1)
             assert str(moved.device) == device
-            found += [(int((inner(s) + 0)[0, 0, 0]), int(label)) for s, label in zip((moved + 0).torch(), labels.torch())]
+            found += [(int((inner(s) + 0)[0, 0, 0]), int(label)) for s, label in zip((moved + 0).torch(), labels.torch(), strict=True)]
             del moved, shift
         del there
     assert [a for a, _ in found] == [min(SHOWN[i % 3] + 255 * label, 255) for i, (_, label) in enumerate(found)]

@@ -7,7 +7,6 @@ adds two numbers.
 from __future__ import annotations
 
 import base64
-import importlib.util
 import io
 import platform
 import re
@@ -32,7 +31,7 @@ from torchdali import fn, types
 from torchdali.cores import cores
 from torchdali.errors import MissingExtraError
 from torchdali.installation import extra_command, rebuild_command
-from torchdali.pipeline import native_status, pipeline_def
+from torchdali.pipeline import lacking_for_kernels, native_status, pipeline_def
 from torchdali.tensors import TensorListGPU
 
 __all__ = ["run"]
@@ -300,8 +299,10 @@ def _mixed_pipeline(encoded: Array) -> Any:
 def _kernels() -> Finding:
     """Resize a small image by the kernels for batches."""
     name = "kernels for batches"
-    if importlib.util.find_spec("triton") is None:
-        text = "not used: no Triton; operators on the GPU work sample by sample (pip install triton)"
+    lacking = lacking_for_kernels()
+    if lacking is not None:
+        how = "pip install triton" if lacking == "Triton" else "apt install gcc python3-dev, or the like"
+        text = f"not used: they need {lacking} ({how}); operators on the GPU work sample by sample, which is slow"
         return Finding(name, State.MISSING, text)
     try:
         image = torch.from_numpy(np.asarray(_picture("RGB")).copy())[None]

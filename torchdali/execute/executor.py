@@ -160,7 +160,7 @@ class Executor:
             if self._closed:
                 return False
             device = self.device_stream.device if self.device_stream.pins else None
-            pool = WorkerPool(processes, partial(_run_on, threads), starter, device)
+            pool = WorkerPool(processes, partial(_run_on, threads), starter, device=device)
             # The last write: the scheduler thread, which reads it, sees all of the replicas or none.
             self.replicas = Replicas(
                 starter.plan, self._remote_stages, self.readers, pool, 0 if self.placing.forked else -1

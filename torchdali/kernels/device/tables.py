@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import os
+import shutil
+import sys
+import sysconfig
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,12 +19,40 @@ from torch import Tensor
 
 from torchdali.kernels.memory import Array
 
-__all__ = ["bits", "factors", "floats", "has_kernels", "table", "upload"]
+__all__ = ["bits", "factors", "floats", "has_kernels", "lacking_for_kernels", "table", "upload"]
 
 
 def has_kernels(device: torch.device) -> bool:
-    """Return whether the kernels of this package run on a device: on CUDA where Triton is installed."""
-    return device.type == "cuda" and importlib.util.find_spec("triton") is not None
+    """Return whether the kernels of this package run on a device: on CUDA where Triton can compile them."""
+    return device.type == "cuda" and _can_compile()
+
+
+def lacking_for_kernels() -> str | None:
+    """Return a name for the missing requirement of the kernels, None if they can be compiled.
+
+    At its first kernel, Triton compiles a module for Python, with a C compiler. Linux containers often have none.
+    """
+    if importlib.util.find_spec("triton") is None:
+        return "Triton"
+    if sys.platform != "linux":  # Triton for Windows brings a compiler
+        return None
+    if not os.environ.get("CC") and not any(map(shutil.which, ("gcc", "clang"))):
+        return "a C compiler (gcc or clang)"
+    scheme = sysconfig.get_default_scheme().replace("posix_local", "posix_prefix")
+    header = os.path.join(sysconfig.get_paths(scheme)["include"], "Python.h")
+    return None if os.path.exists(header) else f"Python.h, at {header}"
+
+
+@functools.cache
+def _can_compile() -> bool:
+    lacking = lacking_for_kernels()
+    if lacking not in (None, "Triton"):
+        warnings.warn(
+            f"the kernels for batches on the GPU need {lacking}: operators work sample by sample, which is slow. "
+            "Install the compiler, for example with `apt install gcc python3-dev`.",
+            stacklevel=3,
+        )
+    return lacking is None
 
 
 def upload(values: Array | Tensor, device: torch.device) -> Tensor:
