@@ -1,0 +1,363 @@
+"""Check that torch's loader would run only torch's and torchvision's own code for a sample.
+
+An accelerated loader takes the place of that code, so the code must be unchanged. A function counts as unchanged if its
+bytecode equals the bytecode of its module's file. The functions that are checked are those that the path of a sample can
+reach: from `__getitem__` or `__call__` on, each name that a function's bytecode mentions is looked up in the function's
+globals, in the class of the object, and in `PIL.Image.Image`. Nothing is called.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import importlib.util
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.utils.data._utils import collate, fetch
+
+__all__ = ["find_collate_change", "find_dataset_change", "find_transform_change"]
+
+_CHECKED = ("torchvision", "PIL")  # packages whose functions are followed
+_TRUSTED = {"torch", "torchvision", "PIL", "numpy", *sys.stdlib_module_names}
+_VALUES = (type(None), bool, int, float, complex, str, bytes, enum.Enum, torch.Tensor, torch.dtype, np.generic, np.ndarray)
+
+
+class ChangedError(Exception):
+    """The user changed code or attributes on the path of a sample; the text names them."""
+
+
+class _Binding(NamedTuple):
+    """A name as it was when it was checked."""
+
+    namespace: Mapping[str, Any]
+    name: str
+    value: Any
+    code: CodeType | None
+
+    def is_current(self) -> bool:
+        """Return True if the name still has that value, and the value that code."""
+        value = self.namespace.get(self.name, _MISSING)
+        return value is self.value and (self.code is None or getattr(value, "__code__", None) is self.code)
+
+
+_MISSING = object()
+
+
+# ---------------------------------------------------------------- code of files
+
+
+@functools.lru_cache(maxsize=1024)
+def _codes(module: str) -> dict[str, list[CodeType]]:
+    """Return the code of each function in a module's file, by qualified name."""
+    codes: dict[str, list[CodeType]] = {}
+
+    def collect(code: CodeType, prefix: str) -> None:
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                codes.setdefault(prefix + constant.co_name, []).append(constant)
+                collect(constant, f"{prefix}{constant.co_name}.")
+
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    code = spec.loader.get_code(module) if spec is not None and hasattr(spec.loader, "get_code") else None
+    if code is not None:
+        collect(code, "")
+    return codes
+
+
+@functools.cache
+def _folders() -> tuple[str, ...]:
+    """Return the folders of the trusted packages, and of the standard library."""
+    packages = ("torch", "torchvision", "PIL", "numpy")
+    specs = [importlib.util.find_spec(name) for name in packages]
+    folders = [folder for spec in specs if spec is not None for folder in spec.submodule_search_locations or ()]
+    return tuple(folder + os.sep for folder in folders)
+
+
+def _is_trusted_file(name: str) -> bool:
+    library = os.path.dirname(os.__file__) + os.sep
+    in_library = name.startswith((library, "<frozen")) and not {"site-packages", "dist-packages"} & set(name.split(os.sep))
+    return in_library or name.startswith(_folders())
+
+
+def _root(module: Any) -> str:
+    return str(module).partition(".")[0]
+
+
+def _check_code(function: FunctionType, module: str, qualname: str) -> None:
+    """Raise if a function isn't the one that a module's file defines under a name."""
+    expected = _codes(module).get(qualname) if _is_checked(module) else None
+    inner: Any = function
+    while isinstance(inner, FunctionType):
+        if expected is None and _is_trusted_file(inner.__code__.co_filename):
+            return  # imported, or made by a decorator
+        if expected is not None and inner.__code__ in expected:
+            return
+        if not _is_trusted_file(inner.__code__.co_filename):
+            break
+        inner = getattr(inner, "__wrapped__", None)
+    raise ChangedError(f"`{module}.{qualname}` was replaced")
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _functions(value: Any) -> Iterable[Any]:
+    """Return the functions of a descriptor, or the value itself."""
+    if isinstance(value, (staticmethod, classmethod)):
+        return (value.__func__,)
+    if isinstance(value, property):
+        return [each for each in (value.fget, value.fset, value.fdel) if each is not None]
+    if isinstance(value, functools.cached_property):
+        return (value.func,)
+    if isinstance(value, functools.partial):
+        return (value.func,)
+    is_cache = type(value) is type(_codes)
+    return (value.__wrapped__,) if is_cache else (value,)
+
+
+# ---------------------------------------------------------------- reachable functions
+
+
+class _Reach:
+    """The functions that methods of classes can reach.
+
+    Attributes:
+        bindings: All names that were looked up, to see later whether one has changed.
+        names: Names of attributes that the functions mention.
+    """
+
+    def __init__(self, classes: Iterable[type], entries: Iterable[str], functions: Iterable[FunctionType]) -> None:
+        self._classes, self.bindings = [*classes, _image_class()], list[_Binding]()
+        self.names: set[str] = set()
+        self._todo: list[tuple[FunctionType, str]] = []
+        self._seen: set[int] = set()
+        for name in entries:
+            self._add_name(name)
+        for function in functions:
+            self._add_inner(function)
+        while self._todo:
+            self._follow(*self._todo.pop())
+
+    def _add_name(self, name: str) -> None:
+        """Check the methods that a name has in the classes."""
+        if name in self.names:
+            return
+        self.names.add(name)
+        for kind in self._classes:
+            for base in kind.__mro__:
+                if name in vars(base):
+                    self._add_method(kind, base, name)
+
+    def _add_method(self, kind: type, base: type, name: str) -> None:
+        if _root(base.__module__) not in _TRUSTED:
+            raise ChangedError(f"{kind.__name__} defines `{name}`")
+        self._bind(vars(base), name, base.__module__, f"{base.__qualname__}.{name}")
+
+    def _bind(self, namespace: Mapping[str, Any], name: str, module: str, qualname: str) -> None:
+        """Check a name of a module or class, and note its value."""
+        value = namespace[name]
+        self.bindings.append(_Binding(namespace, name, value, getattr(value, "__code__", None)))
+        functions = [each for each in _functions(value) if isinstance(each, FunctionType)]
+        if not functions and not isinstance(value, (BuiltinFunctionType, type)) and _is_checked(module):
+            was_function = qualname in _codes(module)
+            if was_function or ("." in qualname and _first_values.setdefault((module, qualname), value) is not value):
+                raise ChangedError(f"`{module}.{qualname}` was replaced")
+        for function in functions:
+            self._add_function(function, module, qualname)
+
+    def _add_function(self, function: FunctionType, module: str, qualname: str) -> None:
+        if id(function) in self._seen:
+            return
+        self._seen.add(id(function))
+        _check_code(function, module, qualname)
+        self._todo.append((function, module))
+
+    def _add_inner(self, function: FunctionType) -> None:
+        self._add_function(function, function.__module__, function.__qualname__.replace(".<locals>", ""))
+
+    def _follow(self, function: FunctionType, module: str) -> None:
+        """Check each name that a function's code mentions."""
+        for inner in _inner_functions(function):
+            self._add_inner(inner)
+        if not _is_checked(module):
+            return
+        names = set(_names(function.__code__))
+        for name in names:
+            self._add_name(name)
+            if name in function.__globals__:
+                self._add_global(function.__globals__, name, names)
+
+    def _add_global(self, namespace: dict[str, Any], name: str, names: set[str]) -> None:
+        value = namespace[name]
+        self._bind(namespace, name, namespace["__name__"], name)
+        root = _root(getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", ""))
+        if isinstance(value, ModuleType):
+            if root not in _TRUSTED:
+                raise ChangedError(f"`{namespace['__name__']}.{name}` was replaced")
+            for each in names & vars(value).keys():
+                self._bind(vars(value), each, value.__name__, each)
+        elif isinstance(value, type) and root in _CHECKED:
+            for each in ({"__init__", "__call__"} | names) & vars(value).keys():
+                self._add_method(value, value, each)
+        if isinstance(value, FunctionType):
+            for kernel in _kernels(value):
+                self._add_inner(kernel)
+
+
+def _is_checked(module: str) -> bool:
+    return _root(module) in _CHECKED or module in _OF_TORCH
+
+
+_OF_TORCH = (fetch.__name__, collate.__name__, "torch.utils.data.dataset", "torch.nn.modules.module")
+
+
+def _image_class() -> type:
+    from PIL import Image
+
+    return Image.Image
+
+
+def _inner_functions(function: FunctionType) -> Iterator[FunctionType]:
+    """Yield the functions that a decorator has wrapped."""
+    for cell in function.__closure__ or ():
+        try:
+            inner = cell.cell_contents
+        except ValueError:  # empty
+            continue
+        for each in _functions(inner):
+            if isinstance(each, FunctionType):
+                yield each
+
+
+def _kernels(functional: Any) -> Iterator[FunctionType]:
+    """Yield the functions that torchvision registered for images and tensors."""
+    utils = sys.modules.get("torchvision.transforms.v2.functional._utils")
+    registry = getattr(utils, "_KERNEL_REGISTRY", {})
+    for kind, kernel in registry.get(functional, {}).items():
+        if _root(getattr(kind, "__module__", "")) in _TRUSTED:
+            yield from (each for each in _functions(kernel) if isinstance(each, FunctionType))
+
+
+_first_values: dict[tuple[str, str], Any] = {}  # of the data of classes, when they were first seen
+_reaches: dict[Any, _Reach] = {}
+
+
+def _reach(classes: frozenset[type], entries: tuple[str, ...], functions: frozenset[Any] = frozenset()) -> _Reach:
+    """Return the reach of methods and functions; an earlier one, if no name in it has another value now."""
+    key = classes, entries, functions
+    reach = _reaches.get(key)
+    if reach is None or not all(binding.is_current() for binding in reach.bindings):
+        _reaches.pop(key, None)
+        reach = _reaches[key] = _Reach(classes, entries, functions)
+    return reach
+
+
+# ---------------------------------------------------------------- objects
+
+
+def find_dataset_change(dataset: Any) -> str:
+    """Return why a sample of a torchvision dataset isn't made by torchvision's own code; "" if it is.
+
+    The transforms of the dataset aren't checked: see `find_transform_change`.
+    """
+    kind = type(dataset)
+    try:
+        reach = _reach(frozenset([kind]), ("__getitem__", "__getitems__", "__getattr__", "__getattribute__"))
+        used = {name: value for name, value in vars(dataset).items() if name in reach.names and name not in _TRANSFORMS}
+        _check_attributes(kind, used)
+        _reach(frozenset(), (), frozenset(value for value in used.values() if isinstance(value, FunctionType)))
+        for name, value in used.items():
+            if not _is_installed(type(value)):
+                raise ChangedError(f"`{name}` is a {type(value).__name__}")
+    except ChangedError as change:
+        return f"{kind.__name__}: {change}"
+    return ""
+
+
+_TRANSFORMS = ("transform", "target_transform", "transforms")
+
+
+def find_transform_change(transform: Any) -> str:
+    """Return why a transform isn't torchvision's own code; "" if it is.
+
+    All objects that it is made of are checked, too.
+    """
+    parts: dict[int, Any] = {}
+    try:
+        _collect_parts(transform, parts)
+        for part in parts.values():
+            _check_attributes(type(part), vars(part))
+            _reach(frozenset([type(part)]), ("__call__",))
+        hooks = sys.modules["torch.nn.modules.module"]
+        if hooks._global_forward_hooks or hooks._global_forward_pre_hooks:
+            raise ChangedError("modules have global hooks")
+    except ChangedError as change:
+        return str(change)
+    return ""
+
+
+def _collect_parts(value: Any, parts: dict[int, Any]) -> None:
+    """Collect the objects of which a transform consists."""
+    if isinstance(value, (*_VALUES, type, BuiltinFunctionType, torch.Generator)) or id(value) in parts:
+        return
+    if isinstance(value, Mapping):
+        _collect_all(value.values(), parts)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        _collect_all(value, parts)
+    elif isinstance(value, FunctionType):
+        _reach(frozenset(), (), frozenset([value]))
+    elif _root(type(value).__module__) not in _TRUSTED or isinstance(value, MethodType):
+        raise ChangedError(f"{getattr(value, '__name__', type(value).__name__)} isn't torchvision's")
+    elif hasattr(value, "__dict__"):
+        parts[id(value)] = value
+        _collect_all(vars(value).values(), parts)
+
+
+def _collect_all(values: Iterable[Any], parts: dict[int, Any]) -> None:
+    for value in values:
+        _collect_parts(value, parts)
+
+
+def _check_attributes(kind: type, attributes: Mapping[str, Any]) -> None:
+    """Raise if an attribute of an object takes the place of one of its class, or is a hook."""
+    for name, value in attributes.items():
+        if any(name in vars(base) for base in kind.__mro__):
+            raise ChangedError(f"`{name}` was set on a {kind.__name__}")
+        if name in ("_forward_hooks", "_forward_pre_hooks") and value:
+            raise ChangedError(f"a {kind.__name__} has hooks")
+
+
+def _is_installed(kind: type) -> bool:
+    """Return True for a class of a package that isn't the user's."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return _root(kind.__module__) in _TRUSTED or bool(file and {"site-packages", "dist-packages"} & set(file.split(os.sep)))
+
+
+def find_collate_change(collate_fn: Any) -> str:
+    """Return why samples aren't put into batches by torch's own `default_collate`; "" if they are."""
+    try:
+        _reach(frozenset([fetch._MapDatasetFetcher]), ("fetch",), frozenset([collate_fn]))
+    except ChangedError as change:
+        return str(change)
+    if collate_fn is not collate.default_collate:
+        return f"collate_fn={getattr(collate_fn, '__name__', type(collate_fn).__name__)}"
+    if {kind: function.__name__ for kind, function in collate.default_collate_fn_map.items()} != _COLLATED:
+        return "`default_collate_fn_map` was changed"
+    return ""
+
+
+_COLLATED = {
+    torch.Tensor: "collate_tensor_fn", np.ndarray: "collate_numpy_array_fn",
+    (np.bool_, np.number, np.object_): "collate_numpy_scalar_fn", float: "collate_float_fn", int: "collate_int_fn",
+    str: "collate_str_fn", bytes: "collate_str_fn",
+}  # fmt: skip
