@@ -24,8 +24,7 @@ def collate(samples: Any) -> Any:
 
 REASONS = {
     "own dataset": (_notes.is_own_dataset(Own()), "Own is your own dataset"),
-    "method": (_notes.overrides(Own(), "__getitem__"), "Own overrides `__getitem__`"),
-    "changed": (_notes.is_changed(Own(), "loader"), "`loader` of Own is not torchvision's"),
+    "changed": (_notes.is_changed("Own defines `loader`"), "Own defines `loader`"),
     "iterable": (_notes.is_iterable(Own()), "Own is an iterable dataset"),
     "collate_fn": (_notes.is_own_function("collate_fn", collate), "collate_fn (collate) is your own function"),
     "worker_init_fn": (_notes.is_own_function("worker_init_fn"), "worker_init_fn is your own function"),

@@ -152,5 +152,5 @@ def test_a_script_ends_with_it(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     (line,) = (each for each in done.stderr.splitlines() if each.startswith("torchdali run: "))
-    expected = "torchdali run: 2 of 3 loaders accelerated (TensorDataset); not accelerated: Odd: an iterable data set; the loops waited "
+    expected = "torchdali run: 2 of 3 loaders accelerated (TensorDataset); not accelerated: Odd is an iterable dataset; the loops waited "
     assert line.startswith(expected) and line.endswith(" for data")

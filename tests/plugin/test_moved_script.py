@@ -149,8 +149,8 @@ if sys.argv[2] == "own":
     sys.exit("stopped")
 """
 SENTENCES = {
-    "both": r"2 of 3 loaders accelerated \(TensorDataset, ImageFolder\); not accelerated: Squares: a data set of your own; ",
-    "own": r"0 of 1 loaders accelerated; not accelerated: Squares: a data set of your own; ",
+    "both": r"2 of 3 loaders accelerated \(TensorDataset, ImageFolder\); not accelerated: Squares is your own dataset; ",
+    "own": r"0 of 1 loaders accelerated; not accelerated: Squares is your own dataset; ",
     "none": None,
 }
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import time
 from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils.data._utils import pin_memory
 from torch.utils.data._utils.collate import default_collate
@@ -125,30 +122,10 @@ class AcceleratedIterator(Counting):
             return values  # all that the samples have
         (pictures,) = values
         targets = [leaves.target(index) for index in indices]
-        if self._collate_fn is default_collate and isinstance(pictures, torch.Tensor):
+        if isinstance(pictures, torch.Tensor):
             return [pictures, default_collate(targets)]
-        if self._plan.is_image:
-            from torchvision import tv_tensors
-
-            pictures = map(tv_tensors.Image, pictures)
-        with _generators_seeded(mix(int(self._base_seed), self.progress.epoch, self.progress.batches, 1)):
-            return self._collate_fn(list(zip(pictures, targets, strict=True)))
+        return default_collate(list(zip(pictures, targets, strict=True)))  # of several sizes: torch's error
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # the program may be at its end
             self._loader._give_back(self)
-
-
-@contextlib.contextmanager
-def _generators_seeded(seed: int) -> Iterator[None]:
-    """Let user code draw random numbers that follow from a seed, and leave the program's as they are."""
-    states = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng(devices=[]):
-        random.seed(seed)
-        np.random.seed(seed & 0xFFFFFFFF)
-        torch.default_generator.manual_seed(seed >> 1)
-        try:
-            yield
-        finally:
-            random.setstate(states[0])
-            np.random.set_state(states[1])

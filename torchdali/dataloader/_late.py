@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 from torch.utils.data import ConcatDataset, Subset
-from torchvision.datasets.folder import pil_loader
+from torchvision.datasets.folder import default_loader, pil_loader
 
-from torchdali.ops._pictures import Source, View
+from torchdali.dataloader._pristine import find_dataset_change
+from torchdali.dataloader._rows import bases_of
+from torchdali.ops._pictures import Source, View, library
 
-__all__ = ["LateImage", "Opener", "has_images", "late_dataset"]
+__all__ = ["LateImage", "Opener", "late_dataset", "takes_late"]
 
 
 class LateImage(Image.Image):
@@ -179,7 +181,19 @@ def _late_value(value: Any, feature: Any, opener: Opener) -> Any:
     return feature.decode_example(value) if late is None and value is not None else late
 
 
-def has_images(dataset: Any) -> bool:
+def takes_late(dataset: Any) -> bool:
+    """Return True if `late_dataset` knows a dataset, and the library decodes."""
+    return library() is not None and all(map(_takes_late, bases_of(dataset)))
+
+
+def _takes_late(dataset: Any) -> bool:
+    if type(dataset) is getattr(sys.modules.get("datasets"), "Dataset", None):
+        return _has_images(dataset)
+    is_torchvision = any(kind.__module__.startswith("torchvision.datasets.") for kind in type(dataset).__mro__)
+    return is_torchvision and getattr(dataset, "loader", None) is default_loader and not find_dataset_change(dataset)
+
+
+def _has_images(dataset: Any) -> bool:
     """Return True for a data set of Hugging Face with a transform, which gets images."""
     return dataset.format["type"] == "custom" and bool(_image_features(dataset))
 
@@ -200,7 +214,7 @@ def _late_columns(dataset: Any) -> Any:
 
 def late_dataset(dataset: Any) -> Any:
     """Return a data set, or a part or sum of such, whose pictures are decoded late."""
-    if hasattr(dataset, "features"):
+    if type(dataset).__module__.startswith("datasets."):
         return _late_columns(dataset)
     if type(dataset) is Subset:
         return Subset(late_dataset(dataset.dataset), dataset.indices)

@@ -11,10 +11,10 @@ from typing import Any
 from torchdali.pipeline import native_status
 
 __all__ = [
-    "GUIDE", "LAZY", "Notes", "accelerated", "accelerated_names", "different_transforms", "empty", "fast_path",
-    "has_no_batches", "has_no_tensors", "is_changed", "is_fast_path", "is_iterable", "is_not_accelerated",
+    "GUIDE", "LAZY", "Notes", "NotSupportedError", "accelerated", "accelerated_names", "different_transforms", "empty",
+    "fast_path", "has_no_batches", "has_no_tensors", "is_changed", "is_fast_path", "is_iterable", "is_not_accelerated",
     "is_own_dataset", "is_own_function", "is_own_transform", "is_switched_off", "is_unsupported", "name_of",
-    "not_accelerated", "overrides", "raised", "short",
+    "not_accelerated", "raised", "short",
 ]  # fmt: skip
 
 GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"
@@ -22,6 +22,10 @@ LAZY = "images are decoded by torchdali, as far as your transforms need them"
 _PREFIX = "not accelerated: "
 _ACCELERATED = ": accelerated"
 _FAST_PATH = "the fast path is missing"
+
+
+class NotSupportedError(Exception):
+    """A loader is left to torch; the text is the reason, one of this module's."""
 
 
 class Notes(tuple[str, ...]):
@@ -73,15 +77,13 @@ def is_own_dataset(dataset: Any) -> str:
     return _reason(f"{name_of(dataset)} is your own dataset", "To speed it up", "own-dataset")
 
 
-def overrides(dataset: Any, method: str) -> str:
-    """Return the reason for a class that replaces a method of torchvision's dataset, such as ``__getitem__``."""
-    return _reason(f"{name_of(dataset)} overrides `{method}`", "To speed it up", "own-dataset")
+def is_changed(change: str) -> str:
+    """Return the reason for a function or an attribute of torch's or torchvision's that the program has replaced.
 
-
-def is_changed(thing: Any, attribute: str) -> str:
-    """Return the reason for a function or an attribute of torchvision's that the program has replaced."""
-    why = f"`{attribute}` of {name_of(thing)} is not torchvision's"
-    return _reason(why, "Restore it, or see", "own-functions")
+    Args:
+        change: See `_pristine`.
+    """
+    return _reason(change, "Restore it, or see", "own-functions")
 
 
 def is_iterable(dataset: Any) -> str:

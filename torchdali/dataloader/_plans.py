@@ -1,19 +1,26 @@
-"""Plans: whether and how the samples of a data set are made by torchdali."""
+"""Plans: whether torchdali makes the samples of a loader, and how.
+
+A loader is accelerated only if torch's own would run nothing but torch's and torchvision's code: `_pristine` checks it.
+Everything else is left to torch, with a reason in the notes.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch.utils.data._utils.collate import default_collate
+import torch
+from torch.utils.data import ConcatDataset, Subset
 
-from torchdali.dataloader._notes import not_accelerated
+from torchdali.dataloader import _notes as notes
+from torchdali.dataloader._notes import Notes, NotSupportedError
+from torchdali.dataloader._pristine import find_collate_change, find_dataset_change
 from torchdali.dataloader._rows import Engine, Rows, bases_of, is_rows
 
-__all__ = ["Plan", "left_to_torch", "plan_of"]
+__all__ = ["Plan", "plan_of"]
 
 
 @dataclass(frozen=True)
@@ -22,44 +29,86 @@ class Plan:
 
     Attributes:
         open: Makes the engine; None if torch makes the samples.
-        notes: What is accelerated or called as it is, and why the rest is left to torch.
+        notes: What is accelerated, and why the rest isn't.
         key: Equal for plans of which one may use the engine of the other.
-        leaves: The data sets of which pictures are; None if the engine makes whole samples.
-        is_image: See `Compiled`.
-        late: Makes the data set that torch's workers get in the place of the loader's; None if they get that.
+        leaves: The datasets of the images; None if the engine makes whole samples.
+        late: Makes the dataset that torch's workers get in the place of the loader's; None if they get that.
     """
 
     open: Callable[[], Engine] | None
-    notes: tuple[str, ...]
+    notes: Notes
     key: Any = None
     leaves: Any = field(default=None, compare=False)
-    is_image: bool = False
     late: Callable[[], Any] | None = None
 
 
-def left_to_torch(why: str, *notes: str) -> Plan:
-    """Return a plan that leaves all to torch."""
-    return Plan(None, (*notes, not_accelerated(why)))
-
-
 def plan_of(loader: Any) -> Plan:
-    """Return the plan of a loader, as its data set is now."""
+    """Return the plan of a loader, as its dataset and transforms are now."""
+    try:
+        return _choose(loader)
+    except NotSupportedError as reason:
+        return _leave(loader, str(reason))
+    except Exception as error:  # of an object in which a rule reads: torch says whether it is wrong
+        return _leave(loader, notes.raised(error))
+
+
+def _choose(loader: Any) -> Plan:
+    """Return the plan of an accelerated loader.
+
+    Raises:
+        NotSupportedError: it is left to torch.
+    """
     dataset = loader.dataset
     if os.environ.get("TORCHDALI_ACCELERATE", "1").strip().lower() in ("0", "off", "false", "no"):
-        return left_to_torch("switched off by TORCHDALI_ACCELERATE")
+        raise NotSupportedError(notes.is_switched_off())
     if loader._dataset_kind != 0:
-        return left_to_torch(f"{type(dataset).__name__}: an iterable data set")
+        raise NotSupportedError(notes.is_iterable(dataset))
+    if not (is_rows(dataset) or all(_is_of_torchvision(type(base)) for base in bases_of(dataset))):
+        raise NotSupportedError(notes.is_own_dataset(bases_of(dataset)[0]))
+    _check_functions(loader)
     if is_rows(dataset):
-        if loader.collate_fn is not default_collate or not loader._auto_collation:
-            return left_to_torch("TensorDataset: samples go to a collate_fn, or are not put into batches")
-        return Plan(lambda: Rows(dataset), ("TensorDataset: a batch is a selection of rows",), ("rows", id(dataset)))
-    classes = [type(base) for base in bases_of(dataset)]
-    hugging = getattr(sys.modules.get("datasets"), "Dataset", None)
-    if not any(kind is hugging or _is_of_torchvision(kind) for kind in classes):
-        return left_to_torch(f"{classes[0].__name__}: a data set of your own")
+        return Plan(
+            lambda: Rows(dataset), Notes(["TensorDataset: a batch is a selection of rows"]), ("rows", id(dataset))
+        )
     from torchdali.dataloader._picture_plans import picture_plan  # which imports torchvision
 
     return picture_plan(loader)
+
+
+def _check_functions(loader: Any) -> None:
+    """Raise if torch's loader would call a function of the user, besides those of the dataset's samples."""
+    if not loader._auto_collation:
+        raise NotSupportedError(notes.has_no_batches())
+    if loader.num_workers and loader.worker_init_fn is not None:
+        raise NotSupportedError(notes.is_own_function("worker_init_fn", loader.worker_init_fn))
+    change = find_collate_change(loader.collate_fn)
+    if change:
+        raise NotSupportedError(change)
+    if torch.get_default_device().type != "cpu":
+        raise NotSupportedError(notes.is_changed("torch.get_default_device() is not the CPU"))
+    for part in _parts(loader.dataset):
+        change = find_dataset_change(part)
+        if change:
+            raise NotSupportedError(change)
+
+
+def _parts(dataset: Any) -> Iterator[Any]:
+    """Yield a dataset, and those of which it is a part or a sum."""
+    yield dataset
+    inner = (dataset.dataset,) if type(dataset) is Subset else ()
+    for each in dataset.datasets if type(dataset) is ConcatDataset else inner:
+        yield from _parts(each)
+
+
+def _leave(loader: Any, reason: str) -> Plan:
+    """Return a plan that leaves the samples to torch; images are decoded late if that is known to work."""
+    left = notes.not_accelerated(reason)
+    if "torchvision" in sys.modules:
+        from torchdali.dataloader._late import late_dataset, takes_late
+
+        if takes_late(loader.dataset):
+            return Plan(None, Notes([notes.LAZY, left]), late=lambda: late_dataset(loader.dataset))
+    return Plan(None, Notes([left]))
 
 
 def _is_of_torchvision(kind: type) -> bool:

@@ -1,13 +1,14 @@
 """Check that torch's loader would run only torch's and torchvision's own code for a sample.
 
-An accelerated loader takes the place of that code, so the code must be unchanged. A function counts as unchanged if its
-bytecode equals the bytecode of its module's file. The functions that are checked are those that the path of a sample can
-reach: from `__getitem__` or `__call__` on, each name that a function's bytecode mentions is looked up in the function's
-globals, in the class of the object, and in `PIL.Image.Image`. Nothing is called.
+An accelerated loader replaces that code, so the code must be unchanged. A function is unchanged if its bytecode equals
+the bytecode in its module's file. The functions that are checked are those that a sample's path can reach: starting
+from `__getitem__` or `__call__`, each name that a function's bytecode mentions is looked up in the function's globals,
+in the object's class, and in `PIL.Image.Image`. Nothing is called.
 """
 
 from __future__ import annotations
 
+import builtins
 import enum
 import functools
 import importlib.util
@@ -21,11 +22,26 @@ import numpy as np
 import torch
 from torch.utils.data._utils import collate, fetch
 
+from torchdali.dataloader import _notes as notes
+
 __all__ = ["find_collate_change", "find_dataset_change", "find_transform_change"]
 
 _CHECKED = ("torchvision", "PIL")  # packages whose functions are followed
 _TRUSTED = {"torch", "torchvision", "PIL", "numpy", *sys.stdlib_module_names}
-_VALUES = (type(None), bool, int, float, complex, str, bytes, enum.Enum, torch.Tensor, torch.dtype, np.generic, np.ndarray)
+_VALUES = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    enum.Enum,
+    torch.Tensor,
+    torch.dtype,
+    np.generic,
+    np.ndarray,
+)
 
 
 class ChangedError(Exception):
@@ -33,20 +49,23 @@ class ChangedError(Exception):
 
 
 class _Binding(NamedTuple):
-    """A name as it was when it was checked."""
+    """A name of a module or class when it was checked.
+
+    Attributes:
+        size: Number of names there: a new one may come before the one of a base class, or of `builtins`.
+    """
 
     namespace: Mapping[str, Any]
+    size: int
     name: str
     value: Any
     code: CodeType | None
 
     def is_current(self) -> bool:
         """Return True if the name still has that value, and the value that code."""
-        value = self.namespace.get(self.name, _MISSING)
-        return value is self.value and (self.code is None or getattr(value, "__code__", None) is self.code)
-
-
-_MISSING = object()
+        value = self.namespace.get(self.name)
+        has_code = self.code is None or getattr(value, "__code__", None) is self.code
+        return value is self.value and len(self.namespace) == self.size and has_code
 
 
 # ---------------------------------------------------------------- code of files
@@ -81,7 +100,9 @@ def _folders() -> tuple[str, ...]:
 
 def _is_trusted_file(name: str) -> bool:
     library = os.path.dirname(os.__file__) + os.sep
-    in_library = name.startswith((library, "<frozen")) and not {"site-packages", "dist-packages"} & set(name.split(os.sep))
+    in_library = name.startswith((library, "<frozen")) and not {"site-packages", "dist-packages"} & set(
+        name.split(os.sep)
+    )
     return in_library or name.startswith(_folders())
 
 
@@ -117,12 +138,9 @@ def _functions(value: Any) -> Iterable[Any]:
         return (value.__func__,)
     if isinstance(value, property):
         return [each for each in (value.fget, value.fset, value.fdel) if each is not None]
-    if isinstance(value, functools.cached_property):
-        return (value.func,)
-    if isinstance(value, functools.partial):
-        return (value.func,)
-    is_cache = type(value) is type(_codes)
-    return (value.__wrapped__,) if is_cache else (value,)
+    if isinstance(value, type(_codes)):  # of `functools.lru_cache`
+        return (value.__wrapped__,)
+    return (value if isinstance(value, FunctionType) else getattr(value, "func", value),)  # of `partial` and properties
 
 
 # ---------------------------------------------------------------- reachable functions
@@ -141,6 +159,8 @@ class _Reach:
         self.names: set[str] = set()
         self._todo: list[tuple[FunctionType, str]] = []
         self._seen: set[int] = set()
+        for base in {base for kind in self._classes for base in kind.__mro__}:
+            self.bindings.append(_Binding(vars(base), len(vars(base)), "", None, None))
         for name in entries:
             self._add_name(name)
         for function in functions:
@@ -166,7 +186,7 @@ class _Reach:
     def _bind(self, namespace: Mapping[str, Any], name: str, module: str, qualname: str) -> None:
         """Check a name of a module or class, and note its value."""
         value = namespace[name]
-        self.bindings.append(_Binding(namespace, name, value, getattr(value, "__code__", None)))
+        self.bindings.append(_Binding(namespace, len(namespace), name, value, getattr(value, "__code__", None)))
         functions = [each for each in _functions(value) if isinstance(each, FunctionType)]
         if not functions and not isinstance(value, (BuiltinFunctionType, type)) and _is_checked(module):
             was_function = qualname in _codes(module)
@@ -187,7 +207,7 @@ class _Reach:
 
     def _follow(self, function: FunctionType, module: str) -> None:
         """Check each name that a function's code mentions."""
-        for inner in _inner_functions(function):
+        for inner in (*_inner_functions(function), *_kernels(function)):
             self._add_inner(inner)
         if not _is_checked(module):
             return
@@ -196,6 +216,8 @@ class _Reach:
             self._add_name(name)
             if name in function.__globals__:
                 self._add_global(function.__globals__, name, names)
+            elif name in vars(builtins):
+                self._bind(vars(builtins), name, builtins.__name__, name)
 
     def _add_global(self, namespace: dict[str, Any], name: str, names: set[str]) -> None:
         value = namespace[name]
@@ -209,9 +231,6 @@ class _Reach:
         elif isinstance(value, type) and root in _CHECKED:
             for each in ({"__init__", "__call__"} | names) & vars(value).keys():
                 self._add_method(value, value, each)
-        if isinstance(value, FunctionType):
-            for kernel in _kernels(value):
-                self._add_inner(kernel)
 
 
 def _is_checked(module: str) -> bool:
@@ -280,7 +299,7 @@ def find_dataset_change(dataset: Any) -> str:
             if not _is_installed(type(value)):
                 raise ChangedError(f"`{name}` is a {type(value).__name__}")
     except ChangedError as change:
-        return f"{kind.__name__}: {change}"
+        return notes.is_changed(f"{kind.__name__}: {change}")
     return ""
 
 
@@ -302,13 +321,13 @@ def find_transform_change(transform: Any) -> str:
         if hooks._global_forward_hooks or hooks._global_forward_pre_hooks:
             raise ChangedError("modules have global hooks")
     except ChangedError as change:
-        return str(change)
+        return notes.is_changed(str(change))
     return ""
 
 
 def _collect_parts(value: Any, parts: dict[int, Any]) -> None:
     """Collect the objects of which a transform consists."""
-    if isinstance(value, (*_VALUES, type, BuiltinFunctionType, torch.Generator)) or id(value) in parts:
+    if isinstance(value, _VALUES) or id(value) in parts:
         return
     if isinstance(value, Mapping):
         _collect_all(value.values(), parts)
@@ -340,19 +359,21 @@ def _check_attributes(kind: type, attributes: Mapping[str, Any]) -> None:
 def _is_installed(kind: type) -> bool:
     """Return True for a class of a package that isn't the user's."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return _root(kind.__module__) in _TRUSTED or bool(file and {"site-packages", "dist-packages"} & set(file.split(os.sep)))
+    return _root(kind.__module__) in _TRUSTED or bool(
+        file and {"site-packages", "dist-packages"} & set(file.split(os.sep))
+    )
 
 
 def find_collate_change(collate_fn: Any) -> str:
     """Return why samples aren't put into batches by torch's own `default_collate`; "" if they are."""
+    if collate_fn is not collate.default_collate:
+        return notes.is_own_function("collate_fn", collate_fn)
     try:
         _reach(frozenset([fetch._MapDatasetFetcher]), ("fetch",), frozenset([collate_fn]))
     except ChangedError as change:
-        return str(change)
-    if collate_fn is not collate.default_collate:
-        return f"collate_fn={getattr(collate_fn, '__name__', type(collate_fn).__name__)}"
+        return notes.is_changed(str(change))
     if {kind: function.__name__ for kind, function in collate.default_collate_fn_map.items()} != _COLLATED:
-        return "`default_collate_fn_map` was changed"
+        return notes.is_changed("`default_collate_fn_map` was changed")
     return ""
 
 

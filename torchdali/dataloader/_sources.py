@@ -1,8 +1,7 @@
-"""Data sets that are known: where their pictures lie, and what else a sample has.
+"""Datasets of torchvision: the paths or pixels of their images, and what else a sample has.
 
-Only torchvision's own code is known: a data set whose class has a `__getitem__` of its own is none of these. A data set
-is asked for each sample when its batch is made, so that edited samples count. What a sample has besides its picture
-comes from the data set's own `__getitem__`, with the path or the bare pixels in the place of the picture.
+A sample comes from the dataset's own `__getitem__` when its batch is made, so that edited samples count: it runs on a
+copy of the dataset that returns the path, or few pixels, in the place of the image.
 """
 
 from __future__ import annotations
@@ -21,50 +20,50 @@ from torch.utils.data import ConcatDataset, Subset
 from torchvision.datasets.folder import default_loader
 from torchvision.datasets.vision import StandardTransform
 
+from torchdali.dataloader import _notes as notes
+from torchdali.dataloader._notes import NotSupportedError
 from torchdali.dataloader._rows import bases_of
 
 __all__ = ["Leaf", "Leaves", "leaves_of"]
 
 Sample = Callable[[int], tuple[Any, Any]]
-"""Returns the path of a picture, or its pixels ``(H, W, C)``, and what else a sample has."""
+"""Returns the path of an image, or its pixels ``(H, W, C)``, and what else a sample has."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A data set of torchvision.
+    """A dataset of torchvision.
 
     Attributes:
-        transform: Of its pictures.
+        transform: Of its images.
         sample: See `Sample`.
-        target: Returns what a sample has besides its picture, if that is quicker.
-        pixels: All pictures in memory, ``(N, H, W, C)``; None for files.
-        has_loader: Files are opened by the attribute ``loader`` of the data set.
+        target: Returns what a sample has besides its image, without the image.
+        pixels: All images in memory, ``(N, H, W, C)``; None for files.
     """
 
     dataset: Any
     transform: Any
     sample: Sample
-    target: Callable[[int], Any] | None = None
+    target: Callable[[int], Any]
     pixels: torch.Tensor | None = None
-    has_loader: bool = False
 
     @property
     def channels(self) -> int:
-        """Channels of the pictures."""
+        """Channels of the images."""
         return 3 if self.pixels is None else self.pixels.shape[3]
 
 
 class _File(str):
-    """The path of a picture, in its place."""
+    """The path of an image, in its place."""
 
 
 # ---------------------------------------------------------------- classes of torchvision
 
 
-def _by_loader(dataset: Any) -> Sample | None:
-    """Take a data set apart that opens files by its attribute ``loader``."""
-    if dataset.loader is not default_loader or torchvision.get_image_backend() != "PIL":
-        return None
+def _by_loader(dataset: Any) -> Sample:
+    """Read a dataset that opens files by its attribute ``loader``."""
+    if dataset.loader is not default_loader:
+        raise NotSupportedError(notes.is_own_function("loader", dataset.loader))
     bare = _bare(dataset)
     bare.loader = _File
     sample: Sample = bare.__getitem__
@@ -72,13 +71,13 @@ def _by_loader(dataset: Any) -> Sample | None:
 
 
 def _gtsrb(dataset: Any) -> Sample:
-    return lambda i: (_File(dataset._samples[i][0]), _targeted(dataset.target_transform, dataset._samples[i][1]))
+    return lambda i: (_File(dataset._samples[i][0]), dataset._samples[i][1])
 
 
-def _pets(dataset: Any) -> Sample | None:
+def _pets(dataset: Any) -> Sample:
     if dataset._target_types != ["category"]:
-        return None
-    return lambda i: (_File(dataset._images[i]), _targeted(dataset.target_transform, dataset._labels[i]))
+        raise NotSupportedError(notes.is_unsupported(dataset, argument=f"target_types={dataset._target_types}"))
+    return lambda i: (_File(dataset._images[i]), dataset._labels[i])
 
 
 def _coco(dataset: Any) -> Sample:
@@ -88,7 +87,7 @@ def _coco(dataset: Any) -> Sample:
     return sample
 
 
-_FILES: dict[str, Callable[[Any], Sample | None]] = {
+_FILES: dict[str, Callable[[Any], Sample]] = {
     **dict.fromkeys(
         (
             "DTD", "DatasetFolder", "FGVCAircraft", "Flowers102", "Food101", "Imagenette", "Places365", "RenderedSST2",
@@ -102,79 +101,72 @@ _FILES: dict[str, Callable[[Any], Sample | None]] = {
 
 
 class _Array(NamedTuple):
-    """Attributes of a class with its pictures in memory."""
+    """Form of the attribute ``data`` of a class with its images in memory."""
 
-    pixels: str
-    targets: str | None
     channels_first: bool = False
 
 
 _ARRAYS = {
-    "CIFAR10": _Array("data", "targets"),
-    "MNIST": _Array("data", "targets"),
-    "QMNIST": _Array("data", None),
-    "SEMEION": _Array("data", "labels"),
-    "STL10": _Array("data", None, True),
-    "SVHN": _Array("data", "labels", True),
-    "USPS": _Array("data", "targets"),
+    **dict.fromkeys(("CIFAR10", "MNIST", "QMNIST", "SEMEION", "USPS"), _Array()),
+    **dict.fromkeys(("STL10", "SVHN"), _Array(channels_first=True)),
 }
 
 
 def _bare(dataset: Any) -> Any:
-    """Return a copy of a data set that leaves pictures as they are."""
+    """Return a copy of a dataset without transforms."""
     bare = copy.copy(dataset)
-    target_transform = getattr(dataset, "target_transform", None)
-    bare.transform = None
-    bare.transforms = None if target_transform is None else StandardTransform(None, target_transform)
+    bare.transform = bare.transforms = None
     return bare
 
 
-def _targeted(transform: Callable[[Any], Any] | None, target: Any) -> Any:
-    return target if transform is None else transform(target)
+def _leaf(dataset: Any) -> Leaf:
+    """Return how a dataset is read.
 
-
-def _leaf(dataset: Any) -> Leaf | None:
-    """Return how a data set is read; None if it is not known."""
-    method = type(dataset).__getitem__ if hasattr(type(dataset), "__getitem__") else None
+    Raises:
+        NotSupportedError: it is left to torch.
+    """
+    method = getattr(type(dataset), "__getitem__", None)
     module, name = getattr(method, "__module__", ""), getattr(method, "__qualname__", "").partition(".")[0]
-    if not module.startswith("torchvision.datasets.") or "__getitem__" in vars(dataset):
-        return None
     joint = getattr(dataset, "transforms", None)
+    if not module.startswith("torchvision.datasets.") or name not in (*_FILES, *_ARRAYS):
+        raise NotSupportedError(notes.is_unsupported(dataset))
     if joint is not None and type(joint) is not StandardTransform:
-        return None  # of picture and target together
-    if name in _FILES:
-        sample = _FILES[name](dataset)
-        together = name in ("CocoDetection", "OxfordIIITPet", "Places365")  # these look at `transforms` alone
-        transform = getattr(joint, "transform", None) if together else dataset.transform
-        return None if sample is None else Leaf(dataset, transform, sample, has_loader=_FILES[name] is _by_loader)
-    return _in_memory(dataset, _ARRAYS[name]) if name in _ARRAYS else None
+        raise NotSupportedError(notes.is_own_function("transforms", joint))
+    if dataset.target_transform is not None or getattr(joint, "target_transform", None) is not None:
+        raise NotSupportedError(notes.is_own_function("target_transform", dataset.target_transform))
+    if name in _ARRAYS:
+        return _in_memory(dataset, _ARRAYS[name])
+    if torchvision.get_image_backend() != "PIL":
+        raise NotSupportedError(notes.is_unsupported(dataset, "the image backend accimage"))
+    sample = _FILES[name](dataset)
+    joint_only = name in ("CocoDetection", "OxfordIIITPet", "Places365")  # these look at `transforms` alone
+    transform = getattr(joint, "transform", None) if joint_only else dataset.transform
+    return Leaf(dataset, transform, sample, lambda i: sample(i)[1])
 
 
-def _in_memory(dataset: Any, array: _Array) -> Leaf | None:
-    pixels = torch.as_tensor(getattr(dataset, array.pixels))
+def _in_memory(dataset: Any, array: _Array) -> Leaf:
+    pixels = torch.as_tensor(dataset.data)
     if array.channels_first:
         pixels = pixels.permute(0, 2, 3, 1)
     pixels = pixels[..., None] if pixels.dim() == 3 else pixels
     if pixels.dtype != torch.uint8 or pixels.dim() != 4 or pixels.shape[3] not in (1, 3):
-        return None
-    bare = _bare(dataset)
+        raise NotSupportedError(notes.is_unsupported(dataset, f"{pixels.dtype} data of shape {tuple(pixels.shape)}"))
+    bare, small = _bare(dataset), _bare(dataset)
+    small.data = dataset.data[:, :, :1, :1] if array.channels_first else dataset.data[:, :1, :1]
 
     def sample(i: int) -> tuple[Any, Any]:
         image, target = bare[i]
-        bytes_ = np.array(image)
-        return bytes_ if bytes_.ndim == 3 else bytes_[:, :, None], target
+        values = np.array(image)
+        return values if values.ndim == 3 else values[:, :, None], target
 
-    def target(i: int) -> Any:
-        return _targeted(dataset.target_transform, int(getattr(dataset, array.targets)[i]))  # type: ignore[arg-type]
-
-    return Leaf(dataset, dataset.transform, sample, None if array.targets is None else target, pixels)
+    return Leaf(dataset, dataset.transform, sample, lambda i: small[i][1], pixels)
 
 
-# ---------------------------------------------------------------- parts and sums of data sets
+# ---------------------------------------------------------------- parts and sums of datasets
 
 
 class Leaves:
-    """The data sets of which a data set is made.
+    """The datasets of which a dataset is made.
 
     Attributes:
         leaves: They have the same transforms.
@@ -188,7 +180,7 @@ class Leaves:
         return len(self.dataset)
 
     def place(self, index: int) -> tuple[Leaf, int]:
-        """Return the data set that a sample is of, and its number there.
+        """Return the dataset that a sample is of, and its number there.
 
         Raises:
             IndexError: there is no such sample.
@@ -200,7 +192,7 @@ class Leaves:
                 continue
             size = len(dataset)
             if not -size <= index < size:
-                raise IndexError(f"sample {index} of a data set of {size}")
+                raise IndexError(f"sample {index} of a dataset of {size}")
             index = index + size if index < 0 else index
             number = bisect.bisect_right(dataset.cumulative_sizes, index)
             index -= dataset.cumulative_sizes[number - 1] if number else 0
@@ -215,15 +207,14 @@ class Leaves:
     def target(self, index: int) -> Any:
         """Return what a sample has besides its picture."""
         leaf, number = self.place(index)
-        return leaf.sample(number)[1] if leaf.target is None else leaf.target(number)
+        return leaf.target(number)
 
 
-def leaves_of(dataset: Any) -> Leaves | str:
-    """Return what a data set is made of; or why it is not known."""
-    leaves: dict[int, Leaf] = {}
-    for base in bases_of(dataset):
-        leaf = _leaf(base)
-        if leaf is None:
-            return f"{type(base).__name__}: not taken apart"
-        leaves[id(base)] = leaf
+def leaves_of(dataset: Any) -> Leaves:
+    """Return the datasets of which a dataset is made.
+
+    Raises:
+        NotSupportedError: one is left to torch.
+    """
+    leaves = {id(base): _leaf(base) for base in bases_of(dataset)}
     return Leaves(dataset, list(leaves.values()))
