@@ -57,6 +57,7 @@ LATE = {
     "codecs._image_formats": "TIFF loads Pillow, which other images do not need",
     "codecs._image_headers": "TIFF loads Pillow, which other images do not need",
     "formats.remote": "aiohttp is loaded for the first URL of a web server",
+    "dataloader._lazy_opening": "Pillow is loaded where samples are made",
     "dataloader._loader": "Pillow is loaded when a loader is shown",
     "dataloader._plans": "torchvision and the operators are loaded for data sets of torchvision alone",
     "kernels.device.library": "Triton is loaded where a kernel is launched",

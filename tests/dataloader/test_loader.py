@@ -34,10 +34,10 @@ from tests.dataloader.data import (
     write_pictures,
 )
 from tests.helpers.encoded_images import exif
-from tests.helpers.inside import decoded_late
+from tests.helpers.inside import lazy_from
 from torchdali import DataLoader
-from torchdali.dataloader._late import LateImage, Opener
 from torchdali.dataloader._notes import LAZY
+from torchdali.pipeline import native_status
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 FIXED: dict[str, Any] = {
@@ -508,69 +508,10 @@ OWN: dict[str, Any] = {
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", OWN)
-def test_transforms_of_the_users_own_get_the_images_of_pillow(root: Path, all_late: None, name: str, workers: int) -> None:
+def test_transforms_of_the_users_own_get_the_images_of_pillow(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, workers: int) -> None:
     """All is torch's to the bit, random numbers too; only the decoding is ours."""
+    lazy_from(monkeypatch, 0)
     dataset = ImageFolder(str(root), OWN[name])
     batches, expected, loader = both(dataset, batch_size=3, shuffle=True, num_workers=workers)
-    assert loader.notes[0] == LAZY
+    assert loader.notes[0] == LAZY or not native_status().library
     check_equal(batches, expected)
-
-
-@pytest.fixture
-def all_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small pictures, too, be decoded late."""
-    decoded_late(monkeypatch)
-
-
-def late_image(path: str) -> PIL.Image.Image:
-    return Opener()(path)
-
-
-def test_late_images_are_images_of_pillow(root: Path, all_late: None) -> None:
-    path = str(root / "class1" / "01.jpg")
-    late, image = late_image(path), PIL.Image.open(path).convert("RGB")
-    assert isinstance(late, LateImage) and (late.size, late.mode, late.width) == (image.size, image.mode, image.width)
-    assert late.getbands() == image.getbands() and late.format == "JPEG"
-    steps: dict[str, Any] = {
-        "pixels": lambda i: i, "window": lambda i: i.crop((3, 4, 20, 25)), "outside": lambda i: i.crop((-3, 4, 20, 25)),
-        "window of a window": lambda i: i.crop((3, 4, 20, 25)).crop((1, 2, 9, 10)),
-        "flipped": lambda i: i.transpose(PIL.Image.Transpose.FLIP_LEFT_RIGHT).crop((0, 0, 9, 9)),
-        "turned": lambda i: i.transpose(PIL.Image.Transpose.FLIP_TOP_BOTTOM).crop((2, 3, 9, 9)).transpose(PIL.Image.Transpose.ROTATE_90),
-        "resized": lambda i: i.crop((3, 4, 20, 25)).resize((9, 8)), "gray": lambda i: i.convert("L").convert("RGB"),
-        "copied": lambda i: i.copy().convert("RGB").convert(), "empty": lambda i: i.crop((3, 3, 3, 5)),
-        "pasted": _pasted, "drawn into": _drawn,
-    }  # fmt: skip
-    for name, step in steps.items():
-        result, expected = step(late_image(path)), step(image)
-        assert (result.size, result.mode) == (expected.size, expected.mode), name
-        assert np.array_equal(np.asarray(result), np.asarray(expected)), name
-        assert result.tobytes() == expected.tobytes(), name
-    assert pickle.loads(pickle.dumps(late)).tobytes() == image.tobytes()
-    with late_image(path) as opened:
-        assert opened.getpixel((1, 1)) == image.getpixel((1, 1))
-
-
-def test_images_are_late_as_long_as_that_pays(root: Path, all_late: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, opener = str(root / "class1" / "01.jpg"), Opener()
-    for _ in range(2):  # one part of each
-        image = opener(path)
-        assert isinstance(image, LateImage)
-        image.crop((1, 2, 9, 9)).load()
-    views = [image.crop((1, 2, 9, 9)).tobytes(), image.crop((3, 3, 12, 9)).tobytes()]
-    whole = opener(path)
-    assert not isinstance(whole, LateImage)
-    assert views == [whole.crop((1, 2, 9, 9)).tobytes(), whole.crop((3, 3, 12, 9)).tobytes()]
-    monkeypatch.undo()
-    assert not isinstance(Opener()(path), LateImage)
-
-
-def _pasted(image: PIL.Image.Image) -> PIL.Image.Image:
-    image = image.copy()
-    image.paste(image.crop((0, 0, 5, 5)), (7, 8))
-    return image
-
-
-def _drawn(image: PIL.Image.Image) -> PIL.Image.Image:
-    image = image.copy()
-    image.putpixel((2, 2), (1, 2, 3))
-    return image

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import time
 from collections import deque
 from typing import Any
@@ -16,6 +17,7 @@ from torch.utils.data.dataloader import (
     _SingleProcessDataLoaderIter,
 )
 
+from torchdali.dataloader._lazy_opening import FetchLazily, InitWorker
 from torchdali.dataloader._plans import Plan
 from torchdali.dataloader._rows import Engine
 from torchdali.dataloader._states import Progress
@@ -44,17 +46,30 @@ class Counting(_BaseDataLoaderIter):
 
 
 class SingleProcessIterator(Counting, _SingleProcessDataLoaderIter):
-    """torch's own, which counts."""
+    """torch's own, which counts.
 
-    def __init__(self, loader: Any) -> None:
+    Args:
+        is_lazy: JPEGs that the dataset opens are lazy images.
+    """
+
+    def __init__(self, loader: Any, is_lazy: bool) -> None:
         super().__init__(loader)
+        if is_lazy:
+            self._dataset_fetcher: Any = FetchLazily(self._dataset_fetcher)
         self._profile_name = f"enumerate(DataLoader)#{_SingleProcessDataLoaderIter.__name__}.__next__"
 
 
 class WorkerIterator(Counting, _MultiProcessingDataLoaderIter):
-    """torch's own, which counts."""
+    """torch's own, which counts.
 
-    def __init__(self, loader: Any) -> None:
+    Args:
+        is_lazy: JPEGs that the dataset opens are lazy images.
+    """
+
+    def __init__(self, loader: Any, is_lazy: bool) -> None:
+        if is_lazy:
+            loader = copy.copy(loader)
+            vars(loader)["worker_init_fn"] = InitWorker(loader.worker_init_fn)
         super().__init__(loader)
         self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"
 

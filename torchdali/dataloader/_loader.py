@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import time
 import weakref
@@ -140,14 +139,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         plan = plan_of(self)
         if plan.open is not None:
             return AcceleratedIterator(self, plan, self._engine(plan))
-        loader = self
-        if plan.late is not None:
-            loader = copy.copy(self)
-            vars(loader)["dataset"] = plan.late()
         if self.num_workers == 0:
-            return SingleProcessIterator(loader)
+            return SingleProcessIterator(self, plan.is_lazy)
         self.check_worker_number_rationality()
-        return WorkerIterator(loader)
+        return WorkerIterator(self, plan.is_lazy)
 
     def _engine(self, plan: Plan) -> Engine:
         """Return an engine that no other iterator uses."""

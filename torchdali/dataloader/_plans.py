@@ -7,7 +7,6 @@ Everything else is left to torch, with a reason in the notes.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,7 @@ from torchdali.dataloader import _notes as notes
 from torchdali.dataloader._notes import Notes, NotSupportedError
 from torchdali.dataloader._pristine import find_collate_change, find_dataset_change
 from torchdali.dataloader._rows import Engine, Rows, bases_of, is_rows
+from torchdali.pipeline import native_status
 
 __all__ = ["Plan", "plan_of"]
 
@@ -32,24 +32,26 @@ class Plan:
         notes: What is accelerated, and why the rest isn't.
         key: Equal for plans of which one may use the engine of the other.
         leaves: The datasets of the images; None if the engine makes whole samples.
-        late: Makes the dataset that torch's workers get in the place of the loader's; None if they get that.
+        is_lazy: JPEGs that the dataset opens with Pillow are lazy images.
     """
 
     open: Callable[[], Engine] | None
     notes: Notes
     key: Any = None
     leaves: Any = field(default=None, compare=False)
-    late: Callable[[], Any] | None = None
+    is_lazy: bool = False
 
 
 def plan_of(loader: Any) -> Plan:
     """Return the plan of a loader, as its dataset and transforms are now."""
+    if os.environ.get("TORCHDALI_ACCELERATE", "1").strip().lower() in ("0", "off", "false", "no"):
+        return Plan(None, Notes([notes.not_accelerated(notes.is_switched_off())]))
     try:
         return _choose(loader)
     except NotSupportedError as reason:
-        return _leave(loader, str(reason))
+        return _leave(str(reason))
     except Exception as error:  # of an object in which a rule reads: torch says whether it is wrong
-        return _leave(loader, notes.raised(error))
+        return _leave(notes.raised(error))
 
 
 def _choose(loader: Any) -> Plan:
@@ -59,8 +61,6 @@ def _choose(loader: Any) -> Plan:
         NotSupportedError: it is left to torch.
     """
     dataset = loader.dataset
-    if os.environ.get("TORCHDALI_ACCELERATE", "1").strip().lower() in ("0", "off", "false", "no"):
-        raise NotSupportedError(notes.is_switched_off())
     if loader._dataset_kind != 0:
         raise NotSupportedError(notes.is_iterable(dataset))
     if not (is_rows(dataset) or all(_is_of_torchvision(type(base)) for base in bases_of(dataset))):
@@ -100,15 +100,10 @@ def _parts(dataset: Any) -> Iterator[Any]:
         yield from _parts(each)
 
 
-def _leave(loader: Any, reason: str) -> Plan:
-    """Return a plan that leaves the samples to torch; images are decoded late if that is known to work."""
-    left = notes.not_accelerated(reason)
-    if "torchvision" in sys.modules:
-        from torchdali.dataloader._late import late_dataset, takes_late
-
-        if takes_late(loader.dataset):
-            return Plan(None, Notes([notes.LAZY, left]), late=lambda: late_dataset(loader.dataset))
-    return Plan(None, Notes([left]))
+def _leave(reason: str) -> Plan:
+    """Return a plan that leaves the samples to torch, but for the decoding of images."""
+    is_lazy = native_status().library is not None
+    return Plan(None, Notes([*[notes.LAZY] * is_lazy, notes.not_accelerated(reason)]), is_lazy=is_lazy)
 
 
 def _is_of_torchvision(kind: type) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,12 +21,10 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator, reader
 from torchdali.codecs._native import Encoded, Task, encoded, pixels_of, run_together
-from torchdali.codecs.images import peek_header
 from torchdali.codecs.pixel_steps import Work
 from torchdali.codecs.views import View
 from torchdali.declaration.batching import EncodedBody
 from torchdali.declaration.schema import Data, Out, OutputCount, shares
-from torchdali.forks import cached_property
 from torchdali.formats.storage import file_identity
 from torchdali.kernels.memory import IN_PLACE, Room
 from torchdali.kernels.native import Recipe, library
@@ -296,13 +293,9 @@ def _size(data: Tensor) -> tuple[int, int] | None:
 
 def _opened(data: Tensor) -> Image.Image:
     """Return what Pillow makes of a file, or of pixels."""
-    return _image(data) if data.dim() == 3 else _file(data).convert("RGB")
-
-
-def _file(data: Tensor) -> Image.Image:
     from PIL import Image
 
-    return Image.open(io.BytesIO(data.numpy().data))
+    return _image(data) if data.dim() == 3 else Image.open(io.BytesIO(data.numpy().data)).convert("RGB")
 
 
 def _image(pixels: Tensor) -> Image.Image:
@@ -381,38 +374,20 @@ def _found(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
 
 
 class Source:
-    """A JPEG in memory that is decoded in parts.
+    """A JPEG in memory, of which parts are decoded.
 
     Attributes:
         size: Height and width; None if the library does not decode it as Pillow does.
-        is_gray: It has one channel.
-        is_turned: Its EXIF block says that it is to be turned.
     """
 
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it is not writable, and nobody writes
-            self._data = torch.from_numpy(data)
+        self._data = torch.from_numpy(data)
         self.size = _size(self._data)
-        self.is_gray = self.is_turned = False
-        if self.size is not None:
-            header = peek_header(self._data)
-            self.is_gray, self.is_turned = header.channels == 1, header.orientation != 1
 
-    @cached_property
-    def info(self) -> dict[Any, Any]:
-        """Facts that Pillow reads of the file besides pixels."""
-        with _file(self._data) as image:
-            return dict(image.info)
-
-    def image(self, view: View) -> Image.Image | None:
-        """Return the pixels of a view, as Pillow has them; None if the library cannot."""
+    def pixels(self, view: View) -> npt.NDArray[np.uint8] | None:
+        """Return the pixels ``(H, W, 3)`` of a view, or None if the library can't decode them."""
         pixels = Work(view).render(_recipe(None), self._data)
-        return None if pixels is None else _image(pixels)
-
-    def whole(self) -> Image.Image:
-        """Return what Pillow makes of the file."""
-        return _opened(self._data)
+        return None if pixels is None else pixels.numpy()
 
 
 class Requests:

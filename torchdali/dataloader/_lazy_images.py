@@ -1,0 +1,330 @@
+"""Lazy Pillow images: only the region that the transforms keep is decoded.
+
+A JPEG that Pillow has opened defers its pixels: it is read, and crops, flips and one resize are recorded. As soon as
+pixels are needed, the image becomes an ordinary object of Pillow's own class, with bit-identical pixels. Files that
+could raise an error are decoded by Pillow at once, so that the error is raised where it always is.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from PIL.JpegImagePlugin import JpegImageFile
+
+from torchdali.ops._pictures import Source, View
+
+__all__ = ["make_lazy"]
+
+
+def make_lazy(image: Any) -> Any:
+    """Let an image that Pillow has opened defer its pixels, if it is a JPEG in color or gray."""
+    if type(image) is JpegImageFile and image.mode in ("RGB", "L") and len(image.tile) == 1:
+        vars(image)["_scan"] = image.fp.tell()  # type: ignore[union-attr]
+        _set_class(image, LazyJpeg)
+    return image
+
+
+class LazyImage(Image.Image):
+    """An image whose pixels are deferred.
+
+    Attributes:
+        _deferred: The pixels; None for an opened image that was not read yet.
+    """
+
+    _pillow: type = Image.Image
+    _deferred: Deferred | None = None
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class that Pillow's image has."""
+        return self._pillow
+
+    # ---------------------------------------------------------------- what is recorded
+
+    def load(self) -> Any:
+        """Read the file, but decode nothing yet."""
+        return self._decoded().load() if self._defer(("RGB", "L")) is None else _PixelAccess(self)
+
+    def copy(self) -> Any:
+        """Record a copy."""
+        lazy = self._defer()
+        return self._decoded().copy() if lazy is None else self._record(lazy, lazy.view, "copy")
+
+    __copy__ = copy
+
+    def convert(self, mode: Any = None, *arguments: Any, **named: Any) -> Any:
+        """Record a conversion to RGB."""
+        lazy = None if arguments or named or mode != "RGB" else self._defer(("RGB", "L"))
+        if lazy is None or "transparency" in self.info:
+            return self._decoded().convert(mode, *arguments, **named)
+        return self._record(lazy, lazy.view, "convert", mode)
+
+    def crop(self, box: Any = None) -> Any:
+        """Record a window that is inside of the image."""
+        lazy = self._defer() if _are_integers(box, 4) else None
+        if lazy is not None:
+            left, top, right, bottom = map(int, box)
+            view = lazy.view.crop(top, left, bottom - top, right - left)
+            if view is not None and _is_no_bomb(view):
+                return self._record(lazy, view, "crop", box)
+        return self._decoded().crop(box)
+
+    def resize(self, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None) -> Any:
+        """Record the size, unless there was another one before."""
+        known = box is reducing_gap is None and isinstance(resample, (int, type(None))) and resample in _FILTERS
+        lazy = self._defer() if known and _are_integers(size, 2) else None
+        if lazy is not None:
+            view = lazy.view.resize(int(size[1]), int(size[0]), _FILTERS[resample])
+            if view is not None and _is_no_bomb(view):
+                return self._record(lazy, view, "resize", size, resample)
+        return self._decoded().resize(size, resample, box, reducing_gap)
+
+    def transpose(self, method: Any) -> Any:
+        """Record a flip."""
+        lazy = self._defer() if method in _FLIPS else None
+        if lazy is None:
+            return self._decoded().transpose(method)
+        horizontal = method == Image.Transpose.FLIP_LEFT_RIGHT
+        return self._record(lazy, lazy.view.flip(horizontal, not horizontal), "transpose", method)
+
+    def _defer(self, modes: tuple[str, ...] = ("RGB",)) -> Deferred | None:
+        """Return the deferred pixels of an image that is read; None if Pillow has to decode it now."""
+        return self._deferred if self._mode in modes else None
+
+    def _record(self, lazy: Deferred, view: View, method: str, *arguments: Any) -> Any:
+        image: Any = Image.Image._new(self, Image.new("RGB", (1, 1)).im)
+        image._size = view.size[1], view.size[0]
+        vars(image).update(_im=None, _deferred=Deferred(lazy.jpeg, view, (self, method, *arguments)))
+        _set_class(image, LazyImage)
+        return image
+
+    # ---------------------------------------------------------------- what decodes
+
+    @property
+    def im(self) -> Any:
+        """The pixels."""
+        return _unread(self) if self._deferred is None else self._decoded().im
+
+    @im.setter
+    def im(self, core: Any) -> None:
+        self._become(core)
+
+    def tobytes(self, *arguments: Any, **named: Any) -> Any:
+        """Return the pixels, of which no image has to be made."""
+        lazy = None if arguments or named else self._defer()
+        pixels = None if lazy is None else lazy.render(whole=True)
+        return self._decoded().tobytes(*arguments, **named) if pixels is None else pixels.tobytes()
+
+    def close(self) -> None:
+        """Forget the pixels."""
+        self._become()
+        self.close()
+
+    def __eq__(self, other: object) -> bool:
+        for image in (self, other):
+            if isinstance(image, LazyImage):
+                image._decoded()
+        return bool(self == other)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._decoded().__reduce_ex__(protocol)
+
+    def __getstate__(self) -> Any:
+        return self._decoded().__getstate__()
+
+    def _decoded(self) -> Any:
+        """Become Pillow's own object, and return it: with its pixels, unless the file was not read yet."""
+        lazy = self._deferred
+        if lazy is None:
+            self._become()
+            return self
+        with lazy.jpeg.lock:
+            if isinstance(self, LazyImage):  # no other thread was faster
+                pixels = lazy.render()
+                self._become(self._by_pillow(lazy) if pixels is None else Image.fromarray(pixels).im)
+        return self
+
+    def _become(self, core: Any = None) -> None:
+        """Become Pillow's own object.
+
+        Args:
+            core: Its pixels; None if they were not asked for.
+        """
+        _set_class(self, self._pillow)
+        for name in ("_deferred", "_scan"):
+            vars(self).pop(name, None)
+        if core is not None:
+            self.im = core
+
+    def _by_pillow(self, lazy: Deferred) -> Any:
+        image, method, *arguments = lazy.origin
+        return getattr(image._decoded() if isinstance(image, LazyImage) else image, method)(*arguments).im
+
+
+class LazyJpeg(LazyImage, JpegImageFile):
+    """A JPEG that Pillow has opened, and whose pixels are deferred.
+
+    Attributes:
+        _scan: Offset of the first scan.
+    """
+
+    _pillow = JpegImageFile
+    _scan: int
+
+    def _defer(self, modes: tuple[str, ...] = ("RGB",)) -> Deferred | None:
+        if self._deferred is None and self._mode in modes:
+            self._read()
+        return super()._defer(modes)
+
+    def _read(self) -> None:
+        """Read the file as Pillow does before it decodes, unless Pillow has to decode it."""
+        fp, tile = self.fp, self.tile
+        if fp is None or tile != [("jpeg", (0, 0, *self._size), 0, (self._mode, ""))] or self.decoderconfig:
+            return
+        jpeg = JpegData.read(fp, self._scan, self.decodermaxblock, self._size)
+        if jpeg is None:
+            return
+        self.tile, self.readonly, self.map = [], 0, None
+        self._deferred = Deferred(jpeg, View.of(self._size[1], self._size[0]), tile=tile)
+        if self._exclusive_fp and self._close_exclusive_fp_after_loading:
+            fp.close()
+        self.fp = None
+
+    def _by_pillow(self, lazy: Deferred) -> Any:
+        image = object.__new__(JpegImageFile)
+        vars(image).update(vars(self), tile=lazy.tile, fp=io.BytesIO(lazy.jpeg.data), _exclusive_fp=True)
+        image.load()
+        return image.im
+
+
+class Deferred:
+    """Pixels that are not decoded yet.
+
+    Args:
+        jpeg: The file.
+        view: The recorded operations.
+        origin: The image that these began with, the method and its arguments; empty for an opened image.
+        tile: With which Pillow decodes an opened image.
+    """
+
+    def __init__(self, jpeg: JpegData, view: View, origin: tuple[Any, ...] = (), tile: Any = None) -> None:
+        self.jpeg, self.view, self.origin, self.tile = jpeg, view, origin, tile
+        self._pixels: Any = None
+
+    def render(self, whole: bool = False) -> Any:
+        """Return the pixels as an array; None if Pillow has to decode the whole image.
+
+        Args:
+            whole: Decode all of the image, too.
+        """
+        with self.jpeg.lock:
+            if self._pixels is None and (whole or not self._is_whole()) and self.jpeg.allows_part():
+                self._pixels = self.jpeg.source.pixels(self.view)
+            return self._pixels
+
+    def _is_whole(self) -> bool:
+        return self.view.filter is None and self.view.size == self.jpeg.source.size
+
+
+class JpegData:
+    """A JPEG in memory, of which parts are decoded.
+
+    Attributes:
+        lock: Held while an image of this file becomes Pillow's.
+    """
+
+    def __init__(self, data: bytearray, source: Source) -> None:
+        self.data, self.source, self.lock, self._parts = data, source, threading.RLock(), 0
+
+    @classmethod
+    def read(cls, fp: Any, scan: int, block: int, size: tuple[int, int]) -> JpegData | None:
+        """Read a file up to the end of its image, in blocks as Pillow does; None if Pillow has to decode it."""
+        try:
+            fp.seek(0)
+            data = _read_to_end(fp, scan, block)
+        except Exception:
+            return None  # Pillow raises it, too
+        if data is None or len(data) < _SMALL or not _has_one_scan(data, scan):
+            return None
+        source = Source(np.frombuffer(data, np.uint8))
+        corner = View.of(size[1], size[0]).crop(0, 0, 1, 1)
+        if source.size != (size[1], size[0]) or corner is None or source.pixels(corner) is None:
+            return None
+        return cls(data, source)
+
+    def allows_part(self) -> bool:
+        """Return whether a part may be decoded. If several parts are needed, Pillow decodes the whole image once."""
+        self._parts += 1
+        _habit.several |= self._parts > 1
+        return not _habit.several
+
+
+class _Habit:
+    """Use of the images of this process: whether several parts of an image were asked for."""
+
+    several = False
+
+
+_habit = _Habit()
+_SMALL = 1 << 15  # bytes of a file
+
+
+def _read_to_end(fp: Any, scan: int, block: int) -> bytearray | None:
+    """Return the bytes up to the first marker of an end after the scan begins; None if there is none."""
+    data = bytearray()
+    while read := fp.read(block):
+        data += read
+        end = data.find(b"\xff\xd9", max(scan, len(data) - len(read) - 1))
+        if end >= 0:
+            del data[end + 2 :]
+            return data
+    return None
+
+
+def _has_one_scan(data: bytearray, scan: int) -> bool:
+    """Return whether no other marker than restarts is between the begin of the scan and the end of the data."""
+    body = np.frombuffer(data, np.uint8)[scan:-2]
+    codes = body[np.flatnonzero(body[:-1] == 0xFF) + 1]
+    return bool(len(body) and body[-1] != 0xFF and ((codes == 0) | (codes - 0xD0 < 8)).all())
+
+
+class _PixelAccess:
+    """Pillow's access to single pixels, which decodes the image when it is used."""
+
+    def __init__(self, image: LazyImage) -> None:
+        self._image = image
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._image._decoded().load()[place]
+
+    def __setitem__(self, place: Any, color: Any) -> None:
+        self._image._decoded().load()[place] = color
+
+
+_FLIPS = (Image.Transpose.FLIP_LEFT_RIGHT, Image.Transpose.FLIP_TOP_BOTTOM)
+_NAMES = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
+_FILTERS: dict[Any, str] = {None: "bicubic", **{Image.Resampling[name.upper()]: name for name in _NAMES}}
+
+
+def _are_integers(values: Any, count: int) -> bool:
+    known = isinstance(values, (tuple, list)) and len(values) == count
+    return known and all(isinstance(each, (int, np.integer)) for each in values)
+
+
+def _is_no_bomb(view: View) -> bool:
+    """Return whether Pillow cuts a window without a warning."""
+    most = Image.MAX_IMAGE_PIXELS
+    return most is None or view.size[0] * view.size[1] <= most
+
+
+_set_class = object.__dict__["__class__"].__set__
+_of_image = vars(Image.Image).get("im")
+
+
+def _unread(image: Any) -> Any:
+    """Return `im` of an image that Pillow has not loaded."""
+    return vars(image)["im"] if _of_image is None else _of_image.__get__(image)

@@ -1,0 +1,113 @@
+"""Lazy images where a `DataLoader` makes its samples: Pillow's registry of formats opens JPEGs as lazy images.
+
+A program's own code runs unchanged. Nothing is registered in its main process, except while a dataset of a loader
+without workers makes a sample, and then only for that thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torchdali.pipeline import native_status
+
+__all__ = ["FetchLazily", "InitWorker", "lazy_images"]
+
+
+@contextlib.contextmanager
+def lazy_images() -> Iterator[None]:
+    """Open JPEGs as lazy images in this thread, until the block is left."""
+    previous = _install(threading.get_ident())
+    try:
+        yield
+    finally:
+        if previous is not None:
+            _uninstall(*previous)
+
+
+class InitWorker:
+    """A ``worker_init_fn`` that opens JPEGs as lazy images in a worker process, after the user's has run.
+
+    Args:
+        worker_init_fn: The user's.
+    """
+
+    def __init__(self, worker_init_fn: Callable[[int], None] | None) -> None:
+        self._worker_init_fn = worker_init_fn
+
+    def __call__(self, worker: int) -> None:
+        if self._worker_init_fn is not None:
+            self._worker_init_fn(worker)
+        _install()
+
+
+class FetchLazily:
+    """A fetcher of torch's `DataLoader`, whose dataset opens JPEGs as lazy images.
+
+    Args:
+        fetcher: torch's.
+    """
+
+    def __init__(self, fetcher: Any) -> None:
+        self._fetcher = fetcher
+
+    def fetch(self, indices: Any) -> Any:
+        """Make the samples of a batch."""
+        with lazy_images():
+            return self._fetcher.fetch(indices)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._fetcher, name)
+
+
+class _Opener:
+    """Opens JPEGs as Pillow does, and makes them lazy.
+
+    Args:
+        opener: Pillow's.
+        thread: The thread whose images are lazy; None for all threads.
+    """
+
+    def __init__(self, opener: Callable[[Any, Any], Any], thread: int | None) -> None:
+        from torchdali.dataloader._lazy_images import make_lazy  # which imports Pillow
+
+        self._open, self._thread, self._make_lazy = opener, thread, make_lazy
+
+    def __call__(self, fp: Any, filename: Any) -> Any:
+        image = self._open(fp, filename)
+        return self._make_lazy(image) if self._thread in (None, threading.get_ident()) else image
+
+
+def _install(thread: int | None = None) -> tuple[Any, ...] | None:
+    """Register the opener for lazy images; return it and what it replaces, or None if it can't be registered."""
+    try:
+        from PIL import Image, JpegImagePlugin
+    except ImportError:
+        return None
+    previous = Image.OPEN.get("JPEG", (None, None))
+    if native_status().library is None or previous[0] is not JpegImagePlugin.jpeg_factory or not _is_pristine():
+        return None
+    opener = _Opener(previous[0], thread)
+    Image.register_open("JPEG", opener, previous[1])
+    return opener, previous
+
+
+def _uninstall(opener: _Opener, previous: tuple[Any, Any]) -> None:
+    from PIL import Image
+
+    if Image.OPEN["JPEG"][0] is opener:
+        Image.OPEN["JPEG"] = previous
+
+
+def _is_pristine() -> bool:
+    """Return whether the functions that open and change images are Pillow's own."""
+    from PIL import Image, ImageFile, JpegImagePlugin
+
+    owners = [(Image, Image.Image), (ImageFile, ImageFile.ImageFile), (JpegImagePlugin, JpegImagePlugin.JpegImageFile)]
+    functions: list[Any] = [(Image, Image.open), (JpegImagePlugin, JpegImagePlugin.jpeg_factory)]
+    for module, kind in owners:
+        functions += [(module, each) for each in vars(kind).values() if isinstance(each, types.FunctionType)]
+    return all(getattr(function, "__globals__", None) is vars(module) for module, function in functions)
