@@ -27,7 +27,9 @@ OUTSIDE = {
 }
 """Pages by their paths in the repository, and their names on the site; README.md is for GitHub alone."""
 
-GENERATED = ("speed.md", "speed_images.md", "speed_numbers.md", "parity.md", "parity_operators.md", "parity_exceptions.md")
+GENERATED = (
+    "speed.md", "speed_images.md", "speed_numbers.md", "parity.md", "parity_operators.md", "parity_exceptions.md",
+)  # fmt: skip
 """Tables that programs write; the search doesn't list them."""
 
 _CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -52,7 +54,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Rewrite the links of a page: to another page of the site, or to the file on GitHub; leave tables out of search."""
+    """Rewrite the links of a page: to another page of the site, or to the file on GitHub.
+
+    The search skips tables that programs write.
+    """
     if page.file.src_uri in GENERATED:
         page.meta["search"] = {"exclude": True}
     names = {name: path for path, name in OUTSIDE.items()}
