@@ -358,7 +358,10 @@ def on_behalf_of(site: Site, function: Callable[[], T]) -> T:
 
 
 def _is_ours(frame: FrameType) -> bool:
+    module = str(frame.f_globals.get("__name__"))
     is_generated = frame.f_code.co_filename == "<string>"  # by `dataclass`, in the module of the class
-    return frame.f_code.co_filename.startswith(_PACKAGE) or (
-        is_generated and str(frame.f_globals.get("__name__")).startswith("torchdali.")
+    return (
+        frame.f_code.co_filename.startswith(_PACKAGE)
+        or (is_generated and module.startswith("torchdali."))
+        or module.startswith("torch.utils.data.")  # base classes of `DataLoader` and of its iterators
     )

@@ -98,13 +98,16 @@ def _graph(requests: Requests, kept_chain: Chain | None, chain: Chain, cache: An
 class Pictures:
     """Pictures that threads decode and transform."""
 
-    def __init__(self, leaves: Leaves, chain: Chain, threads: int, depth: int, batch_size: int, cache: Any) -> None:
+    def __init__(
+        self, leaves: Leaves, chain: Chain, threads: int, depth: int, batch_size: int, cache: Any, skips: bool
+    ) -> None:
         self.depth, self.process, self._count = depth, os.getpid(), 0
+        self._skips, self._delivered = skips, 0
         self._requests = requests = Requests(leaves, leaves.source, leaves.leaves[0].pixels is None)
         before, after = (None, chain) if cache is None else chain.divided()
         self.pipeline: Pipeline = _graph(
             requests, before, after, cache, batch_size=batch_size, num_threads=threads, device_id=None,
-            num_processes=1, prefetch_queue_depth=depth, seed=0,
+            num_processes=1, prefetch_queue_depth=depth, seed=0, bad_samples="skip" if skips else "raise",
         )  # fmt: skip
         self.pipeline.build()
 
@@ -118,19 +121,26 @@ class Pictures:
         self._count += 1
 
     def take(self) -> list[Any]:
-        """Wait for the pictures of the oldest batch."""
+        """Wait for the pictures of the oldest batch; bad samples are missing, and their positions come second."""
         self._count -= 1
+        self._delivered += 1
         try:
             (pictures,) = self.pipeline.outputs()
         except PipelineError as error:
             raise _as_raised(error) from error.__cause__
         tensor = pictures.dense()
-        return [list(pictures.samples()) if tensor is None else tensor]
+        values = [list(pictures.samples()) if tensor is None else tensor]
+        return [*values, self._bad(self._delivered - 1)] if self._skips else values
+
+    def _bad(self, batch: int) -> set[int]:
+        """Return the positions of the bad samples of a batch."""
+        return {each.sample for each in self.pipeline.bad_sample_report() if each.batch == batch}
 
     def reset(self) -> None:
         """Wait for the batches that were started, and drop them."""
         while self._count:
             self._count -= 1
+            self._delivered += 1
             try:
                 self.pipeline.outputs()
             except Exception:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch.utils.data
 from torch.utils.data import BatchSampler, Dataset, Sampler
@@ -26,6 +27,7 @@ from torchdali.dataloader._reports import (
     place,
 )
 from torchdali.dataloader._rows import Engine
+from torchdali.dataloader._skipping import ITERATORS, Skipped, check_policy, skipping
 from torchdali.dataloader._states import (
     Late,
     Progress,
@@ -64,6 +66,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             own; needs torchdata.
         cache: Keep decoded pictures of files, so that later epochs do not read and decode them: a size, such as
             ``"8GB"``, or a folder. See `fn.cache`.
+        bad_samples: ``"skip"`` leaves samples out whose files are damaged or missing: their batch is smaller, or isn't
+            delivered if none is good. A warning names the first one, and `stats` all of the last loop.
 
     Raises:
         As torch's.
@@ -91,9 +95,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         in_order: bool = True,
         snapshot_every_n_steps: int | None = None,
         cache: int | str | os.PathLike[str] | None = None,
+        bad_samples: Literal["error", "skip"] = "error",
     ) -> None:
         self.cache, self.snapshot_every_n_steps = cache, snapshot_every_n_steps
-        self._site = call_site()
+        self.bad_samples, self._skipped, self._site = bad_samples, Skipped(), call_site()
         self._engines: list[tuple[Any, Engine]] = []
         self._late: Progress | None = None
         self._progress: Progress | None = None
@@ -106,6 +111,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             timeout, worker_init_fn, multiprocessing_context, generator, prefetch_factor=prefetch_factor,
             persistent_workers=persistent_workers, pin_memory_device=pin_memory_device, **own,
         )  # fmt: skip
+        check_policy(bad_samples, self._dataset_kind != 0)
         if snapshot_every_n_steps is not None or _has_state(dataset):
             self._join_torchdata(bool(shuffle) and sampler is None)
 
@@ -114,7 +120,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def __iter__(self) -> Any:
         if self._of_torchdata is not None:
             return self._of_torchdata.__iter__(self)
-        began = time.perf_counter()
+        began, self._skipped.lines[:] = time.perf_counter(), ()
         progress, self._late = self._late, None
         if progress is not None and not progress.finished:
             return self._resumed(progress, began)
@@ -136,13 +142,22 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def _get_iterator(self) -> Any:
         if self._of_torchdata is not None:
             return self._of_torchdata._get_iterator(self)
-        plan = plan_of(self)
+        plan, skips = plan_of(self), self.bad_samples == "skip" and self._dataset_kind == 0
+        accelerated, *torchs = ITERATORS if skips else (AcceleratedIterator, SingleProcessIterator, WorkerIterator)
         if plan.open is not None:
-            return AcceleratedIterator(self, plan, self._engine(plan))
-        if self.num_workers == 0:
-            return SingleProcessIterator(self, plan.is_lazy)
-        self.check_worker_number_rationality()
-        return WorkerIterator(self, plan.is_lazy)
+            return self._noting(accelerated(self, plan, self._engine(plan)))
+        loader = self
+        if self.num_workers:
+            self.check_worker_number_rationality()
+        if skips:
+            loader = copy.copy(self)
+            vars(loader).update(skipping(self))
+        return self._noting(torchs[self.num_workers > 0](loader, plan.is_lazy))
+
+    def _noting(self, iterator: Any) -> Any:
+        """Let an iterator note the bad samples that it skips."""
+        iterator.skipped = self._skipped
+        return iterator
 
     def _engine(self, plan: Plan) -> Engine:
         """Return an engine that no other iterator uses."""
@@ -260,9 +275,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         """Return how long the last loop took, and how long it waited for data; print it for a table."""
         plan, pipeline, notes = plan_of(self), self._pipeline(), self.notes
         if pipeline is None or plan.leaves is None:
-            return LoaderStats.of(self._progress, notes, None)
+            return LoaderStats.of(self._progress, notes, None, self._skipped.lines)
         names = operator_names(type(plan.leaves.leaves[0].dataset).__name__, notes)
-        return LoaderStats.of(self._progress, notes, named(pipeline.stats(), names))
+        stats = named(pipeline.stats(), names)
+        return LoaderStats.of(self._progress, notes, stats, stats.skipped)
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
         """Return a contact sheet of the batch that a new loop would begin with.
@@ -317,6 +333,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             batches |= {"sampler": self.sampler}
         names = (
             "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator", "cache",
+            "bad_samples",
         )  # fmt: skip
         arguments = {name: getattr(self, name) for name in names} | changes
         if arguments["num_workers"]:

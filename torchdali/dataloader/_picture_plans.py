@@ -43,8 +43,8 @@ def _accelerate(loader: Any, leaves: Leaves, transforms: Compiled, chain: Chain)
     steps = (notes.accelerated(each) for each in transforms.known)
     lines = Notes([f"{name}: read by torchdali", *steps, *notes.fast_path()])
     threads, depth = loader.num_workers or cores(), 1 + max(2, loader.prefetch_factor or 2)
-    size, cache = loader.batch_size or 1, loader.cache
-    key = tuple(id(leaf.dataset) for leaf in leaves.leaves), id(loader.dataset), chain, threads, depth
+    size, cache, skips = loader.batch_size or 1, loader.cache, loader.bad_samples == "skip"
+    key = tuple(id(leaf.dataset) for leaf in leaves.leaves), id(loader.dataset), chain, threads, depth, skips
     if cache is None and is_movable(leaves, chain):
         return Plan(lambda: Arrays(leaves, chain, threads, depth), lines, ("arrays", key), leaves)
-    return Plan(lambda: Pictures(leaves, chain, threads, depth, size, cache), lines, ("pictures", key), leaves)
+    return Plan(lambda: Pictures(leaves, chain, threads, depth, size, cache, skips), lines, ("pictures", key), leaves)

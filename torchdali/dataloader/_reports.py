@@ -31,6 +31,7 @@ class LoaderStats:
         notes: See `DataLoader.notes`.
         pipeline: Times of each operator, as `Pipeline.stats` returns them, if the loader is accelerated.
         startup: Seconds until the loader was ready.
+        skipped: Samples that ``bad_samples="skip"`` has left out of the last loop.
     """
 
     batches: int
@@ -39,14 +40,17 @@ class LoaderStats:
     notes: tuple[str, ...]
     pipeline: Any = None
     startup: float = 0.0
+    skipped: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, progress: Progress | None, notes: tuple[str, ...], pipeline: Any) -> LoaderStats:
+    def of(
+        cls, progress: Progress | None, notes: tuple[str, ...], pipeline: Any, skipped: Sequence[str] = ()
+    ) -> LoaderStats:
         """Return the times of a loop."""
         if progress is None or not progress.ended:
             return cls(0, 0.0, 0.0, notes, pipeline)
         seconds = progress.ended - progress.began
-        return cls(progress.batches, seconds, progress.waited, notes, pipeline, progress.startup)
+        return cls(progress.batches, seconds, progress.waited, notes, pipeline, progress.startup, tuple(skipped))
 
     @property
     def share(self) -> float:
@@ -57,6 +61,8 @@ class LoaderStats:
         head = f"{self.batches} batches in {self.seconds:.1f} s; the loop waited {self.share:.0%} of it for data"
         startup = f", {self.startup:.1f} s for start-up" if self.startup >= _NOTICEABLE else ""
         reasons = [note for note in self.notes if is_not_accelerated(note) or is_fast_path(note)]
+        if self.skipped and self.pipeline is None:
+            reasons.append(f"{len(self.skipped)} bad samples were left out, the first: {self.skipped[0]}")
         return "\n".join([head + startup, *reasons, *([str(self.pipeline)] if self.pipeline is not None else [])])
 
 

@@ -38,6 +38,9 @@ class BadSample:
     batch: int
     sample: int
 
+    def __str__(self) -> str:
+        return f"{self.file or f'sample {self.sample} of batch {self.batch}'}: {self.reason}"
+
 
 class BadSamples:
     """The policy for samples that fail, in a chain or over the batch, its budget and its report.

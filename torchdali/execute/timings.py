@@ -91,6 +91,7 @@ class Stats:
         verdict: Which of the two limits the speed.
         caches: Hits, misses and bytes of each `fn.cache`; empty for none.
         fallbacks: Operators whose bodies for several samples fail; empty for none.
+        skipped: Samples that were skipped or replaced, as file and reason, each once.
     """
 
     operators: tuple[OperatorTime, ...]
@@ -104,6 +105,7 @@ class Stats:
     verdict: str
     caches: tuple[str, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         width = max([32, *(len(o.operator) for o in self.operators)])
@@ -114,6 +116,8 @@ class Stats:
             f"waited {self.waited:.2f} s for the loader, {self.consumed:.2f} s in the consumer; "
             f"{self.bytes_in_flight / 2**20:.0f} MiB in flight"
         )
+        if self.skipped:
+            lines.append(f"{len(self.skipped)} bad samples were left out, the first: {self.skipped[0]}")
         return "\n".join([*lines, *self.caches, *map(str, self.fallbacks), *self.processes, self.verdict])
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from torchdali.errors import strip_internal_frames
+from torchdali.errors import strip_internal_frames, warn
 from torchdali.execute import checkpoint
 from torchdali.execute.bad_samples import BadSample, BadSamples
 from torchdali.execute.batch import InFlightBatch
@@ -85,6 +85,7 @@ class Pipeline(PipelineOldNames):
         self._options = PipelineOptions(*args, **options)
         self._builder = GraphBuilder(self)
         self._elsewhere: Elsewhere | None = None  # see `_actors`
+        self._has_warned = False
         self._bad_samples = BadSamples(self._options.bad_samples, self._options.max_bad_samples)
         self._api_check = ApiCheck()
         self._plan: Plan | None = None
@@ -361,6 +362,9 @@ class Pipeline(PipelineOldNames):
         self._held = running.pop(cuda_stream)
         if self._options.output_specs.given:
             self._options.output_specs.check(self._held.outputs)
+        if self._bad_samples.report and not self._has_warned:
+            self._has_warned = True
+            warn(f"a bad sample was left out (stats() lists all of them): {self._bad_samples.report[0]}")
         return self._held.outputs
 
     def release_outputs(self) -> None:
@@ -745,7 +749,7 @@ class Pipeline(PipelineOldNames):
 
     def stats(self) -> Stats:
         """Return where the time goes: per operator, waiting, in the consumer; print it for a table."""
-        return self._running.stats()
+        return replace(self._running.stats(), skipped=tuple(dict.fromkeys(map(str, self.bad_sample_report()))))
 
     def trace(self) -> None:
         """Note every operator's time from now on, for `write_trace`."""

@@ -1,0 +1,154 @@
+"""``bad_samples="skip"`` in torch's own iterators: samples whose files are damaged are left out of their batch."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from torchdali.dataloader._iterators import AcceleratedIterator, SingleProcessIterator, WorkerIterator
+from torchdali.errors import DecodeError, warn
+
+__all__ = ["ITERATORS", "Skipped", "check_policy", "skipping"]
+
+DAMAGED = (OSError, DecodeError, SyntaxError, EOFError, struct.error, zlib.error)
+"""What Pillow and other decoders raise for a damaged or missing file. Other errors are mistakes, and are raised."""
+
+
+class Skipped:
+    """The samples that the loops of one loader have skipped.
+
+    Attributes:
+        lines: Index and reason of each.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, lines: Sequence[str]) -> None:
+        """Add samples; warn of the first one, on the user's line."""
+        if lines and not self.lines:
+            warn(f"a bad sample was left out (stats() lists all of them): {lines[0]}")
+        self.lines += lines
+
+
+class _Bad(NamedTuple):
+    """A sample that cannot be read."""
+
+    line: str
+
+
+class _Partial:
+    """A batch without its bad samples.
+
+    Attributes:
+        data: The batch; None if all of its samples are bad.
+        lines: On the bad samples.
+    """
+
+    def __init__(self, data: Any, lines: list[str]) -> None:
+        self.data, self.lines = data, lines
+
+    def pin_memory(self, device: Any = None) -> _Partial:
+        """Pin the batch, as torch does for other batches."""
+        from torch.utils.data._utils.pin_memory import pin_memory
+
+        return _Partial(pin_memory(self.data, device), self.lines)
+
+
+class _Samples:
+    """A dataset that returns `_Bad` for samples that cannot be read."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return self._dataset[index]
+        except DAMAGED as error:
+            return _Bad(f"sample {index}: {type(error).__name__}: {error}")
+
+    def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
+        own = getattr(self._dataset, "__getitems__", None)
+        if own is not None:
+            try:
+                return list(own(indices))
+            except DAMAGED:  # which of them is bad?
+                pass
+        return [self[index] for index in indices]
+
+
+class _Collate:
+    """A collate function that gets good samples only.
+
+    Args:
+        collate: The user's, or torch's.
+        is_batched: It gets lists of samples.
+    """
+
+    def __init__(self, collate: Callable[[Any], Any], is_batched: bool) -> None:
+        self._collate, self._is_batched = collate, is_batched
+
+    def __call__(self, samples: Any) -> Any:
+        rows = samples if self._is_batched else [samples]
+        lines = [sample.line for sample in rows if isinstance(sample, _Bad)]
+        if not lines:
+            return self._collate(samples)
+        good = [sample for sample in rows if not isinstance(sample, _Bad)]
+        return _Partial(self._collate(good) if good else None, lines)
+
+
+def skipping(loader: Any) -> dict[str, Any]:
+    """Return the attributes of a loader whose workers skip bad samples."""
+    return {"dataset": _Samples(loader.dataset), "collate_fn": _Collate(loader.collate_fn, loader._auto_collation)}
+
+
+class _Unwrapping:
+    """Delivers partial batches as the user knows them; a batch without good samples isn't delivered."""
+
+    skipped: Skipped
+
+    def __next__(self) -> Any:
+        while isinstance(data := super().__next__(), _Partial):  # type: ignore[misc]
+            self.skipped.note(data.lines)
+            if data.data is not None:
+                return data.data
+        return data
+
+
+class _Accelerated(_Unwrapping, AcceleratedIterator):
+    """Takes the bad samples' positions from the engine, whose pipeline reports them."""
+
+    def _collated(self, indices: list[int], values: list[Any]) -> Any:
+        images, *bad = values
+        good = [index for position, index in enumerate(indices) if not bad or position not in bad[0]]
+        return super()._collated(good, [images]) if good else _Partial(None, [])
+
+
+class _SingleProcess(_Unwrapping, SingleProcessIterator):
+    """Torch's iterator without workers."""
+
+
+class _Workers(_Unwrapping, WorkerIterator):
+    """Torch's iterator with workers."""
+
+
+ITERATORS = _Accelerated, _SingleProcess, _Workers
+
+
+def check_policy(policy: str, is_iterable: bool) -> None:
+    """Check the argument ``bad_samples``.
+
+    Raises:
+        ValueError: It is neither "error" nor "skip", or the dataset is iterable.
+    """
+    if policy not in ("error", "skip"):
+        raise ValueError(f"bad_samples must be 'error' or 'skip', got {policy!r}")
+    if policy == "skip" and is_iterable:
+        raise ValueError(
+            "bad_samples='skip' needs a dataset with `__getitem__`, got an iterable one: skip samples in its `__iter__`"
+        )
