@@ -246,8 +246,8 @@ NODES = {
     continues: (TypeError, "an `if` with `continue` in it: .* into an `if` of its own"),
     deletes: (TypeError, "an `if` with `del` in it; leave the `del` out"),
     sets_a_global: (TypeError, "an `if` that sets a global variable; set a local one"),
-    returns_in_a_loop: (RuntimeError, "an `if` that returns out of a `for`; set a variable there"),
-    returns_in_a_with: (RuntimeError, "an `if` that returns out of a `with`; set a variable"),
+    returns_in_a_loop: (RuntimeError, "an `if` that returns from inside `for`; set a variable there"),
+    returns_in_a_with: (RuntimeError, "an `if` that returns from inside `with`; set a variable"),
 }
 
 

@@ -79,11 +79,10 @@ _PLAIN = {
     "break": f"an `if` with `break` in it: the samples leave a loop together; {_LOOP}",
     "continue": f"an `if` with `continue` in it: the samples go through a loop together; {_LOOP}",
     "yield": "an `if` with `yield` in it; a pipeline function is no generator",
-    "await": "an `if` with `await` in it; a pipeline function is no coroutine",
     "del": "an `if` with `del` in it; leave the `del` out",
     "global": "an `if` that sets a global variable; set a local one, and the global one after the `if`",
     "nonlocal": "an `if` with `nonlocal` in it; move the declaration to the top of the function",
-    "return": "an `if` that returns out of a `{}`; set a variable there, and return it at the end of the function",
+    "return": "an `if` that returns from inside `{}`; set a variable there, and return it at the end of the function",
 }
 """Syntax that stays Python's own, and what to write instead."""
 

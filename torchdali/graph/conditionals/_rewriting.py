@@ -49,11 +49,11 @@ class _Rewriter(ast.NodeTransformer):
         branched = {
             name
             for node in _own(definition.body)
-            if isinstance(node, ast.If) and not _obstacle(node)
+            if isinstance(node, ast.If) and not _obstacle([node])
             for name in _targets([node])
         } | set(unset)
         branched |= {name for node in _own(definition.body) for name in _late_targets(node)}
-        if any(isinstance(n, ast.If) and not _obstacle(n) and _returns([n]) for n in _own(definition.body)):
+        if any(isinstance(n, ast.If) and not _obstacle([n]) and _returns([n]) for n in _own(definition.body)):
             branched |= set(_targets(definition.body))  # what follows it moves into its branches
         definition.body = self.block(definition.body)
         starts = [
@@ -66,9 +66,13 @@ class _Rewriter(ast.NodeTransformer):
         """Rewrite statements; what follows an ``if`` that returns moves into its branches."""
         result: list[ast.stmt] = []
         for i, statement in enumerate(statements):
-            if isinstance(statement, ast.If) and not self.obstacle(statement) and _returns([statement]):
-                return [*result, *self.returning(statement, statements[i + 1 :])]
-            replacement = self.visit(statement)
+            if isinstance(statement, ast.If) and _returns([statement]):
+                obstacle = self.obstacle(statements[i:])
+                if not obstacle:
+                    return [*result, *self.returning(statement, statements[i + 1 :])]
+                replacement = self.plain(statement, obstacle)
+            else:
+                replacement = self.visit(statement)
             result += replacement if isinstance(replacement, list) else [replacement]
         return result
 
@@ -95,17 +99,17 @@ class _Rewriter(ast.NodeTransformer):
             ast.Tuple([ast.Constant(name) for name in names], ast.Load()),
         )  # fmt: skip
 
-    def obstacle(self, node: ast.If) -> str:
-        """Return why the branches cannot become functions, in a word for `python_only`, or nothing."""
-        if self._inside and _returns([node]):
+    def obstacle(self, statements: Sequence[ast.stmt]) -> str:
+        """Return why statements cannot become functions, in a word for `python_only`, or nothing."""
+        if self._inside and _returns(statements[:1]):
             return "return"
-        if self._globals.intersection(_targets([node])):
+        if self._globals.intersection(_targets(statements)):
             return "global"
-        return _obstacle(node)
+        return _obstacle(statements)
 
     def plain(self, node: Any, construct: str) -> Any:
-        """Keep a construct; a node as its condition is an error."""
-        self.generic_visit(node)
+        """Keep a construct; a node as its condition is an error. An ``if`` in it cannot return from a branch."""
+        self.within(node, "if")
         words = ast.Constant(construct), ast.Constant(self._inside)
         node.test = ast.copy_location(_call("python_only", node.test, *words), node.test)
         return node
@@ -118,7 +122,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> Any:
-        obstacle = self.obstacle(node)
+        obstacle = self.obstacle([node])
         if obstacle:
             return self.plain(node, obstacle)
         names, places = _targets([node]), _places([node])
@@ -203,7 +207,11 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        rewrite(node, self._class_name)
+        if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in _own(node.body)):
+            rewrite(node, self._class_name)
+        return node  # generators stay as they are, as those that the function calls
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
         return node
 
     def expression(self, node: Any) -> Any:
@@ -279,13 +287,18 @@ def _own(statements: Sequence[ast.AST]) -> list[ast.AST]:
 
 _OBSTACLES: dict[type[ast.AST], str] = {
     ast.Break: "break", ast.Continue: "continue", ast.Yield: "yield", ast.YieldFrom: "yield",
-    ast.Await: "await", ast.Delete: "del", ast.Global: "global", ast.Nonlocal: "nonlocal",
+    ast.Delete: "del", ast.Global: "global", ast.Nonlocal: "nonlocal",
 }  # fmt: skip
 
 
-def _obstacle(node: ast.If) -> str:
-    """Return what keeps the branches from becoming functions, or nothing."""
-    return next((_OBSTACLES[type(n)] for n in _own([node]) if type(n) in _OBSTACLES), "")
+def _obstacle(statements: Sequence[ast.stmt]) -> str:
+    """Return what keeps statements from becoming functions, or nothing."""
+    inside = {id(n) for node in _own(statements) if isinstance(node, _LOOPS) for n in _own(node.body)}
+    kinds = (type(n) for n in _own(statements) if not (id(n) in inside and isinstance(n, (ast.Break, ast.Continue))))
+    return next((_OBSTACLES[kind] for kind in kinds if kind in _OBSTACLES), "")
+
+
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def _declared(statements: Sequence[ast.stmt], *kinds: type[ast.Global | ast.Nonlocal]) -> list[str]:
