@@ -35,8 +35,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def accelerated(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list of the accelerated loops that begin."""
     loops: list[Any] = []
-    begin = AcceleratedIterator.begin
-    monkeypatch.setattr(AcceleratedIterator, "begin", lambda self, place: (loops.append(self), begin(self, place))[1])
+    prime = AcceleratedIterator._prime
+    monkeypatch.setattr(AcceleratedIterator, "_prime", lambda self, loader: (loops.append(self), prime(self, loader))[1])
     return loops
 
 

@@ -420,26 +420,6 @@ def test_errors_are_those_of_torch(tmp_path: Path) -> None:
     assert next(iterator)[0].shape == (1, 3, 20, 17)  # the loop goes on, as with torch's workers
 
 
-def test_collate_fn_gets_samples(root: Path) -> None:
-    from torchvision import tv_tensors
-
-    def collate(samples: list[Any]) -> Any:
-        draws.append(torch.rand(()).item())
-        return [type(samples[0]), type(samples[0][0]), [label for _, label in samples]]
-
-    draws: list[float] = []
-    dataset = ImageFolder(str(root), RANDOM)
-    torch.manual_seed(0)
-    before = torch.random.get_rng_state()
-    loader = DataLoader(dataset, 4, collate_fn=collate)
-    first, *_ = loader
-    assert first == [tuple, tv_tensors.Image, [0, 0, 0, 0]]
-    torch.manual_seed(0)
-    assert torch.equal(before, torch.random.get_rng_state())
-    list(loader)
-    assert draws[:3] == draws[3:]  # they follow from the seed
-
-
 def test_reports(root: Path, tmp_path: Path) -> None:
     loader = DataLoader(ImageFolder(str(root), RANDOM), 4, num_workers=1)
     list(loader)

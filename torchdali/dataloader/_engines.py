@@ -35,7 +35,7 @@ class Arrays:
         self._chain = chain
         self.renew(leaves)
         self._pool = ThreadPoolExecutor(threads, "torchdali-arrays")
-        self._futures: deque[Future[Tensor]] = deque()
+        self._futures: dict[int, Future[Tensor]] = {}
 
     def renew(self, leaves: Leaves) -> None:
         """Take the pictures as they are now."""
@@ -43,18 +43,23 @@ class Arrays:
         assert leaf.pixels is not None
         self._leaves, self._pixels = leaves, leaf.pixels.numpy()
 
-    def submit(self, indices: Indices, key: int) -> None:
+    def submit(self, number: int, indices: Indices, key: int) -> None:
         """Start a batch."""
-        self._futures.append(self._pool.submit(self._batch, indices, key))
+        self._futures[number] = self._pool.submit(self._batch, indices, key)
 
-    def take(self) -> list[Any]:
-        """Wait for the pictures of the oldest batch."""
-        return [self._futures.popleft().result()]
+    def take(self, number: int) -> list[Any] | Exception:
+        """Wait for the images of a batch."""
+        future = self._futures[number]
+        error = future.exception()
+        del self._futures[number]
+        if error is None:
+            return [future.result()]
+        return error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__} in a thread: {error}")
 
     def reset(self) -> None:
-        """Forget what was asked for."""
+        """Drop all requests."""
         while self._futures:
-            self._futures.popleft().cancel()
+            self._futures.popitem()[1].cancel()
 
     def close(self) -> None:
         """End the threads."""
@@ -101,7 +106,8 @@ class Pictures:
     def __init__(
         self, leaves: Leaves, chain: Chain, threads: int, depth: int, batch_size: int, cache: Any, skips: bool
     ) -> None:
-        self.depth, self.process, self._count = depth, os.getpid(), 0
+        self.depth, self.process = depth, os.getpid()
+        self._numbers: deque[int] = deque()
         self._skips, self._delivered = skips, 0
         self._requests = requests = Requests(leaves, leaves.source, leaves.leaves[0].pixels is None)
         before, after = (None, chain) if cache is None else chain.divided()
@@ -115,21 +121,24 @@ class Pictures:
         """Take the samples as they are now."""
         self._requests.source = leaves.source
 
-    def submit(self, indices: Indices, key: int) -> None:
+    def submit(self, number: int, indices: Indices, key: int) -> None:
         """Start a batch."""
         self.pipeline.submit_records(indices, key)
-        self._count += 1
+        self._numbers.append(number)
 
-    def take(self) -> list[Any]:
-        """Wait for the pictures of the oldest batch; bad samples are missing, and their positions come second."""
-        self._count -= 1
+    def take(self, number: int) -> list[Any] | Exception:
+        """Wait for the images of a batch; bad samples are missing, and their positions come second."""
+        if self._numbers[0] != number:
+            raise RuntimeError(f"batch {self._numbers[0]} is the next of the pipeline, not {number}")
         self._delivered += 1
         try:
-            (pictures,) = self.pipeline.outputs()
+            (images,) = self.pipeline.outputs()
         except PipelineError as error:
-            raise _as_raised(error) from error.__cause__
-        tensor = pictures.dense()
-        values = [list(pictures.samples()) if tensor is None else tensor]
+            return _as_raised(error)
+        finally:
+            self._numbers.popleft()
+        tensor = images.dense()
+        values = [list(images.samples()) if tensor is None else tensor]
         return [*values, self._bad(self._delivered - 1)] if self._skips else values
 
     def _bad(self, batch: int) -> set[int]:
@@ -138,13 +147,15 @@ class Pictures:
 
     def reset(self) -> None:
         """Wait for the batches that were started, and drop them."""
-        while self._count:
-            self._count -= 1
-            self._delivered += 1
+        self._numbers.clear()
+        while True:
             try:
                 self.pipeline.outputs()
+            except StopIteration:  # none is left
+                return
             except Exception:
-                continue  # it is of a batch that nobody wants any more
+                pass  # it belongs to a batch that nobody wants any more
+            self._delivered += 1
 
     def close(self) -> None:
         """End the threads."""
@@ -154,12 +165,16 @@ class Pictures:
 def _as_raised(error: PipelineError) -> Exception:
     """Return an exception of the class that a data set would have raised, which names the file, too."""
     cause, place = error.__cause__, str(error).partition("\n")[0]
+    if cause is None:
+        return error
     sample = place.partition(" failed on ")[2]
     text = f"{cause}\n  {sample}"
     try:
-        return error if cause is None else type(cause)(text)  # type: ignore[return-value]
+        raised: Exception = type(cause)(text)  # type: ignore[assignment]
     except Exception:  # its class takes other arguments
-        return RuntimeError(f"{type(cause).__name__}: {text}")
+        raised = RuntimeError(f"{type(cause).__name__}: {text}")
+    raised.__cause__ = cause
+    return raised
 
 
 def is_movable(leaves: Leaves, chain: Chain) -> bool:

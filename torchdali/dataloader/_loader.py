@@ -13,6 +13,8 @@ import torch.utils.data
 from torch.utils.data import BatchSampler, Dataset, Sampler
 
 from torchdali.cores import cores
+from torchdali.dataloader._generators import generators_of, snapshot
+from torchdali.dataloader._idle import IdleEngines
 from torchdali.dataloader._iterators import AcceleratedIterator, SingleProcessIterator, WorkerIterator
 from torchdali.dataloader._notes import Notes, fast_path
 from torchdali.dataloader._plans import Plan, plan_of
@@ -28,14 +30,7 @@ from torchdali.dataloader._reports import (
 )
 from torchdali.dataloader._rows import Engine
 from torchdali.dataloader._skipping import ITERATORS, Skipped, check_policy, skipping
-from torchdali.dataloader._states import (
-    Late,
-    Progress,
-    generator_at,
-    generator_state,
-    started,
-    torchdata,
-)
+from torchdali.dataloader._states import Progress, StatefulIndices, has_state, position_of, torchdata
 from torchdali.errors import call_site, on_behalf_of
 
 if TYPE_CHECKING:
@@ -73,6 +68,16 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         As torch's.
     """
 
+    # Defaults for subclasses that don't call `__init__`, such as torchdata's under `torchdali run`.
+    cache: Any = None
+    snapshot_every_n_steps: int | None = None
+    _idle = IdleEngines()
+    _late: Progress | None = None
+    _progress: Progress | None = None
+    _of_torchdata: Any = None
+    _stateful_indices: Any = None
+    _running: Callable[[], Any] = staticmethod(lambda: None)
+
     def __init__(
         self,
         dataset: Dataset[T],
@@ -99,12 +104,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     ) -> None:
         self.cache, self.snapshot_every_n_steps = cache, snapshot_every_n_steps
         self.bad_samples, self._skipped, self._site = bad_samples, Skipped(), call_site()
-        self._engines: list[tuple[Any, Engine]] = []
-        self._late: Progress | None = None
-        self._progress: Progress | None = None
-        self._of_torchdata: Any = None
-        self._sampler_from: Any = None
-        self._running: Callable[[], Any] = _nothing
+        self._idle = IdleEngines()
         own = {} if in_order else {"in_order": False}  # which older versions do not know
         super().__init__(
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last,
@@ -112,70 +112,75 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             persistent_workers=persistent_workers, pin_memory_device=pin_memory_device, **own,
         )  # fmt: skip
         check_policy(bad_samples, self._dataset_kind != 0)
-        if snapshot_every_n_steps is not None or _has_state(dataset):
-            self._join_torchdata(bool(shuffle) and sampler is None)
+        iterates_itself = type(self)._get_iterator is not DataLoader._get_iterator
+        if snapshot_every_n_steps is not None or (has_state(dataset) and not iterates_itself):
+            self._join_torchdata()
 
     # ------------------------------------------------------------ loops
 
     def __iter__(self) -> Any:
         if self._of_torchdata is not None:
             return self._of_torchdata.__iter__(self)
-        began, self._skipped.lines[:] = time.perf_counter(), ()
-        progress, self._late = self._late, None
-        if progress is not None and not progress.finished:
-            return self._resumed(progress, began)
-        state = generator_state(self)
-        before, iterator = self._iterator, super().__iter__()
-        again = before is iterator and self._progress is not None
-        self._begin(iterator, Progress(state, self._progress.epoch + 1 if again and self._progress else 0, began=began))
-        return iterator
-
-    def _begin(self, iterator: Any, progress: Progress) -> None:
-        self._progress = iterator.progress = progress
-        progress.base_seed = iterator._base_seed
-        if isinstance(iterator, AcceleratedIterator):
-            iterator.begin(progress)
-            self._running = weakref.ref(iterator)
-        progress.startup = progress.waited = time.perf_counter() - progress.began
-        note_loop(self, progress, isinstance(iterator, AcceleratedIterator))
+        if self._late is not None:
+            self._iterator = None  # persistent workers are at another position
+        return super().__iter__()
 
     def _get_iterator(self) -> Any:
         if self._of_torchdata is not None:
             return self._of_torchdata._get_iterator(self)
-        plan, skips = plan_of(self), self.bad_samples == "skip" and self._dataset_kind == 0
+        began, plan = time.perf_counter(), plan_of(self)
+        progress = self._start(plan.open is not None)
+        iterator = self._open_iterator(plan, progress)
+        iterator.skipped, self._running = self._skipped, weakref.ref(iterator)
+        if isinstance(self.dataset, torch.utils.data.IterableDataset):
+            _skip(iterator, progress)
+        progress.began, progress.startup = began, time.perf_counter() - began
+        progress.waited = progress.startup
+        return iterator
+
+    def _open_iterator(self, plan: Plan, progress: Progress) -> Any:
+        skips = self.bad_samples == "skip" and self._dataset_kind == 0
         accelerated, *torchs = ITERATORS if skips else (AcceleratedIterator, SingleProcessIterator, WorkerIterator)
         if plan.open is not None:
-            return self._noting(accelerated(self, plan, self._engine(plan)))
+            return accelerated(self, progress, plan)
         loader = self
         if self.num_workers:
             self.check_worker_number_rationality()
         if skips:
             loader = copy.copy(self)
             vars(loader).update(skipping(self))
-        return self._noting(torchs[self.num_workers > 0](loader, plan.is_lazy))
+        return torchs[self.num_workers > 0](loader, progress, plan.is_lazy)
 
-    def _noting(self, iterator: Any) -> Any:
-        """Let an iterator note the bad samples that it skips."""
-        iterator.skipped = self._skipped
-        return iterator
+    def _start(self, is_accelerated: bool, previous: Progress | None = None) -> Progress:
+        """Return the position where a loop begins.
+
+        Args:
+            is_accelerated: torchdali makes the samples.
+            previous: The position of the epoch before with the same workers, if they persist.
+        """
+        self._skipped.lines.clear()
+        progress, self._late = self._late, None
+        if progress is None:
+            progress = Progress(snapshot(generators_of(self)))
+            if previous is not None:
+                progress.epoch, progress.base_seed = previous.epoch + 1, previous.base_seed
+        self._progress = progress
+        note_loop(self, progress, is_accelerated)
+        return progress
 
     def _engine(self, plan: Plan) -> Engine:
         """Return an engine that no other iterator uses."""
         assert plan.open is not None
-        while self._engines:
-            key, engine = self._engines.pop()
-            if key == plan.key and engine.process == os.getpid():
-                engine.reset()
-                engine.renew(plan.leaves)
-                return engine
-            engine.close()
-        return on_behalf_of(self._site, plan.open)
+        engine = self._idle.take(plan.key)
+        if engine is None:
+            return on_behalf_of(self._site, plan.open)
+        engine.reset()
+        engine.renew(plan.leaves)
+        return engine
 
-    def _give_back(self, iterator: AcceleratedIterator) -> None:
-        """Take back the engine of an iterator that has ended."""
-        engine, iterator._engine = iterator._engine, None
-        if engine is not None:
-            self._engines.append((iterator._plan.key, engine))
+    def _keep(self, key: Any, engine: Engine) -> None:
+        """Keep the engine of an iterator that has ended, for the next loop."""
+        self._idle.keep(key, engine)
 
     # ------------------------------------------------------------ states
 
@@ -189,7 +194,9 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             state: dict[str, Any] = self._of_torchdata.state_dict(self)
             return state
         progress = self._late or self._progress
-        return (Progress(generator_state(self)) if progress is None or progress.finished else progress).state()
+        if progress is None or progress.finished:
+            progress = Progress(snapshot(generators_of(self)))
+        return progress.state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Let the next loop go on where `state_dict` was called.
@@ -198,60 +205,40 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         set does not draw random numbers.
 
         Raises:
-            ValueError: this is the state of something else.
+            ValueError: the state belongs to another loader, or a field is invalid.
         """
-        if self._of_torchdata is not None:
-            self._of_torchdata.load_state_dict(self, state_dict)
+        if self._of_torchdata is None:
+            self._late = position_of(self, state_dict)
             return
-        self._late = Progress.of_state(state_dict)
-
-    def _resumed(self, progress: Progress, began: float) -> Any:
-        """Return an iterator that goes on at a place."""
-        is_iterable = isinstance(self.dataset, torch.utils.data.IterableDataset)
-        sampler = self._index_sampler
-        with generator_at(self, progress.generator):
-            if not is_iterable:
-                self._sampler_from = Late(sampler, progress.batches, progress.epoch > 0)
-            try:
-                self._iterator = None
-                iterator = super().__iter__()
-                if not isinstance(iterator, WorkerIterator) and not is_iterable:
-                    iterator._sampler_iter = started(iterator._sampler_iter)
-            finally:
-                self._sampler_from = None
-        iterator._index_sampler = sampler  # for the next epoch
-        iterator._base_seed = progress.base_seed
-        batches = 0 if is_iterable else progress.batches
-        self._begin(iterator, Progress(progress.generator, progress.epoch, batches, began=began))
-        for _ in range(progress.batches if is_iterable else 0):
-            next(iterator)
-        return iterator
+        if "torchdali" in state_dict:
+            raise ValueError("the state must be one of torchdata's StatefulDataLoader, got one of torchdali.DataLoader")
+        self._of_torchdata.load_state_dict(self, state_dict)
 
     @property
     def _index_sampler(self) -> Any:
-        # torch's iterators ask for it when they begin.
-        return super()._index_sampler if self._sampler_from is None else self._sampler_from
+        # torch's and torchdata's iterators ask for it when they begin.
+        return super()._index_sampler if self._stateful_indices is None else self._stateful_indices
 
-    def _join_torchdata(self, shuffle: bool) -> None:
+    def _join_torchdata(self) -> None:
         """Become torchdata's loader, unless torchdali makes the samples or torchdata is not installed."""
         module = torchdata()
         if module is None or plan_of(self).open is not None:
             return
-        self._of_torchdata = module.StatefulDataLoader
         self.snapshot_every_n_steps = self.snapshot_every_n_steps or 1
         self.next_iter_state, self._initial_iter_for_state_dict = None, False
-        if type(self.batch_sampler) is not BatchSampler:
-            return
-        # The default samplers, as far as torch made them, have states there; attributes of a loader cannot be set.
-        if shuffle:
-            vars(self)["sampler"] = module.sampler.RandomSampler(self.dataset, generator=self.generator)
-        batches = module.sampler.BatchSampler(self.sampler, self.batch_size, self.drop_last)
-        vars(self)["batch_sampler"] = batches
+        if self._dataset_kind == 0 and type(self.batch_sampler) is BatchSampler and has_state(self.sampler):
+            # A sampler with a state of its own. Attributes of a loader cannot be set.
+            vars(self)["batch_sampler"] = module.sampler.BatchSampler(self.sampler, self.batch_size, self.drop_last)
+        elif self._dataset_kind == 0 and not has_state(self._index_sampler):
+            self._stateful_indices = StatefulIndices(self, self._index_sampler)
+        self._of_torchdata = module.StatefulDataLoader
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to this process."""
         iterator = None if isinstance(self._iterator, AcceleratedIterator) else self._iterator
-        return {**vars(self), "_engines": [], "_iterator": iterator, "_running": _nothing}
+        state = {**vars(self), "_idle": IdleEngines(), "_iterator": iterator}
+        state.pop("_running", None)
+        return state
 
     # ------------------------------------------------------------ what can be asked
 
@@ -316,13 +303,12 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def close(self) -> None:
         """End the threads that make batches. A new loop starts them anew."""
-        while self._engines:
-            self._engines.pop()[1].close()
+        self._idle.close()
 
     def _pipeline(self) -> Any:
         """Return the pipeline that makes the samples, or None."""
-        engines = [engine for _, engine in self._engines]
-        engines += [self._running()._engine] if self._running() is not None else []
+        engines: list[Any] = self._idle.engines()
+        engines.append(getattr(self._running(), "_engine", None))
         return next((engine.pipeline for engine in engines if hasattr(engine, "pipeline")), None)
 
     def _with(self, **changes: Any) -> DataLoader[T]:
@@ -343,9 +329,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return type(self)(self.dataset, **batches, **arguments)
 
 
-def _nothing() -> None:
-    """Return None: no iterator runs."""
-
-
-def _has_state(dataset: Any) -> bool:
-    return all(callable(getattr(dataset, name, None)) for name in ("state_dict", "load_state_dict"))
+def _skip(iterator: Any, progress: Progress) -> None:
+    """Let a stream give the batches that were delivered before."""
+    count, progress.batches = progress.batches, 0
+    for _ in range(count):
+        next(iterator, None)

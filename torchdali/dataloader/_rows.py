@@ -1,47 +1,50 @@
-"""Rows of tensors: data sets whose samples are rows, and the engine that makes batches of them."""
+"""Rows of tensors: datasets whose samples are rows, and the engine that makes batches of them."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
-__all__ = ["Engine", "Indices", "Rows", "bases_of", "is_rows"]
+__all__ = ["Engine", "Indices", "Rows", "answer_of", "bases_of", "integers", "is_rows"]
 
 Indices = Sequence[int]
 
 
 class Engine(Protocol):
-    """Makes batches, in the order in which they are asked for.
+    """Makes batches; each is requested and taken by its number, in order.
 
     Attributes:
-        depth: Batches to ask for ahead.
-        process: In which it was made: another one has not its threads.
+        depth: Number of batches to request ahead.
+        process: The process that created the engine: a forked one has none of its threads.
     """
 
     depth: int
     process: int
 
     def renew(self, leaves: Any) -> None:
-        """Take the data sets as they are now."""
+        """Use the datasets' present samples."""
         ...
 
-    def submit(self, indices: Indices, key: int) -> None:
-        """Ask for a batch, whose random numbers follow from a key."""
+    def submit(self, number: int, indices: Indices, key: int) -> None:
+        """Request a batch, whose random numbers follow from a key."""
         ...
 
-    def take(self) -> list[Any]:
-        """Return the values of the oldest batch: of each a tensor ``(N, ...)``, or a list with an item a sample."""
+    def take(self, number: int) -> list[Any] | Exception:
+        """Return the values of a batch, each a tensor ``(N, ...)`` or a list of samples; or the batch's own error.
+
+        If it raises, the engine is in an unknown state.
+        """
         ...
 
     def reset(self) -> None:
-        """Forget what was asked for."""
+        """Drop all requests."""
         ...
 
     def close(self) -> None:
@@ -49,8 +52,44 @@ class Engine(Protocol):
         ...
 
 
+def answer_of(make: Callable[[], Any]) -> Any:
+    """Return the result of a function without side effects, or the error that it always raises.
+
+    An exception that doesn't repeat came from outside, such as from the handler of an alarm, and is raised.
+    """
+    try:
+        return make()
+    except Exception as error:
+        try:
+            make()
+        except Exception as repeated:
+            if type(repeated) is type(error):
+                return repeated
+        raise
+
+
+def integers(indices: Any) -> list[int] | None:
+    """Return indices as integers; None if there is none, or one isn't a single integer."""
+    try:
+        values = list(indices)
+    except TypeError:
+        return None
+    return [int(value) for value in values] if values and all(map(_is_integer, values)) else None
+
+
+_INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+
+
+def _is_integer(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return (
+            value.dim() == 0 and not value.is_floating_point() and not value.is_complex() and value.dtype != torch.bool
+        )
+    return type(value) is int or isinstance(value, np.integer)
+
+
 def bases_of(dataset: Any) -> list[Any]:
-    """Return the data sets that a data set is made of."""
+    """Return the datasets that a dataset consists of."""
     if type(dataset) is Subset:
         return bases_of(dataset.dataset)
     if type(dataset) is ConcatDataset:
@@ -65,46 +104,63 @@ class Rows:
 
     def __init__(self, dataset: Any) -> None:
         self._dataset, self.process = dataset, os.getpid()
-        self._requests: deque[Indices] = deque()
+        self._requests: dict[int, Indices] = {}
 
     def renew(self, leaves: Any) -> None:
-        """Do nothing: the tensors are asked for with each batch."""
+        """Do nothing: each batch reads the tensors."""
 
-    def submit(self, indices: Indices, key: int) -> None:
+    def submit(self, number: int, indices: Indices, key: int) -> None:
         """Note a batch."""
-        self._requests.append(indices)
+        self._requests[number] = indices
 
     def reset(self) -> None:
-        """Forget what was asked for."""
+        """Drop all requests."""
         self._requests.clear()
 
     def close(self) -> None:
         """Do nothing: there are no threads."""
 
-    def take(self) -> list[Any]:
-        """Return the rows of each tensor."""
-        dataset, rows = self._dataset, list(self._requests.popleft())
+    def take(self, number: int) -> Any:
+        """Return the rows of each tensor, or the error of an index."""
+        indices = self._requests.pop(number)
+        return answer_of(lambda: self._rows(indices))
+
+    def _rows(self, indices: Indices) -> list[Tensor]:
+        dataset, rows = self._dataset, list(indices)
         while not isinstance(dataset, TensorDataset):
             dataset, rows = dataset.dataset, [dataset.indices[i] for i in rows]
-        return [_rows(tensor, np.asarray(rows)) for tensor in dataset.tensors]
+        numbers = integers(rows)
+        if numbers is None:
+            return _stack([dataset[row] for row in rows])
+        where = np.asarray(numbers)
+        return [_select(tensor, where) for tensor in dataset.tensors]
 
 
-def _rows(tensor: Tensor, rows: Any) -> Tensor:
-    if tensor.dtype in _NOT_OF_NUMPY:
+def _stack(samples: Sequence[Any]) -> list[Tensor]:
+    return [torch.stack(values) for values in zip(*samples, strict=True)]
+
+
+def _select(tensor: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
+    if tensor.dtype in _OF_NUMPY and not tensor.is_conj() and not tensor.is_neg():
+        # By one thread: those of torch would have to be woken for each batch.
+        return torch.from_numpy(np.asarray(tensor.numpy().take(rows, 0)))
+    if tensor.dtype is torch.bfloat16:
         return tensor[torch.from_numpy(rows)]
-    # By one thread: those of torch would have to be woken for each batch.
-    return torch.from_numpy(np.asarray(tensor.numpy().take(rows, 0)))
+    return torch.stack([tensor[row] for row in rows.tolist()])
 
 
-_NOT_OF_NUMPY = {torch.bfloat16, torch.complex32, torch.float8_e4m3fn, torch.float8_e5m2}
+_OF_NUMPY = {
+    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32,
+    torch.float64, torch.complex64, torch.complex128,
+}  # fmt: skip
 
 
 def is_rows(dataset: Any) -> bool:
-    """Return True for a data set whose samples are rows of plain tensors."""
+    """Return True for a dataset whose samples are rows of plain tensors."""
     base, *others = bases_of(dataset)
     return not others and type(base) is TensorDataset and all(map(_is_plain, base.tensors))
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    usual = type(tensor) is Tensor and tensor.layout == torch.strided and not tensor.is_quantized
-    return usual and tensor.is_cpu and not tensor.requires_grad
+    common = type(tensor) is Tensor and tensor.layout == torch.strided and not tensor.is_quantized
+    return common and tensor.is_cpu and not tensor.requires_grad

@@ -123,10 +123,10 @@ class _Unwrapping:
 class _Accelerated(_Unwrapping, AcceleratedIterator):
     """Takes the bad samples' positions from the engine, whose pipeline reports them."""
 
-    def _collated(self, indices: list[int], values: list[Any]) -> Any:
+    def _collate(self, indices: list[int], values: list[Any]) -> Any:
         images, *bad = values
         good = [index for position, index in enumerate(indices) if not bad or position not in bad[0]]
-        return super()._collated(good, [images]) if good else _Partial(None, [])
+        return super()._collate(good, [images]) if good else _Partial(None, [])
 
 
 class _SingleProcess(_Unwrapping, SingleProcessIterator):

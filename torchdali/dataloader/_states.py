@@ -1,25 +1,33 @@
 """Positions of loaders in mid-epoch.
 
-A position is how many batches were delivered, and the state of the random numbers when the epoch began: with it torch's
-sampler gives the same indices again, of which the first are left out. Data sets and samplers with states of their own
-are for `torchdata.stateful_dataloader`, if it is installed.
+A position is the number of delivered batches, and the states of all generators that the sampler may draw from: before
+it begins, and before it draws its first indices. From these the sampler repeats its indices, of which the first are
+skipped. Datasets with states of their own belong to `torchdata.stateful_dataloader`, if it is installed.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
+import inspect
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-__all__ = ["Late", "Progress", "generator_at", "generator_state", "started", "torchdata"]
+from torchdali.dataloader._generators import (
+    Snapshot,
+    decode_states,
+    encode_states,
+    generators_of,
+    is_shared,
+    restore,
+    snapshot,
+)
 
-_FIELDS = ("torchdali", "batches", "epoch", "generator", "base_seed", "finished")
+__all__ = ["Progress", "StatefulIndices", "has_state", "position_of", "seek", "starting", "torchdata"]
 
 
 @dataclass
@@ -27,100 +35,190 @@ class Progress:
     """Progress of a loop over a loader.
 
     Attributes:
-        generator: State of the random numbers when the epoch began.
-        epoch: Number of the loop with the same workers or engine.
-        batches: Delivered.
-        base_seed: That torch drew for augmentation. If the workers stay for several epochs, it is that of the first.
-        finished: All were delivered.
+        before: States of the generators before the sampler began.
+        epoch: Number of loops with the same workers before this one.
+        batches: Delivered, or failed with an error of their own.
+        base_seed: Drawn by torch for augmentation. If the workers persist, it is the first epoch's.
+        first: States of the generators before the sampler drew its first indices; None if it has not drawn yet.
+        is_resumed: The loop continues from a loaded state.
+        finished: All batches were delivered.
         waited: Seconds that the loop waited for data, start-up included.
         startup: Seconds from ``iter()`` until the loader was ready.
         began: When it began, in the seconds of `time.perf_counter`.
         ended: When the last batch was delivered.
     """
 
-    generator: torch.Tensor
+    before: Snapshot
     epoch: int = 0
     batches: int = 0
     base_seed: int = 0
+    first: Snapshot | None = None
+    is_resumed: bool = False
     finished: bool = False
     waited: float = 0.0
     startup: float = 0.0
     began: float = field(default_factory=time.perf_counter)
     ended: float = 0.0
 
-    def state(self) -> dict[str, Any]:
+    def state(self, loader: Any) -> dict[str, Any]:
         """Return the position as JSON values."""
+        others = encode_states(self.before)
         return {
             "torchdali": 1,
             "batches": self.batches,
             "epoch": self.epoch,
-            "generator": base64.b64encode(self.generator.numpy().tobytes()).decode(),
             "base_seed": self.base_seed,
             "finished": self.finished,
+            "generator": others.pop("generator"),
+            "generators": others,
+            "first": None if self.first is None else encode_states(self.first),
+            "loader": _describe(loader),
         }
 
-    @classmethod
-    def of_state(cls, state: dict[str, Any]) -> Progress:
-        """Return the position that `state` described.
 
-        Raises:
-            ValueError: it is no such state.
-        """
-        if not all(name in state for name in _FIELDS):
-            raise ValueError(
-                f"this is no state of a torchdali.DataLoader: it has {sorted(state)}. Of a loader with "
-                "snapshot_every_n_steps, or of a data set with a state of its own, it goes to such a one"
-            )
-        generator = torch.frombuffer(bytearray(base64.b64decode(state["generator"])), dtype=torch.uint8)
-        return cls(generator, state["epoch"], state["batches"], state["base_seed"], state["finished"])
+def position_of(loader: Any, state: Any) -> Progress:
+    """Return the position that a state describes.
+
+    Raises:
+        ValueError: the state belongs to another loader, or a field is invalid.
+    """
+    if not isinstance(state, Mapping) or "torchdali" not in state:
+        keys = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
+        raise ValueError(
+            f"the state must be one of torchdali.DataLoader.state_dict(), got {keys}. A state of torchdata belongs to "
+            "a loader with snapshot_every_n_steps, or over a dataset with a state of its own"
+        )
+    _check_fields(state)
+    _check_loader(loader, state)
+    generators = generators_of(loader)
+    before = decode_states({"generator": state["generator"], **state["generators"]}, generators, "generators")
+    first = None if state["first"] is None else decode_states(state["first"], generators, "first")
+    return Progress(before, state["epoch"], state["batches"], state["base_seed"], first, True)
 
 
-def generator_state(loader: Any) -> torch.Tensor:
-    """Return the state of the random numbers from which a loader draws."""
-    state: torch.Tensor = torch.get_rng_state() if loader.generator is None else loader.generator.get_state()
-    return state
+_RANGES = {"torchdali": (1, 1), "batches": (0, 2**63 - 1), "epoch": (0, 2**63 - 1), "base_seed": (-(2**63), 2**63 - 1)}
+_TYPES = {"finished": bool, "generators": dict, "loader": dict}
+_FIELDS = {*_RANGES, *_TYPES, "generator", "first"}
+
+
+def _check_fields(state: Mapping[str, Any]) -> None:
+    if set(state) != _FIELDS:
+        odd = sorted(map(str, set(state) ^ _FIELDS))
+        raise ValueError(f"the state's fields must be {sorted(_FIELDS)}; missing or unknown: {odd}")
+    for name, (low, high) in _RANGES.items():
+        value = state[name]
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError(f"the state's {name} must be an integer from {low} to {high}, got {value!r}")
+    for name, kind in _TYPES.items():
+        if type(state[name]) is not kind:
+            raise ValueError(f"the state's {name} must be a {kind.__name__}, got {state[name]!r}")
+    if state["first"] is not None and type(state["first"]) is not dict:
+        raise ValueError(f"the state's first must be a dict or None, got {state['first']!r}")
+
+
+def _check_loader(loader: Any, state: Mapping[str, Any]) -> None:
+    own = _describe(loader)
+    for name in [*own, *(key for key in state["loader"] if key not in own)]:
+        value, expected = state["loader"].get(name), own.get(name)
+        if type(value) is not type(expected) or value != expected:
+            raise ValueError(f"the state belongs to another loader: {name} must be {expected!r}, got {value!r}")
+    batches = None if own["batches"] is None else int(own["batches"])
+    if batches is not None and state["batches"] > batches:
+        raise ValueError(f"the state's batches must be at most {batches}, got {state['batches']}")
+
+
+def _describe(loader: Any) -> dict[str, Any]:
+    """Return the facts about a loader that its states depend on, as JSON values."""
+    is_iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
+    size = loader.batch_size
+    return {
+        "dataset length": None if is_iterable else _length(loader.dataset),
+        "batch_size": size if size is None else int(size),
+        "drop_last": bool(loader.drop_last),
+        "sampler": type(loader.sampler).__name__,
+        "batch_sampler": type(loader.batch_sampler).__name__,
+        "batches": None if is_iterable else _length(loader),
+    }
+
+
+def _length(sized: Any) -> int | None:
+    try:
+        return len(sized)
+    except (TypeError, NotImplementedError):
+        return None
+
+
+# ---------------------------------------------------------------- samplers
 
 
 @contextlib.contextmanager
-def generator_at(loader: Any, state: torch.Tensor) -> Iterator[None]:
-    """Let a loader draw from a state: its own generator from now on, that of the process inside alone."""
-    if loader.generator is not None:
-        loader.generator.set_state(state)
+def starting(generators: Mapping[str, Any], progress: Progress) -> Iterator[None]:
+    """Let a resumed loop begin its sampler and draw its seed from the saved states."""
+    with _at(generators, progress.before) if progress.is_resumed else contextlib.nullcontext():
         yield
-        return
-    before = torch.get_rng_state()
-    torch.set_rng_state(state)
+
+
+def seek(indices: Iterator[Any], generators: Mapping[str, Any], states: Snapshot, count: int) -> Iterator[Any]:
+    """Let a sampler draw from saved states, and skip its first items."""
+    with _at(generators, states):
+        following = list(itertools.islice(indices, count, count + 1))
+    return itertools.chain(following, indices)
+
+
+@contextlib.contextmanager
+def _at(generators: Mapping[str, Any], states: Snapshot) -> Iterator[None]:
+    """Set generators to states: the loader's own from now on, the program's inside only."""
+    shared = {name: generator for name, generator in generators.items() if is_shared(generator)}
+    program = snapshot(shared)
+    restore(generators, states)
     try:
         yield
     finally:
-        torch.set_rng_state(before)
+        restore(shared, program)
 
 
-class Late:
-    """A sampler without its first batches, for one loop; torch's iterators may begin it twice.
+class StatefulIndices:
+    """torch's sampler with a state: torchdata's iterators keep torch's order, and resume it exactly."""
 
-    Args:
-        at_once: Let it draw its random numbers before torch draws the base seed: in a later epoch of workers that stay,
-            none is drawn.
-    """
+    def __init__(self, loader: Any, sampler: Any) -> None:
+        self._loader, self._sampler = loader, sampler
 
-    def __init__(self, sampler: Any, count: int, at_once: bool) -> None:
-        self._sampler, self._count, self._at_once = sampler, count, at_once
-        self._rest: Iterator[Any] | None = None
-
-    def __iter__(self) -> Iterator[Any]:
-        if self._rest is None:
-            rest = itertools.islice(self._sampler, self._count, None)
-            self._rest = started(rest) if self._at_once else rest
-        return self._rest
+    def __iter__(self) -> _StatefulIterator:
+        return _StatefulIterator(generators_of(self._loader), iter(self._sampler))
 
     def __len__(self) -> int:
         return len(self._sampler)
 
 
-def started(indices: Iterator[Any]) -> Iterator[Any]:
-    """Let a sampler draw its random numbers now, and not with the first batch."""
-    return itertools.chain(list(itertools.islice(indices, 1)), indices)
+class _StatefulIterator:
+    def __init__(self, generators: Mapping[str, Any], indices: Iterator[Any]) -> None:
+        self._generators, self._indices = generators, indices
+        self._first: Snapshot | None = None
+        self._count = 0
+
+    def __iter__(self) -> _StatefulIterator:
+        return self
+
+    def __next__(self) -> Any:
+        if self._first is None:
+            self._first = snapshot(self._generators)
+        following = next(self._indices)
+        self._count += 1
+        return following
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the number of items, and the generators' states before the first."""
+        return {"count": self._count, "first": None if self._first is None else encode_states(self._first)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue after the items that were drawn before."""
+        if state["first"] is None:
+            return
+        self._count, self._first = state["count"], decode_states(state["first"], self._generators, "first")
+        self._indices = seek(self._indices, self._generators, self._first, self._count)
+
+
+# ---------------------------------------------------------------- torchdata
 
 
 def torchdata() -> Any:
@@ -130,3 +228,25 @@ def torchdata() -> Any:
     except ImportError:
         return None
     return stateful_dataloader
+
+
+def has_state(dataset: Any) -> bool:
+    """Return True if `state_dict` and `load_state_dict` can be called as torchdata calls them.
+
+    A Module's state is its weights, not a position.
+    """
+    if isinstance(dataset, torch.nn.Module):
+        return False
+    return _takes(getattr(dataset, "state_dict", None)) and _takes(getattr(dataset, "load_state_dict", None), {})
+
+
+def _takes(method: Any, *arguments: Any) -> bool:
+    if not callable(method):
+        return False
+    try:
+        inspect.signature(method).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # a signature that Python cannot read
+        return True
+    return True

@@ -1,0 +1,141 @@
+"""Exceptions that leave `next()` at any moment: no batch is lost, doubled, or gets another batch's labels."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+import torch
+from torch.utils.data import SequentialSampler, TensorDataset, WeightedRandomSampler
+from torchvision import transforms as v1
+from torchvision.datasets import CIFAR10, ImageFolder
+
+from tests.dataloader.data import bare
+from torchdali import DataLoader
+
+COUNT = 40
+
+
+class Stop(Exception):
+    """The exception of a program's alarm."""
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Datasets whose images are of one level, which is that of their label."""
+    folder: Path = tmp_path_factory.mktemp("levels")
+    for number in range(COUNT):
+        (folder / f"{number:02d}").mkdir()
+        PIL.Image.fromarray(np.full((50, 60, 3), 5 * number, np.uint8)).save(folder / f"{number:02d}" / "a.png")
+    levels = np.repeat(np.arange(COUNT, dtype=np.uint8) * 5, 32 * 32 * 3).reshape(COUNT, 32, 32, 3)
+    cropped = v1.Compose([v1.RandomCrop(24), v1.PILToTensor()])
+    return {
+        "files": ImageFolder(str(folder), v1.Compose([v1.RandomResizedCrop(8), v1.PILToTensor()])),
+        "arrays": bare(CIFAR10, transform=cropped, data=levels, targets=list(range(COUNT))),
+        "rows": TensorDataset(torch.arange(COUNT)[:, None, None, None] * 5 + torch.zeros(1, 3, 2, 2), torch.arange(COUNT)),
+    }  # fmt: skip
+
+
+def check_pairs(batches: list[Any]) -> list[int]:
+    """Return the labels of batches, of which each image is its label's."""
+    for images, labels in batches:
+        assert torch.equal((images.flatten(1).float().mean(1) / 5).round().long(), labels)
+    return torch.cat([labels for _, labels in batches]).tolist()
+
+
+class Interrupted:
+    """Asks an iterator for its items, and interrupts every second call at a random moment."""
+
+    def __init__(self, loader: Any, arm: Any, disarm: Any, error: type[BaseException]) -> None:
+        self._loader, self._arm, self._disarm, self._error = loader, arm, disarm, error
+        self.hits = 0
+
+    def items(self) -> list[Any]:
+        """Return all items of a loop; None for one that was delivered in the moment of the interrupt."""
+        iterator, items = iter(self._loader), []
+        for call in itertools.count():
+            progress = self._loader._progress
+            done = progress.batches
+            try:
+                if call % 2 == 0:
+                    self._arm()
+                try:
+                    item = next(iterator, None)
+                finally:
+                    self._disarm()
+            except self._error:
+                self.hits += 1
+                items += [None] * (progress.batches - done)
+                continue
+            if item is None:
+                return items
+            items.append(item)
+        raise AssertionError
+
+
+def check(loader: Any, interrupted: Interrupted, loops: int) -> None:
+    for _ in range(loops):
+        items = interrupted.items()
+        whole = [item for item in items if item is not None]
+        labels = check_pairs(whole)
+        assert len(items) == len(loader) and len(set(labels)) == len(labels) == 4 * len(whole)
+        sampler = loader.sampler
+        assert not isinstance(sampler, SequentialSampler) or labels == sorted(labels)
+    assert interrupted.hits
+
+
+LONGEST = {"files": 4e-3, "arrays": 2e-3, "rows": 2e-4}  # of a call of next() without an engine to open
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Stop], ids=lambda error: error.__name__)
+@pytest.mark.parametrize("kind", ["files", "arrays", "rows"])
+def test_an_alarm_in_next(datasets: dict[str, Any], kind: str, error: type[BaseException], workers: int) -> None:
+    def raise_error(*_: Any) -> None:
+        raise error
+
+    draw = random.Random(7)
+    loader = DataLoader(datasets[kind], 4, shuffle=True, num_workers=workers)
+
+    def arm() -> None:
+        signal.setitimer(signal.ITIMER_REAL, LONGEST[kind] * draw.uniform(0.01, 1) ** 2)
+
+    before = signal.signal(signal.SIGALRM, raise_error)
+    try:
+        check(loader, Interrupted(loader, arm, lambda: signal.setitimer(signal.ITIMER_REAL, 0), error), 12 if kind == "rows" else 5)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", ["files", "arrays", "rows"])
+def test_an_exception_in_each_line_of_next(datasets: dict[str, Any], kind: str, workers: int) -> None:
+    """A tracer raises at the k-th line that runs in `next()`, for each k."""
+    count, lines = 0, iter([0])
+
+    def tracer(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal count
+        if event in ("line", "return") and ("dataloader" in frame.f_code.co_filename or "sampler" in frame.f_code.co_filename):
+            count -= 1
+            if count == 0:
+                raise Stop
+        return tracer
+
+    def arm() -> None:
+        nonlocal count
+        count = next(lines)
+        sys.settrace(tracer)
+
+    for arguments in ({"shuffle": True, "generator": torch.Generator()}, {"sampler": WeightedRandomSampler([1.0] * COUNT, COUNT, False)}):
+        loader = DataLoader(datasets[kind], 4, num_workers=workers, **arguments)
+        for first in range(1, 300, {"files": 31, "arrays": 23, "rows": 11}[kind]):
+            lines = itertools.chain([first], itertools.repeat(97))
+            check(loader, Interrupted(loader, arm, lambda: sys.settrace(None), Stop), 1)

@@ -1,0 +1,163 @@
+"""Generators of random numbers that a loader's sampler may draw from, and their states."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import (
+    BatchSampler,
+    DistributedSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+__all__ = [
+    "Snapshot", "decode_states", "draws_early", "encode_states", "generators_of", "is_of_torch", "is_shared", "restore",
+    "snapshot",
+]  # fmt: skip
+
+Snapshot = Mapping[str, Any]
+"""The state of each generator, by its name."""
+
+_OF_TORCH = (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler)
+
+
+def is_of_torch(sampler: Any) -> bool:
+    """Return True if a sampler's indices depend on its generators only, not on the time of drawing."""
+    if type(sampler) is BatchSampler:
+        return is_of_torch(sampler.sampler)
+    return type(sampler) in _OF_TORCH or type(sampler) in (tuple, range)
+
+
+def draws_early(sampler: Any) -> bool:
+    """Return True if nobody notices that a sampler is asked for later indices before they are needed."""
+    inner = sampler.sampler if type(sampler) is BatchSampler else sampler
+    late = type(inner) is RandomSampler and inner.replacement and inner.generator is not None
+    return is_of_torch(sampler) and not late
+
+
+def generators_of(loader: Any) -> dict[str, Any]:
+    """Return the generators that a loader draws from; of several names for one object, the first."""
+    generators: dict[str, Any] = {}
+    _add(generators, "generator", torch.default_generator if loader.generator is None else loader.generator)
+    _search(generators, "batch_sampler", loader.batch_sampler)
+    _search(generators, "sampler", loader.sampler)
+    _add(generators, "torch", torch.default_generator)
+    if not is_of_torch(loader.sampler if loader.batch_sampler is None else loader.batch_sampler):
+        _add(generators, "numpy", _numpy())
+        _add(generators, "random", _python())
+    return generators
+
+
+def _add(generators: dict[str, Any], name: str, value: Any) -> None:
+    if not any(value is each for each in generators.values()):
+        generators[name] = value
+
+
+def _search(generators: dict[str, Any], path: str, sampler: Any, depth: int = 4) -> None:
+    for name, value in getattr(sampler, "__dict__", {}).items():
+        if isinstance(value, (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)):
+            _add(generators, f"{path}.{name}", value)
+        elif depth and (isinstance(value, Sampler) or "sampler" in name):
+            _search(generators, f"{path}.{name}", value, depth - 1)
+
+
+def _numpy() -> Any:
+    return np.random.mtrand._rand  # the generator of np.random's functions
+
+
+def _python() -> Any:
+    return random._inst  # the generator of random's functions
+
+
+def is_shared(generator: Any) -> bool:
+    """Return True for the program's generators."""
+    return any(generator is each for each in (torch.default_generator, _numpy(), _python()))
+
+
+def snapshot(generators: Mapping[str, Any]) -> Snapshot:
+    """Return the states of generators."""
+    return {name: _read(generator) for name, generator in generators.items()}
+
+
+def restore(generators: Mapping[str, Any], states: Snapshot) -> None:
+    """Set generators to states."""
+    for name, generator in generators.items():
+        if name in states:
+            _write(generator, states[name])
+
+
+def _read(generator: Any) -> Any:
+    if isinstance(generator, torch.Generator):
+        return generator.get_state()
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return copy.deepcopy(generator.bit_generator.state)
+
+
+def _write(generator: Any, state: Any) -> None:
+    if isinstance(generator, torch.Generator):
+        generator.set_state(state)
+    elif isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        generator.bit_generator.state = state
+
+
+# ---------------------------------------------------------------- as JSON values
+
+
+def encode_states(states: Snapshot) -> dict[str, Any]:
+    """Return states as JSON values."""
+    return {name: _encode(state) for name, state in states.items()}
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return base64.b64encode(value.numpy().tobytes()).decode()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {key: _encode(each) for key, each in value.items()}
+    return [_encode(each) for each in value] if isinstance(value, tuple) else value
+
+
+def decode_states(states: Mapping[str, Any], generators: Mapping[str, Any], field: str) -> Snapshot:
+    """Return states of generators, after setting copies of these to them.
+
+    Raises:
+        ValueError: a generator is missing or unknown, or a state is invalid.
+    """
+    if set(states) != set(generators):
+        raise ValueError(f"the state's {field} must be of the generators {sorted(generators)}, got {sorted(states)}")
+    return {name: _decode(generator, states[name], name) for name, generator in generators.items()}
+
+
+def _decode(generator: Any, value: Any, name: str) -> Any:
+    try:
+        if isinstance(generator, torch.Generator):
+            state: Any = torch.frombuffer(bytearray(base64.b64decode(value, validate=True)), dtype=torch.uint8)
+            _write(torch.Generator(generator.device), state)
+        elif isinstance(generator, random.Random):
+            version, numbers, gauss = value
+            state = (version, tuple(numbers), gauss)
+            _write(random.Random(), state)
+        else:
+            state = value
+            _write(copy.deepcopy(generator), state)
+    except Exception as error:
+        raise ValueError(f"the state's generator {name!r} is not a state of a {type(generator).__name__}") from error
+    return state

@@ -1,0 +1,80 @@
+"""Engines between two loops: a loader that is iterated again reuses one, and a program keeps few of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+from typing import Any
+
+from torchdali.dataloader._rows import Engine
+
+__all__ = ["IdleEngines"]
+
+_MOST = 2  # idle engines of the process: those of training and of validation
+
+
+class _Entry:
+    """An idle engine, and the key of its plan."""
+
+    def __init__(self, owner: IdleEngines, key: Any, engine: Engine) -> None:
+        self.owner, self.key, self.engine = weakref.ref(owner), key, engine
+
+
+class IdleEngines:
+    """Engines of one loader that no iterator uses."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+
+    def engines(self) -> list[Engine]:
+        """Return the engines; they stay here."""
+        return [entry.engine for entry in self._entries.copy()]
+
+    def take(self, key: Any) -> Engine | None:
+        """Return an engine of a plan, and close those of other plans."""
+        for entry in self._entries.copy():
+            if self._remove(entry):
+                if entry.key == key:
+                    return entry.engine
+                entry.engine.close()
+        return None
+
+    def keep(self, key: Any, engine: Engine) -> None:
+        """Add an engine, and close those that were idle for longest, of all loaders."""
+        entry = _Entry(self, key, engine)
+        self._entries.append(entry)
+        _order.append(weakref.ref(entry))
+        idle = [each for each in map(_alive, _order.copy()) if each is not None]
+        for oldest in idle[: max(0, len(idle) - _MOST)]:
+            owner = oldest.owner()
+            if owner is not None:
+                owner._close(oldest)
+
+    def close(self) -> None:
+        """Close all engines."""
+        for entry in self._entries.copy():
+            self._close(entry)
+
+    def _close(self, entry: _Entry) -> None:
+        if self._remove(entry):
+            entry.engine.close()
+
+    def _remove(self, entry: _Entry) -> bool:
+        """Remove an entry; return True if its engine is now the caller's alone, and has its threads."""
+        try:
+            self._entries.remove(entry)  # one step: another thread may remove it, too
+        except ValueError:
+            return False
+        return entry.engine.process == os.getpid()  # a forked process has no threads
+
+
+_order: list[weakref.ref[_Entry]] = []  # the entries of all loaders, the oldest first
+
+
+def _alive(reference: weakref.ref[_Entry]) -> _Entry | None:
+    entry = reference()
+    if entry is None:
+        with contextlib.suppress(ValueError):
+            _order.remove(reference)
+    return entry
