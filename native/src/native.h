@@ -36,7 +36,8 @@ enum {
     TDN_PIL_HAMMING = 4,
     TDN_PIL_BICUBIC = 5,
     TDN_PIL_LANCZOS = 6,
-    TDN_ROWS_FIRST = 8 /* added to one of them: columns come first otherwise */
+    TDN_ROWS_FIRST = 8, /* added to one of them: columns come first otherwise */
+    TDN_COARSE = 16     /* added to one of them: weights are those of PyTorch, of 16 bits */
 };
 enum { TDN_MIRROR = 1, TDN_UPSIDE_DOWN = 2 };
 

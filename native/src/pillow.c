@@ -226,7 +226,7 @@ static double value_of(int filter, double x)
 typedef struct {
     int begin, length, size, start, extent;
     int turned, mirrored; /* in reverse order before it, and behind it */
-    int filter;
+    int filter, coarse;
 } axis;
 
 /* Put the pixels of a line into their place; they are counted in the order that the resize sees. */
@@ -254,25 +254,47 @@ static void make_nearest(const axis *a, tdn_lines *f)
     }
 }
 
-/* In double precision and in Pillow's order, which decide about last bits. */
-static void make_weighted(const axis *a, double *value, int32_t *weight, tdn_lines *f)
+/* The weights of a line, and their number.  In double precision and in Pillow's order, which decide about last bits. */
+static int weigh(const axis *a, int line, double *value, int *first)
 {
     double scale = (double)a->length / a->size, wide = scale < 1 ? 1 : scale;
-    double reach = reach_of(a->filter) * wide, narrow = 1 / wide;
+    double reach = reach_of(a->filter) * wide, narrow = 1 / wide, center = (line + 0.5) * scale, sum = 0;
+    int last = (int)(center + reach + 0.5);
+    *first = (int)(center - reach + 0.5);
+    *first = *first < 0 ? 0 : *first;
+    last = last > a->length ? a->length : last;
+    for (int k = *first; k < last; k++) {
+        value[k - *first] = value_of(a->filter, (k - center + 0.5) * narrow);
+        sum += value[k - *first];
+    }
+    for (int k = 0; k < last - *first && sum != 0; k++)
+        value[k] /= sum;
+    return last - *first;
+}
+
+/* Bits of a weight of 1: in PyTorch as many as the largest weight of all lines has in 16 bits. */
+static int precision_of(const axis *a, double *value)
+{
+    double most = 0;
+    for (int i = 0; i < a->size; i++)
+        for (int first, k = weigh(a, i, value, &first); k-- > 0;)
+            most = value[k] > most ? value[k] : most;
+    int bits = 0;
+    while (bits < PRECISION && (int)(0.5 + most * (1 << (bits + 1))) < 1 << 15)
+        bits++;
+    return bits;
+}
+
+static void make_weighted(const axis *a, double *value, int32_t *weight, tdn_lines *f)
+{
+    int bits = a->coarse ? precision_of(a, value) : PRECISION;
     for (int i = a->start; i < a->start + a->extent; i++) {
-        double center = (i + 0.5) * scale, sum = 0;
-        int first = (int)(center - reach + 0.5), last = (int)(center + reach + 0.5);
-        first = first < 0 ? 0 : first;
-        last = last > a->length ? a->length : last;
-        for (int k = first; k < last; k++) {
-            value[k - first] = value_of(a->filter, (k - center + 0.5) * narrow);
-            sum += value[k - first];
+        int first, count = weigh(a, i, value, &first);
+        for (int k = 0; k < count; k++) {
+            double v = value[k] * (1 << bits);
+            weight[k] = (int)(v < 0 ? v - 0.5 : v + 0.5) * (1 << (PRECISION - bits));
         }
-        for (int k = 0; k < last - first; k++) {
-            double v = (sum != 0 ? value[k] / sum : value[k]) * (1 << PRECISION);
-            weight[k] = (int)(v < 0 ? v - 0.5 : v + 0.5);
-        }
-        put_line(a, i, first, last - first, weight, f);
+        put_line(a, i, first, count, weight, f);
     }
 }
 
@@ -325,14 +347,14 @@ static int make_lines(const axis *a, tdn_lines *f)
 int tdn_begin_resize(const tdn_sample *s, int level, tdn_resizer *z)
 {
     memset(z, 0, sizeof *z);
-    int filter = s->filter & ~TDN_ROWS_FIRST, code = TDN_DONE;
+    int filter = s->filter & ~(TDN_ROWS_FIRST | TDN_COARSE), code = TDN_DONE;
     if (filter < TDN_PIL_NEAREST || filter > TDN_PIL_LANCZOS)
         return TDN_INVALID;
     z->rows_first = (s->filter & TDN_ROWS_FIRST) != 0;
     z->level = tdn_level(level);
     for (int i = 0; i < 2 && code == TDN_DONE; i++) {
         axis a = {s->first[i], s->last[i] - s->first[i], s->size[i], s->start[i], s->extent[i], s->high[i] < s->low[i],
-                  (s->mirror & (i == TDN_ROWS ? TDN_UPSIDE_DOWN : TDN_MIRROR)) != 0, filter};
+                  (s->mirror & (i == TDN_ROWS ? TDN_UPSIDE_DOWN : TDN_MIRROR)) != 0, filter, s->filter & TDN_COARSE};
         code = make_lines(&a, i == TDN_ROWS ? &z->rows : &z->columns);
     }
     for (int i = 0; i < z->columns.count && code == TDN_DONE; i++)

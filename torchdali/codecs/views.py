@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from torchdali.kernels.native import MIRROR, PILLOW, ROWS_FIRST, UPSIDE_DOWN, Lines, new_tuple
+from torchdali.kernels.native import COARSE, MIRROR, PILLOW, ROWS_FIRST, UPSIDE_DOWN, Lines, new_tuple
 
 __all__ = ["View"]
 
@@ -65,16 +65,18 @@ class View(NamedTuple):
         mirror ^= MIRROR * horizontal + UPSIDE_DOWN * vertical
         return new_tuple(View, (rows, columns, filter_, scale, mirror))
 
-    def resize(self, height: int, width: int, name: str) -> View | None:
+    def resize(self, height: int, width: int, name: str, of_tensor: bool = False) -> View | None:
         """Return this with other numbers of lines; None if it was resized before, or Pillow does it in another way.
 
         Args:
             name: Of the filter of Pillow.
+            of_tensor: Resize as PyTorch does: the width first, with weights of 16 bits.
         """
         if (height, width) == self.size:
             return self
-        width_first = _is_width_first()
-        if self.filter or min(height, width) < 1 or (width_first and self.size[0] > 100 * self.size[1]):
+        width_first = of_tensor or _is_width_first()
+        is_high = not of_tensor and width_first and self.size[0] > 100 * self.size[1]
+        if self.filter or min(height, width) < 1 or is_high:
             return None
         rows_first = not width_first and self.size[0] - height > max(0, 2 * (self.size[1] - width))
         rows, columns, mirror = self.rows, self.columns, self.mirror
@@ -82,7 +84,7 @@ class View(NamedTuple):
             rows, mirror = rows.resize(0, rows.extent, height, bool(mirror & UPSIDE_DOWN)), mirror & MIRROR
         if width != columns.extent:
             columns, mirror = columns.resize(0, columns.extent, width, bool(mirror & MIRROR)), mirror & UPSIDE_DOWN
-        return View(rows, columns, PILLOW[name] + (ROWS_FIRST if rows_first else 0), 1, mirror)
+        return View(rows, columns, PILLOW[name] + ROWS_FIRST * rows_first + COARSE * of_tensor, 1, mirror)
 
     def resize_region(self, rows: Resize, columns: Resize, alone: bool = False) -> View | None:
         """Return a region of this with other numbers of lines, as DALI resizes; None if it was resized before.

@@ -19,6 +19,7 @@ from torchvision import transforms as v1
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 from torchvision.transforms.functional import _interpolation_modes_from_int
+from torchvision.transforms.v2.functional._geometry import _do_native_uint8_resize_on_cpu
 
 from torchdali.dataloader._notes import has_no_tensors, is_own_transform, is_unsupported, name_of
 from torchdali.ops._picture_bends import FILTERS, Bent, Perspective, RandomAffine, RandomRotation
@@ -70,8 +71,8 @@ def _numbers(values: Any) -> tuple[float, ...]:
 
 
 def _range(values: Any, least: float = -math.inf, most: float = math.inf) -> tuple[float, float]:
-    low, high = _numbers(values)
-    _require(least <= low <= high <= most, f"ranges must increase between {least} and {most}, got {values}")
+    low, high = torch.tensor(_numbers(values), dtype=torch.float32).tolist()  # of which torch draws
+    _require(least <= low <= high <= most and abs(low) + high < math.inf, f"must be in {least} to {most}, got {values}")
     return low, high
 
 
@@ -97,10 +98,11 @@ def _mode(t: Any) -> InterpolationMode:
 
 
 def _filter(t: Any, form: str) -> InterpolationMode:
-    """Return the filter of a resize that Pillow does as torchvision."""
+    """Return the filter of a resize; tensors must be resized in bytes, as v2 does on most processors."""
     mode = _mode(t)
-    usual = mode is InterpolationMode.BILINEAR and t.antialias is True
-    _require(usual if form == BYTES else mode is not InterpolationMode.NEAREST_EXACT, f"resizes {form} in another way")
+    in_bytes = form == PIL or (_is_v2(t) and t.antialias is True and _do_native_uint8_resize_on_cpu(mode))
+    _require(in_bytes and (form == PIL or mode.value in FILTERS), f"resizes {form} in another way")
+    _require(mode is not InterpolationMode.NEAREST_EXACT, "interpolation must not be NEAREST_EXACT")
     return mode
 
 
@@ -144,18 +146,16 @@ def _resize(t: Any, image: _Input) -> Steps:
         _require(_integer(longest) > 0, f"max_size must be positive, got {longest}")
     if size is None:
         _require(_is_v2(t) and longest is not None, "size must be set")
-        return [Resize(None, longest, mode)]
+        return [Resize(None, longest, mode, image.form != PIL)]
     sizes = tuple(map(_integer, size if isinstance(size, (tuple, list)) else (size,)))
     _require(len(sizes) in (1, 2) and min(sizes) > 0, f"size must be 1 or 2 positive integers, got {size}")
     _require(longest is None or (len(sizes) == 1 and longest > sizes[0]), "max_size must be above size, of one side")
-    _require(image.form == PIL or sizes[-1] > 1, "PyTorch resizes to one column in another way")
-    return [Resize(sizes, longest, mode)]
+    return [Resize(sizes, longest, mode, image.form != PIL)]
 
 
 def _random_resized_crop(t: Any, image: _Input) -> Steps:
     mode, size = _filter(t, image.form), _size(t.size)
-    _require(image.form == PIL or size[1] > 1, "PyTorch resizes to one column in another way")
-    return [RandomWindow(_range(t.scale, 0), _ratio(t)), Resize(size, None, mode)]
+    return [RandomWindow(_range(t.scale, 0), _ratio(t)), Resize(size, None, mode, image.form != PIL)]
 
 
 def _center_crop(t: Any, image: _Input) -> Steps:
@@ -249,7 +249,7 @@ def _blur(t: Any, image: _Input) -> Steps:
 def _bent(t: Any, image: _Input) -> Bent:
     mode = _mode(t)
     _require(mode.value in FILTERS, f"interpolation must be one of {', '.join(FILTERS)}, got {mode.value}")
-    return Bent(mode, _fill(t, image))
+    return Bent(mode, _fill(t, image), _is_v2(t))
 
 
 def _point(center: Any) -> tuple[float, ...] | None:
@@ -447,6 +447,8 @@ class _Draft:
         else:
             _require(not self.ends, "follows an erasing")
             steps = _steps(t, self.image)
+            blurred = any(isinstance(step, Blur) for step in _atoms([*self.steps, *steps]))
+            _require(not (blurred and any(map(_jumps, _atoms(steps)))), "could make one level of a blur many")
             self.steps += steps
             self.image = self.image._replace(channels=_channels(steps, channels))
 
@@ -501,6 +503,22 @@ _OF_OTHERS = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", 
 def _erasing(t: Any, image: _Input) -> Erasing:
     """Return the erasing of a tensor of floats."""
     return Erasing(_rectangle(t), _values(t, image.channels) or None)
+
+
+def _atoms(steps: Steps) -> Iterator[Any]:
+    """Yield steps, and those among which others choose."""
+    for step in steps:
+        if isinstance(step, (Choice, Order)):
+            yield from _atoms([each for row in step.rows for each in row])
+        else:
+            yield step
+
+
+def _jumps(step: Any) -> bool:
+    """Return True if levels that are next to each other may become far apart."""
+    if isinstance(step, Color):
+        return step.name in ("autocontrast", "equalize", "posterize") or (step.name == "solarize" and step.value != 128)
+    return isinstance(step, (AutoAugment, RandAugment, TrivialAugment))
 
 
 def _channels(steps: Steps, channels: int) -> int:

@@ -25,8 +25,9 @@ from torchdali.installation import PACKAGE, rebuild_command, tools
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
 
 __all__ = [
-    "CODE", "FILE", "FILTERS", "MIRROR", "PILLOW", "ROWS_FIRST", "SAMPLE", "SHARED", "STEP", "UPSIDE_DOWN", "Lines",
-    "NativeLibrary", "Recipe", "Status", "library", "run", "status", "new_tuple", "takes_bytes", "takes_pixels",
+    "COARSE", "CODE", "FILE", "FILTERS", "MIRROR", "PILLOW", "ROWS_FIRST", "SAMPLE", "SHARED", "STEP", "UPSIDE_DOWN",
+    "Lines", "NativeLibrary", "Recipe", "Status", "library", "run", "status", "new_tuple", "takes_bytes",
+    "takes_pixels",
 ]  # fmt: skip
 
 FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")
@@ -38,8 +39,8 @@ FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 
 PILLOW = {"nearest": 1, "box": 2, "bilinear": 3, "hamming": 4, "bicubic": 5, "lanczos": 6}
 """Pillow's filters, by torchvision's names: they round to bytes after each axis."""
-ROWS_FIRST = 8
-"""Added to one of these: the rows are resized before the columns."""
+ROWS_FIRST, COARSE = 8, 16
+"""Added to one of these: the rows are resized before the columns; weights have PyTorch's 16 bits."""
 MIRROR, UPSIDE_DOWN = 1, 2
 """Reverse each row of the result, or the order of its rows."""
 

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
-from torchvision.transforms import InterpolationMode
+from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms import functional as F
 from torchvision.transforms.functional import _get_inverse_affine_matrix, _get_perspective_coeffs
+from torchvision.transforms.v2.functional import _geometry
 
 from torchdali.codecs import pixel_steps
 from torchdali.ops._picture_steps import OfPixels, Size, Steps, levels
 from torchdali.rng import Rng
 
-__all__ = ["FILTERS", "Affine", "Bent", "Perspective", "RandomAffine", "RandomRotation", "affine"]
+__all__ = ["FILTERS", "Affine", "Bent", "Perspective", "RandomAffine", "RandomRotation", "affine", "apply_affine"]
 
 FILTERS = ("nearest", "bilinear", "bicubic")
 Range = tuple[float, float]
@@ -25,10 +26,15 @@ Point = tuple[float, ...]
 
 
 class Bent(NamedTuple):
-    """Filter of a transform that bends, and the color of what comes from outside."""
+    """Filter of a transform that bends, and the color of what comes from outside.
+
+    Attributes:
+        is_v2: The transform is of v2, whose matrices differ in their last bits.
+    """
 
     interpolation: InterpolationMode
     fill: Any
+    is_v2: bool = False
 
 
 class Affine(NamedTuple):
@@ -47,8 +53,19 @@ def affine(size: Size, each: Affine, center: Point | None, bent: Bent) -> bytes:
         center: x and y; None for the middle.
     """
     x, y = (size[1] * 0.5, size[0] * 0.5) if center is None else center
-    matrix = _get_inverse_affine_matrix([x, y], each.angle, list(each.translate), each.scale, list(each.shear))
+    matrix_of = _geometry._get_inverse_affine_matrix if bent.is_v2 else _get_inverse_affine_matrix
+    matrix = matrix_of([x, y], each.angle, list(each.translate), each.scale, list(each.shear))
     return pixel_steps.affine(size, matrix, bent.interpolation.value, levels(bent.fill))
+
+
+def apply_affine(image: Image.Image, each: Affine, center: Point | None, bent: Bent) -> Image.Image:
+    """Transform an image."""
+    function = v2.functional.affine if bent.is_v2 else F.affine
+    moved: Image.Image = function(
+        image, each.angle, list(each.translate), each.scale, list(each.shear), bent.interpolation, bent.fill,
+        None if center is None else list(center),
+    )  # fmt: skip
+    return moved
 
 
 @dataclass(frozen=True)
@@ -109,12 +126,7 @@ class RandomAffine(OfPixels):
 
     def apply(self, image: Image.Image, drawn: Affine) -> Image.Image:
         """Transform an image."""
-        center = None if self.center is None else list(self.center)
-        moved: Image.Image = F.affine(
-            image, drawn.angle, list(drawn.translate), drawn.scale, list(drawn.shear), self.bent.interpolation,
-            self.bent.fill, center,
-        )  # fmt: skip
-        return moved
+        return apply_affine(image, drawn, self.center, self.bent)
 
 
 def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]]) -> list[float]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from torchvision.transforms.autoaugment import _apply_op
 
 from torchdali.codecs import pixel_steps
-from torchdali.ops._picture_bends import Affine, Bent, affine
+from torchdali.ops._picture_bends import Affine, Bent, affine, apply_affine
 from torchdali.ops._picture_colors import Change, encoded
 from torchdali.ops._picture_steps import OfPixels, Size, Steps, levels
 from torchdali.rng import Rng
@@ -138,7 +138,11 @@ class _Policy(OfPixels):
     def apply(self, image: Image.Image, drawn: Sequence[Change]) -> Image.Image:
         """Do the operations on an image."""
         for name, magnitude in drawn:
-            image = _apply_op(image, name, magnitude, *self.bent)
+            moved = _affine_of(name, magnitude)
+            if moved is None:
+                image = _apply_op(image, name, magnitude, self.bent.interpolation, self.bent.fill)
+            else:
+                image = apply_affine(image, *moved, self.bent)
         return image
 
 
@@ -150,12 +154,20 @@ def _encoded(size: Size, name: str, magnitude: float, bent: Bent) -> bytes:
     if name in _COLORS:
         name = _COLORS[name]
         return encoded([(name, 1.0 + magnitude if name in _ENHANCED else magnitude)])
+    moved = _affine_of(name, magnitude)
+    assert moved is not None
+    return affine(size, *moved, bent)
+
+
+def _affine_of(name: str, magnitude: float) -> tuple[Affine, tuple[int, int] | None] | None:
+    """Return the transformation and the center of an operation that moves or shears; None for the others."""
     if name.startswith("Translate"):
         x, y = (int(magnitude), 0) if name == "TranslateX" else (0, int(magnitude))
-        return affine(size, Affine(0.0, (x, y), 1.0, (0.0, 0.0)), None, bent)
-    degrees = math.degrees(math.atan(magnitude))
-    shear = (degrees, 0.0) if name == "ShearX" else (0.0, degrees)
-    return affine(size, Affine(0.0, (0, 0), 1.0, shear), (0, 0), bent)
+        return Affine(0.0, (x, y), 1.0, (0.0, 0.0)), None
+    if name.startswith("Shear"):
+        degrees = math.degrees(math.atan(magnitude))
+        return Affine(0.0, (0, 0), 1.0, (degrees, 0.0) if name == "ShearX" else (0.0, degrees)), (0, 0)
+    return None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-from torchvision.transforms import InterpolationMode
+from torch import Tensor
+from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms import functional as F
 
 from torchdali.codecs import pixel_steps
@@ -150,6 +151,11 @@ class OfPixels:
         return None
 
 
+def _to_image(planes: Tensor) -> Image.Image:
+    image: Image.Image = F.to_pil_image(planes)
+    return image
+
+
 def levels(fill: Any) -> tuple[int, int, int]:
     """Return the color of borders, of one value or one for each channel."""
     values = [int(value) for value in (fill if isinstance(fill, tuple) else (fill,))]
@@ -158,11 +164,16 @@ def levels(fill: Any) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class Resize(Fixed, OfView):
-    """Resize to a height and width, or the shorter side to a length; the longer is at most ``max_size``."""
+    """Resize to a height and width, or the shorter side to a length; the longer is at most ``max_size``.
+
+    Attributes:
+        of_tensor: The image is a tensor of v2, which PyTorch resizes.
+    """
 
     size: tuple[int, ...] | None
     max_size: int | None
     interpolation: InterpolationMode
+    of_tensor: bool = False
 
     def target(self, size: Size) -> Size:
         """Return the height and width of the result."""
@@ -178,11 +189,13 @@ class Resize(Fixed, OfView):
 
     def narrow(self, view: View, drawn: Any) -> View | None:
         """Return the view of the resized picture."""
-        return view.resize(*self.target(view.size), self.interpolation.value)
+        return view.resize(*self.target(view.size), self.interpolation.value, self.of_tensor)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         """Resize an image."""
         size = None if self.size is None else list(self.size)
+        if self.of_tensor:
+            return _to_image(v2.functional.resize(F.pil_to_tensor(image), size, self.interpolation, self.max_size))
         resized: Image.Image = F.resize(image, size, self.interpolation, self.max_size)
         return resized
 
@@ -270,10 +283,11 @@ class Pad(Fixed):
         """Pad an image."""
         if not any(self.padding):
             return image
-        pixels = F.pil_to_tensor(image) if self.of_tensor else image
-        padded = F.pad(pixels, list(self.padding), self.fill, self.mode)
-        made: Image.Image = F.to_pil_image(padded) if self.of_tensor else padded
-        return made
+        arguments = list(self.padding), self.fill, self.mode
+        if self.of_tensor:
+            return _to_image(F.pad(F.pil_to_tensor(image), *arguments))
+        padded: Image.Image = F.pad(image, *arguments)
+        return padded
 
 
 @dataclass(frozen=True)
