@@ -11,10 +11,10 @@ from typing import Any
 from torchdali.pipeline import native_status
 
 __all__ = [
-    "GUIDE", "LAZY", "Notes", "NotSupportedError", "accelerated", "accelerated_names", "different_transforms", "empty",
-    "fast_path", "has_no_batches", "has_no_tensors", "is_changed", "is_fast_path", "is_iterable", "is_not_accelerated",
-    "is_own_dataset", "is_own_function", "is_own_transform", "is_switched_off", "is_unsupported", "name_of",
-    "not_accelerated", "raised", "short",
+    "GUIDE", "LAZY", "Notes", "NotSupportedError", "accelerated", "accelerated_names", "breaks_rule",
+    "different_transforms", "empty", "fast_path", "has_no_batches", "has_no_tensors", "is_changed", "is_fast_path",
+    "is_iterable", "is_not_accelerated", "is_own_dataset", "is_own_function", "is_own_transform", "is_switched_off",
+    "is_unsupported", "name_of", "not_accelerated", "raised", "short",
 ]  # fmt: skip
 
 GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"
@@ -149,6 +149,11 @@ def is_unsupported(transform: Any, given: str = "", argument: str = "") -> str:
 
 _LAMBDA = "Lambda calls your own function"
 _SUPPORTED, _TRANSFORMS = "Supported transforms", "supported-transforms"
+
+
+def breaks_rule(transform: Any, error: BaseException) -> str:
+    """Return the reason for a transform with a value that torchdali doesn't read, as the error says."""
+    return _reason(f"{name_of(transform)}: {error}", _SUPPORTED, _TRANSFORMS)
 
 
 def has_no_tensors() -> str:

@@ -21,7 +21,14 @@ from torchvision.transforms._presets import ImageClassification
 from torchvision.transforms.functional import _interpolation_modes_from_int
 from torchvision.transforms.v2.functional._geometry import _do_native_uint8_resize_on_cpu
 
-from torchdali.dataloader._notes import has_no_tensors, is_own_transform, is_unsupported, name_of
+from torchdali.dataloader._notes import (
+    NotSupportedError,
+    breaks_rule,
+    has_no_tensors,
+    is_own_transform,
+    is_unsupported,
+    name_of,
+)  # fmt: skip
 from torchdali.ops._picture_bends import FILTERS, Bent, Perspective, RandomAffine, RandomRotation
 from torchdali.ops._picture_colors import Blur, Channels, Color, ColorJitter, Distortion, Fill
 from torchdali.ops._picture_erasing import Erasing, Rectangle
@@ -43,10 +50,6 @@ class _Input(NamedTuple):
 
 
 # ---------------------------------------------------------------- values of transforms
-
-
-class _Unsupported(Exception):
-    """A transform without a rule; the message is a note's reason."""
 
 
 def _require(condition: object, rule: str) -> None:
@@ -403,13 +406,11 @@ class Compiled:
         chain: The steps; None if a transform has no rule.
         known: Names of the transforms that have one.
         unknown: The first that has none, and why.
-        is_image: The results are `torchvision.tv_tensors.Image`.
     """
 
     chain: Chain | None
     known: tuple[str, ...]
     unknown: str = ""
-    is_image: bool = False
 
 
 @dataclass
@@ -425,7 +426,6 @@ class _Draft:
     steps: list[Any] = field(default_factory=list)
     ends: list[Erasing] = field(default_factory=list)
     normalization: tuple[Any, Any] = (None, None)
-    is_image: bool = False
     multiplies: bool = False
 
     def add(self, t: Any) -> None:
@@ -433,11 +433,10 @@ class _Draft:
         form, channels = self.image
         name, after = type(t).__name__, _converted(t, form)
         if not _is_own(t):
-            raise _Unsupported(is_own_transform(t))
+            raise NotSupportedError(is_own_transform(t))
         if after is not None:
             self.image = self.image._replace(form=after)
             self.multiplies |= _is_v2(t) and form == BYTES and after == UNIT
-            self.is_image = name == "ToImage" or (self.is_image and name != "ToPureTensor")
         elif name == "Normalize" and form == UNIT:
             mean, std = self.normalization = _normalization(t, channels)
             self.image = self.image._replace(form=NORMALIZED)
@@ -455,24 +454,25 @@ class _Draft:
     def finish(self) -> Chain:
         """Return the chain."""
         if self.image.form == PIL:
-            raise _Unsupported(has_no_tensors())
+            raise NotSupportedError(has_no_tensors())
         finish = Finish(self.image.form != BYTES, *self.normalization, self.image.channels, self.multiplies)
         return Chain(tuple(self.steps), finish, tuple(self.ends))
 
 
 def compiled(transform: Any, channels: int = 3) -> Compiled:
     """Return the chain of a dataset's transforms, whose input is PIL images."""
-    name, known, draft = name_of(transform), list[str](), _Draft(_Input(PIL, channels))
+    t, known, draft = transform, list[str](), _Draft(_Input(PIL, channels))
     try:
         dtype = torch.get_default_dtype()
         _require(dtype is torch.float32, f"torch.get_default_dtype() must be torch.float32, got {dtype}")
         for t in _flat(transform):
-            name = name_of(t)
             draft.add(t)
-            known.append(name)
-        return Compiled(draft.finish(), tuple(known), is_image=draft.is_image)
-    except Exception as error:  # whatever a value is, torchvision decides
-        return Compiled(None, tuple(known), str(error) if isinstance(error, _Unsupported) else f"{name}: {error}")
+            known.append(name_of(t))
+        return Compiled(draft.finish(), tuple(known))
+    except NotSupportedError as reason:
+        return Compiled(None, tuple(known), str(reason))
+    except Exception as error:  # of a value that the rule does not expect: torchvision says whether it is wrong
+        return Compiled(None, tuple(known), breaks_rule(t, error))
 
 
 def augmentations(transform: Any) -> Chain:
@@ -537,11 +537,11 @@ def _steps(t: Any, image: _Input) -> Steps:
     """Return the steps of one transform, which may choose among others."""
     name, rule = type(t).__name__, _RULES.get(type(t).__name__)
     if not _is_own(t):
-        raise _Unsupported(is_own_transform(t))
+        raise NotSupportedError(is_own_transform(t))
     if name in ("RandomApply", "RandomChoice", "RandomOrder"):
         return _choice(t, name, image)
     if rule is None or image.form not in rule.forms:
-        raise _Unsupported(is_unsupported(t, image.form))
+        raise NotSupportedError(is_unsupported(t, image.form))
     return rule.steps(t, image)
 
 
