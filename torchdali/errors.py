@@ -28,6 +28,7 @@ import difflib
 import functools
 import os
 import sys
+import sysconfig
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
@@ -54,6 +55,7 @@ __all__ = [
     "call_site",
     "did_you_mean",
     "is_batch_level",
+    "is_installed",
     "located",
     "note",
     "on_behalf_of",
@@ -193,9 +195,19 @@ def note(error: BaseException, place: str) -> None:
 # ---------------------------------------------------------------- tracebacks
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_STANDARD = os.path.dirname(os.__file__) + os.sep
+_STANDARD = os.path.dirname(os.__file__) + os.sep  # in a ZIP file, too
 _FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # what waits for workers
-_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_SYSTEM = ("stdlib", "platstdlib", "purelib", "platlib")
+_INSTALLED = ("<frozen", _STANDARD, *(os.path.join(sysconfig.get_path(name), "") for name in _SYSTEM))
+
+
+def is_installed(file: str) -> bool:
+    """Return True if a source file is Python's, or belongs to an installed package, and isn't the user's code.
+
+    Folders called ``site-packages`` or ``dist-packages`` hold installed packages: those of an environment, of Debian,
+    of ``pip install --user``, and those that a ``.pth`` file names. The folder of an editable install is the user's.
+    """
+    return file.startswith(_INSTALLED) or not {"site-packages", "dist-packages"}.isdisjoint(file.split(os.sep))
 
 
 def strip_internal_frames(error: BaseException) -> None:
@@ -270,9 +282,7 @@ def _kind(file: str) -> str:
     """Return "inside" for torchdali, "library" for other packages, otherwise "shown"."""
     if file.startswith((_FUTURES, _PACKAGE)):
         return "inside"
-    if file.startswith((_STANDARD, "<frozen")) or any(part in file for part in _PACKAGES):
-        return "library"
-    return "shown"
+    return "library" if is_installed(file) else "shown"
 
 
 def place_of(frame: FrameType | None) -> str:

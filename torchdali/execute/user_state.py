@@ -21,14 +21,13 @@ import sys
 import types
 import weakref
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from torchdali import pickling
-from torchdali.errors import warn
+from torchdali.errors import is_installed, warn
 from torchdali.graph.nodes import Node
 
 __all__ = ["Update", "UserState"]
@@ -417,14 +416,14 @@ class _Walk:
                     self._variable(value, name, f"{value.__name__}.{name}", reader, names)
 
     def _is_users(self, name: str | None) -> bool:
-        """Return True for a module that is neither this package's, nor Python's, nor installed for others to use."""
+        """Return True for a module that is neither this package's, nor installed."""
         package = (name or "").partition(".")[0]
-        if package == "torchdali" or package in sys.stdlib_module_names:
+        if package == "torchdali":
             return False
         if package in self._packages or package == "__main__":
             return True
         file = getattr(sys.modules.get(name or ""), "__file__", None)
-        return file is not None and not {"site-packages", "dist-packages"} & set(Path(file).parts)
+        return file is not None and not is_installed(file)
 
 
 def _globals_of(code: types.CodeType) -> Iterator[str]:

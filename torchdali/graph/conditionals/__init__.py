@@ -15,7 +15,6 @@ import ast
 import functools
 import inspect
 import sys
-import sysconfig
 import textwrap
 import types
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from typing import Any, TypeVar
 import torch
 
 from torchdali.declaration.registry import is_ours
+from torchdali.errors import is_installed
 from torchdali.graph.conditionals._branches import (
     and_,
     if_else,
@@ -45,8 +45,6 @@ __all__ = [
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_INSTALLED = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def do_not_convert(func: F) -> F:
@@ -121,12 +119,11 @@ def _call_module(module: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
 
 
 def _convertible(function: types.FunctionType) -> bool:
-    is_installed = function.__code__.co_filename.startswith(_INSTALLED)
     return not (
         hasattr(function, "_do_not_convert")
         or hasattr(function, "operator")
         or is_ours(function)
-        or (is_installed and not _wraps_own(function))
+        or (is_installed(function.__code__.co_filename) and not _wraps_own(function))
         or inspect.isgeneratorfunction(function)
         or inspect.iscoroutinefunction(function)
     )
