@@ -310,12 +310,12 @@ def did_you_mean(name: str, names: Iterable[str], most: int = 1) -> str:
 def hint_for_folder(path: str) -> str:
     """Return the end of a message about a folder that is not there: the nearest one that is; empty if it is there."""
     if path.startswith("~"):
-        return "; ~ is not the home folder here: os.path.expanduser gives that"
+        return "; '~' isn't expanded here: use os.path.expanduser"
     parent, name = os.path.split(os.path.abspath(path))
     while not os.path.isdir(parent) and parent != os.path.dirname(parent):
         parent, name = os.path.split(parent)
     near = did_you_mean(name, os.listdir(parent)) if os.access(parent, os.R_OK) else ""
-    return "" if os.path.exists(path) else f"; there is {parent!r}{near}"
+    return "" if os.path.exists(path) else f"; the nearest folder that exists is {parent!r}{near}"
 
 
 # ---------------------------------------------------------------- warnings

@@ -412,7 +412,7 @@ def test_a_cache_that_keeps_nothing_says_so(processes: int, images: Path) -> Non
 
 @pytest.mark.parametrize("cache", ["features", "8XB", "lots", "", 0, -1, 1.5, True])
 def test_a_loader_says_what_a_cache_may_be(cache: Any, images: Path) -> None:
-    with pytest.raises(ValueError, match=r"cache=.*: it is a size in memory, as '8GB' or .*, or a folder"):
+    with pytest.raises(ValueError, match=r"cache must be a size in memory, such as '8GB' or .*, or a folder"):
         Loader.from_folder(str(images), batch_size=2, train=False, cache=cache)
 
 

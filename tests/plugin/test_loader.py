@@ -420,7 +420,7 @@ def test_what_cannot_be_made_anew_says_so():
     loader.close()
     with pytest.raises(RuntimeError, match="function that makes the pipeline"):
         len(loader)
-    with pytest.raises(TypeError, match="a Loader is made of a pipeline"):
+    with pytest.raises(TypeError, match="a Loader must get a pipeline"):
         Loader(3)
 
 
@@ -572,15 +572,15 @@ def test_from_folder_of_training_and_validation_says_which_to_take(tmp_path):
 
 
 def test_from_folder_checks_its_arguments(folder):
-    with pytest.raises(TypeError, match="train='val': it is True or False"):
+    with pytest.raises(TypeError, match="train must be True or False, got 'val'"):
         Loader.from_folder(folder, train="val")
     for size in (0, 22.5, (64, 0), (64,), (64, 32, 3), "32", None):
-        with pytest.raises(ValueError, match=r"size=.*height and width"):
+        with pytest.raises(ValueError, match=r"size must be the height and width"):
             Loader.from_folder(folder, train=True, size=size)
     for size in (0, -1, 2.5):
-        with pytest.raises(ValueError, match=f"batch_size={size}: it is the number of samples"):
+        with pytest.raises(ValueError, match=f"batch_size must be at least 1, got {size}"):
             Loader.from_folder(folder, train=True, batch_size=size)
-    with pytest.raises(ValueError, match="num_threads=-1: it is a number of threads"):
+    with pytest.raises(ValueError, match="num_threads must be None.*got -1"):
         Loader.from_folder(folder, train=True, num_threads=-1)
 
 
@@ -616,7 +616,7 @@ def test_names_the_function_with_the_misspelt_argument(folder):
 
 @pytest.mark.parametrize("form", [{"mean": [123.7, 116.3, 103.5]}, {"std": [58, 57, 57]}])
 def test_from_folder_warns_of_mean_and_deviation_of_bytes(folder, form):
-    with pytest.warns(UserWarning, match=r"of bytes from 0 to 255.*divide both by 255") as said:
+    with pytest.warns(UserWarning, match=r"pixels from 0 to 1, got .* of bytes: divide both by 255") as said:
         Loader.from_folder(folder, train=True, **form)
     assert said[0].filename == __file__
 

@@ -116,17 +116,17 @@ def folder_of(root: Path, tmp_path: Path, form: str) -> Path:
 
 # What is wrong, and the message. All are raised by the call itself, with one frame of torchdali.
 AT_ONCE: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "a cache of no size": ({"cache": "lots"}, ValueError, r"cache='lots': it is a size in memory, as '8GB'.*'\./lots'"),
-    "a cache in percent": ({"cache": "80%"}, ValueError, "cache='80%': it is a size"),
-    "a cache that is True": ({"cache": True}, ValueError, "cache=True: it is a size"),
+    "a cache of no size": ({"cache": "lots"}, ValueError, r"cache must be a size in memory, such as '8GB'.*'\./lots', got 'lots'"),
+    "a cache in percent": ({"cache": "80%"}, ValueError, "cache must be a size .*, got '80%'"),
+    "a cache that is True": ({"cache": True}, ValueError, "cache must be a size .*, got True"),
     "an unknown augmentation": ({"augment": "mixup"}, ValueError, "one of auto, rand, trivial"),
-    "a list of augmentations": ({"augment": ["rand"]}, (TypeError, ValueError), "augment=.'rand'."),
+    "a list of augmentations": ({"augment": ["rand"]}, (TypeError, ValueError), r"augment must be .*, got \['rand'\]"),
     "NumPy in an augmentation": ({"augment": lambda images: images.numpy()}, AttributeError, "no attribute 'numpy'"),
     "another policy": ({"bad_samples": "ignore"}, ValueError, "'raise', 'skip' or 'replace'"),
     "no processes": ({"num_processes": -1}, ValueError, "num_processes must be positive"),
     "no queue": ({"prefetch_queue_depth": 0}, (ValueError, RuntimeError), "prefetch_queue_depth"),
-    "augmentation in a test": ({"train": False, "augment": "rand"}, ValueError, "augment goes with train=True"),
-    "a text as size": ({"size": "24"}, ValueError, "size='24'"),
+    "augmentation in a test": ({"train": False, "augment": "rand"}, ValueError, "use it with train=True"),
+    "a text as size": ({"size": "24"}, ValueError, "size must be .*, got '24'"),
 }  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def test_mistakes_are_raised_by_the_call(name: str, root: Path) -> None:
 
 
 def test_a_folder_without_classes_is_raised_by_the_call(root: Path, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no folders of classes in it: .*flat/cat/1\.jpg") as said:
+    with pytest.raises(FileNotFoundError, match=r"a folder for each class, as in .*flat/cat/1\.jpg") as said:
         load(folder_of(root, tmp_path, "flat"))
     assert frames(said.value) == [("_habits.py", "call")]
 

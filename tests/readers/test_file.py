@@ -381,7 +381,7 @@ def test_a_missing_file_of_a_list_is_named_with_its_line(tmp_path: Path) -> None
 
 def test_paths_that_lead_nowhere_say_what_to_do(tmp_path: Path) -> None:
     make(tmp_path, "images/a/x.png")
-    near = rf"No such file or directory; there is '{re.escape(str(tmp_path))}'; did you mean images\?"
+    near = rf"No such file or directory; the nearest folder that exists is '{re.escape(str(tmp_path))}'; did you mean images\?"
     with pytest.raises(RuntimeError, match=near):
         file_reader(file_root=str(tmp_path / "imagse"))
     with pytest.raises(RuntimeError, match=near):

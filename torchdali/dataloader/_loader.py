@@ -13,6 +13,7 @@ import torch.utils.data
 from torch.utils.data import BatchSampler, Dataset, Sampler
 
 from torchdali.cores import cores
+from torchdali.dataloader._arguments import check_dataset, check_policy
 from torchdali.dataloader._generators import generators_of, snapshot
 from torchdali.dataloader._idle import IdleEngines
 from torchdali.dataloader._iterators import AcceleratedIterator, SingleProcessIterator, WorkerIterator
@@ -29,7 +30,7 @@ from torchdali.dataloader._reports import (
     place,
 )
 from torchdali.dataloader._rows import Engine
-from torchdali.dataloader._skipping import ITERATORS, Skipped, check_policy, skipping
+from torchdali.dataloader._skipping import ITERATORS, Skipped, skipping
 from torchdali.dataloader._states import Progress, StatefulIndices, has_state, position_of, torchdata
 from torchdali.errors import call_site, on_behalf_of
 
@@ -102,6 +103,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         cache: int | str | os.PathLike[str] | None = None,
         bad_samples: Literal["error", "skip"] = "error",
     ) -> None:
+        check_dataset(dataset)
         self.cache, self.snapshot_every_n_steps = cache, snapshot_every_n_steps
         self.bad_samples, self._skipped, self._site = bad_samples, Skipped(), call_site()
         self._idle = IdleEngines()

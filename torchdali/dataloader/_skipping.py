@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from torchdali.dataloader._iterators import AcceleratedIterator, SingleProcessIterator, WorkerIterator
 from torchdali.errors import DecodeError, warn
 
-__all__ = ["ITERATORS", "Skipped", "check_policy", "skipping"]
+__all__ = ["ITERATORS", "Skipped", "skipping"]
 
 DAMAGED = (OSError, DecodeError, SyntaxError, EOFError, struct.error, zlib.error)
-"""What Pillow and other decoders raise for a damaged or missing file. Other errors are mistakes, and are raised."""
+"""Errors that a damaged or missing file causes. Others are mistakes in the code, and are raised."""
 
 
 class Skipped:
@@ -138,17 +138,3 @@ class _Workers(_Unwrapping, WorkerIterator):
 
 
 ITERATORS = _Accelerated, _SingleProcess, _Workers
-
-
-def check_policy(policy: str, is_iterable: bool) -> None:
-    """Check the argument ``bad_samples``.
-
-    Raises:
-        ValueError: It is neither "error" nor "skip", or the dataset is iterable.
-    """
-    if policy not in ("error", "skip"):
-        raise ValueError(f"bad_samples must be 'error' or 'skip', got {policy!r}")
-    if policy == "skip" and is_iterable:
-        raise ValueError(
-            "bad_samples='skip' needs a dataset with `__getitem__`, got an iterable one: skip samples in its `__iter__`"
-        )

@@ -352,7 +352,10 @@ def _read_parameter(signature: _Signature, parameter: inspect.Parameter, hint: A
                 signature.shared.append(mark.source)
                 _read_shared(signature, mark.source)
     elif parameter.kind is not parameter.KEYWORD_ONLY:
-        raise TypeError(f"{name}: {parameter.name!r} is neither an input (before /) nor an argument (after *)")
+        raise TypeError(
+            f"{name}: {parameter.name!r} must be an input, as in {name}({parameter.name}, /), or an argument, as in "
+            f"{name}(image, /, *, {parameter.name}): inputs are before / and arguments after *"
+        )
     elif base in (_rng.Rng, _rng.BatchRng):
         signature.random = True
     elif base is Layout:

@@ -68,8 +68,8 @@ class DeviceStream:
         if device is not None and device.type == "cuda":
             if not torch.cuda.is_available():
                 raise RuntimeError(
-                    f"the pipeline was given {device}, but no CUDA-capable GPU is available; use "
-                    "device_id=None (CPU only) or device_id='cpu' (gpu operators on the CPU)"
+                    f"the pipeline's device must exist, got {device}, but no CUDA-capable GPU is available. Write "
+                    "device_id='cpu', which runs \"gpu\" operators on the CPU, or device_id=None if there are none"
                 )
             self.stream = self.new_stream()
             self._copies = self.stream if one_stream else self.new_stream()

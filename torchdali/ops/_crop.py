@@ -233,7 +233,8 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
     """Return the axes of the input in the order of the output, and the way back."""
     target = output_layout or layout
     if sorted(layout) != sorted(target):
-        raise RuntimeError(f"output_layout {target!r} is not a permutation of the layout {layout!r}")
+        hint = f"; use {target[1:]!r}: a batch has no axis of its own" if sorted(target[1:]) == sorted(layout) else ""
+        raise RuntimeError(f"output_layout must be a permutation of the layout {layout!r}, got {target!r}{hint}")
     return tuple(map(layout.index, target)), tuple(map(target.index, layout))
 
 

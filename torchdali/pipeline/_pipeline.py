@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -377,6 +377,11 @@ class Pipeline(PipelineOldNames):
         if self._executor is not None and self._executor.empty and self._executor.stopped:
             self._executor.reset()
             self._first, self._setup_ended = True, False
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "a pipeline can't be looped over: write `for batch in Loader(pipe)`, or pipe.run() for one batch"
+        )
 
     def empty(self) -> bool:
         """Return whether no batch is scheduled and not yet taken; the end of an epoch is none."""

@@ -70,8 +70,17 @@ def augmentation(augment: Augment) -> Callable[[Any], Any]:
     if callable(augment):
         return augment
     if not isinstance(augment, str) or augment not in _AUGMENTS:
-        raise ValueError(f"augment={augment!r}: it is None, a function of images, or one of {', '.join(_AUGMENTS)}")
+        raise ValueError(
+            f"augment must be None, a function of images, transforms of torchvision, or one of {', '.join(_AUGMENTS)}, "
+            f"got {augment!r}{_meant(augment)}"
+        )
     return _AUGMENTS[augment]
+
+
+def _meant(augment: Any) -> str:
+    """Return the name that another one contains, such as ``"rand"`` of ``"RandAugment"``, as the end of a message."""
+    found = next((name for name in _AUGMENTS if name in str(augment).lower()), None)
+    return f"; did you mean {found!r}?" if found and isinstance(augment, str) else ""
 
 
 def _package(augment: Augment) -> str:
@@ -109,12 +118,12 @@ def folder(root: str | os.PathLike[str]) -> str:
     if "://" in path:
         return path
     if not os.path.isdir(path):
-        raise FileNotFoundError(f"root={path!r}: there is no such folder{hint_for_folder(path)}")
+        raise FileNotFoundError(f"root must be a folder that exists, got {path!r}{hint_for_folder(path)}")
     with os.scandir(path) as entries:
         if not any(entry.is_dir() for entry in entries):
             raise FileNotFoundError(
-                f"root={path!r}: there are no folders of classes in it: each class has one, as in {path}/cat/1.jpg and "
-                f"{path}/dog/1.jpg"
+                f"root must have a folder for each class, as in {path}/cat/1.jpg and {path}/dog/1.jpg; {path!r} has no "
+                "folders"
             )
     return path
 
@@ -128,7 +137,7 @@ def sides(size: int | Sequence[int]) -> tuple[int, int]:
     both = (size, size) if isinstance(size, int) else tuple(size) if isinstance(size, (tuple, list)) else ()
     if len(both) != 2 or not all(isinstance(side, int) and side >= 1 for side in both):
         raise ValueError(
-            f"size={size!r}: it is the height and width in pixels, one number of 1 or more for both, or (height, width)"
+            f"size must be the height and width in pixels, one number for both or (height, width), got {size!r}"
         )
     return both[0], both[1]
 
@@ -147,17 +156,17 @@ def check(
         TypeError, ValueError: one is wrong.
     """
     if not isinstance(train, bool):
-        raise TypeError(f"train={train!r}: it is True or False, and the folder is given as root")
+        raise TypeError(f"train must be True or False, got {train!r}; pass the folder as root")
     if not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(f"batch_size={batch_size!r}: it is the number of samples of a batch, 1 or more")
+        raise ValueError(f"batch_size must be at least 1, got {batch_size!r}")
     if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 0):
-        raise ValueError(f"num_threads={num_threads!r}: it is a number of threads, by default one for each core")
+        raise ValueError(f"num_threads must be None, for one per core, or at least 1, got {num_threads!r}")
     if augment is not None and not train:
-        raise ValueError("augment goes with train=True")
+        raise ValueError(f"augment must be None for train=False, got {augment!r}; use it with train=True")
     if max(*mean, *std) > 1:
         warn(
-            f"mean={list(mean)} and std={list(std)} are of bytes from 0 to 255, and from_folder takes those of "
-            "pixels from 0 to 1: divide both by 255"
+            f"mean and std must be those of pixels from 0 to 1, got mean={list(mean)} and std={list(std)} of bytes: "
+            "divide both by 255"
         )
 
 
@@ -248,8 +257,8 @@ def kept(images: Any, cache: Cache) -> Any:
         return fn.cache(images, bytes=cache)
     except (TypeError, ValueError):
         raise ValueError(
-            f"cache={cache!r}: it is a size in memory, as '8GB' or a number of bytes, or a folder: a path object, or "
-            f"a text with a separator, such as '.{os.sep}{cache}'"
+            f"cache must be a size in memory, such as '8GB' or a number of bytes, or a folder with a separator, such "
+            f"as '.{os.sep}{cache}', got {cache!r}"
         ) from None
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+
+import torch.utils.data
 
 from torchdali.errors import did_you_mean, self_explanatory, strip_internal_frames
 
@@ -20,9 +23,9 @@ _BOTH = {
     "persistent_workers": _LEFT_OUT + "threads and processes last as long as the Loader",
     "timeout": _LEFT_OUT + "there are no workers to wait for; what fails is an error",
     "in_order": _LEFT_OUT + "batches come in order",
-    "worker_init_fn": "threads need none; seed= decides random numbers",
-    "generator": "seed= decides order and random numbers",
-    "multiprocessing_context": "num_processes= says how many there are; py_start_method= of a pipeline, how they start",
+    "worker_init_fn": _LEFT_OUT + "there are no workers; seed= decides random numbers",
+    "generator": "use seed=, which decides order and random numbers",
+    "multiprocessing_context": "use num_processes=, and py_start_method= of a pipeline",
     "sampler": (
         "ranks are divided by themselves, as DistributedSampler does. Other samplers draw the records for an "
         "fn.external_source of a pipeline: see weighted sampling in docs/recipes/tasks.md"
@@ -31,39 +34,39 @@ _BOTH = {
 }
 OF_FOLDERS = {
     **_BOTH,
-    "num_workers": "num_threads= (by default as many as this process has cores), and num_processes=",
-    "shuffle": "train=True shuffles, train=False keeps the order",
-    "transform": "augment= takes one, a name, or a function of images; for steps of your own, Loader(pipeline)",
-    "collate_fn": "the pipeline makes the batches: for others, Loader(pipeline, ragged=...)",
-    "prefetch_factor": "prefetch_queue_depth=",
+    "num_workers": "use num_threads=, by default one per core, or num_processes=",
+    "shuffle": "use train=True, which shuffles, or train=False, which keeps the order",
+    "transform": "use augment=, which takes transforms, a name or a function of images; for others, Loader(pipeline)",
+    "collate_fn": "the pipeline makes the batches; for others, use Loader(pipeline, ragged=...)",
+    "prefetch_factor": "use prefetch_queue_depth=",
     "is_valid_file": 'bad_samples="skip" leaves out what cannot be read; for a choice of files, Loader(pipeline)',
     "loader": "pictures are decoded by the pipeline; for other files, Loader(pipeline)",
     "allow_empty": _LEFT_OUT + "folders without pictures are no error",
-    "image_size": "size=",
-    "crop_size": "size=",
-    "resize": "size=; in a test the shorter side is size / 0.875 before the middle is taken",
-    "normalize": "mean= and std=",
-    "device": "device_id=",
-    "split": "train=",
-    "is_train": "train=",
-    "training": "train=",
+    "image_size": "use size=",
+    "crop_size": "use size=",
+    "resize": "use size=; with train=False the shorter side is size / 0.875 before the middle is taken",
+    "normalize": "use mean= and std=",
+    "device": "use device_id=",
+    "split": "use train=",
+    "is_train": "use train=",
+    "training": "use train=",
 }  # fmt: skip
 OF_PIPELINES = {
     **_BOTH,
-    "batch_size": "the pipeline has it: Loader(functools.partial(pipe, batch_size=64)), or Loader(pipe(batch_size=64))",
-    "num_workers": "the pipeline has num_threads= and num_processes=",
-    "shuffle": "the reader has random_shuffle=True",
-    "transform": "the pipeline does it, by the operators of fn",
+    "batch_size": "pass it on: Loader(functools.partial(pipe, batch_size=64)), or Loader(pipe(batch_size=64))",
+    "num_workers": "use num_threads= and num_processes= of the pipeline",
+    "shuffle": "use random_shuffle=True of the reader",
+    "transform": "use the operators of fn in the pipeline",
     "collate_fn": "the pipeline makes the batches; ragged=[...] names outputs that are to be lists",
-    "prefetch_factor": "the pipeline has prefetch_queue_depth=",
-    "device_id": "the pipeline has it",
-    "seed": "the pipeline has it",
-    "output_map": "outputs=",
-    "last_batch_policy": "drop_last=True for full batches only; otherwise the last batch is smaller",
+    "prefetch_factor": "use prefetch_queue_depth= of the pipeline",
+    "device_id": "pass it to the pipeline",
+    "seed": "pass it to the pipeline",
+    "output_map": "use outputs=",
+    "last_batch_policy": "use drop_last=True for full batches only; otherwise the last batch is smaller",
     "last_batch_padded": _LEFT_OUT + "no sample comes twice",
     "fill_last_batch": _LEFT_OUT + "no sample comes twice; drop_last=True for full batches only",
     "auto_reset": _LEFT_OUT + "each loop begins an epoch",
-    "dynamic_shape": "ragged=[...] names outputs whose samples differ in shape",
+    "dynamic_shape": "use ragged=[...], which names outputs whose samples differ in shape",
 }  # fmt: skip
 for _answers in (OF_FOLDERS, OF_PIPELINES):
     _answers["batch_sampler"] = _answers["sampler"]
@@ -71,11 +74,11 @@ for _answers in (OF_FOLDERS, OF_PIPELINES):
 
 
 def answering(answers: Mapping[str, str], name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a function say what to write instead of arguments that it does not have; its errors show the user's frames.
+    """Let a function tell users how to replace arguments that it doesn't have; its errors show the user's frames.
 
     Args:
-        answers: What to write, by argument.
-        name: Of the function, in messages.
+        answers: The cure for each of these arguments.
+        name: The function's name in messages.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -84,8 +87,14 @@ def answering(answers: Mapping[str, str], name: str) -> Callable[[Callable[P, T]
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
             try:
+                if answers is OF_PIPELINES:
+                    _check_pipeline(*args[1:2])
                 for argument in kwargs.keys() - own.keys():
                     raise TypeError(_refusal(name, argument, answers, own.keys()))
+                if "train" in own and "train" not in kwargs:
+                    raise TypeError(
+                        f"{name} needs train=True, to shuffle and augment, or train=False, to keep the order"
+                    )
                 return function(*args, **kwargs)
             except Exception as error:
                 strip_internal_frames(self_explanatory(error))
@@ -101,3 +110,20 @@ def _refusal(name: str, argument: str, answers: Mapping[str, str], own: Iterable
     if argument in answers:
         return f"{text}: {answers[argument]}"
     return text + did_you_mean(argument, own)
+
+
+def _check_pipeline(pipeline: Any = None) -> None:
+    """Check the first argument of a `Loader`.
+
+    Raises:
+        TypeError: It is a dataset, a DataLoader, or a folder.
+    """
+    rule = "a Loader must get a pipeline, or a function that makes one"
+    if isinstance(pipeline, (str, os.PathLike)):
+        raise TypeError(f"{rule}, got {str(pipeline)!r}: use Loader.from_folder({str(pipeline)!r}, train=True)")
+    if isinstance(pipeline, torch.utils.data.DataLoader):
+        raise TypeError(f"{rule}, got a DataLoader: loop over it, or import DataLoader from torchdali")
+    if isinstance(pipeline, (torch.utils.data.Dataset, list, tuple)):
+        raise TypeError(
+            f"{rule}, got a dataset ({type(pipeline).__name__}): use torchdali.DataLoader(dataset, batch_size=...)"
+        )

@@ -390,7 +390,8 @@ class Loader(IterableDataset[Any]):
         elif callable(pipeline):
             self._make = pipeline
         else:
-            raise TypeError(f"a Loader is made of a pipeline, or of a function that makes one, not of {pipeline!r}")
+            kind = type(pipeline).__name__
+            raise TypeError(f"a Loader must get a pipeline, or a function that makes one, got {kind}")
         self._outputs, self._drop_last, self._file_names = outputs, drop_last, file_names
         self._names = None if outputs is None else list(_field_names(outputs))
         if self._names is not None and len(set(self._names)) < len(self._names):
@@ -601,6 +602,9 @@ class Loader(IterableDataset[Any]):
         if isinstance(self._outputs, type):
             return self._outputs(*values)
         return dict(zip(names, values, strict=True))
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise TypeError("a Loader has no index: write `for batch in loader`, or next(iter(loader)) for one batch")
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch, the same on every rank and in every epoch.

@@ -1,0 +1,44 @@
+"""Checks of arguments on which torch's own messages don't help."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from torchdali.errors import warn
+
+__all__ = ["check_dataset", "check_policy"]
+
+
+def check_dataset(dataset: Any) -> None:
+    """Check that a dataset isn't something that is often passed by mistake.
+
+    Raises:
+        TypeError: It is a class or a generator.
+    """
+    if isinstance(dataset, type) and not hasattr(type(dataset), "__len__"):  # an Enum has a length
+        raise TypeError(f"dataset must be a dataset, got the class {dataset.__name__}: write {dataset.__name__}(...)")
+    if inspect.isgenerator(dataset):
+        raise TypeError(
+            "dataset must have `__len__` and `__getitem__`, got a generator: write a class under "
+            "torch.utils.data.IterableDataset whose `__iter__` makes it"
+        )
+    if isinstance(dataset, str):
+        warn(
+            f"dataset must be a dataset, got the text {dataset!r}: its letters are the samples. For a folder of "
+            f"images, write torchvision.datasets.ImageFolder({dataset!r}, transform)"
+        )
+
+
+def check_policy(policy: str, is_iterable: bool) -> None:
+    """Check the argument ``bad_samples``.
+
+    Raises:
+        ValueError: It is neither "error" nor "skip", or the dataset is iterable.
+    """
+    if policy not in ("error", "skip"):
+        raise ValueError(f"bad_samples must be 'error' or 'skip', got {policy!r}")
+    if policy == "skip" and is_iterable:
+        raise ValueError(
+            "bad_samples='skip' needs a dataset with `__getitem__`, got an iterable one: skip samples in its `__iter__`"
+        )
