@@ -580,7 +580,7 @@ def test_from_folder_checks_its_arguments(folder):
     for size in (0, -1, 2.5):
         with pytest.raises(ValueError, match=f"batch_size must be at least 1, got {size}"):
             Loader.from_folder(folder, train=True, batch_size=size)
-    with pytest.raises(ValueError, match="num_threads must be None.*got -1"):
+    with pytest.raises(ValueError, match=r"num_threads must be None.*got -1"):
         Loader.from_folder(folder, train=True, num_threads=-1)
 
 
