@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import re
 from typing import Any
 
 import pytest
+import torch
+from torch.utils.data import TensorDataset
 from torchvision.transforms import v2
 
 from tests.docs.test_readme import anchors
 from tests.helpers.pages import ROOT
+from torchdali import DataLoader
 from torchdali.dataloader import _notes
 
 
@@ -73,3 +77,9 @@ def test_notes_are_printed_one_per_line() -> None:
     notes = _notes.Notes(("a", "b"))
     assert str(notes) == "a\nb" and notes == ("a", "b") and repr(notes) == "('a', 'b')"
     assert str(pickle.loads(pickle.dumps(notes))) == "a\nb"
+
+
+def test_the_proxy_leaves_loaders_accelerated() -> None:
+    importlib.import_module("torchdali.plugin.pytorch.experimental.proxy")
+    loader = DataLoader(TensorDataset(torch.arange(4)), batch_size=2)
+    assert loader.notes == ("TensorDataset: a batch is a selection of rows",)
