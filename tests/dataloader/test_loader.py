@@ -439,8 +439,9 @@ def test_reports(root: Path, tmp_path: Path) -> None:
 
 def test_acceleration_can_be_switched_off(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHDALI_ACCELERATE", "0")
-    loader = DataLoader(rows(), 4)
-    assert "TORCHDALI_ACCELERATE" in loader.notes[-1] and len(list(loader)) == 3
+    for loader in (DataLoader(rows(), 4), DataLoader(Own(SAMPLES["a tuple"]), 4), DataLoader(ImageFolder(str(root), RANDOM), 4)):
+        assert loader.notes == ("not accelerated: TORCHDALI_ACCELERATE switches acceleration off. Unset it to switch it on",)
+        assert len(list(loader)) == 3
 
 
 def test_pictures_are_delivered_in_memory_of_their_own(root: Path) -> None:

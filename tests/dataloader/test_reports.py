@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils.data import TensorDataset
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import v2
 
@@ -19,6 +21,7 @@ from tests.dataloader.data import Own, write_pictures
 from torchdali import DataLoader
 from torchdali.dataloader import _notes, _reports
 from torchdali.dataloader._states import Progress
+from torchdali.pipeline import native_status
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -85,6 +88,30 @@ def test_steps_before_and_after_a_cache(tmp_path: Path) -> None:
     assert loader.explain().splitlines()[-4:] == ["  1. read ImageFolder", f"  2. {fixed}", "  3. cache='1MB'", f"  4. {random}"]
     assert {each.operator for each in loader.stats().pipeline.operators} == {f"read ImageFolder + {fixed} + cache", random}
     loader.close()
+
+
+def test_a_cache_that_is_set_later_counts_from_the_next_loop(tmp_path: Path) -> None:
+    write_pictures(tmp_path)
+    loader = DataLoader(ImageFolder(str(tmp_path), v2.Compose([v2.Resize((20, 20)), v2.ToImage()])), batch_size=4, num_workers=1)
+    list(loader)
+    assert not loader.stats().pipeline.caches
+    loader.cache = "1MB"
+    list(loader)
+    assert loader.stats().pipeline.caches
+    loader.close()
+
+
+def test_the_missing_fast_path_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pictures(tmp_path)
+    missing = native_status()._replace(library=None)
+    monkeypatch.setattr(_notes, "native_status", lambda: missing)
+    monkeypatch.setattr("torchdali.dataloader._plans.native_status", lambda: missing)
+    for dataset in (ImageFolder(str(tmp_path), v2.Compose([v2.Resize((20, 20)), v2.ToImage()])), Own(int)):
+        loader = DataLoader(dataset, batch_size=4)
+        assert str(loader.notes).count("the fast path is missing") == 1 and "are decoded by torchdali" not in str(loader.notes)
+        list(itertools.islice(loader, 1))
+        assert str(loader.stats()).count("the fast path is missing") == 1
+    assert "fast path" not in str(DataLoader(TensorDataset(torch.arange(4))).notes)
 
 
 def test_stats_say_why_a_loader_is_not_accelerated() -> None:

@@ -17,7 +17,7 @@ from torchdali.dataloader._arguments import check_dataset, check_policy
 from torchdali.dataloader._generators import generators_of, snapshot
 from torchdali.dataloader._idle import IdleEngines
 from torchdali.dataloader._iterators import AcceleratedIterator, SingleProcessIterator, WorkerIterator
-from torchdali.dataloader._notes import Notes, fast_path
+from torchdali.dataloader._notes import Notes
 from torchdali.dataloader._plans import Plan, plan_of
 from torchdali.dataloader._reports import (
     LoaderStats,
@@ -247,10 +247,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     @property
     def notes(self) -> Notes:
         """Lines on what is accelerated and what isn't, why, and what to do; print them."""
-        plan = plan_of(self)
-        if plan.open is None:
-            return Notes((*(fast_path() if self._dataset_kind == 0 else ()), *plan.notes))
-        return Notes((*plan.notes, *(fast_path() if plan.leaves is not None else ())))
+        return plan_of(self).notes
 
     def explain(self) -> str:
         """Return the notes and, if the loader is accelerated, the steps that each image goes through."""

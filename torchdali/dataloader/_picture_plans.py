@@ -47,4 +47,6 @@ def _accelerate(loader: Any, leaves: Leaves, transforms: Compiled, chain: Chain)
     key = tuple(id(leaf.dataset) for leaf in leaves.leaves), id(loader.dataset), chain, threads, depth, skips
     if cache is None and is_movable(leaves, chain):
         return Plan(lambda: Arrays(leaves, chain, threads, depth), lines, ("arrays", key), leaves)
-    return Plan(lambda: Pictures(leaves, chain, threads, depth, size, cache, skips), lines, ("pictures", key), leaves)
+    return Plan(
+        lambda: Pictures(leaves, chain, threads, depth, size, cache, skips), lines, ("pictures", cache, key), leaves
+    )

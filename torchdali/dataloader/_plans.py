@@ -103,7 +103,8 @@ def _parts(dataset: Any) -> Iterator[Any]:
 def _leave(reason: str) -> Plan:
     """Return a plan that leaves the samples to torch, but for the decoding of images."""
     is_lazy = native_status().library is not None
-    return Plan(None, Notes([*[notes.LAZY] * is_lazy, notes.not_accelerated(reason)]), is_lazy=is_lazy)
+    decoding = [notes.LAZY] if is_lazy else notes.fast_path()
+    return Plan(None, Notes([*decoding, notes.not_accelerated(reason)]), is_lazy=is_lazy)
 
 
 def _is_of_torchvision(kind: type) -> bool:
