@@ -101,6 +101,8 @@ def _stats(options: argparse.Namespace) -> int:
 def _index(options: argparse.Namespace) -> int:
     from torchdali._commands import containers
 
+    if options.manifest is not None:
+        return containers.manifest(options.kind, options.paths, options.manifest)
     return containers.index(options.kind, options.paths, options.output, options.force)
 
 
@@ -318,6 +320,12 @@ def _add_containers(commands: argparse._SubParsersAction[_Parser]) -> None:
     index.add_argument("kind", choices=("tfrecord", "webdataset", "mxnet"), help="of the containers")
     index.add_argument("paths", nargs="+", metavar="PATH", help="of a container, or its URL")
     index.add_argument("--output", metavar="DIR", help="of the indices; beside the containers")
+    index.add_argument(
+        "--manifest",
+        metavar="JSON",
+        help="instead, write one file, or URL, with the sizes, ETags and indices of all: it opens any number of shards "
+        "in one request",
+    )
     index.add_argument("--force", action="store_true", help="replace indices that are there")
     index.set_defaults(command=_index)
 

@@ -10,6 +10,7 @@
         ├── PipelineError     a step failed while a pipeline ran; names operator, line, sample, file
         │   └── PipelineValueError, PipelineTypeError ...   also of the class of what the operator raised
         ├── DecodeError       bytes that no decoder can read
+        ├── StoreError        an object store fails, refuses access, or replaced an object that is being read
         └── MissingExtraError an optional package is not installed; names the extra
 
 An operator that raises ``ValueError`` on a sample makes the pipeline raise an exception that is a ``ValueError`` and a
@@ -50,6 +51,7 @@ __all__ = [
     "PipelineTypeError",
     "PipelineValueError",
     "Site",
+    "StoreError",
     "stripped",
     "batch_level",
     "call_site",
@@ -103,6 +105,10 @@ class PipelineMemoryError(PipelineError, MemoryError):
 
 class DecodeError(RuntimeError):
     """Bytes that cannot be decoded: truncated, empty, of an unknown format, or absurdly large."""
+
+
+class StoreError(RuntimeError):
+    """An object store fails, refuses access, or replaced an object that is being read; never a bad sample."""
 
 
 class MissingExtraError(RuntimeError):

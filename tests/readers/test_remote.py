@@ -17,7 +17,7 @@ import pytest
 from tests.helpers.containers import write_recordio, write_tar, write_tfrecord
 from tests.helpers.lines import lines_of
 from tests.helpers.object_server import ObjectServer, object_server
-from torchdali import fn, pipeline_def
+from torchdali import containers, fn, pipeline_def
 from torchdali.errors import MissingExtraError
 from torchdali.formats import remote as remote_module
 from torchdali.formats import urls
@@ -217,7 +217,7 @@ def test_warnings_of_threads_that_read_indices_show_the_line_of_the_reader(memor
     assert ["fn.readers.webdataset(" in line for line in lines_of(said)] == [True, True]
 
 
-def test_an_index_is_read_and_written_at_an_url(memory: str, local: str) -> None:
+def test_an_index_at_an_url_is_read_and_never_written(memory: str, local: str) -> None:
     features = {"image": FixedLenFeature((), string, "")}
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
@@ -227,6 +227,8 @@ def test_an_index_is_read_and_written_at_an_url(memory: str, local: str) -> None
     with pytest.warns(UserWarning, match="memory://store/a.idx does not exist") as said, define() as pipe:
         first = values(pipe.run())
     assert "fn.readers.tfrecord(" in lines_of(said)[0]
+    assert not fsspec.filesystem("memory").exists("/store/a.idx")
+    assert containers.index("tfrecord", f"{memory}/a.tfrecord") == (f"{memory}/a.idx", COUNT)
     assert fsspec.filesystem("memory").cat_file("/store/a.idx").startswith(b"0 ")
     with define() as pipe:
         assert values(pipe.run()) == first

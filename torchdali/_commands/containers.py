@@ -9,7 +9,7 @@ from typing import Any
 from torchdali import containers
 from torchdali._commands.bar import Bar
 
-__all__ = ["check", "index", "pack", "stats"]
+__all__ = ["check", "index", "manifest", "pack", "stats"]
 
 
 def index(kind: str, paths: Sequence[str], folder: str | None, force: bool) -> int:
@@ -27,6 +27,20 @@ def index(kind: str, paths: Sequence[str], folder: str | None, force: bool) -> i
             bar.close()
             print(f"{target}: {count} samples")
     return status
+
+
+def manifest(kind: str, paths: Sequence[str], target: str) -> int:
+    """Write a manifest, and return 1 if that failed."""
+    bar = Bar("shards")
+    try:
+        path, count = containers.manifest(kind, paths, target, bar)
+    except (RuntimeError, OSError) as error:
+        bar.close()
+        print(error, file=sys.stderr)
+        return 1
+    bar.close()
+    print(f"{path}: {count} samples in {len(paths)} shards")
+    return 0
 
 
 def pack(source: str, target: str, jobs: int, options: dict[str, Any]) -> int:

@@ -13,7 +13,9 @@ from torchdali import fn
 from torchdali.codecs.images import ENDINGS
 from torchdali.containers._index import Progress
 from torchdali.formats import lmdb, npy, recordio, tar, tfrecord
+from torchdali.formats.remote import Remote
 from torchdali.formats.storage import Bytes, Storage, open_storage
+from torchdali.formats.urls import is_url, shown
 
 __all__ = ["IMAGES", "Problem", "check"]
 
@@ -59,7 +61,7 @@ def check(
     """Read files, and all files in folders: containers, arrays and images.
 
     Args:
-        paths: Of files, folders and databases, or URLs of files.
+        paths: Of files, folders and databases, or their URLs.
         decode: Decode images, too.
         progress: Called with bytes.
 
@@ -106,14 +108,27 @@ _WRITTEN = ("classes.txt", "pack.json")  # by `pack`, beside the shards
 
 
 def _files(path: str) -> Iterator[str]:
+    if is_url(path) and _kind(path) is None:
+        yield from _objects(Remote(), path.rstrip("/"))
+        return
     if not os.path.isdir(path):
-        if not os.path.exists(path) and "://" not in path:
+        if not os.path.exists(path) and not is_url(path):
             raise RuntimeError(f"there is no {path}")
         yield path
         return
     for folder, folders, names in os.walk(path):
         folders.sort()
         yield from (os.path.join(folder, n) for n in sorted(names) if not n.endswith(".idx") and n not in _WRITTEN)
+
+
+def _objects(remote: Remote, url: str) -> Iterator[str]:
+    """List a folder of a store at any depth."""
+    folders, names = remote.contents(url)
+    if not folders and not names:
+        raise RuntimeError(f"there is nothing at {shown(url)}")
+    yield from (f"{url}/{name}" for name in names if not name.endswith(".idx") and name not in _WRITTEN)
+    for folder in folders:
+        yield from _objects(remote, f"{url}/{folder}")
 
 
 _Check = Callable[[Storage, bool], CheckedRecords]

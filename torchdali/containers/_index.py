@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from torchdali.formats import recordio, tar, tfrecord
-from torchdali.formats.storage import Storage, open_storage
+from torchdali.formats.manifest import Manifest, Shard
+from torchdali.formats.remote import RemoteFile
+from torchdali.formats.storage import Storage, exists, open_storage, write_text
+from torchdali.formats.stores import Version
+from torchdali.formats.urls import shown
+from torchdali.ops._readers._records import Indexed, open_containers, over_containers
 
-__all__ = ["KINDS", "Progress", "index", "index_path"]
+__all__ = ["KINDS", "Progress", "index", "index_path", "manifest"]
 
 Progress = Callable[[int, int], None]
 """Called with what is done, and how much there is, in bytes or in samples."""
@@ -23,12 +28,20 @@ def _end_of_record(record: Any) -> int:
     return int(record[0] + record[1])
 
 
-_SCANS: dict[str, tuple[Callable[[Storage], Iterator[Any]], Callable[[Any], int], Callable[[str, Any], None]]] = {
-    "tfrecord": (tfrecord.scan, _end_of_record, tfrecord.write_index),
-    "webdataset": (tar.indexed_samples, _end_of_sample, tar.write_index),
-    "mxnet": (recordio.scan, _end_of_record, recordio.write_index),
-}  # fmt: skip
-KINDS = tuple(_SCANS)
+class _Kind(NamedTuple):
+    """How containers are scanned, where a record ends, and the text of an index of all records."""
+
+    scan: Callable[[Storage], Iterator[Any]]
+    end: Callable[[Any], int]
+    text: Callable[[Any], str]
+
+
+_KINDS = {
+    "tfrecord": _Kind(tfrecord.scan, _end_of_record, tfrecord.index_text),
+    "webdataset": _Kind(tar.indexed_samples, _end_of_sample, tar.index_text),
+    "mxnet": _Kind(recordio.scan, _end_of_record, recordio.index_text),
+}
+KINDS = tuple(_KINDS)
 """Containers that have index files."""
 
 _ENDING = {"tfrecord": ".tfrecord", "webdataset": ".tar", "mxnet": ".rec"}
@@ -60,9 +73,9 @@ def index(
     Raises:
         RuntimeError: the container is damaged, or there is an index.
     """
-    scan, end, write = _SCANS[kind]
+    scan, end, text = _KINDS[kind]
     target = index_path(path, folder)
-    if os.path.exists(target) and not force:
+    if not force and exists(target):
         raise RuntimeError(f"{target} exists already; --force replaces it")
     if os.path.isdir(path):
         pattern = os.path.join(path, f"*{_ENDING[kind]}")
@@ -75,5 +88,42 @@ def index(
             progress(end(record), storage.size)
     if not tables:
         raise RuntimeError(f"{path} has no samples")
-    write(target, tables)
+    write_text(target, [text(tables)])
     return target, len(tables)
+
+
+def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | None = None) -> tuple[str, int]:
+    """Write one manifest of all shards of a data set: a reader that has it opens them without further requests.
+
+    Args:
+        kind: One of `KINDS`.
+        paths: Of the shards, or their URLs. Index files next to them are used; shards without one are scanned.
+        target: Of the manifest, or its URL: a name that ends in ``.json``.
+        progress: Called with shards.
+
+    Returns:
+        The path of the manifest, and the number of samples.
+
+    Raises:
+        RuntimeError: a shard is damaged, two have the same name, or the target has another ending.
+    """
+    if not target.endswith(".json"):
+        raise RuntimeError(f"the manifest's name must end in .json, got {shown(target)!r}")
+    if len({os.path.basename(path) for path in paths}) < len(paths):
+        raise RuntimeError("the shards' names must differ in their last part")
+    done, count = 0, 0
+
+    def shard(container: Indexed) -> Shard:
+        nonlocal done, count
+        storage, text = container.storage, container.text
+        if text is None:
+            text = _KINDS[kind].text(list(_KINDS[kind].scan(storage)))
+        done, count = done + 1, count + len(text.splitlines()) - (kind == "webdataset")
+        if progress is not None:
+            progress(done, len(paths))
+        return Shard(storage.version if isinstance(storage, RemoteFile) else Version(storage.size), text)
+
+    containers = open_containers(kind, paths, [index_path(path) for path in paths], options={"dont_use_mmap": True})
+    shards = over_containers(shard, containers)
+    Manifest(kind, dict(zip(map(os.path.basename, paths), shards, strict=True))).write(target)
+    return target, count

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -28,8 +29,10 @@ from torchdali.containers._images import FORMATS, Encoded, encode, psnr
 from torchdali.containers._index import Progress
 from torchdali.containers._sources import UNKNOWN, Sample, Source, open_source
 from torchdali.formats import tar, tfrecord
+from torchdali.formats.remote import NoSuchObject, Remote
 from torchdali.formats.shared_folder import new_file
-from torchdali.formats.storage import write_text
+from torchdali.formats.storage import read_text, write_text
+from torchdali.formats.urls import is_url, shown
 
 __all__ = ["PackOptions", "Packed", "pack"]
 
@@ -133,7 +136,7 @@ def pack(
     Args:
         source: A folder of class folders; a file of webdataset (``.tar``), TFRecord or RecordIO (``.rec``), or a
             folder or pattern of such files; an LMDB database of Caffe.
-        target: A folder.
+        target: A folder, or its URL.
         options: Form of the shards.
         jobs: Shards that are written at a time.
         progress: Called with samples.
@@ -143,9 +146,14 @@ def pack(
     """
     options = options or PackOptions()
     opened = open_source(source)
-    os.makedirs(target, exist_ok=True)
+    with _Target(target) as place:
+        return _pack(opened, place, options, jobs, progress, source)
+
+
+def _pack(
+    opened: Source, target: _Target, options: PackOptions, jobs: int, progress: Progress | None, source: str
+) -> Packed:
     starts = _plan(opened, target, options)
-    _remove_unfinished(target)
     work = _Work(opened, target, options, progress)
     began = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
@@ -159,17 +167,65 @@ def pack(
     work.report.seconds = time.perf_counter() - began
     work.report.skipped.sort()
     if not work.report.shards:
-        os.unlink(os.path.join(target, _PLAN))  # so that another run with other files can begin
+        target.remove(_PLAN)  # so that another run with other files can begin
         count, first = len(work.report.skipped), work.report.skipped[0]
         raise RuntimeError(f"nothing is left of {source}: {count} samples cannot be packed, such as {first}")
     return work.report
 
 
-def _remove_unfinished(target: str) -> None:
-    """Remove files of a run that was killed while it wrote them."""
-    for entry in os.scandir(target):
-        if re.fullmatch(r"shard-\d{6,}\.\S+\.part", entry.name):
-            os.unlink(entry.path)
+class _Target:
+    """Where shards go: a folder, or an URL, to which whole files are sent.
+
+    Args:
+        path: Of the folder, or its URL.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path, self._remote = path, Remote() if is_url(path) else None
+
+    def __enter__(self) -> _Target:
+        self._temporary = None if self._remote is None else tempfile.TemporaryDirectory(prefix="torchdali-pack-")
+        self.folder = self.path if self._temporary is None else self._temporary.name
+        if self._remote is None:
+            os.makedirs(self.folder, exist_ok=True)
+        self._names = set(os.listdir(self.folder) if self._remote is None else self._listed(self._remote))
+        for name in self._names if self._remote is None else ():
+            if re.fullmatch(r"shard-\d{6,}\.\S+\.part", name):  # of a run that was killed
+                os.unlink(os.path.join(self.folder, name))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _listed(self, remote: Remote) -> list[str]:
+        try:
+            return remote.contents(self.path)[1]
+        except NoSuchObject:
+            return []
+
+    def has(self, name: str) -> bool:
+        """Return whether there was a file of this name."""
+        return name in self._names
+
+    def at(self, name: str) -> str:
+        """Return the path or URL of a file."""
+        return f"{self.path.rstrip('/')}/{name}" if self._remote is not None else os.path.join(self.path, name)
+
+    def publish(self, unfinished: str, name: str) -> None:
+        """Give a whole file its name, or send it: a run after a crash keeps those."""
+        if self._remote is None:
+            os.replace(unfinished, self.at(name))
+            return
+        self._remote.upload(self.at(name), unfinished)
+        os.unlink(unfinished)
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        if self._remote is None:
+            os.unlink(self.at(name))
+        else:
+            self._remote.remove(self.at(name))
 
 
 def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
@@ -181,26 +237,25 @@ def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
 # ---------------------------------------------------------------- the plan
 
 
-def _plan(source: Source, target: str, options: PackOptions) -> list[int]:
+def _plan(source: Source, target: _Target, options: PackOptions) -> list[int]:
     """Return the first sample of each shard, as an earlier run has planned it or anew."""
-    path = os.path.join(target, _PLAN)
+    path = target.at(_PLAN)
     form = {"source": _digest(source), "options": asdict(options)}
     try:
-        with open(path, encoding="utf-8") as file:
-            saved = json.load(file)
-        if saved["form"] != form:
+        saved = json.loads(read_text(path)) if target.has(_PLAN) else None
+        if saved is not None and saved["form"] != form:
             raise RuntimeError(
-                f"{target} has shards of another source, or with other options: give another folder, or empty it"
+                f"{shown(target.path)} has shards of another source, or with other options: give another folder, or "
+                "empty it"
             )
-        return [int(start) for start in saved["starts"]]
-    except FileNotFoundError:
-        pass
+        if saved is not None:
+            return [int(start) for start in saved["starts"]]
     except (ValueError, KeyError, TypeError):
         raise RuntimeError(f"{path} is damaged: empty the folder, and pack again") from None
     starts = _starts(source.sizes() * _ratio(source, options) + 1024, options.shard_size)
     write_text(path, [json.dumps({"form": form, "starts": starts})])
     if source.classes:
-        write_text(os.path.join(target, "classes.txt"), (f"{name}\n" for name in source.classes))
+        write_text(target.at("classes.txt"), (f"{name}\n" for name in source.classes))
     return starts
 
 
@@ -243,7 +298,7 @@ def _starts(sizes: npt.NDArray[Any], most: int) -> list[int]:
 class _Work:
     """State that the threads of a run share."""
 
-    def __init__(self, source: Source, target: str, options: PackOptions, progress: Progress | None) -> None:
+    def __init__(self, source: Source, target: _Target, options: PackOptions, progress: Progress | None) -> None:
         self.source, self.target, self.options = source, target, options
         self.report, self.stopped = Packed(), False
         self._progress, self._lock, self._samples = progress, threading.Lock(), 0
@@ -251,14 +306,15 @@ class _Work:
     def shard(self, number: int, start: int, stop: int) -> str | None:
         """Write a shard, unless it is there, and return its path; None if all of its samples are left out."""
         ending, write, write_index = _WRITERS[self.options.to]
-        path = os.path.join(self.target, f"shard-{number:06}{ending}")
-        if os.path.exists(path):
+        name = f"shard-{number:06}"
+        path = self.target.at(f"{name}{ending}")
+        if self.target.has(f"{name}{ending}"):
             with self._lock:
                 self.report.kept += 1
             self._count(stop - start)
             return path
         torch.set_num_threads(1)
-        unfinished = f"{path}.part"
+        unfinished = os.path.join(self.target.folder, f"{name}{ending}.part")
         with open(unfinished, "wb", opener=new_file) as file:
             index = write(file, (self._sample(i) for i in range(start, stop)))
             file.flush()
@@ -266,10 +322,10 @@ class _Work:
         if not index:
             os.unlink(unfinished)
             return None
-        write_index(path.removesuffix(ending) + ".idx", index)
+        write_index(self.target.at(f"{name}.idx"), index)
         with self._lock:
             self.report.written += os.path.getsize(unfinished)
-        os.replace(unfinished, path)  # a shard has its name only when it is whole: a run after a crash keeps those
+        self.target.publish(unfinished, f"{name}{ending}")
         return path
 
     def _sample(self, index: int) -> Sample | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from torchdali.calls.chunk_function import reports
 from torchdali.calls.running import Bodies
-from torchdali.errors import DecodeError, is_batch_level, located
+from torchdali.errors import DecodeError, StoreError, is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
 from torchdali.execute.batch import InFlightBatch, Settings
 from torchdali.execute.chain_run import ChainRun
@@ -234,7 +234,8 @@ class StageRunner:
             node_of: Finds the node that failed.
         """
         nodes = {i: node_of(error) for i, error in failures.items()}
-        first, bad_samples = min(failures), self._bad_samples
+        unread = [i for i, error in failures.items() if isinstance(error, StoreError)]  # they say nothing of a sample
+        first, bad_samples = min(unread or failures), self._bad_samples
         sample = None if is_batch_level(failures[first]) else first
         encoded = isinstance(failures[first], DecodeError) and not bad_samples.keeps_going
         hint = '; bad_samples="skip" of the pipeline leaves out what cannot be decoded' if encoded else ""
@@ -243,7 +244,7 @@ class StageRunner:
         if bad_samples.keeps_going and len(failures) < batch.size:
             smaller, can_run = bad_samples.policy == "skip", partial(self._can_recompute, batch)
             again = recomputed(self.plan.graph, ran, smaller, can_run)
-        if again is None:
+        if again is None or unread:
             failures.clear()
             raise error
         bad_samples.repair(batch, results, failures, nodes, error)

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Mapping
+from types import SimpleNamespace
+
 import aiohttp
+from yarl import URL
 
 from torchdali.formats import urls
 
-__all__ = ["BoundedResponse"]
+__all__ = ["BoundedResponse", "refuse_other_hosts"]
+
+
+_QUIET = 10.0  # seconds without a limit of the session's
+_SLOWEST = 10_000  # bytes per second
+
+
+class Body(bytes):
+    """Content of an answer, with its headers."""
+
+    headers: Mapping[str, str]
 
 
 class BoundedResponse(aiohttp.ClientResponse):
@@ -17,6 +33,7 @@ class BoundedResponse(aiohttp.ClientResponse):
 
         Raises:
             TooLarge: there is more of it.
+            TimeoutError: it arrives too slowly.
         """
         if self._body is None:
             try:
@@ -27,11 +44,40 @@ class BoundedResponse(aiohttp.ClientResponse):
         return await super().read()
 
     async def _content(self) -> bytes:
-        parts, size = [], 0
+        quiet = (self._session.timeout.sock_read if self._session else None) or _QUIET
+        parts, size, begin, since = [], 0, time.monotonic(), 0
         async for part in self.content.iter_any():
             size += len(part)
+            if time.monotonic() > begin + quiet:
+                if size - since < _SLOWEST * quiet:
+                    raise TimeoutError(f"{size - since} bytes arrived in {quiet:.0f} s")
+                begin, since = time.monotonic(), size
             if size > urls.MAX_BYTES:
                 whole = self.status == 200 and "Range" in self.request_info.headers
                 raise urls.TooLarge("all of it, though a part was asked for," if whole else "it")
             parts.append(part)
-        return b"".join(parts)
+        body = Body(b"".join(parts))
+        body.headers = self.headers
+        return body
+
+
+def refuse_other_hosts() -> aiohttp.TraceConfig:
+    """Return what stops redirections that leave the server of an URL, unless TORCHDALI_REDIRECT_HOSTS has the host."""
+    traces = aiohttp.TraceConfig()
+    traces.on_request_redirect.append(_check_redirect)
+    return traces
+
+
+async def _check_redirect(
+    _session: aiohttp.ClientSession, _context: SimpleNamespace, about: aiohttp.TraceRequestRedirectParams
+) -> None:
+    headers = about.response.headers
+    to = about.response.url.join(URL(headers.get("Location") or headers.get("URI") or ""))
+    allowed = os.environ.get("TORCHDALI_REDIRECT_HOSTS", "").split(",")
+    upgraded = (about.url.scheme, to.scheme) == ("http", "https") and to.is_default_port()
+    same = to.host == about.url.host and (to.port == about.url.port or upgraded)
+    if not same and to.host not in allowed and "*" not in allowed:
+        raise PermissionError(
+            f"the server redirects to another one, {to.host}:{to.port}: if you trust it, read that URL, or set "
+            f"TORCHDALI_REDIRECT_HOSTS={to.host} in the environment"
+        )

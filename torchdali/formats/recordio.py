@@ -17,7 +17,10 @@ import numpy.typing as npt
 from torchdali.formats.storage import Bytes, Storage, read_text, write_text
 from torchdali.formats.urls import shown
 
-__all__ = ["content", "image", "read_index", "scan", "write_image", "write_index", "write_record"]
+__all__ = [
+    "content", "image", "index_text", "parse_index", "read_index", "scan", "write_image", "write_index",
+    "write_record",
+]  # fmt: skip
 
 MAGIC = 0xCED7230A
 _PART = struct.Struct("<II")
@@ -27,12 +30,17 @@ _LENGTH = (1 << 29) - 1
 
 
 def read_index(path: str, storage: Storage) -> npt.NDArray[np.int64]:
+    """Return offset and size of the records, ``(N, 2)``, from an index file, see `parse_index`."""
+    return parse_index(read_text(path), path, storage)
+
+
+def parse_index(text: str, path: str, storage: Storage) -> npt.NDArray[np.int64]:
     """Return offset and size of the records, ``(N, 2)``: each reaches to the next one in the file.
 
     Raises:
-        RuntimeError: the index cannot be read, is empty, or is of another file.
+        RuntimeError: the index is empty, or of another file.
     """
-    words = read_text(path).split()[1::2]
+    words = text.split()[1::2]
     try:
         offsets = np.sort(np.array(words, np.int64))
     except (ValueError, OverflowError):
@@ -71,9 +79,14 @@ def scan(storage: Storage) -> Iterator[tuple[int, int]]:
             yield start, at - start
 
 
+def index_text(records: Sequence[tuple[int, int]]) -> str:
+    """Return the text of an index."""
+    return "".join(f"{number}\t{offset}\n" for number, (offset, _) in enumerate(records))
+
+
 def write_index(path: str, records: Sequence[tuple[int, int]]) -> None:
     """Write an index file."""
-    write_text(path, (f"{number}\t{offset}\n" for number, (offset, _) in enumerate(records)))
+    write_text(path, [index_text(records)])
 
 
 def content(record: Bytes) -> Bytes:

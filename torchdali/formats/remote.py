@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
-import random
 import re
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -21,40 +19,26 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.errors import MissingExtraError
+from torchdali.errors import MissingExtraError, StoreError
 from torchdali.forks import ForkSafeLock
-from torchdali.formats import urls
+from torchdali.formats import stores, urls
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
-from torchdali.threads import is_ending
+from torchdali.formats.retries import GaveUp, repeat
+from torchdali.formats.stores import Limits, Names, Replaced, Version
 
-__all__ = ["FAR", "Pending", "Remote", "RemoteFile", "RemoteOptions", "read_url", "start_ranges", "write_url"]
+__all__ = ["FAR", "NoSuchObject", "Pending", "Remote", "RemoteFile", "RemoteOptions", "read_url", "start_ranges"]
 
 T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
 
-_GIVEN_UP_AT_ONCE = (
-    FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError, ImportError,
-    ValueError, TypeError,
-)  # fmt: skip
-_PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds, of the first repetition and at most
-_OBSTORE_TIMEOUT = 30.0  # seconds, of obstore's own; a shorter one needs the event loop
+_LONGEST_PAUSE = 4.0  # seconds between two attempts
 _BLOCK, _AHEAD, _KEPT = 1 << 20, 16, 32  # bytes, and blocks, of small reads one after the other
 _GAP = 64 << 10  # bytes; ranges nearer to each other are one request, up to a size
 
 
-def _is_refused(error: Exception) -> bool:
-    """Tell errors that stay when a request is repeated; of statuses of HTTP, too many requests and slowness pass."""
-    status = _status(error)
-    if status is not None:
-        return 400 <= status < 500 and status not in (408, 425, 429)
-    return isinstance(error, _GIVEN_UP_AT_ONCE)
-
-
-def _status(error: Exception) -> int | None:
-    """Return the status of HTTP of an error; fsspec says of each that the file is not found, because of the error."""
-    status = getattr(error, "status", getattr(error.__cause__, "status", None))
-    return status if isinstance(status, int) and status else None
+class NoSuchObject(RuntimeError):
+    """A store has no object of a name."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +47,9 @@ class RemoteOptions:
 
     Args:
         io_concurrency: Of URLs: most requests at a time.
-        io_retries: Of URLs: how often a request that failed is repeated.
-        io_timeout: Of URLs: seconds after which a request has failed, if the store's package can be interrupted.
+        io_deadline: Of URLs: seconds after which a request that keeps failing is an error.
+        io_retries: Of URLs: most repetitions of a request within the deadline; None for any number.
+        io_timeout: Of URLs: seconds without any byte after which a request has failed.
         cache_dir: Of URLs: folder where what was read is kept; processes of one user may share it.
         cache_size: Bytes that are kept there at most; what was not used for longest goes first.
 
@@ -73,19 +58,24 @@ class RemoteOptions:
     """
 
     io_concurrency: int = 64
-    io_retries: int = 5
-    io_timeout: float = 30.0
+    io_deadline: float = 300.0
+    io_retries: int | None = None
+    io_timeout: float = 10.0
     cache_dir: Annotated[str | None, "path"] = None
     cache_size: int = 10 << 30
 
     def __post_init__(self) -> None:
-        if self.io_concurrency < 1 or self.io_retries < 0 or self.cache_size < 1:
-            raise ValueError(
-                f"io_concurrency={self.io_concurrency}, io_retries={self.io_retries}, cache_size={self.cache_size}: "
-                "one is too small"
-            )
+        least = {"io_concurrency": 1, "io_retries": 0, "cache_size": 1, "io_deadline": 0}
+        for name, bound in least.items():
+            if (value := getattr(self, name)) is not None and value < bound:
+                raise ValueError(f"{name} must be at least {bound}, got {value}")
         if not self.io_timeout > 0:
-            raise ValueError(f"io_timeout={self.io_timeout}: it is a number of seconds above 0")
+            raise ValueError(f"io_timeout must be above 0 seconds, got {self.io_timeout}")
+
+    @property
+    def limits(self) -> Limits:
+        """The part that store packages must know."""
+        return Limits(self.io_concurrency, self.io_timeout)
 
 
 class Pending(NamedTuple):
@@ -123,6 +113,7 @@ class Remote:
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._by_ranges = 0  # bytes of all objects that are read by ranges
+        self._renewed: set[tuple[int, str]] = set()
         self._coming: dict[tuple[int, str], Future[bytes]] = {}  # of each process
 
     def open(self, size: int) -> None:
@@ -130,59 +121,63 @@ class Remote:
         with self._lock:
             self._by_ranges += size
 
-    def start(self, url: str, start: int = 0, count: int | None = None, kind: str = "") -> Pending:
-        """Start to read a range, or all of an object.
-
-        Args:
-            kind: What tells this version of the object from others, for the cache.
-        """
-        future = self._pool.submit(self.read, url, start, count, kind)
+    def start(self, url: str, start: int = 0, count: int | None = None, version: Version | None = None) -> Pending:
+        """Start to read a range, or all of an object."""
+        future = self._pool.submit(self.read, url, start, count, version)
         return Pending(future, 0, FAR if count is None else count)
 
-    def read(self, url: str, start: int = 0, count: int | None = None, kind: str = "") -> Bytes:
+    def read(self, url: str, start: int = 0, count: int | None = None, version: Version | None = None) -> Bytes:
         """Read a range, or all of an object.
 
+        Args:
+            version: The version of the object; another one is an error.
+
         Raises:
+            NoSuchObject: there is none.
+            StoreError: the store fails, or the object was replaced.
             RuntimeError: it cannot be read.
         """
         data: Any
         if self._cache is None:
-            data = self._repeated(url, lambda: self._get(url, start, count))
-        elif count is None or not kind or self._by_ranges > self.options.cache_size:
-            data = self._cached(self._cache, url, start, count, kind, 0, count)
+            data = self._fetch(url, start, count, version)
+        elif count is None or version is None or version.size is None or self._by_ranges > self.options.cache_size:
+            data = self._cached(self._cache, url, start, count, version, 0, count)
         else:
-            data = self._from_blocks(self._cache, url, start, count, kind)
+            data = self._from_blocks(self._cache, url, start, count, version)
         if isinstance(data, bytes):  # may be somebody else's, too
             return np.frombuffer(bytearray(data), np.uint8)
         return np.asarray(_Owned(data))
 
-    def head(self, url: str, count: int) -> Bytes:
-        """Read the first bytes of an object, fewer if it has no more."""
+    def head(self, url: str, count: int) -> tuple[Bytes, Version]:
+        """Read the first bytes of an object, fewer if it has no more, and learn its version."""
 
-        def get() -> bytes:
+        def get() -> tuple[bytes, Version]:
             system, path = self._system(url)
-            return bytes(self._call(system, "cat_file", path, start=0, end=count))[:count]
+            data, version = stores.get(system, path, 0, count, None, self.options.io_timeout)
+            return bytes(data)[:count], version
 
-        return np.frombuffer(bytearray(self._repeated(url, get)), np.uint8)
+        data, version = self._repeat(url, get)
+        return np.frombuffer(bytearray(data), np.uint8), version
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
         """Let a thread call a function, which makes requests."""
         return self._pool.submit(function)
 
-    def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, kind: str) -> bytes:
+    def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, version: Version) -> bytes:
         """Read a range of large blocks that are kept: a shuffled epoch asks for each of them once."""
-        size, parts = int(kind.rpartition("\n")[2]), []
+        parts = []
         for block in range(start // urls.BLOCK * urls.BLOCK, start + count, urls.BLOCK):
             first, last = max(start - block, 0), min(start + count - block, urls.BLOCK)
-            length = min(urls.BLOCK, size - block)
-            parts.append(self._cached(cache, url, block, length, kind, first, last - first))
+            length = min(urls.BLOCK, (version.size or 0) - block)
+            parts.append(self._cached(cache, url, block, length, version, first, last - first))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _cached(
-        self, cache: DiskCache, url: str, start: int, count: int | None, kind: str, first: int,
+        self, cache: DiskCache, url: str, start: int, count: int | None, version: Version | None, first: int,
         part: int | None,
     ) -> bytes:  # fmt: skip
         """Return a part of what the cache has of an object, which is read into it first if it is not there."""
+        kind = "" if version is None else f"{version.etag or version.changed}\n{version.size}"
         key = f"{url}\n{kind}\n{start}\n{count}"
         data = cache.get(key, first, part)
         if data is not None and (part is None or len(data) == part):
@@ -194,7 +189,7 @@ class Remote:
             try:
                 whole = cache.get(key)  # somebody may have read it since
                 if whole is None or (count is not None and len(whole) != count):
-                    whole = bytes(self._repeated(url, lambda: self._get(url, start, count)))
+                    whole = bytes(self._fetch(url, start, count, version))
                     cache.put(key, whole)
                 mine.set_result(whole)
             except BaseException as error:
@@ -203,77 +198,63 @@ class Remote:
                 del self._coming[os.getpid(), key]
         return future.result()[first : None if part is None else first + part]
 
-    def _get(self, url: str, start: int, count: int | None) -> Any:
+    def _fetch(self, url: str, start: int, count: int | None, version: Version | None) -> Any:
         """Return a buffer: bytes, or one of obstore's that nobody else has."""
-        if count is not None and count > urls.MAX_BYTES:
-            raise urls.TooLarge("a record")
-        system, path = self._system(url)
-        if count == 0:
-            return b""
-        if hasattr(system, "_construct_store") and self.options.io_timeout >= _OBSTORE_TIMEOUT:
-            data: Any = _of_obstore(system, path, start, count)
-        elif count is not None:
-            data = bytes(self._call(system, "cat_file", path, start=start, end=start + count))
-        elif system.async_impl:  # web servers are stopped at the limit; others tell truly how much they send
-            data = bytes(self._call(system, "cat_file", path))
-        else:
-            data = bytes(self._call(system, "cat_file", path, start=0, end=urls.MAX_BYTES + 1))
-        if len(data) > urls.MAX_BYTES:
-            raise urls.TooLarge
-        return data if count is None else _part(data, start, count)
+
+        def get() -> Any:
+            if count is not None and count > urls.MAX_BYTES:
+                raise urls.TooLarge("a record")
+            system, path = self._system(url)
+            if count == 0:
+                return b""
+            data, now = stores.get(system, path, start, count, version, self.options.io_timeout)
+            if version is not None:
+                version.check(now)
+            if len(data) > urls.MAX_BYTES:
+                raise urls.TooLarge
+            return data if count is None else _part(data, start, count)
+
+        return self._repeat(url, get, version)
 
     def _system(self, url: str) -> tuple[Any, str]:
         """Return the file system of an URL, one a server or bucket for all threads, and the path in it."""
-        place = _PLACE(url)
-        place_name = os.getpid(), url if place is None else place[0]  # no file system can be used in a forked process
+        place_name = self._place(url)
         with self._lock:
             if place_name not in self._systems:
-                core = importlib.import_module("fsspec.core")
-                settings = _settings(url, self.options)
-                self._systems[place_name] = core.url_to_fs(url, **settings)[0]
+                self._systems[place_name] = stores.open_system(url, self.options.limits, place_name in self._renewed)
             system = self._systems[place_name]
         return system, system._strip_protocol(url)
 
-    def _call(self, system: Any, name: str, *arguments: Any, **named: Any) -> Any:
-        """Call a method of a file system, with a time limit if it is asynchronous."""
-        if not system.async_impl:
-            return getattr(system, name)(*arguments, **named)
-        asyn = importlib.import_module("fsspec.asyn")
-        method, limit = getattr(system, f"_{name}"), self.options.io_timeout
-        return asyn.sync(system.loop, method, *arguments, timeout=limit, **named)
+    def _place(self, url: str) -> tuple[int, str]:
+        place = _PLACE(url)
+        return os.getpid(), url if place is None else place[0]  # no file system can be used in a forked process
 
-    def _repeated(self, url: str, request: Callable[[], T]) -> T:
-        for attempt in range(self.options.io_retries + 1):
-            try:
-                return request()
-            except Exception as error:
-                last = error
-                refused = _is_refused(error)
-                if refused:
-                    break
-                if is_ending():
-                    break
-                if attempt < self.options.io_retries:
-                    time.sleep(min(_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1.5))
-        reason = urls.shown_in_text(f"{type(last).__name__}: {last}")
-        if urls.has_secret(url):  # a message may have any part of it
-            reason = type(last).__name__
-        if isinstance(last, urls.TooLarge):
-            reason = str(last)
-        if _status(last) not in (None, 404):
-            reason = f"the server answers with status {_status(last)}"
-        tried = "" if refused else f", after {attempt + 1} attempts"
-        raise RuntimeError(f"cannot read {urls.shown(url)}{tried}: {reason}") from None
+    def _renew(self, url: str) -> None:
+        """Open a file system again, with the credentials of now."""
+        with self._lock:
+            place = self._place(url)
+            self._renewed.add(place)
+            self._systems.pop(place, None)
 
-    def info(self, url: str) -> dict[str, Any]:
-        """Return what the store knows of an object: its size, and as a rule a mark of its version.
+    def _repeat(self, url: str, request: Callable[[], T], version: Version | None = None) -> T:
+        options = self.options
+        try:
+            return repeat(request, options.io_deadline, options.io_retries, _LONGEST_PAUSE, lambda: self._renew(url))
+        except GaveUp as failure:
+            raise _named(url, failure, version is not None) from None
+
+    def info(self, url: str) -> Version:
+        """Return the version of an object.
 
         Raises:
             RuntimeError: there is no such object.
         """
-        system, path = self._repeated(url, lambda: self._system(url))
-        facts: dict[str, Any] = self._repeated(url, lambda: self._call(system, "info", path))
-        return facts
+
+        def ask() -> Version:
+            system, path = self._system(url)
+            return Version.of(stores.call(system, self.options.io_timeout, "info", path))
+
+        return self._repeat(url, ask)
 
     def contents(self, url: str) -> tuple[list[str], list[str]]:
         """List the folders and the objects of a folder, each in the order of their names' bytes.
@@ -281,22 +262,12 @@ class Remote:
         Raises:
             RuntimeError: it cannot be listed.
         """
-        system, path = self._repeated(url, lambda: self._system(url))
-        folders, objects = self._repeated(url, lambda: self._names(system, path))
-        return sorted(folders, key=_encoded), sorted(objects, key=_encoded)
 
-    def _names(self, system: Any, path: str) -> Names:
-        """List a folder; stores, but for web servers, take a request for every thousand names or so, and as long."""
-        if hasattr(system, "_iterdir"):  # s3fs gives entries page by page
-            streamed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _streamed, system, path)
-            return streamed
-        is_a_page = type(system).__module__ == _HTTP
-        entries = self._call(system, "ls", path, detail=True) if is_a_page else system.ls(path, detail=True)
-        names: Names = set(), set()
-        for entry in entries:
-            _add(entry, path, names)
-        system.invalidate_cache(path)  # of a million names one copy is enough
-        return names
+        def ask() -> Names:
+            return stores.list_names(*self._system(url), self.options.io_timeout)
+
+        folders, objects = self._repeat(url, ask)
+        return sorted(folders, key=_encoded), sorted(objects, key=_encoded)
 
     def map(self, function: Callable[[str], T], objects: Iterable[str]) -> list[T]:
         """Call a function, which makes requests, on several URLs at a time."""
@@ -304,8 +275,49 @@ class Remote:
 
     def write(self, url: str, content: bytes) -> None:
         """Write an object."""
-        system, path = self._repeated(url, lambda: self._system(url))
-        self._repeated(url, lambda: self._call(system, "pipe_file", path, content))
+        self._send(url, "pipe_file", lambda path: (path, content))
+
+    def upload(self, url: str, file: str) -> None:
+        """Write an object of the bytes of a file."""
+        self._send(url, "put_file", lambda path: (file, path))
+
+    def remove(self, url: str) -> None:
+        """Remove an object."""
+        self._send(url, "rm_file", lambda path: (path,))
+
+    def _send(self, url: str, name: str, arguments: Callable[[str], tuple[Any, ...]]) -> None:
+        def send() -> None:
+            system, path = self._system(url)
+            stores.call(system, 0, name, *arguments(path))
+
+        self._repeat(url, send)
+
+
+def _named(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
+    """Return the error of a request: what a caller may take for a broken sample is no `StoreError`."""
+    error, status = failure.reason, failure.status
+    text = str(error).partition("\n")[0]
+    reason = urls.shown_in_text(f"{type(error).__name__}: {text}")
+    if "kind: Timeout" in str(error):
+        reason = "Timeout"
+    if urls.has_secret(url):  # a message may have any part of it
+        reason = type(error).__name__
+    if isinstance(error, urls.TooLarge):
+        reason = str(error)
+    elif isinstance(error.__cause__, PermissionError):
+        reason = str(error.__cause__)
+    if status not in (None, 404):
+        reason = f"the server answers with status {status}"
+    tried = f", after {failure.attempts} attempts" if failure.attempts else ""
+    kind: type[RuntimeError] = StoreError
+    if isinstance(error, Replaced) or (opened and status in (412, 416)) or type(error).__name__ == "PreconditionError":
+        why = f": {error}" if isinstance(error, Replaced) else ""
+        return StoreError(f"{urls.shown(url)} was replaced while it was read{why}. Open the pipeline again")
+    if not opened and isinstance(error, FileNotFoundError) and status in (None, 404):
+        kind = NoSuchObject
+    elif not opened and (isinstance(error, urls.TooLarge) or status == 410):
+        kind = RuntimeError
+    return kind(f"cannot read {urls.shown(url)}{tried}: {reason}")
 
 
 class _Owned:
@@ -324,54 +336,15 @@ def _part(data: Any, start: int, count: int) -> Any:
     return data
 
 
-def _of_obstore(system: Any, path: str, start: int, count: int | None) -> Any:
-    """Read a range, or all of an object, in this thread: by way of an event loop it takes twice the CPU time."""
-    bucket, name = system._split_path(path)
-    store = system._construct_store(bucket)
-    if count is None:
-        answer = store.get(name)
-        if answer.meta["size"] > urls.MAX_BYTES:
-            raise urls.TooLarge
-        return answer.bytes()
-    return store.get_range(name, start=start, length=count)
-
-
 FAR = 1 << 62
 """More bytes than there are."""
 
 
-_HTTP = "fsspec.implementations.http"
 _PLACE = re.compile(r"[^:]+://[^/]*/").match
 
 
 def _encoded(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
-
-
-Names = tuple[set[str], set[str]]
-"""Of folders, and of objects."""
-
-
-async def _streamed(system: Any, path: str) -> Names:
-    bucket, key, _ = system.split_path(path)
-    prefix, empty = f"{key.rstrip('/')}/" if key else "", True
-    names: Names = set(), set()
-    try:
-        async for entry in system._iterdir(bucket, prefix=prefix):
-            empty = False
-            _add(entry, path, names)
-    except Exception as error:
-        raise importlib.import_module("s3fs.errors").translate_boto_error(error) from None
-    if empty:
-        raise FileNotFoundError(path)
-    return names
-
-
-def _add(entry: Any, path: str, names: Names) -> None:
-    """Add the name of an entry of a folder; some stores list the folder itself, too."""
-    name = entry["name"].rstrip("/")
-    if name != path.rstrip("/"):
-        names[0 if entry["type"] == "directory" else 1].add(name.rpartition("/")[2])
 
 
 def _check_fsspec() -> None:
@@ -381,53 +354,24 @@ def _check_fsspec() -> None:
         raise MissingExtraError("fsspec", "remote", "reading from URLs") from None
 
 
-def _settings(url: str, options: RemoteOptions) -> dict[str, Any]:
-    """Return what a store's package must know to keep to the options."""
-    registry = importlib.import_module("fsspec.registry")
-    package = registry.get_filesystem_class(url.partition("://")[0]).__module__
-    if package.startswith("s3fs"):
-        return {"config_kwargs": {"max_pool_connections": options.io_concurrency}}
-    if package.startswith("obstore"):  # by itself it repeats a request ten times
-        return {"retry_config": {"max_retries": 0}}
-    if package == _HTTP:
-        return {"client_kwargs": {**_configured("http"), **_configured("https"), "response_class": _bounded_response()}}
-    return {}
-
-
-def _configured(protocol: str) -> dict[str, Any]:
-    """Return what the user's configuration of fsspec gives to the client of a protocol."""
-    arguments: dict[str, Any] = importlib.import_module("fsspec.config").conf.get(protocol, {}).get("client_kwargs", {})
-    return arguments
-
-
-def _bounded_response() -> type:
-    from torchdali.formats.bounded_http import BoundedResponse
-
-    return BoundedResponse
-
-
-_MARKS = ("ETag", "etag", "md5Hash", "LastModified", "mtime", "last_modified", "created")
-
-
 class RemoteFile:
     """An object that is read by ranges.
 
     Args:
         remote: What reads.
         url: Of the object.
+        version: To read; the store is asked if it is left out.
     """
 
     identity = None  # nothing tells, at once, when it changes
 
-    def __init__(self, remote: Remote, url: str) -> None:
+    def __init__(self, remote: Remote, url: str, version: Version | None = None) -> None:
         self._remote, self._url, self.path = remote, url, urls.shown(url)
-        info = remote.info(url)
-        size = info.get("size")
-        if size is None:
+        self.version = version or remote.info(url)
+        if self.version.size is None:
             raise RuntimeError(f"cannot read {self.path} by ranges: the store does not tell its size")
-        self.size = int(size)
+        self.size = self.version.size
         remote.open(self.size)
-        self._kind = "\n".join(str(info[mark]) for mark in _MARKS if info.get(mark)) + f"\n{size}"
         self._blocks: OrderedDict[int, Pending] = OrderedDict()
         self._process = os.getpid()
         self._lock = ForkSafeLock()
@@ -436,7 +380,7 @@ class RemoteFile:
         """Return a range; of a small one the blocks around it are kept, and those that follow are read ahead."""
         self._check(offset, count)
         if count > _BLOCK:
-            return self._remote.read(self._url, offset, count, self._kind)
+            return self._remote.read(self._url, offset, count, self.version)
         first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
         parts = [self._block(number).bytes() for number in range(first, last + 1)]
         whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -466,7 +410,12 @@ class RemoteFile:
     def start(self, offset: int, count: int) -> Pending:
         """Start to read a range."""
         self._check(offset, count)
-        return self._remote.start(self._url, offset, count, self._kind)
+        return self._remote.start(self._url, offset, count, self.version)
+
+
+def read_url(url: str, remote: Remote | None = None) -> bytes:
+    """Read a small object, such as an index."""
+    return bytes((remote or Remote(RemoteOptions(io_concurrency=1)))._fetch(url, 0, None, None))
 
 
 def start_ranges(files: Sequence[Any], ranges: Sequence[tuple[int, int, int]]) -> list[Pending]:
@@ -512,13 +461,3 @@ def _future(file: Any, offset: int, count: int) -> Future[Bytes]:
     except RuntimeError as error:  # of the records that want it
         future.set_exception(error)
     return future
-
-
-def read_url(url: str) -> bytes:
-    """Read a small object, such as an index."""
-    return Remote(RemoteOptions(io_concurrency=1)).read(url).tobytes()
-
-
-def write_url(url: str, content: bytes) -> None:
-    """Write a small object."""
-    Remote(RemoteOptions(io_concurrency=1)).write(url, content)

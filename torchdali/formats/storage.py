@@ -14,8 +14,9 @@ import numpy.typing as npt
 import torch
 
 from torchdali.codecs.signatures import HEAD, described
-from torchdali.formats.remote import Remote, RemoteFile, read_url, write_url
+from torchdali.formats.remote import NoSuchObject, Remote, RemoteFile, read_url
 from torchdali.formats.shared_folder import open_named, write_whole
+from torchdali.formats.stores import Version
 from torchdali.formats.urls import is_url, shown
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "PlainFile",
     "Storage",
     "described_storage",
+    "exists",
     "file_identity",
     "open_storage",
     "read_text",
@@ -214,7 +216,10 @@ def _status(path: str) -> os.stat_result:
         raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
 
 
-def open_storage(path: str, *, mapped: bool = True, direct: bool = False, remote: Remote | None = None) -> Storage:
+def open_storage(
+    path: str, *, mapped: bool = True, direct: bool = False, remote: Remote | None = None,
+    version: Version | None = None,
+) -> Storage:  # fmt: skip
     """Open what holds records.
 
     Args:
@@ -222,23 +227,28 @@ def open_storage(path: str, *, mapped: bool = True, direct: bool = False, remote
         mapped: Map it into memory; otherwise each record is read.
         direct: Without ``mapped``, read past the system's cache if the file system can.
         remote: Reads what an URL names.
+        version: Of the object at an URL, if it is known.
 
     Raises:
         RuntimeError: there is no such file, or it cannot be read.
     """
     if is_url(path):
-        return RemoteFile(remote or Remote(), path)
+        return RemoteFile(remote or Remote(), path, version)
     return MappedFile(path) if mapped else PlainFile(path, direct)
 
 
-def read_text(path: str) -> str:
+def read_text(path: str, remote: Remote | None = None) -> str:
     """Return a small text file, such as an index, without a byte order mark.
+
+    Args:
+        path: Of the file, or its URL.
+        remote: Reads what an URL names.
 
     Raises:
         RuntimeError: it cannot be read, or is UTF-16.
     """
     if is_url(path):
-        data = read_url(path)
+        data = read_url(path, remote)
     else:
         try:
             with open_named(path) as file:
@@ -251,6 +261,17 @@ def read_text(path: str) -> str:
     return data.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def exists(path: str) -> bool:
+    """Return whether there is a file, or an object at an URL; a store that fails is an error."""
+    if not is_url(path):
+        return os.path.exists(path)
+    try:
+        Remote().info(path)
+    except NoSuchObject:
+        return False
+    return True
+
+
 def described_storage(storage: Storage, but: str = "") -> str:
     """Say what a file is by its first bytes, as `described` does."""
     return described(storage.read(0, min(HEAD, storage.size)), but)
@@ -259,7 +280,7 @@ def described_storage(storage: Storage, but: str = "") -> str:
 def write_text(path: str, lines: Iterable[str]) -> None:
     """Write a small text file, as a whole or not at all."""
     if is_url(path):
-        write_url(path, "".join(lines).encode("utf-8", "surrogateescape"))
+        Remote().write(path, "".join(lines).encode("utf-8", "surrogateescape"))
         return
     try:
         write_whole(path, (line.encode("utf-8", "surrogateescape") for line in lines))

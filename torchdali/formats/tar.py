@@ -21,7 +21,8 @@ from torchdali.formats.tar_sparse import BLOCK, Records, Sparse, header_number, 
 from torchdali.formats.urls import shown
 
 __all__ = [
-    "BLOCK", "Archive", "Component", "Member", "group", "indexed_samples", "read_index", "samples", "split_name",
+    "BLOCK", "Archive", "Component", "Member", "group", "indexed_samples", "index_text", "parse_index", "read_index",
+    "samples", "split_name",
     "write_end", "write_index", "write_member",
 ]  # fmt: skip
 
@@ -298,12 +299,17 @@ _TEMPLATE = {3: "<ext> <offset> <size>", 4: "<ext> <offset> <size> <filename>"}
 
 
 def read_index(path: str, storage: Storage) -> list[list[Component]]:
-    """Return the samples of an archive from its index, of the version 1.1 or 1.2.
+    """Return the samples of an archive from its index, see `parse_index`."""
+    return parse_index(read_text(path), path, storage)
+
+
+def parse_index(text: str, path: str, storage: Storage) -> list[list[Component]]:
+    """Return the samples of an archive from the text of its index, of the version 1.1 or 1.2.
 
     Raises:
         RuntimeError: it is malformed, or of another archive.
     """
-    lines = read_text(path).split("\n")
+    lines = text.split("\n")
     try:
         width, count = _read_head(lines[0].split())
     except ValueError as error:
@@ -352,8 +358,8 @@ def _component(words: list[str], width: int, storage: Storage) -> Component:
     return words[0], offset, size, name
 
 
-def write_index(path: str, samples: list[list[Component]]) -> None:
-    """Write an index file: of the version 1.2, or of 1.1, which has no names, if there are spaces in them.
+def index_text(samples: list[list[Component]]) -> str:
+    """Return the text of an index: of the version 1.2, or of 1.1, which has no names, if there are spaces in them.
 
     Raises:
         RuntimeError: there are spaces in an extension.
@@ -365,7 +371,12 @@ def write_index(path: str, samples: list[list[Component]]) -> None:
     width = 4 if named else 3
     lines = (" ".join(str(word) for part in sample for word in part[:width]) for sample in samples)
     head = f"{'v1.2' if named else 'v1.1'} {len(samples)}"
-    write_text(path, (line + "\n" for line in itertools.chain((head,), lines)))
+    return "".join(line + "\n" for line in itertools.chain((head,), lines))
+
+
+def write_index(path: str, samples: list[list[Component]]) -> None:
+    """Write an index file, see `index_text`."""
+    write_text(path, [index_text(samples)])
 
 
 # ---------------------------------------------------------------- writing

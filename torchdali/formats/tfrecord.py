@@ -30,8 +30,8 @@ from torchdali.formats.storage import Bytes, Storage, described_storage, read_te
 from torchdali.formats.urls import shown
 
 __all__ = [
-    "FeatureValue", "features", "find", "payload", "read_index", "scan", "verify", "write_example", "write_index",
-    "write_record",
+    "FeatureValue", "features", "find", "index_text", "parse_index", "payload", "read_index", "scan", "verify",
+    "write_example", "write_index", "write_record",
 ]  # fmt: skip
 
 HEADER, FOOTER = 12, 4
@@ -42,12 +42,17 @@ Offsets = npt.NDArray[np.int64]
 
 
 def read_index(path: str) -> Offsets:
-    """Return offset and size of the records, ``(N, 2)``, from an index file.
+    """Return offset and size of the records, ``(N, 2)``, from an index file, see `parse_index`."""
+    return parse_index(read_text(path), path)
+
+
+def parse_index(text: str, path: str, storage: Storage | None = None) -> Offsets:
+    """Return offset and size of the records, ``(N, 2)``, from the text of an index.
 
     Raises:
-        RuntimeError: it cannot be read, is empty, or holds something else.
+        RuntimeError: it is empty, or holds something else.
     """
-    words = read_text(path).split()
+    words = text.split()
     try:
         numbers = np.array(words[: len(words) // 2 * 2], np.int64)
     except (ValueError, OverflowError):
@@ -81,9 +86,14 @@ def scan(storage: Storage) -> Iterator[tuple[int, int]]:
 _LENGTH = struct.Struct("<Q")
 
 
+def index_text(records: Sequence[tuple[int, int]]) -> str:
+    """Return the text of an index."""
+    return "".join(f"{offset} {size}\n" for offset, size in records)
+
+
 def write_index(path: str, records: Sequence[tuple[int, int]]) -> None:
     """Write an index file."""
-    write_text(path, (f"{offset} {size}\n" for offset, size in records))
+    write_text(path, [index_text(records)])
 
 
 def payload(record: Bytes) -> tuple[int, int]:

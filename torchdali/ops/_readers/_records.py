@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
 from torchdali.errors import warn
-from torchdali.formats.remote import Pending, Remote, RemoteOptions, start_ranges
-from torchdali.formats.storage import Bytes, Storage, described_storage, open_storage
+from torchdali.formats.manifest import Manifest, Shard, is_manifest
+from torchdali.formats.remote import NoSuchObject, Pending, Remote, RemoteOptions, start_ranges
+from torchdali.formats.storage import Bytes, Storage, described_storage, open_storage, read_text
 from torchdali.formats.urls import is_url, shown
 from torchdali.reading.datasets import Read
 from torchdali.reading.file_lists import list_digest
 
 __all__ = [
+    "Indexed",
     "Names",
     "Offsets",
     "RecordsDataset",
-    "exists",
-    "indices",
     "local_only",
-    "open_all",
+    "open_containers",
     "open_remote",
-    "over_files",
+    "over_containers",
+    "parsed",
+    "record_offsets",
 ]
 
+T = TypeVar("T")
 Offsets = npt.NDArray[np.int64]
 
 
@@ -135,29 +139,68 @@ def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remo
     return Remote(RemoteOptions(**{name: options[name] for name in names if name in options}))
 
 
-def open_all(
-    paths: Sequence[str],
-    mapped: bool,
-    direct: bool = False,
+class Indexed(NamedTuple):
+    """A container, and its index.
+
+    Attributes:
+        storage: The container.
+        path: Of the index, or of the manifest; empty if there is none.
+        text: Of the index; None if the container must be scanned.
+    """
+
+    storage: Storage
+    path: str = ""
+    text: str | None = None
+
+
+def open_containers(
+    kind: str, paths: Sequence[str], index_paths: Sequence[str] | None, direct: bool = False,
     options: Mapping[str, Any] | None = None,
-) -> list[Storage]:
-    """Open the files of a reader.
+) -> list[Indexed]:  # fmt: skip
+    """Open the containers of a reader, and read their indices: of remote ones, many at a time.
 
     Args:
+        kind: As a manifest has it.
         paths: Of files, or URLs.
+        index_paths: One a container, or one of a manifest.
+        direct: Read past the system's cache.
         options: Arguments of the reader, those of `RemoteOptions` among them.
 
     Raises:
         RuntimeError: there are none, one cannot be opened, or the options contradict each other.
     """
+    options = options or {}
+    mapped = not options.get("dont_use_mmap", False)
     if not paths:
         raise RuntimeError("no files specified: path is empty")
     if mapped and direct:
         raise RuntimeError("use_o_direct goes with dont_use_mmap=True: a mapped file is not read")
-    remote = open_remote(paths, options or {})
-    if remote is None:
-        return [open_storage(path, mapped=mapped, direct=direct) for path in paths]
-    return remote.map(lambda path: open_storage(path, mapped=mapped, direct=direct, remote=remote), paths)
+    remote = open_remote([*paths, *(index_paths or ())], options)
+
+    def opened(path: str, index: str = "", shard: Shard | None = None) -> Indexed:
+        version = None if shard is None else shard.version
+        storage = open_storage(path, mapped=mapped, direct=direct, remote=remote, version=version)
+        return Indexed(storage, index, _text(index, remote) if shard is None else shard.text)
+
+    if index_paths and len(index_paths) == 1 and is_manifest(index_paths[0]):
+        manifest = Manifest.read(index_paths[0], kind, remote)
+        calls = [functools.partial(opened, path, index_paths[0], manifest.shard(path)) for path in paths]
+    elif index_paths and len(index_paths) != len(paths):
+        raise RuntimeError(
+            f"index_path has {len(index_paths)} files for {len(paths)} of data: give one for each, in the same order"
+        )
+    else:
+        calls = [functools.partial(opened, *each) for each in zip(paths, index_paths or [""] * len(paths), strict=True)]
+    return _in_threads(calls, 1 if remote is None else remote.options.io_concurrency)
+
+
+def _text(path: str, remote: Remote | None) -> str | None:
+    """Read an index; None if there is none."""
+    if not path or not (is_url(path) or os.path.exists(path)):
+        return None
+    with contextlib.suppress(NoSuchObject):
+        return read_text(path, remote)
+    return None
 
 
 def local_only(**arguments: str | Sequence[str] | None) -> None:
@@ -178,52 +221,54 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
                 )
 
 
-def exists(path: str) -> bool:
-    """Return whether there is a file; of URLs, whether it can be asked about."""
-    if not is_url(path):
-        return os.path.exists(path)
-    try:
-        Remote(RemoteOptions(io_concurrency=1)).info(path)
-    except RuntimeError:
-        return False
-    return True
+def over_containers(function: Callable[[Indexed], T], containers: Sequence[Indexed]) -> list[T]:
+    """Call a function, which may scan a container, on each; on several remote ones at a time."""
+    remote = any(is_url(each.storage.path) and each.text is None for each in containers)
+    return _in_threads([functools.partial(function, each) for each in containers], _SCANS if remote else 1)
 
 
-def over_files(function: Callable[[Storage], Any], storages: Sequence[Storage]) -> list[Any]:
-    """Call a function, which reads, on each file; on several remote ones at a time."""
-    if not any(is_url(path) for path in _paths(storages)):
-        return list(map(function, storages))
-    with ThreadPoolExecutor(_FILES_AT_A_TIME) as pool:
-        contexts = [contextvars.copy_context() for _ in storages]  # whose warnings name the user's line
-        return list(pool.map(lambda context, storage: context.run(function, storage), contexts, storages))
+_SCANS = 8  # at a time: each reads ahead
 
 
-_FILES_AT_A_TIME = 8
+def _in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
+    if threads == 1 or len(calls) < 2:
+        return [call() for call in calls]
+    with ThreadPoolExecutor(min(threads, len(calls))) as pool:
+        contexts = [contextvars.copy_context() for _ in calls]  # whose warnings name the user's line
+        return list(pool.map(lambda context, call: context.run(call), contexts, calls))
 
 
-def indices(
-    storages: Sequence[Storage],
-    paths: Sequence[str] | None,
-    read: Callable[[str, Storage], Offsets],
-    scan: Callable[[Storage], Iterator[tuple[int, int]]],
-    write: Callable[[str, Sequence[tuple[int, int]]], None],
-) -> list[Offsets]:
-    """Return offset and size of the records of each file: from index files, or found by reading the file.
+def parsed(
+    container: Indexed,
+    parse: Callable[[str, str, Storage], T],
+    scan: Callable[[Storage], Iterator[Any]],
+    write: Callable[[str, list[Any]], None],
+) -> T | list[Any]:
+    """Return the records of a container: from its index, or found by a scan.
 
-    Args:
-        paths: Of index files, one a file. One that does not exist is written, with a warning.
-
-    Raises:
-        RuntimeError: there are more files than indices or fewer, or something cannot be read.
+    An index that doesn't exist is written, but never to an URL.
     """
-    if not paths:
-        return over_files(lambda s: np.array(list(scan(s)), np.int64).reshape(-1, 2), storages)
-    if len(paths) != len(storages):
-        raise RuntimeError(
-            f"index_path has {len(paths)} files for {len(storages)} of data: give one for each, in the same order"
-        )
-    for storage, path in zip(storages, paths, strict=True):
-        if not exists(path):
-            warn(f"the index {shown(path)} does not exist: it is made of {storage.path}")
-            write(path, list(scan(storage)))
-    return [read(path, storage) for storage, path in zip(storages, paths, strict=True)]
+    storage, path, text = container
+    if text is not None:
+        return parse(text, path, storage)
+    records = list(scan(storage))
+    if path and is_url(path):
+        warn(f"the index {shown(path)} does not exist: {storage.path} is read instead. `torchdali index` writes it")
+    elif path:
+        warn(f"the index {shown(path)} does not exist: it is made of {storage.path}")
+        write(path, records)
+    return records
+
+
+def record_offsets(
+    containers: Sequence[Indexed],
+    parse: Callable[[str, str, Storage], Offsets],
+    scan: Callable[[Storage], Iterator[tuple[int, int]]],
+    write: Callable[[str, list[tuple[int, int]]], None],
+) -> list[Offsets]:
+    """Return offset and size of the records of each container, see `parsed`."""
+
+    def offsets(container: Indexed) -> Offsets:
+        return np.array(parsed(container, parse, scan, write), np.int64).reshape(-1, 2)
+
+    return over_containers(offsets, containers)

@@ -15,7 +15,7 @@ from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import caffe as format
 from torchdali.formats import lmdb
 from torchdali.formats.storage import Bytes
-from torchdali.ops._readers._records import Names, RecordsDataset, open_all
+from torchdali.ops._readers._records import Names, RecordsDataset, open_containers
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["DatabaseDataset", "caffe", "caffe2"]
@@ -34,7 +34,8 @@ class DatabaseDataset(RecordsDataset):
     """
 
     def __init__(self, path: Sequence[str], mapped: bool, parse: Parse) -> None:
-        storages = open_all([lmdb.data_file(each) for each in path], mapped)
+        files, options = [lmdb.data_file(each) for each in path], {"dont_use_mmap": not mapped}
+        storages = [each.storage for each in open_containers("lmdb", files, None, options=options)]
         entries = [list(lmdb.entries(storage)) for storage in storages]
         super().__init__(storages, [np.array([e[1:] for e in each], np.int64).reshape(-1, 2) for each in entries])
         self._parse = parse

@@ -101,7 +101,8 @@ class FileDataset(ListedFiles):
         """Start to read files that are remote."""
         if self._remote is None:
             return WholeFiles(records, self._path, self.read)
-        return [functools.partial(self.read, record, self._start(self._remote, record)) for record in records]
+        started = {record: self._start(self._remote, record) for record in dict.fromkeys(records)}
+        return [functools.partial(self.read, record, started[record]) for record in records]
 
     def _start(self, remote: Remote, record: int) -> Pending | None:
         path = self._path(record)

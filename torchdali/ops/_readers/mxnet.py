@@ -12,7 +12,7 @@ from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import recordio
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes
-from torchdali.ops._readers._records import RecordsDataset, indices, open_all
+from torchdali.ops._readers._records import RecordsDataset, open_containers, record_offsets
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["RecordIODataset", "mxnet"]
@@ -39,8 +39,8 @@ def mxnet(
 
     Args:
         path: Of the files, or their URLs.
-        index_path: Of their index files; without it the files are walked
-            through when the pipeline is built. An index that does not exist is written.
+        index_path: Of their index files, or of one manifest (``torchdali index --manifest``); without it the files
+            are walked through when the pipeline is built. An index that does not exist is written, but not to an URL.
 
     Returns:
         The bytes of the image, ``(n,)`` uint8, and the labels, ``(k,)`` float32.
@@ -48,6 +48,6 @@ def mxnet(
     Raises:
         RuntimeError: a file or index cannot be read. While running: a record is damaged.
     """
-    storages = open_all(path, not options.get("dont_use_mmap", False), options=options)
-    offsets = indices(storages, index_path, recordio.read_index, recordio.scan, recordio.write_index)
-    return RecordIODataset(storages, offsets)
+    containers = open_containers("mxnet", path, index_path, options=options)
+    offsets = record_offsets(containers, recordio.parse_index, recordio.scan, recordio.write_index)
+    return RecordIODataset([each.storage for each in containers], offsets)

@@ -83,7 +83,8 @@ class NumpyDataset(ListedFiles):
 
         def read() -> Bytes:
             try:
-                head.set_result(remote.head(url, npy.HEAD))
+                first, version = remote.head(url, npy.HEAD)
+                head.set_result(first)
             except BaseException as error:
                 head.set_exception(error)
                 raise
@@ -91,7 +92,7 @@ class NumpyDataset(ListedFiles):
             slab = npy.slab(what, *self._window(what.shape, self._region))
             if slab.what.offset + slab.size <= len(head.result()):
                 return head.result()[slab.what.offset :][: slab.size]
-            return remote.read(url, slab.what.offset, slab.size)
+            return remote.read(url, slab.what.offset, slab.size, version)
 
         return tuple(Pending(each, 0, FAR) for each in (head, remote.submit(read)))
 

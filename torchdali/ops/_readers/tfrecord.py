@@ -16,7 +16,7 @@ from torchdali.formats import tfrecord as format
 from torchdali.formats.remote import RemoteOptions
 from torchdali.formats.storage import Bytes, Storage
 from torchdali.graph.nodes import DataNode
-from torchdali.ops._readers._records import Offsets, RecordsDataset, indices, open_all
+from torchdali.ops._readers._records import Offsets, RecordsDataset, open_containers, record_offsets
 from torchdali.reading.datasets import Dataset, LoaderOptions
 from torchdali.tfrecord import Feature, Features
 
@@ -85,8 +85,8 @@ def tfrecord(
 
     Args:
         path: Of the files, or their URLs.
-        index_path: Of their index files; without it the files are walked
-            through when the pipeline is built. An index that does not exist is written.
+        index_path: Of their index files, or of one manifest (``torchdali index --manifest``); without it the files
+            are walked through when the pipeline is built. An index that does not exist is written, but not to an URL.
         features: Names of features, and what they are: see `torchdali.tfrecord`.
         use_o_direct: Read past the system's cache; goes with ``dont_use_mmap``.
         verify: Check the check sums of each record.
@@ -100,10 +100,9 @@ def tfrecord(
         RuntimeError: a file or index cannot be read. While running: a record is damaged, has more values than the
             shape, values of another type, or more strings than one are asked for.
     """
-    mapped = not options.get("dont_use_mmap", False)
-    storages = open_all(path, mapped, use_o_direct, options)
-    offsets = indices(storages, index_path, lambda at, _: format.read_index(at), format.scan, format.write_index)
-    return TFRecordDataset(storages, offsets, Features.from_argument(features), verify)
+    containers = open_containers("tfrecord", path, index_path, use_o_direct, options)
+    offsets = record_offsets(containers, format.parse_index, format.scan, format.write_index)
+    return TFRecordDataset([each.storage for each in containers], offsets, Features.from_argument(features), verify)
 
 
 # ---------------------------------------------------------------- features

@@ -16,10 +16,11 @@ from torchdali.calls.decorators import reader
 from torchdali.declaration.schema import FilePath, OutputCount, one_of, shares, to_dtype
 from torchdali.errors import warn
 from torchdali.formats import tar
+from torchdali.formats.manifest import is_manifest
 from torchdali.formats.remote import Pending, RemoteOptions, start_ranges
 from torchdali.formats.storage import Storage
-from torchdali.formats.urls import is_url, shown
-from torchdali.ops._readers._records import Names, exists, open_all, over_files
+from torchdali.formats.urls import is_url
+from torchdali.ops._readers._records import Indexed, Names, open_containers, over_containers, parsed
 from torchdali.reading.datasets import Dataset, LoaderOptions, Read
 from torchdali.reading.file_lists import list_digest
 
@@ -160,8 +161,9 @@ def webdataset(
     Args:
         paths: Of the archives, or their URLs.
         ext: Of each output the extension, or several separated by ``;``, of which the first in the archive counts.
-        index_paths: Of index files, one an archive; without them the
-            archives are walked through when the pipeline is built. An index that does not exist is written.
+        index_paths: Of index files, one an archive, or of one manifest (``torchdali index --manifest``); without them
+            the archives are walked through when the pipeline is built. An index that does not exist is written, but
+            not to an URL.
         missing_component_behavior: Of samples that lack one: ``"empty"`` gives an empty tensor (also ``""``),
             ``"skip"`` leaves the sample out, ``"error"`` raises.
         dtypes: Of each output the type that the bytes are read as; uint8 if left out.
@@ -181,12 +183,11 @@ def webdataset(
         raise RuntimeError("ext is empty: there would be no outputs")
     if not paths:
         raise RuntimeError("No webdataset archives provided: paths is empty")
-    if index_paths and len(index_paths) != len(paths):
+    if index_paths and len(index_paths) != len(paths) and not (len(index_paths) == 1 and is_manifest(index_paths[0])):
         raise RuntimeError("The number of index files, if any, must match the number of archives in the dataset")
-    storages = open_all(paths, not options.get("dont_use_mmap", False), options=options)
+    containers = open_containers("webdataset", paths, index_paths, options=options)
     fold: Callable[[str], str] = str if case_sensitive_extensions else str.lower
-    index_of_file = dict(zip(map(id, storages), index_paths or (), strict=False))
-    archives = over_files(lambda s: _opened(s, index_of_file.get(id(s)), groups, policy, fold), storages)
+    archives = over_containers(lambda each: _opened(each, groups, policy, fold), containers)
     opened, places, names = zip(*archives, strict=True)
     files = np.repeat(np.arange(len(archives)), [len(part) for part in places])
     members = Names(name.encode(errors="surrogateescape") for part in names for name in part)
@@ -234,17 +235,16 @@ def _checked_dtype(value: Any) -> torch.dtype:
 
 
 def _opened(
-    storage: Storage, index: str | None, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
+    container: Indexed, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
 ) -> tuple[Storage, npt.NDArray[np.int64], list[str]]:
     """Return what an archive is read from, and what `_places` says of it."""
-    if index is None:
+    storage = container.storage
+    if not container.path:
         archive = tar.Archive(storage)
         samples = list(tar.samples(archive))
         return archive.storage, *_places(storage, samples, groups, policy, fold)
-    if not exists(index):
-        warn(f"the index {shown(index)} does not exist: it is made of {storage.path}")
-        tar.write_index(index, list(tar.indexed_samples(storage)))
-    return storage, *_places(storage, tar.read_index(index, storage), groups, policy, fold)
+    samples = parsed(container, tar.parse_index, tar.indexed_samples, tar.write_index)
+    return storage, *_places(storage, samples, groups, policy, fold)
 
 
 def _places(

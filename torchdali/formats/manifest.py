@@ -1,0 +1,91 @@
+"""Manifests: one file that has sizes, ETags and indices of all shards of a data set.
+
+A reader that has it opens any number of shards without another request. It is JSON: ``{"form": 1, "kind": "webdataset",
+"shards": {"a.tar": {"size": 512, "etag": "...", "changed": "...", "index": "v1.2 ..."}}}``; the index is the text of
+an index file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from torchdali.formats.remote import Remote
+from torchdali.formats.storage import read_text, write_text
+from torchdali.formats.stores import Version
+from torchdali.formats.urls import is_url, shown
+
+__all__ = ["Manifest", "Shard", "is_manifest"]
+
+_FORM = 1
+
+
+class Shard(NamedTuple):
+    """A shard in a manifest: its version, and the text of its index."""
+
+    version: Version
+    text: str
+
+
+def is_manifest(path: str) -> bool:
+    """Return whether an index path names a manifest."""
+    return path.partition("?")[0].endswith(".json")
+
+
+class Manifest:
+    """Shards by the last part of their names.
+
+    Args:
+        kind: Of the containers: ``"webdataset"``, ``"tfrecord"`` or ``"mxnet"``.
+        shards: By name.
+        path: Where it was read.
+    """
+
+    def __init__(self, kind: str, shards: Mapping[str, Shard], path: str = "") -> None:
+        self.kind, self.shards, self._path = kind, shards, path
+
+    def shard(self, path: str) -> Shard:
+        """Return the shard of a path or URL.
+
+        Raises:
+            RuntimeError: the manifest doesn't have it.
+        """
+        name = os.path.basename(path.partition("?")[0] if is_url(path) else path)
+        if name not in self.shards:
+            raise RuntimeError(f"the manifest {shown(self._path)} has no shard {name!r}: `torchdali index` writes it")
+        return self.shards[name]
+
+    def write(self, path: str) -> None:
+        """Write it to a file or an URL."""
+        shards = {name: {**each.version._asdict(), "index": each.text} for name, each in self.shards.items()}
+        write_text(path, [json.dumps({"form": _FORM, "kind": self.kind, "shards": shards})])
+
+    @classmethod
+    def read(cls, path: str, kind: str, remote: Remote | None) -> Manifest:
+        """Read it, from the cache if there is one that has this version.
+
+        Raises:
+            RuntimeError: it cannot be read, is damaged, or is of other containers.
+        """
+        if is_url(path) and remote is not None and remote.options.cache_dir is not None:
+            text = remote.read(path, version=remote.info(path)).tobytes().decode("utf-8", "surrogateescape")
+        else:
+            text = read_text(path, remote)
+        try:
+            content = json.loads(text)
+            shards = {name: _shard(each) for name, each in content["shards"].items()}
+            form, written = content["form"], content["kind"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RuntimeError(f"the manifest {shown(path)} is damaged: {type(error).__name__}: {error}") from None
+        if form != _FORM or written != kind:
+            raise RuntimeError(f"the manifest {shown(path)} must be of {kind}, form {_FORM}, got {written!r}, {form!r}")
+        return cls(kind, shards, path)
+
+
+def _shard(entry: Any) -> Shard:
+    size, *texts = entry["size"], entry["etag"], entry["changed"], entry["index"]
+    if type(size) is not int or size < 0 or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"a shard has the size {size!r}")
+    return Shard(Version(size, texts[0], texts[1]), texts[2])

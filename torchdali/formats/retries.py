@@ -1,0 +1,124 @@
+"""Repeat requests that fail: the only place that decides which errors pass, how long to wait, and when to give up."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+from torchdali.threads import is_ending
+
+__all__ = ["GaveUp", "repeat", "status_of"]
+
+T = TypeVar("T")
+
+_REFUSALS = (
+    FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError, ImportError,
+    ValueError, TypeError,
+)  # fmt: skip
+_PASSING = (408, 425, 429)  # statuses of HTTP below 500 that a repetition may change
+_EXPIRED = re.compile(r"\b(ExpiredToken\w*|RequestExpired|TokenRefreshRequired|RequestTimeTooSkewed)\b").search
+_STATUS = re.compile(r"status code: (\d{3})\b").search  # as obstore's messages have it
+_PAUSE = 0.05  # seconds before the first repetition
+_RANDOM = random.Random()  # the program's own numbers stay untouched
+
+
+class GaveUp(Exception):
+    """A request failed for good.
+
+    Args:
+        reason: The last error.
+        attempts: How often it was sent; 0 if the store refused it, which a repetition doesn't change.
+        status: Of HTTP, if the store sent one.
+    """
+
+    def __init__(self, reason: Exception, attempts: int, status: int | None) -> None:
+        super().__init__(reason, attempts, status)
+        self.reason, self.attempts, self.status = reason, attempts, status
+
+
+def repeat(
+    request: Callable[[], T], deadline: float, retries: int | None, longest: float, renew: Callable[[], None]
+) -> T:
+    """Send a request until it succeeds.
+
+    Args:
+        request: Sends it.
+        deadline: Seconds after which a request that fails is not sent again.
+        retries: Most repetitions; None for any number.
+        longest: Most seconds between two attempts, unless the server asks for more.
+        renew: Called if the credentials have expired.
+
+    Raises:
+        GaveUp: the store refuses the request, or the deadline or the number of repetitions is reached.
+    """
+    end = time.monotonic() + deadline
+    for attempt in itertools.count(1):
+        try:
+            return request()
+        except Exception as error:
+            status, expired = status_of(error), _EXPIRED(_text(error)) is not None
+            if not expired and _is_refused(error, status):
+                raise GaveUp(error, 0, status) from None
+            pause = _pause(error, attempt, longest)
+            if is_ending() or attempt - 1 == retries or time.monotonic() + pause > end:
+                raise GaveUp(error, attempt, status) from None
+        if expired:
+            renew()
+        _wait(pause)
+    raise AssertionError
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the status of HTTP of an error; packages hide it in a cause, a response or a message."""
+    for each in (error, error.__cause__):
+        status = getattr(each, "status", None) or _response(each).get("HTTPStatusCode")
+        if isinstance(status, int) and status:
+            return status
+    found = _STATUS(str(error))
+    return int(found[1]) if found else None
+
+
+def _response(error: Any) -> Mapping[str, Any]:
+    response = getattr(error, "response", None)
+    return response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
+
+
+def _text(error: BaseException) -> str:
+    return f"{error} {error.__cause__ or ''}"
+
+
+def _is_refused(error: Exception, status: int | None) -> bool:
+    if status is not None:
+        return 400 <= status < 500 and status not in _PASSING
+    cause = error.__cause__
+    if isinstance(error, FileNotFoundError) and (isinstance(cause, OSError) or _is_of_client(cause)):
+        return isinstance(cause, _REFUSALS)  # fsspec says of each HEAD that fails that there is no file
+    return isinstance(error, _REFUSALS)
+
+
+def _is_of_client(error: BaseException | None) -> bool:
+    return type(error).__module__.partition(".")[0] == "aiohttp" or isinstance(error, TimeoutError)
+
+
+def _pause(error: Exception, attempt: int, longest: float) -> float:
+    """Return the seconds to wait: as the server says (Retry-After), otherwise twice as long as before."""
+    for each in (error, error.__cause__):
+        headers = getattr(each, "headers", None) or _response(each).get("HTTPHeaders") or {}
+        after = next((value for name, value in dict(headers).items() if name.lower() == "retry-after"), "")
+        if after.isdigit():
+            return float(after)
+        with contextlib.suppress(ValueError):
+            return max(0.0, parsedate_to_datetime(after).timestamp() - time.time())
+    return min(_PAUSE * 2.0 ** min(attempt - 1, 20), longest) * _RANDOM.uniform(0.5, 1.5)
+
+
+def _wait(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not is_ending() and (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 0.25))

@@ -1,0 +1,251 @@
+"""Requests to stores: fsspec's packages, and obstore in place of fsspec's for S3, Google Cloud and Azure.
+
+No package repeats a request: `retries` does. Each notices a connection on which nothing arrives for some seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from torchdali.formats import urls
+
+__all__ = ["Replaced", "Version", "call", "get", "list_names", "open_system"]
+
+_HTTP = "fsspec.implementations.http"
+_OBSTORE = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "abfs", "abfss": "abfss"}
+_obstore_process = 0
+
+
+class Replaced(ValueError):
+    """An object is no longer the one that was opened."""
+
+
+class Version(NamedTuple):
+    """One version of an object.
+
+    Attributes:
+        size: In bytes; None if the store doesn't say.
+        etag: Empty if the store has none.
+        changed: When it was written, as the store says it.
+    """
+
+    size: int | None = None
+    etag: str = ""
+    changed: str = ""
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Version:
+        """Return the version that a store describes, whichever words its package has for that."""
+        etag = next((str(facts[name]) for name in ("ETag", "etag", "e_tag", "md5Hash") if facts.get(name)), "")
+        times = ("LastModified", "Last-Modified", "last_modified", "mtime", "created")
+        changed = next((str(facts[name]) for name in times if facts.get(name)), "")
+        total = str(facts.get("Content-Range") or facts.get("ContentRange") or "").rpartition("/")[2]
+        size = int(total) if total.isdigit() else facts.get("size")
+        return cls(None if size is None else int(size), etag, changed)
+
+    def check(self, now: Version) -> None:
+        """Raise `Replaced` if another version differs in a fact that both have."""
+        same = ("etag",) if self.etag and now.etag else ("changed",)
+        for name in ("size", *same):
+            before, after = getattr(self, name), getattr(now, name)
+            if before not in (None, "") and after not in (None, "") and before != after:
+                raise Replaced(f"its {name} was {before} and is {after}")
+
+    @property
+    def condition(self) -> str | None:
+        """ETag for `If-Match`; None if there is none, or one that may stay when bytes change."""
+        return None if not self.etag or self.etag.startswith("W/") else self.etag
+
+
+class Limits(NamedTuple):
+    """Requests at a time, and seconds without any byte after which one has failed."""
+
+    concurrency: int
+    timeout: float
+
+
+def open_system(url: str, limits: Limits, renewed: bool = False) -> Any:
+    """Open the file system of an URL.
+
+    Args:
+        renewed: Read the credentials again.
+
+    Raises:
+        RuntimeError: this process was forked from one that has used obstore.
+    """
+    scheme = _OBSTORE.get(url.partition("://")[0])
+    registry, conf = importlib.import_module("fsspec.registry"), importlib.import_module("fsspec.config").conf
+    fresh = {"skip_instance_cache": True} if renewed else {}
+    if scheme and not conf.get(scheme) and importlib.util.find_spec("obstore") is not None:
+        store = importlib.import_module("obstore.fsspec").FsspecStore
+        return store(scheme, **_obstore_settings(scheme, limits), **fresh)
+    package = registry.get_filesystem_class(url.partition("://")[0]).__module__
+    settings: dict[str, Any] = {}
+    if package.startswith("s3fs"):
+        quiet = {"read_timeout": limits.timeout, "connect_timeout": limits.timeout, "retries": {"max_attempts": 1}}
+        settings = {"config_kwargs": {"max_pool_connections": limits.concurrency, **quiet}}
+    elif package == _HTTP:
+        settings = {"client_kwargs": _client(limits.timeout)}
+    system = importlib.import_module("fsspec.core").url_to_fs(url, **settings, **fresh)[0]
+    if package.startswith("s3fs"):
+        system.retries = 1
+    return system
+
+
+def _obstore_settings(scheme: str, limits: Limits) -> dict[str, Any]:
+    quiet = timedelta(seconds=limits.timeout)
+    options: dict[str, Any] = {"read_timeout": quiet, "connect_timeout": quiet, "timeout": timedelta(minutes=10)}
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", ""))
+    if scheme == "s3" and endpoint.startswith("http://"):
+        options["allow_http"] = True
+    settings: dict[str, Any] = {"client_options": options, "retry_config": {"max_retries": 0}}
+    profile = not {"AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE"} & set(os.environ)
+    if scheme == "s3" and profile and importlib.util.find_spec("boto3") is not None:
+        with contextlib.suppress(Exception):  # boto3 finds no credentials: obstore asks the machine's own service
+            provider = importlib.import_module("obstore.auth.boto3").Boto3CredentialProvider()
+            provider()  # renews what expires, and knows profiles
+            settings["credential_provider"] = provider
+    return settings
+
+
+def _client(timeout: float) -> dict[str, Any]:
+    """Return the settings of fsspec's HTTP client, the user's own among them."""
+    aiohttp = importlib.import_module("aiohttp")
+    conf = importlib.import_module("fsspec.config").conf
+    from torchdali.formats.bounded_http import BoundedResponse, refuse_other_hosts
+
+    quiet = aiohttp.ClientTimeout(total=None, sock_connect=timeout, sock_read=timeout)
+    users = {k: v for name in ("http", "https") for k, v in conf.get(name, {}).get("client_kwargs", {}).items()}
+    traces = [*users.get("trace_configs", ()), refuse_other_hosts()]
+    return {"timeout": quiet, **users, "trace_configs": traces, "response_class": BoundedResponse}
+
+
+def call(system: Any, timeout: float, name: str, *arguments: Any, **named: Any) -> Any:
+    """Call a method of a file system, with a time limit if it is asynchronous."""
+    if not system.async_impl:
+        return getattr(system, name)(*arguments, **named)
+    return _run(system, timeout, getattr(system, f"_{name}")(*arguments, **named))
+
+
+def _run(system: Any, timeout: float | None, coroutine: Any) -> Any:
+    async def awaited() -> Any:
+        return await coroutine
+
+    return importlib.import_module("fsspec.asyn").sync(system.loop, awaited, timeout=timeout)
+
+
+def get(
+    system: Any, path: str, start: int, count: int | None, version: Version | None, timeout: float
+) -> tuple[Any, Version]:
+    """Read a range, or all of an object, in one request.
+
+    Args:
+        version: The version to read.
+
+    Returns:
+        A buffer, and the version that the store sent.
+    """
+    if hasattr(system, "_construct_store"):
+        return _get_by_obstore(system, path, start, count, version)
+    condition = None if version is None else version.condition
+    if hasattr(system, "_call_s3"):
+        return _run(system, None, _get_by_s3fs(system, path, start, count, condition))  # type: ignore[no-any-return]
+    if type(system).__module__ == _HTTP:
+        headers = dict(system.kwargs.get("headers", {}))
+        headers |= {} if count is None else {"Accept-Encoding": "identity"}
+        headers |= {} if condition is None else {"If-Match": condition}
+        place = {} if count is None else {"start": start, "end": start + count}
+        body = call(system, 0, "cat_file", path, headers=headers, **place)
+        return body, Version.of(body.headers)
+    if count is None and system.async_impl:
+        return bytes(call(system, 3 * timeout, "cat_file", path)), Version()
+    end = urls.MAX_BYTES + 1 if count is None else start + count  # of all, one more than is accepted
+    slow = 3 * timeout + (count or 0) / 1e6  # these packages don't notice silence
+    return bytes(call(system, slow, "cat_file", path, start=start, end=end)), Version()
+
+
+def _get_by_obstore(
+    system: Any, path: str, start: int, count: int | None, version: Version | None
+) -> tuple[Any, Version]:
+    """Read in this thread: an event loop would take twice the CPU time."""
+    bucket, name = system._split_path(path)
+    options: dict[str, Any] = {} if version is None or version.condition is None else {"if_match": version.condition}
+    if count is not None:
+        options["range"] = (start, start + count)
+    answer = _obstore_of(system, bucket).get(name, options=options)
+    if count is None and answer.meta["size"] > urls.MAX_BYTES:
+        raise urls.TooLarge
+    return answer.bytes(), Version.of(answer.meta)
+
+
+def _obstore_of(system: Any, bucket: str) -> Any:
+    global _obstore_process
+    if _obstore_process not in (0, os.getpid()):
+        raise RuntimeError(
+            "obstore can't be used in a process that was forked from one that has used it: start worker processes "
+            'with multiprocessing_context="spawn", or read in the main process'
+        )
+    _obstore_process = os.getpid()
+    return system._construct_store(bucket)
+
+
+async def _get_by_s3fs(
+    system: Any, path: str, start: int, count: int | None, condition: str | None
+) -> tuple[bytes, Version]:
+    bucket, key, _ = system.split_path(path)
+    more = {} if condition is None else {"IfMatch": condition}
+    if count is not None:
+        more["Range"] = f"bytes={start}-{start + count - 1}"
+    answer = await system._call_s3("get_object", Bucket=bucket, Key=key, **more)
+    async with answer["Body"] as body:
+        return await body.read(), Version.of(answer)
+
+
+# ---------------------------------------------------------------- listings
+
+Names = tuple[set[str], set[str]]
+"""Of folders, and of objects."""
+
+
+def list_names(system: Any, path: str, timeout: float) -> Names:
+    """List a folder; stores, but for web servers, take a request for every thousand names or so, and as long."""
+    if hasattr(system, "_construct_store"):
+        _obstore_of(system, system._split_path(path)[0])
+    if hasattr(system, "_iterdir"):  # s3fs returns entries page by page
+        listed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _stream_names, system, path)
+        return listed
+    is_a_page = type(system).__module__ == _HTTP
+    entries = call(system, timeout, "ls", path, detail=True) if is_a_page else system.ls(path, detail=True)
+    names: Names = set(), set()
+    for entry in entries:
+        _add(entry, path, names)
+    system.invalidate_cache(path)  # of a million names one copy is enough
+    return names
+
+
+async def _stream_names(system: Any, path: str) -> Names:
+    bucket, key, _ = system.split_path(path)
+    prefix, empty = f"{key.rstrip('/')}/" if key else "", True
+    names: Names = set(), set()
+    try:
+        async for entry in system._iterdir(bucket, prefix=prefix):
+            empty = False
+            _add(entry, path, names)
+    except Exception as error:
+        raise importlib.import_module("s3fs.errors").translate_boto_error(error) from None
+    if empty:
+        raise FileNotFoundError(path)
+    return names
+
+
+def _add(entry: Any, path: str, names: Names) -> None:
+    """Add the name of an entry of a folder; some stores list the folder itself, too."""
+    name = entry["name"].rstrip("/")
+    if name != path.rstrip("/"):
+        names[0 if entry["type"] == "directory" else 1].add(name.rpartition("/")[2])
