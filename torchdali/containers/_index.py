@@ -29,7 +29,7 @@ def _end_of_record(record: Any) -> int:
 
 
 class _Kind(NamedTuple):
-    """How containers are scanned, where a record ends, and the text of an index of all records."""
+    """Functions for one kind of container: scan it, find the end of a record, write the text of an index."""
 
     scan: Callable[[Storage], Iterator[Any]]
     end: Callable[[Any], int]

@@ -174,7 +174,7 @@ def _pack(
 
 
 class _Target:
-    """Where shards go: a folder, or an URL, to which whole files are sent.
+    """Folder of the shards; an URL receives whole files.
 
     Args:
         path: Of the folder, or its URL.

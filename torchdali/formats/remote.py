@@ -75,7 +75,13 @@ class RemoteOptions:
     @property
     def limits(self) -> Limits:
         """The part that store packages must know."""
-        return Limits(self.io_concurrency, self.io_timeout)
+        return Limits(self.io_concurrency, self.io_timeout, _bounded_client)
+
+
+def _bounded_client() -> dict[str, Any]:
+    from torchdali.formats.bounded_http import BoundedResponse, refuse_other_hosts
+
+    return {"response_class": BoundedResponse, "trace_configs": [refuse_other_hosts()]}
 
 
 class Pending(NamedTuple):

@@ -9,7 +9,7 @@ import contextlib
 import importlib
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -64,10 +64,11 @@ class Version(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Requests at a time, and seconds without any byte after which one has failed."""
+    """Requests at a time, seconds without any byte after which one has failed, and settings of the HTTP client."""
 
     concurrency: int
     timeout: float
+    client: Callable[[], dict[str, Any]] = dict
 
 
 def open_system(url: str, limits: Limits, renewed: bool = False) -> Any:
@@ -75,9 +76,6 @@ def open_system(url: str, limits: Limits, renewed: bool = False) -> Any:
 
     Args:
         renewed: Read the credentials again.
-
-    Raises:
-        RuntimeError: this process was forked from one that has used obstore.
     """
     scheme = _OBSTORE.get(url.partition("://")[0])
     registry, conf = importlib.import_module("fsspec.registry"), importlib.import_module("fsspec.config").conf
@@ -91,7 +89,7 @@ def open_system(url: str, limits: Limits, renewed: bool = False) -> Any:
         quiet = {"read_timeout": limits.timeout, "connect_timeout": limits.timeout, "retries": {"max_attempts": 1}}
         settings = {"config_kwargs": {"max_pool_connections": limits.concurrency, **quiet}}
     elif package == _HTTP:
-        settings = {"client_kwargs": _client(limits.timeout)}
+        settings = {"client_kwargs": _client(limits)}
     system = importlib.import_module("fsspec.core").url_to_fs(url, **settings, **fresh)[0]
     if package.startswith("s3fs"):
         system.retries = 1
@@ -114,16 +112,15 @@ def _obstore_settings(scheme: str, limits: Limits) -> dict[str, Any]:
     return settings
 
 
-def _client(timeout: float) -> dict[str, Any]:
+def _client(limits: Limits) -> dict[str, Any]:
     """Return the settings of fsspec's HTTP client, the user's own among them."""
     aiohttp = importlib.import_module("aiohttp")
     conf = importlib.import_module("fsspec.config").conf
-    from torchdali.formats.bounded_http import BoundedResponse, refuse_other_hosts
-
-    quiet = aiohttp.ClientTimeout(total=None, sock_connect=timeout, sock_read=timeout)
+    quiet = aiohttp.ClientTimeout(total=None, sock_connect=limits.timeout, sock_read=limits.timeout)
     users = {k: v for name in ("http", "https") for k, v in conf.get(name, {}).get("client_kwargs", {}).items()}
-    traces = [*users.get("trace_configs", ()), refuse_other_hosts()]
-    return {"timeout": quiet, **users, "trace_configs": traces, "response_class": BoundedResponse}
+    ours = limits.client()
+    traces = [*users.get("trace_configs", ()), *ours.get("trace_configs", ())]
+    return {"timeout": quiet, **users, **ours, "trace_configs": traces}
 
 
 def call(system: Any, timeout: float, name: str, *arguments: Any, **named: Any) -> Any:
@@ -187,7 +184,7 @@ def _get_by_obstore(
 def _obstore_of(system: Any, bucket: str) -> Any:
     global _obstore_process
     if _obstore_process not in (0, os.getpid()):
-        raise RuntimeError(
+        raise NotImplementedError(
             "obstore can't be used in a process that was forked from one that has used it: start worker processes "
             'with multiprocessing_context="spawn", or read in the main process'
         )

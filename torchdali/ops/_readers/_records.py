@@ -251,11 +251,12 @@ def parsed(
     storage, path, text = container
     if text is not None:
         return parse(text, path, storage)
-    records = list(scan(storage))
     if path and is_url(path):
         warn(f"the index {shown(path)} does not exist: {storage.path} is read instead. `torchdali index` writes it")
     elif path:
         warn(f"the index {shown(path)} does not exist: it is made of {storage.path}")
+    records = list(scan(storage))
+    if path and not is_url(path):
         write(path, records)
     return records
 
