@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import PIL.Image
 import pytest
 import torch
-from torch.utils.data import TensorDataset
+from torch.utils.data import Subset, TensorDataset, WeightedRandomSampler
+from torchvision.datasets import ImageFolder
 from torchvision.transforms import v2
 
 from tests.docs.test_readme import anchors
@@ -83,3 +87,40 @@ def test_the_proxy_leaves_loaders_accelerated() -> None:
     importlib.import_module("torchdali.plugin.pytorch.experimental.proxy")
     loader = DataLoader(TensorDataset(torch.arange(4)), batch_size=2)
     assert loader.notes == ("TensorDataset: a batch is a selection of rows",)
+
+
+class Chosen(ImageFolder):
+    """A folder that chooses its classes and files."""
+
+    def find_classes(self, directory: Any) -> Any:
+        return ["b"], {"b": 0}
+
+    @staticmethod
+    def make_dataset(directory: Any, *arguments: Any, **options: Any) -> Any:
+        return ImageFolder.make_dataset(directory, *arguments, **options)[:2]
+
+
+def _changed_targets(root: Any) -> ImageFolder:
+    dataset = ImageFolder(root, TENSORS)
+    dataset.samples = [(path, 7 + label) for path, label in dataset.samples]
+    return dataset
+
+
+TENSORS = v2.Compose([v2.Resize((8, 8)), v2.ToImage()])
+CURES = {
+    "a subclass that chooses files": (lambda root: Chosen(root, TENSORS), {}, [0, 0]),
+    "targets that are changed before": (_changed_targets, {}, [7, 7, 8, 8]),
+    "weighted sampling": (lambda root: ImageFolder(root, TENSORS), {"sampler": WeightedRandomSampler([0.0, 0.0, 1.0, 1.0], 4)}, [1, 1, 1, 1]),
+    "a part": (lambda root: Subset(ImageFolder(root, TENSORS), [0, 3]), {}, [0, 1]),
+}
+
+
+@pytest.mark.parametrize(("make", "options", "labels"), CURES.values(), ids=CURES)
+def test_cures_of_the_page_are_accelerated(tmp_path: Path, make: Any, options: Any, labels: list[int]) -> None:
+    for name in ("a/1", "a/2", "b/1", "b/2"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        PIL.Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save(tmp_path / f"{name}.jpg")
+    loader = DataLoader(make(str(tmp_path)), batch_size=4, num_workers=1, **options)
+    assert not any(map(_notes.is_not_accelerated, loader.notes)), loader.notes
+    assert [label for _, batch in loader for label in batch.tolist()] == labels
+    loader.close()
