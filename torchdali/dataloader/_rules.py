@@ -153,11 +153,13 @@ def _resize(t: Any, image: _Input) -> Steps:
     sizes = tuple(map(_integer, size if isinstance(size, (tuple, list)) else (size,)))
     _require(len(sizes) in (1, 2) and min(sizes) > 0, f"size must be 1 or 2 positive integers, got {size}")
     _require(longest is None or (len(sizes) == 1 and longest > sizes[0]), "max_size must be above size, of one side")
+    _require(image.form == PIL or sizes[-1] > 1, "PyTorch resizes tensors to one column in another way")
     return [Resize(sizes, longest, mode, image.form != PIL)]
 
 
 def _random_resized_crop(t: Any, image: _Input) -> Steps:
     mode, size = _filter(t, image.form), _size(t.size)
+    _require(image.form == PIL or size[1] > 1, "PyTorch resizes tensors to one column in another way")
     return [RandomWindow(_range(t.scale, 0), _ratio(t)), Resize(size, None, mode, image.form != PIL)]
 
 
