@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import re
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -165,6 +167,20 @@ def test_frames_on_the_way_that_no_other_refers_to_are_not_decoded(tmp_path):
     decoder.close()
 
 
+def test_an_open_decoder_is_collected_after_pyav_is_gone(tmp_path, monkeypatch):
+    """As at the end of a program: the names in PyAV's modules are None by then."""
+    import av
+
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    decoder = VideoDecoder(make(tmp_path, "vp9.webm"))
+    decoder.read([0, 1])
+    monkeypatch.setattr(av, "FFmpegError", None)
+    del decoder
+    gc.collect()
+    assert not said
+
+
 def test_an_open_decoder_has_no_threads(tmp_path):
     path = make(tmp_path, next(iter(CODECS)))
     VideoDecoder(path).read([0])  # what PyAV starts once for the process
@@ -216,7 +232,7 @@ def test_without_pyav(monkeypatch):
 
 @pytest.mark.parametrize(
     ("mode", "wanted"),
-    [("none", [3, 4]), ("constant", [3, 4, -1, -1]), ("edge", [3, 4, 4, 4]), ("symmetric", [3, 4, 4, 3]),
+    [("none", [3, 4]), ("constant", [3, 4, -1, -1]), ("edge", [3, 4, 4, 4]), ("repeat", [3, 4, 4, 4]), ("symmetric", [3, 4, 4, 3]),
      ("reflect_1001", [3, 4, 4, 3]), ("reflect", [3, 4, 3, 2]), ("reflect_101", [3, 4, 3, 2])],
 )  # fmt: skip
 def test_padding(mode, wanted):

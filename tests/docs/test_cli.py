@@ -508,6 +508,54 @@ def test_run_has_the_version_of_dali(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+FIRST = {
+    "nvidia.dali": "from nvidia import dali; dali.fn",
+    "torchdali": "import torchdali; torchdali.fn",
+    "a module of torchdali": "import torchdali.ops",
+    "torch": "import torch.utils.data",
+    "a module of torch": "from torch.utils import data",
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_run_with_any_module_imported_first(tmp_path: Path, name: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"{FIRST[name]}\nimport torch.utils.data, torchdali\nassert torch.utils.data.DataLoader is torchdali.DataLoader\n"
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, '-c', {FIRST[name]!r} + '; import torch, torchdali; assert torch.utils.data.DataLoader is torchdali.DataLoader'], check=True)"
+    )
+    done = _command("run", str(script))
+    assert done.returncode == 0, done.stderr
+
+
+RELOAD = """
+import importlib
+from nvidia import dali
+import nvidia.dali.fn as fn, nvidia.dali.types as types, nvidia.dali.plugin.pytorch as plugin, torchdali
+for _ in range(3):
+    assert importlib.reload(dali) is dali and dali.__version__ == "2.4.0" and dali.fn is torchdali.fn
+    for module in (fn, types, plugin):
+        importlib.reload(module)
+    import nvidia.dali
+    from nvidia.dali import pipeline_def, types
+    assert nvidia.dali is dali and dali.pipeline_def is torchdali.pipeline_def
+
+@dali.pipeline_def(batch_size=1, num_threads=1, device_id=None)
+def define():
+    return dali.fn.constant(idata=3)
+
+print(define().run()[0].as_array().item())
+"""
+
+
+def test_run_reloads_dali(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(RELOAD)
+    done = _command("run", str(script))
+    assert done.stdout == "3\n", done.stderr
+
+
 def test_alias_refuses_to_mix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvidia.dali", torch)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))

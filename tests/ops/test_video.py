@@ -59,7 +59,7 @@ RANGES = [
     {"stride": 7}, {"end_frame": 10, "stride": 4}, {"start_frame": 28, "end_frame": 33}, {"sequence_length": 0},
     {"frames": [3, 1, 1, 29]}, {"frames": [-1]}, {"frames": [40, 2]}, {"frames": [30, 31], "pad_mode": "edge"},
     {"start_frame": PerSample([3, 9]), "sequence_length": PerSample([2, 4])},
-    *({"start_frame": 28, "sequence_length": 5, "pad_mode": mode} for mode in ("none", "edge", "constant", "symmetric", "reflect", "reflect_101", "reflect_1001")),
+    *({"start_frame": 28, "sequence_length": 5, "pad_mode": mode} for mode in ("none", "edge", "repeat", "constant", "symmetric", "reflect", "reflect_101", "reflect_1001")),
     {"start_frame": 28, "sequence_length": 5, "fill_value": [7, 8, 9]}, {"start_frame": 1, "end_frame": 9, "build_index": False},
 ]  # fmt: skip
 
@@ -112,7 +112,7 @@ def same(**arguments):
 CLIPS = [
     {"sequence_length": 4}, {"sequence_length": 4, "stride": 3, "step": 5}, {"sequence_length": 12}, {"sequence_length": 4, "labels": [7]},
     {"sequence_length": 4, "stride": 2, "enable_timestamps": True, "enable_frame_num": "sequence"}, {"sequence_length": 4, "enable_frame_num": "scalar"},
-    *({"sequence_length": 12, "step": 12, "pad_mode": mode, "enable_frame_num": "sequence", "enable_timestamps": True} for mode in ("edge", "constant", "symmetric", "reflect")),
+    *({"sequence_length": 12, "step": 12, "pad_mode": mode, "enable_frame_num": "sequence", "enable_timestamps": True} for mode in ("edge", "repeat", "constant", "symmetric", "reflect")),
     *({"sequence_length": n, "step": step, "stride": stride, "pad_mode": mode, "enable_frame_num": "sequence"}
       for n, step, stride in ((8, 2, 1), (5, 1, 3), (8, 11, 1), (3, 27, 1)) for mode in ("edge", "none")),
     {"sequence_length": 40, "step": 1, "pad_mode": "constant", "enable_frame_num": "sequence"},

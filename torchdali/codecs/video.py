@@ -192,10 +192,13 @@ class _Stream:
                 yield frame, is_whole
 
     def _packets(self) -> Iterator[Any]:
-        try:
-            yield from self._container.demux(self._stream)
-        except self._av.FFmpegError:
-            return
+        packets = self._container.demux(self._stream)
+        while True:
+            try:
+                packet = next(packets)
+            except (self._av.FFmpegError, StopIteration):
+                return
+            yield packet  # not in `try`: PyAV may be gone when an open decoder is collected at exit
 
 
 _QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # counterclockwise, by where the first axis goes

@@ -11,7 +11,7 @@ from torchdali.codecs.video import VideoDecoder
 
 __all__ = ["PAD_MODES", "fill_frame", "padded", "read_clip", "uniform"]
 
-PAD_MODES = ("none", "constant", "edge", "reflect_1001", "symmetric", "reflect_101", "reflect")
+PAD_MODES = ("none", "constant", "edge", "repeat", "reflect_1001", "symmetric", "reflect_101", "reflect")
 
 
 def uniform(start: int, end: int, count: int) -> list[int]:
@@ -42,7 +42,7 @@ def _replaced(frame: int, end: int, mode: str) -> int:
         return -1
     if frame < end:
         return frame
-    if mode in ("constant", "edge"):
+    if mode in ("constant", "edge", "repeat"):
         return -1 if mode == "constant" else end - 1
     if mode in ("reflect_101", "reflect"):
         frame %= max(2 * (end - 1), 1)

@@ -50,8 +50,9 @@ def video(
         fast: Ours: do not interpolate chroma: up to three times as fast, and one or two levels off on average.
         fill_value: Of frames that do not exist, one value or one a channel.
         frames: Numbers of the frames, in any order; not with the other ways.
-        pad_mode: What stands for frames beyond the end: ``"constant"``, ``"edge"`` the last one, ``"reflect_1001"`` or
-            ``"symmetric"`` mirrored with the last one, ``"reflect_101"`` or ``"reflect"`` without, ``"none"`` nothing.
+        pad_mode: What stands for frames beyond the end: ``"constant"``, ``"edge"`` or ``"repeat"`` the last one,
+            ``"reflect_1001"`` or ``"symmetric"`` mirrored with the last one, ``"reflect_101"`` or ``"reflect"``
+            without, ``"none"`` nothing.
         sequence_length: Number of frames.
         start_frame: First frame.
         stride: Frames from one to the next.

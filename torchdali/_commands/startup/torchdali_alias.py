@@ -38,6 +38,8 @@ class _Alias(Loader):
         """Leave it to the import system: what it makes is replaced below."""
 
     def exec_module(self, module: ModuleType) -> None:
+        if isinstance(module, _Package):  # `importlib.reload`
+            return
         own = "torchdali" + module.__name__.removeprefix(_REAL)
         if own == "torchdali":
             importlib.import_module(own)

@@ -16,24 +16,29 @@ __all__ = ["replace_dataloader"]
 
 
 class _Finder(MetaPathFinder):
-    """Finds torch, and replaces its loader when it has been imported."""
+    """Finds torch and torchdali. Loads torch before torchdali's modules, and replaces its loader then.
+
+    So no module of torchdali is half imported when its loader is.
+    """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name != "torch":
-            return None
-        sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(name)
+        after = {"torch": _replace, "torchdali": _import_torch}.get(name)
+        spec = None if after is None else PathFinder.find_spec(name)
         loader: Any = None if spec is None else spec.loader
-        if loader is None:
+        if loader is None or after is None:
             return spec
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            _replace()
+            after()
 
         loader.exec_module = exec_module
         return spec
+
+
+def _import_torch() -> None:
+    importlib.import_module("torch")
 
 
 def _replace() -> None:
@@ -45,7 +50,8 @@ def _replace() -> None:
 
 def replace_dataloader() -> None:
     """Make ``torch.utils.data.DataLoader`` torchdali's in this process, from now on."""
-    if "torch" in sys.modules:
+    if "torch" in sys.modules or "torchdali" in sys.modules:
+        _import_torch()
         _replace()
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
