@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
+from torch import Tensor
 
-from torchdali.ops._pictures import Source, View
+from torchdali.ops._pictures import Finish, Source, View, finish_pixels
 
-__all__ = ["make_lazy"]
+__all__ = ["convert_image", "make_lazy"]
 
 
 def make_lazy(image: Any) -> Any:
@@ -26,6 +27,15 @@ def make_lazy(image: Any) -> Any:
         vars(image)["_scan"] = image.fp.tell()  # type: ignore[union-attr]
         _set_class(image, LazyJpeg)
     return image
+
+
+def convert_image(image: Any, finish: Finish, planar: bool) -> Tensor | None:
+    """Convert an image to a normalized tensor in one call; None if torchvision has to. See `finish_pixels`."""
+    if not isinstance(image, Image.Image) or image.mode != "RGB":
+        return None
+    lazy = image._defer() if isinstance(image, LazyImage) else None
+    planes = None if lazy is None else lazy.planes(finish, planar)
+    return finish_pixels(np.array(image), finish, planar) if planes is None else planes
 
 
 class LazyImage(Image.Image):
@@ -226,6 +236,13 @@ class Deferred:
                 self._pixels = self.jpeg.source.pixels(self.view)
             return self._pixels
 
+    def planes(self, finish: Finish, planar: bool) -> Tensor | None:
+        """Return the pixels as a normalized tensor; None if they have to be decoded for it. See `finish_pixels`."""
+        with self.jpeg.lock:
+            if self._pixels is not None or not self.jpeg.allows_part():
+                return None
+            return self.jpeg.source.planes(self.view, finish, planar)
+
     def _is_whole(self) -> bool:
         return self.view.filter is None and self.view.size == self.jpeg.source.size
 
@@ -242,19 +259,32 @@ class JpegData:
 
     @classmethod
     def read(cls, fp: Any, scan: int, block: int, size: tuple[int, int]) -> JpegData | None:
-        """Read a file up to the end of its image, in blocks as Pillow does; None if Pillow has to decode it."""
+        """Read a file as far as Pillow does; None if Pillow has to decode it.
+
+        Args:
+            scan: Offset of the first scan.
+            block: Number of bytes that Pillow reads in one call.
+            size: Width and height.
+        """
         try:
-            fp.seek(0)
-            data = _read_to_end(fp, scan, block)
+            data = _read(fp)
+            length = len(data)
+            end = data.rfind(b"\xff\xd9", scan) + 2
+            if end < 2:
+                return None
+            fp.seek(min(length, -(-end // block) * block))
         except Exception:
             return None  # Pillow raises it, too
-        if data is None or len(data) < _SMALL or not _has_one_scan(data, scan):
-            return None
+        del data[end:]
         source = Source(np.frombuffer(data, np.uint8))
         corner = View.of(size[1], size[0]).crop(0, 0, 1, 1)
-        if source.size != (size[1], size[0]) or corner is None or source.pixels(corner) is None:
+        if (
+            source.size != (size[1], size[0])
+            or corner is None
+            or not (source.has_one_scan or _has_one_scan(data, scan))
+        ):
             return None
-        return cls(data, source)
+        return None if source.pixels(corner) is None else cls(data, source)
 
     def allows_part(self) -> bool:
         """Return whether a part may be decoded. If several parts are needed, Pillow decodes the whole image once."""
@@ -270,19 +300,23 @@ class _Habit:
 
 
 _habit = _Habit()
-_SMALL = 1 << 15  # bytes of a file
+_SMALL, _LARGE = 1 << 15, 1 << 26  # bytes of a file
 
 
-def _read_to_end(fp: Any, scan: int, block: int) -> bytearray | None:
-    """Return the bytes up to the first marker of an end after the scan begins; None if there is none."""
-    data = bytearray()
-    while read := fp.read(block):
-        data += read
-        end = data.find(b"\xff\xd9", max(scan, len(data) - len(read) - 1))
-        if end >= 0:
-            del data[end + 2 :]
-            return data
-    return None
+def _read(fp: Any) -> bytearray:
+    """Return the bytes of a file; none if lazy images of its size don't pay.
+
+    A file may be much longer than its image, so its length is checked first.
+    """
+    if not isinstance(fp, (io.BufferedReader, io.BytesIO)):
+        fp.seek(0)
+        data = bytearray(fp.read(_LARGE))
+        return data if _SMALL <= len(data) < _LARGE else bytearray()
+    length = fp.seek(0, io.SEEK_END)
+    fp.seek(0)
+    data = bytearray(length if _SMALL <= length < _LARGE else 0)
+    fp.readinto(data)
+    return data
 
 
 def _has_one_scan(data: bytearray, scan: int) -> bool:

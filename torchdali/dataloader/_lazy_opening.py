@@ -7,6 +7,7 @@ without workers makes a sample, and then only for that thread.
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -20,12 +21,11 @@ __all__ = ["FetchLazily", "InitWorker", "lazy_images"]
 @contextlib.contextmanager
 def lazy_images() -> Iterator[None]:
     """Open JPEGs as lazy images in this thread, until the block is left."""
-    previous = _install(threading.get_ident())
+    restore = _install(threading.get_ident())
     try:
         yield
     finally:
-        if previous is not None:
-            _uninstall(*previous)
+        restore()
 
 
 class InitWorker:
@@ -81,25 +81,43 @@ class _Opener:
         return self._make_lazy(image) if self._thread in (None, threading.get_ident()) else image
 
 
-def _install(thread: int | None = None) -> tuple[Any, ...] | None:
-    """Register the opener for lazy images; return it and what it replaces, or None if it can't be registered."""
+def _install(thread: int | None = None) -> Callable[[], None]:
+    """Register the opener for lazy images, if Pillow is unchanged; return the function that undoes it."""
     try:
         from PIL import Image, JpegImagePlugin
     except ImportError:
-        return None
+        return _nothing
     previous = Image.OPEN.get("JPEG", (None, None))
     if native_status().library is None or previous[0] is not JpegImagePlugin.jpeg_factory or not _is_pristine():
-        return None
+        return _nothing
     opener = _Opener(previous[0], thread)
+    if _installed.setdefault("opener", opener) is not opener:
+        return _nothing  # another thread was faster
     Image.register_open("JPEG", opener, previous[1])
-    return opener, previous
+    restore_calls = _replace_calls(thread)
+
+    def restore() -> None:
+        restore_calls()
+        if Image.OPEN["JPEG"][0] is opener:
+            Image.OPEN["JPEG"] = previous
+        _installed.clear()
+
+    return restore
 
 
-def _uninstall(opener: _Opener, previous: tuple[Any, Any]) -> None:
-    from PIL import Image
+def _replace_calls(thread: int | None) -> Callable[[], None]:
+    if "torchvision.transforms" not in sys.modules:
+        return _nothing
+    from torchdali.dataloader._lazy_compose import replace_calls
 
-    if Image.OPEN["JPEG"][0] is opener:
-        Image.OPEN["JPEG"] = previous
+    return replace_calls(lambda: thread in (None, threading.get_ident()))
+
+
+def _nothing() -> None:
+    """Undo nothing."""
+
+
+_installed: dict[str, _Opener] = {}
 
 
 def _is_pristine() -> bool:

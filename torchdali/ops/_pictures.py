@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator, reader
-from torchdali.codecs._native import Encoded, Task, encoded, pixels_of, run_together
+from torchdali.codecs._native import Encoded, Task, chosen, encoded, pixels_of, run_together
 from torchdali.codecs.pixel_steps import Work
 from torchdali.codecs.views import View
 from torchdali.declaration.batching import EncodedBody
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from PIL import Image  # imported if a picture needs it: `import torchdali` is quick
 
 __all__ = [
-    "Chain", "Choice", "End", "Finish", "Order", "Requests", "Source", "Step", "View", "Walk", "library",
+    "Chain", "Choice", "End", "Finish", "Order", "Requests", "Source", "Step", "View", "Walk", "finish_pixels",
+    "library",
 ]  # fmt: skip
 
 
@@ -248,13 +249,13 @@ class Chain:
 
 
 @lru_cache(maxsize=64)
-def _recipe(finish: Finish | None) -> Recipe:
+def _recipe(finish: Finish | None, planar: bool = True) -> Recipe:
     if finish is None:
         return Recipe(upright=False)
     if not finish.unit:
-        return Recipe(upright=False, planar=True, channels=finish.channels)
+        return Recipe(upright=False, planar=planar, channels=finish.channels)
     values = finish.levels().expand(3, 256).contiguous()
-    return Recipe(upright=False, planar=True, channels=finish.channels, dtype=torch.float32, values=values)
+    return Recipe(upright=False, planar=planar, channels=finish.channels, dtype=torch.float32, values=values)
 
 
 @operator(layout=lambda layouts, arguments: "HWC" if arguments["chain"].finish is None else "CHW")
@@ -382,12 +383,38 @@ class Source:
 
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
         self._data = torch.from_numpy(data)
-        self.size = _size(self._data)
+        self._header = encoded([self._data])
+        (header,) = self._header
+        # Of inks, Pillow rounds the colors in another way.
+        self.size = None if header is None or header.channels == 4 else header.size(False)
+
+    @property
+    def has_one_scan(self) -> bool:
+        """True if it certainly has one sequential scan, which is whole."""
+        return chosen(self._header, 1.0, False)[0]
 
     def pixels(self, view: View) -> npt.NDArray[np.uint8] | None:
         """Return the pixels ``(H, W, 3)`` of a view, or None if the library can't decode them."""
         pixels = Work(view).render(_recipe(None), self._data)
         return None if pixels is None else pixels.numpy()
+
+    def planes(self, view: View, finish: Finish, planar: bool) -> Tensor | None:
+        """Return a view as a tensor; see `finish_pixels`."""
+        return _planes(Work(view).render(_recipe(finish, planar), self._data), planar)
+
+
+def finish_pixels(pixels: npt.NDArray[np.uint8], finish: Finish, planar: bool) -> Tensor | None:
+    """Convert pixels ``(H, W, 3)`` to a tensor ``(3, H, W)``; None if the library can't.
+
+    Args:
+        planar: The tensor is contiguous; else it is a permuted ``(H, W, 3)``.
+    """
+    work = Work(View.of(*pixels.shape[:2]))
+    return _planes(work.render(_recipe(finish, planar), torch.from_numpy(pixels)), planar)
+
+
+def _planes(result: Tensor | None, planar: bool) -> Tensor | None:
+    return result if result is None or planar else result.permute(2, 0, 1)
 
 
 class Requests:
