@@ -13,7 +13,6 @@ from torch.utils.data import Subset
 
 from tests.dataloader.data import write_pictures
 from tests.dataloader.test_loader import both, check_equal
-from tests.helpers.inside import lazy_from
 from torchdali.dataloader._notes import LAZY
 from torchdali.pipeline import native_status
 
@@ -27,12 +26,6 @@ def transformed(batch: dict[str, Any]) -> dict[str, Any]:
     batch["mode"] = [f"{image.mode} {image.getexif().get(0x0112)} {sorted(map(str, image.info))}" for image in batch["image"]]
     del batch["image"]
     return batch
-
-
-@pytest.fixture(autouse=True)
-def all_lazy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small pictures, too, be lazy."""
-    lazy_from(monkeypatch, 0)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,6 @@ from tests.dataloader.data import (
     write_pictures,
 )
 from tests.helpers.encoded_images import exif
-from tests.helpers.inside import lazy_from
 from torchdali import DataLoader
 from torchdali.dataloader._notes import LAZY
 from torchdali.pipeline import native_status
@@ -489,9 +488,8 @@ OWN: dict[str, Any] = {
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", OWN)
-def test_transforms_of_the_users_own_get_the_images_of_pillow(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, workers: int) -> None:
+def test_transforms_of_the_users_own_get_the_images_of_pillow(root: Path, name: str, workers: int) -> None:
     """All is torch's to the bit, random numbers too; only the decoding is ours."""
-    lazy_from(monkeypatch, 0)
     dataset = ImageFolder(str(root), OWN[name])
     batches, expected, loader = both(dataset, batch_size=3, shuffle=True, num_workers=workers)
     assert loader.notes[0] == LAZY or not native_status().library

@@ -12,7 +12,7 @@ import pytest
 from torchdali import Pipeline
 
 __all__ = [
-    "blocks_made", "bodiless_calls", "decodes_by_hardware", "executor_of", "fused_calls", "graph_of", "lazy_from", "memory_before",
+    "blocks_made", "bodiless_calls", "decodes_by_hardware", "executor_of", "fused_calls", "graph_of", "memory_before",
     "nothing_marked", "pipeline_of", "pool_of", "repeated_chunks", "server_of", "spare_of", "storage_of", "with_blocks_from", "with_pieces_from", "without_alias",
 ]  # fmt: skip
 
@@ -92,12 +92,6 @@ def bodiless_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None
 def decodes_by_hardware(patch: pytest.MonkeyPatch) -> None:
     """Have pipelines take every device for one that decodes JPEGs."""
     patch.setattr("torchdali.graph.rewrite._on_device.available", lambda device: True)
-
-
-def lazy_from(patch: pytest.MonkeyPatch, size: int) -> None:
-    """Let JPEGs of at least a size be lazy images, as in a process that has not loaded any."""
-    patch.setattr("torchdali.dataloader._lazy_images._SMALL", size)
-    patch.setattr("torchdali.dataloader._lazy_images._habit.several", False)
 
 
 def with_blocks_from(patch: pytest.MonkeyPatch, pool: type, size: int) -> None:

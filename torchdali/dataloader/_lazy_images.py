@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import threading
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from PIL import Image
@@ -22,8 +22,8 @@ __all__ = ["convert_image", "make_lazy"]
 
 
 def make_lazy(image: Any) -> Any:
-    """Let an image that Pillow has opened defer its pixels, if it is a JPEG in color or gray."""
-    if type(image) is JpegImageFile and image.mode in ("RGB", "L") and len(image.tile) == 1:
+    """Let an image that Pillow has opened defer its pixels, if it is a JPEG in color or gray, and not tiny."""
+    if type(image) is JpegImageFile and image.mode in ("RGB", "L") and image.width * image.height > _TINY:
         vars(image)["_scan"] = image.fp.tell()  # type: ignore[union-attr]
         _set_class(image, LazyJpeg)
     return image
@@ -126,7 +126,7 @@ class LazyImage(Image.Image):
     def tobytes(self, *arguments: Any, **named: Any) -> Any:
         """Return the pixels, of which no image has to be made."""
         lazy = None if arguments or named else self._defer()
-        pixels = None if lazy is None else lazy.render(whole=True)
+        pixels = None if lazy is None else lazy.render()
         return self._decoded().tobytes(*arguments, **named) if pixels is None else pixels.tobytes()
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class LazyImage(Image.Image):
             return self
         with lazy.jpeg.lock:
             if isinstance(self, LazyImage):  # no other thread was faster
-                pixels = lazy.render()
+                pixels = None if lazy.is_whole else lazy.render()
                 self._become(self._by_pillow(lazy) if pixels is None else Image.fromarray(pixels).im)
         return self
 
@@ -225,37 +225,38 @@ class Deferred:
         self.jpeg, self.view, self.origin, self.tile = jpeg, view, origin, tile
         self._pixels: Any = None
 
-    def render(self, whole: bool = False) -> Any:
-        """Return the pixels as an array; None if Pillow has to decode the whole image.
-
-        Args:
-            whole: Decode all of the image, too.
-        """
+    def render(self) -> Any:
+        """Return the pixels as an array; None if Pillow has to decode the image."""
         with self.jpeg.lock:
-            if self._pixels is None and (whole or not self._is_whole()) and self.jpeg.allows_part():
-                self._pixels = self.jpeg.source.pixels(self.view)
+            if self._pixels is None:
+                self._pixels = self.jpeg.render(self.view)
             return self._pixels
 
-    def planes(self, finish: Finish, planar: bool) -> Tensor | None:
-        """Return the pixels as a normalized tensor; None if they have to be decoded for it. See `finish_pixels`."""
-        with self.jpeg.lock:
-            if self._pixels is not None or not self.jpeg.allows_part():
-                return None
-            return self.jpeg.source.planes(self.view, finish, planar)
+    @property
+    def is_whole(self) -> bool:
+        """True if all of the image is needed, of which nothing is decoded yet: then Pillow is as fast."""
+        return self._pixels is None and self.view.filter is None and self.view.size == self.jpeg.size
 
-    def _is_whole(self) -> bool:
-        return self.view.filter is None and self.view.size == self.jpeg.source.size
+    def planes(self, finish: Finish, planar: bool) -> Tensor | None:
+        """Return the pixels as a normalized tensor; None if Pillow has to decode the image. See `finish_pixels`."""
+        with self.jpeg.lock:
+            if self._pixels is None:
+                planes: Tensor | None = self.jpeg.render(self.view, finish, planar)
+                return planes
+            return finish_pixels(self._pixels, finish, planar)
 
 
 class JpegData:
     """A JPEG in memory, of which parts are decoded.
 
     Attributes:
+        size: Height and width.
         lock: Held while an image of this file becomes Pillow's.
     """
 
-    def __init__(self, data: bytearray, source: Source) -> None:
-        self.data, self.source, self.lock, self._parts = data, source, threading.RLock(), 0
+    def __init__(self, data: bytearray, source: Source, size: tuple[int, int]) -> None:
+        self.data, self.source, self.size, self.lock = data, source, size, threading.RLock()
+        self._parts, self._whole = 0, cast("Source | None", None)
 
     @classmethod
     def read(cls, fp: Any, scan: int, block: int, size: tuple[int, int]) -> JpegData | None:
@@ -281,40 +282,45 @@ class JpegData:
         if (
             source.size != (size[1], size[0])
             or corner is None
-            or not (source.has_one_scan or _has_one_scan(data, scan))
+            or not (source.has_one_scan() or _has_one_scan(data, scan))
         ):
             return None
-        return None if source.pixels(corner) is None else cls(data, source)
+        return None if source.pixels(corner) is None else cls(data, source, (size[1], size[0]))
 
-    def allows_part(self) -> bool:
-        """Return whether a part may be decoded. If several parts are needed, Pillow decodes the whole image once."""
+    def render(self, view: View, *finish: Any) -> Any:
+        """Return the pixels of a part as an array, or as a tensor; None if Pillow has to decode the image.
+
+        If several parts are needed, the whole image is decoded once. Later images of this process are, too.
+        """
         self._parts += 1
         _habit.several |= self._parts > 1
-        return not _habit.several
+        if _habit.several and self._whole is None:
+            pixels = self.source.pixels(View.of(*self.size))
+            self._whole = None if pixels is None else Source(pixels)
+        source = self.source if self._whole is None else self._whole
+        return source.planes(view, *finish) if finish else source.pixels(view)
 
 
 class _Habit:
-    """Use of the images of this process: whether several parts of an image were asked for."""
+    """Use of images in this process: whether several parts of an image were needed."""
 
     several = False
 
 
 _habit = _Habit()
-_SMALL, _LARGE = 1 << 15, 1 << 26  # bytes of a file
+_LARGE = 1 << 26  # bytes of a file
+_TINY = 1 << 13  # pixels that are decoded in the time that it takes to read a header
 
 
 def _read(fp: Any) -> bytearray:
-    """Return the bytes of a file; none if lazy images of its size don't pay.
-
-    A file may be much longer than its image, so its length is checked first.
-    """
+    """Return the bytes of a file; none of a very long one, which may have a hole after its image."""
     if not isinstance(fp, (io.BufferedReader, io.BytesIO)):
         fp.seek(0)
         data = bytearray(fp.read(_LARGE))
-        return data if _SMALL <= len(data) < _LARGE else bytearray()
+        return data if len(data) < _LARGE else bytearray()
     length = fp.seek(0, io.SEEK_END)
     fp.seek(0)
-    data = bytearray(length if _SMALL <= length < _LARGE else 0)
+    data = bytearray(length if length < _LARGE else 0)
     fp.readinto(data)
     return data
 

@@ -375,7 +375,7 @@ def _found(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
 
 
 class Source:
-    """A JPEG in memory, of which parts are decoded.
+    """A JPEG in memory, or pixels ``(H, W, 3)``, of which parts are made.
 
     Attributes:
         size: Height and width; None if the library does not decode it as Pillow does.
@@ -383,15 +383,11 @@ class Source:
 
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
         self._data = torch.from_numpy(data)
-        self._header = encoded([self._data])
-        (header,) = self._header
-        # Of inks, Pillow rounds the colors in another way.
-        self.size = None if header is None or header.channels == 4 else header.size(False)
+        self.size = _size(self._data) if data.ndim == 1 else data.shape[:2]
 
-    @property
     def has_one_scan(self) -> bool:
-        """True if it certainly has one sequential scan, which is whole."""
-        return chosen(self._header, 1.0, False)[0]
+        """Return True if it certainly has one sequential scan, which is whole."""
+        return chosen(encoded([self._data]), 1.0, False)[0]
 
     def pixels(self, view: View) -> npt.NDArray[np.uint8] | None:
         """Return the pixels ``(H, W, 3)`` of a view, or None if the library can't decode them."""
@@ -400,7 +396,8 @@ class Source:
 
     def planes(self, view: View, finish: Finish, planar: bool) -> Tensor | None:
         """Return a view as a tensor; see `finish_pixels`."""
-        return _planes(Work(view).render(_recipe(finish, planar), self._data), planar)
+        result = Work(view).render(_recipe(finish, planar), self._data)
+        return result if result is None or planar else result.permute(2, 0, 1)
 
 
 def finish_pixels(pixels: npt.NDArray[np.uint8], finish: Finish, planar: bool) -> Tensor | None:
@@ -409,12 +406,7 @@ def finish_pixels(pixels: npt.NDArray[np.uint8], finish: Finish, planar: bool) -
     Args:
         planar: The tensor is contiguous; else it is a permuted ``(H, W, 3)``.
     """
-    work = Work(View.of(*pixels.shape[:2]))
-    return _planes(work.render(_recipe(finish, planar), torch.from_numpy(pixels)), planar)
-
-
-def _planes(result: Tensor | None, planar: bool) -> Tensor | None:
-    return result if result is None or planar else result.permute(2, 0, 1)
+    return Source(pixels).planes(View.of(*pixels.shape[:2]), finish, planar)
 
 
 class Requests:
