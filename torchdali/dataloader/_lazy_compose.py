@@ -7,6 +7,8 @@ follows it, such as `ToDtype` and `Normalize`, become one call: if they are torc
 from __future__ import annotations
 
 import copy
+import itertools
+import operator
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -14,26 +16,30 @@ from typing import Any, NamedTuple
 
 import torch
 from PIL import Image
-from torchvision.transforms import Compose
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
+from torchvision.transforms import Compose, PILToTensor
 
-from torchdali.dataloader._lazy_images import convert_image
+from torchdali.dataloader._lazy_images import convert_image, convert_tensor
 from torchdali.dataloader._pristine import find_transform_change
 from torchdali.dataloader._rules import compiled, name_of
 from torchdali.ops._pictures import Finish
 
 __all__ = ["replace_calls"]
 
-_CONVERSIONS = ("PILToTensor", "ToImage", "ToTensor")
+_CONVERSIONS, _DTYPES = ("PILToTensor", "ToImage", "ToTensor"), ("ConvertImageDtype", "ToDtype")
 
 
-class _Tail(NamedTuple):
-    """Transforms that become one call.
+class _Row(NamedTuple):
+    """Transforms of a `Compose` that become one call.
 
     Attributes:
-        start, stop: Their positions in the `Compose`.
-        transforms: All transforms of it.
+        start, stop: Their positions.
+        transforms: All transforms of the `Compose`.
         states: The attributes of those that become one call.
         finish: Does the same; None if there are none.
+        planar: The tensor is contiguous, as that of `ToTensor`.
+        kind: The class of the tensor; None for the class of the input.
     """
 
     start: int
@@ -42,72 +48,133 @@ class _Tail(NamedTuple):
     states: tuple[dict[str, Any], ...] = ()
     finish: Finish | None = None
     planar: bool = False
-    is_image: bool = False
+    kind: Any = None
 
     def is_current(self, transforms: Sequence[Any]) -> bool:
         """Return whether the transforms of the `Compose` are still the same."""
-        if len(transforms) != len(self.transforms) or torch.get_default_dtype() is not torch.float32:
+        if len(transforms) != len(self.transforms) or not all(map(operator.is_, transforms, self.transforms)):
             return False
-        same = all(map(_is, transforms, self.transforms))
-        return same and all(vars(t) == state for t, state in zip(transforms[self.start :], self.states, strict=False))
+        row = self.transforms[self.start : self.stop]
+        usual = self.finish is None or torch.get_default_dtype() is torch.float32
+        return usual and all(vars(t) == state for t, state in zip(row, self.states, strict=True))
+
+    def convert(self, image: Any) -> Tensor | None:
+        """Return the tensor of an image, or of a tensor that was one; None if torchvision has to convert it."""
+        if self.finish is None or isinstance(image, Tensor) is not (self.kind is None):
+            return None
+        if isinstance(image, Tensor):
+            planes = convert_tensor(image, self.finish)
+        else:
+            planes = convert_image(image, self.finish, self.planar)
+        kind = self.kind or type(image)
+        return planes if planes is None or kind is Tensor else kind(planes)
+
+    def convert_sample(self, inputs: tuple[Any, ...]) -> Any:
+        """Return a sample after the row; None if torchvision has to convert it.
+
+        All but its image goes through torchvision's own code, with a tiny image in the place of the image.
+        """
+        leaves, form = tree_flatten(inputs)
+        images = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Image.Image) or _is_image(leaf)]
+        planes = self.convert(leaves[images[0]]) if len(images) == 1 else None
+        if planes is None or len(leaves) == 1:
+            return None if planes is None else tree_unflatten([planes], form)
+        (place,) = images
+        image = leaves[place]
+        leaves[place] = image[:, :1, :1] if isinstance(image, Tensor) else Image.new("RGB", (1, 1))
+        results = _run(self.transforms[self.start : self.stop], tree_unflatten(leaves, form))
+        leaves, form = tree_flatten(results)
+        leaves[place] = planes
+        return tree_unflatten(leaves, form)
 
 
-def _is(one: Any, other: Any) -> bool:
-    return one is other
+def _is_image(value: Any) -> bool:
+    tv_tensors = sys.modules.get("torchvision.tv_tensors")
+    return type(value) is Tensor or (tv_tensors is not None and type(value) is tv_tensors.Image)
 
 
-def _find_tail(transforms: Sequence[Any]) -> _Tail:
-    """Return the longest row of transforms that is one call."""
+def _run(transforms: Sequence[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Call transforms one after the other, as a `Compose` does."""
+    several = len(inputs) > 1
+    for transform in transforms:
+        outputs = transform(*inputs)
+        inputs = outputs if several else (outputs,)
+    return inputs
+
+
+def _find_row(transforms: Sequence[Any]) -> _Row:
+    """Return the longest row of transforms that is one call, from the first conversion on."""
     everything = tuple(transforms)
-    start = next((i for i, t in enumerate(everything) if name_of(t) in _CONVERSIONS), len(everything))
-    for stop in range(len(everything), start, -1):
-        row = everything[start:stop]
-        chain = compiled(Compose(row))
-        if chain.chain is None or chain.chain.steps or chain.chain.ends or find_transform_change(list(row)):
-            continue
-        finish = chain.chain.finish
-        if finish is not None and finish.unit:
-            states = tuple(copy.deepcopy(vars(t)) for t in row)
-            return _Tail(start, stop, everything, states, finish, name_of(row[0]) == "ToTensor", chain.is_image)
-    return _Tail(0, 0, everything)
+    for start, t in enumerate(everything):
+        if name_of(t) in _CONVERSIONS or name_of(t) in _DTYPES:
+            for stop in range(len(everything), start, -1):
+                row = _row_of(everything, start, stop)
+                if row is not None:
+                    return row
+    return _Row(0, 0, everything)
 
 
-_tails: weakref.WeakKeyDictionary[Any, _Tail] = weakref.WeakKeyDictionary()
+def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _Row | None:
+    row, first = everything[start:stop], name_of(everything[start])
+    known = [_of_images(t) for t in row]
+    chain = compiled(Compose(known if first in _CONVERSIONS else [PILToTensor(), *known]))
+    finish = None if chain.chain is None or chain.chain.steps or chain.chain.ends else chain.chain.finish
+    if finish is None or not finish.unit or find_transform_change(list(row)):
+        return None
+    kind = None
+    if first in _CONVERSIONS:
+        kind = sys.modules["torchvision.tv_tensors"].Image if chain.is_image else Tensor
+    return _Row(start, stop, everything, tuple(copy.deepcopy(vars(t)) for t in row), finish, first == "ToTensor", kind)
 
 
-def _tail_of(compose: Any) -> _Tail:
-    tail = _tails.get(compose)
-    if tail is None or not tail.is_current(compose.transforms):
-        tail = _tails[compose] = _find_tail(compose.transforms)
-    return tail
+def _of_images(t: Any) -> Any:
+    """Return a conversion of dtypes as it is for images alone."""
+    dtypes = getattr(t, "dtype", None) if name_of(t) == "ToDtype" else None
+    tv_tensors = sys.modules.get("torchvision.tv_tensors")
+    if not isinstance(dtypes, dict) or tv_tensors is None or type(t).__module__ != "torchvision.transforms.v2._misc":
+        return t
+    return type(t)(dtypes.get(tv_tensors.Image, torch.uint8), t.scale)
 
 
-def _call(compose: Any, image: Any) -> tuple[bool, Any]:
-    """Return whether a part of the transforms was one call, and the result."""
+_rows: weakref.WeakKeyDictionary[Any, _Row] = weakref.WeakKeyDictionary()
+_searches = itertools.count()
+_MOST = 256  # searches of a process: a program may make a `Compose` for each sample
+
+
+def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return what becomes of the inputs of a `Compose`; None if no part of it is one call."""
+    row = _rows.get(compose)
     try:
-        tail = _tail_of(compose)
+        if row is None or not row.is_current(compose.transforms):
+            row = _rows[compose] = _find_row(compose.transforms if next(_searches) < _MOST else ())
     except Exception:  # of attributes that can't be compared: torchvision's own code decides
-        return False, None
-    if tail.finish is None:
-        return False, None
-    for transform in tail.transforms[: tail.start]:
-        image = transform(image)
-    planes = convert_image(image, tail.finish, tail.planar)
-    if planes is not None:
-        image = sys.modules["torchvision.tv_tensors"].Image(planes) if tail.is_image else planes
-    for transform in tail.transforms[tail.start if planes is None else tail.stop :]:
-        image = transform(image)
-    return True, image
+        return None
+    if row.finish is None:
+        return None
+    inputs = _run(row.transforms[: row.start], inputs)
+    converted = row.convert_sample(inputs)
+    if converted is None:
+        return _run(row.transforms[row.start :], inputs)
+    return _run(row.transforms[row.stop :], converted)
+
+
+def _has_image(inputs: tuple[Any, ...]) -> bool:
+    """Return whether an image is among the inputs, or in a collection that is one."""
+    for each in inputs:
+        parts = each.values() if isinstance(each, dict) else each if isinstance(each, (tuple, list)) else (each,)
+        if any(isinstance(part, Image.Image) for part in parts):
+            return True
+    return False
 
 
 def _replacement(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
     """Return a method of a `Compose`, which makes one call of the conversion of an image."""
 
     def forward(self: Any, *inputs: Any, **named: Any) -> Any:
-        if len(inputs) == 1 and not named and isinstance(inputs[0], Image.Image) and is_active():
-            is_done, result = _call(self, inputs[0])
-            if is_done:
-                return result
+        if not named and is_active() and _has_image(inputs):
+            outputs = _call(self, inputs)
+            if outputs is not None:
+                return outputs if len(inputs) > 1 else outputs[0]
         return original(self, *inputs, **named)
 
     return forward

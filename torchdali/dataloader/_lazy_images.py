@@ -12,13 +12,14 @@ import threading
 from typing import Any, cast
 
 import numpy as np
+import torch
 from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from torch import Tensor
 
 from torchdali.ops._pictures import Finish, Source, View, finish_pixels
 
-__all__ = ["convert_image", "make_lazy"]
+__all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
 
 def make_lazy(image: Any) -> Any:
@@ -36,6 +37,13 @@ def convert_image(image: Any, finish: Finish, planar: bool) -> Tensor | None:
     lazy = image._defer() if isinstance(image, LazyImage) else None
     planes = None if lazy is None else lazy.planes(finish, planar)
     return finish_pixels(np.array(image), finish, planar) if planes is None else planes
+
+
+def convert_tensor(image: Tensor, finish: Finish) -> Tensor | None:
+    """Convert uint8 pixels to a normalized tensor in one call, if they are stored as those of an image."""
+    pixels = image.permute(1, 2, 0) if image.dim() == 3 else image
+    usual = image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3 and pixels.is_contiguous()
+    return finish_pixels(pixels.as_subclass(Tensor).numpy(), finish, False) if usual else None
 
 
 class LazyImage(Image.Image):
