@@ -50,6 +50,8 @@ def _hooked() -> Any:
 CHAINS: dict[str, tuple[bool, Any]] = {
     "v2": (True, v2.Compose([*BEFORE, v2.PILToTensor(), FLOAT, v2.Normalize(MEAN, STD)])),
     "v2 image": (True, v2.Compose([*BEFORE, v2.ToImage(), FLOAT, v2.Normalize(MEAN, STD)])),
+    "pure, between": (True, v2.Compose([*BEFORE, v2.ToImage(), _own, FLOAT, v2.ToPureTensor(), v2.Normalize(MEAN, STD)])),
+    "image, between": (True, v2.Compose([*BEFORE, v2.PILToTensor(), _own, FLOAT, v2.ToImage(), v2.Normalize(MEAN, STD)])),
     "pure": (True, v2.Compose([*BEFORE, v2.ToImage(), FLOAT, v2.ToPureTensor()])),
     "v1": (True, v1.Compose([v1.RandomResizedCrop(24), v1.RandomHorizontalFlip(), v1.ToTensor(), v1.Normalize(MEAN, STD)])),
     "v1 dtype": (True, v1.Compose([v1.Resize(30), v1.CenterCrop(24), v1.PILToTensor(), v1.ConvertImageDtype(torch.float32), v1.Normalize(MEAN, STD)])),

@@ -39,7 +39,8 @@ class _Row(NamedTuple):
         states: The attributes of those that become one call.
         finish: Does the same; None if there are none.
         planar: The tensor is contiguous, as that of `ToTensor`.
-        kind: The class of the tensor; None for the class of the input.
+        of_tensors: The input is a tensor already.
+        kind: The class of the result; None for the class of the input.
     """
 
     start: int
@@ -48,6 +49,7 @@ class _Row(NamedTuple):
     states: tuple[dict[str, Any], ...] = ()
     finish: Finish | None = None
     planar: bool = False
+    of_tensors: bool = False
     kind: Any = None
 
     def is_current(self, transforms: Sequence[Any]) -> bool:
@@ -60,7 +62,7 @@ class _Row(NamedTuple):
 
     def convert(self, image: Any) -> Tensor | None:
         """Return the tensor of an image, or of a tensor that was one; None if torchvision has to convert it."""
-        if self.finish is None or isinstance(image, Tensor) is not (self.kind is None):
+        if self.finish is None or isinstance(image, Tensor) is not self.of_tensors:
             return None
         if isinstance(image, Tensor):
             planes = convert_tensor(image, self.finish)
@@ -121,10 +123,20 @@ def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _Row | None:
     finish = None if chain.chain is None or chain.chain.steps or chain.chain.ends else chain.chain.finish
     if finish is None or not finish.unit or find_transform_change(list(row)):
         return None
-    kind = None
-    if first in _CONVERSIONS:
-        kind = sys.modules["torchvision.tv_tensors"].Image if chain.is_image else Tensor
-    return _Row(start, stop, everything, tuple(copy.deepcopy(vars(t)) for t in row), finish, first == "ToTensor", kind)
+    states = tuple(copy.deepcopy(vars(t)) for t in row)
+    of_tensors = first in _DTYPES
+    return _Row(start, stop, everything, states, finish, first == "ToTensor", of_tensors, _kind(row, of_tensors))
+
+
+def _kind(row: Sequence[Any], of_tensors: bool) -> Any:
+    """Return the class of the tensor after a row; None for the class of its input."""
+    kind = None if of_tensors else Tensor
+    for t in row:
+        if name_of(t) == "ToImage":
+            kind = sys.modules["torchvision.tv_tensors"].Image
+        elif name_of(t) == "ToPureTensor":
+            kind = Tensor
+    return kind
 
 
 def _of_images(t: Any) -> Any:
