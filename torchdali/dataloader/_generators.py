@@ -41,8 +41,9 @@ def is_of_torch(sampler: Any) -> bool:
 def draws_early(sampler: Any) -> bool:
     """Return True if nobody notices that a sampler is asked for later indices before they are needed."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
-    late = type(inner) is RandomSampler and inner.replacement and inner.generator is not None
-    return is_of_torch(sampler) and not late
+    if type(inner) is RandomSampler and inner.generator is not None:
+        return not inner.replacement and len(inner) == len(inner.data_source)  # others draw several times in an epoch
+    return is_of_torch(sampler)
 
 
 def generators_of(loader: Any) -> dict[str, Any]:

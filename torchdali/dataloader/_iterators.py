@@ -25,7 +25,7 @@ from torchdali.dataloader._generators import Snapshot, draws_early, generators_o
 from torchdali.dataloader._lazy_opening import FetchLazily, InitWorker
 from torchdali.dataloader._plans import Plan
 from torchdali.dataloader._rows import Engine, answer_of, integers
-from torchdali.dataloader._states import Progress, seek, starting
+from torchdali.dataloader._states import Progress, bare, seek, starting
 from torchdali.rng import mix
 
 __all__ = ["AcceleratedIterator", "SingleProcessIterator", "WorkerIterator"]
@@ -194,7 +194,7 @@ class AcceleratedIterator(Counting):
         if self._numbered is None:
             self._interrupted = True
             self._begin_drawing()
-            self._numbered = zip(self._sampler_iter, itertools.count(self.progress.batches))
+            self._numbered = zip(bare(self._sampler_iter), itertools.count(self.progress.batches))
         before = len(self._requests)
         self._interrupted = True
         # One call: an interrupt finds the indices in the sampler or in the queue, unless the sampler is in Python.
@@ -211,7 +211,7 @@ class AcceleratedIterator(Counting):
         if states is not None:
             self._sampler_iter = seek(self._sampler_iter, self._generators, states, number)
             self._is_drawing = True
-            self._numbered = zip(self._sampler_iter, itertools.count(number))
+            self._numbered = zip(bare(self._sampler_iter), itertools.count(number))
         else:
             self._numbered = None
         self._interrupted = False
@@ -295,8 +295,24 @@ class AcceleratedIterator(Counting):
         rows = self._rows[number]
         if rows is None:  # lists, slices: torch knows their meaning
             return answer_of(lambda: self._fetcher.fetch(indices))
-        values = self._engine.take(number)
+        try:
+            values = self._engine.take(number)
+        except Exception as error:
+            values = self._ask_again(number, error)
         return values if isinstance(values, Exception) else answer_of(lambda: self._collate(rows, values))
+
+    def _ask_again(self, number: int, error: Exception) -> Exception:
+        """Return a batch's own error, which another engine repeats; raise one that came from outside."""
+        self._restart()
+        self._submit()
+        assert self._engine is not None
+        try:
+            values = self._engine.take(number)
+        except Exception as repeated:
+            values = repeated
+        if type(values) is type(error):
+            return error
+        raise error
 
     def _collate(self, indices: list[int], values: list[Any]) -> Any:
         leaves, data = self._plan.leaves, values

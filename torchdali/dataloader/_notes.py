@@ -12,9 +12,9 @@ from torchdali.pipeline import native_status
 
 __all__ = [
     "GUIDE", "LAZY", "Notes", "NotSupportedError", "accelerated", "accelerated_names", "breaks_rule",
-    "different_transforms", "empty", "fast_path", "has_no_batches", "has_no_tensors", "is_changed", "is_fast_path",
-    "is_iterable", "is_not_accelerated", "is_own_dataset", "is_own_function", "is_own_transform", "is_switched_off",
-    "is_unsupported", "name_of", "not_accelerated", "raised", "short",
+    "different_transforms", "empty", "fast_path", "has_no_batches", "has_no_tensors", "has_small_batches",
+    "is_changed", "is_fast_path", "is_iterable", "is_not_accelerated", "is_own_dataset", "is_own_function",
+    "is_own_transform", "is_switched_off", "is_unsupported", "name_of", "not_accelerated", "raised", "short",
 ]  # fmt: skip
 
 GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"
@@ -120,6 +120,16 @@ _CURES = {
 def has_no_batches() -> str:
     """Return the reason for ``batch_size=None``."""
     return _reason("batch_size is None", "Pass a batch size, or see", "own-functions")
+
+
+def has_small_batches(least: int) -> str:
+    """Return the reason for small batches of images in memory.
+
+    Args:
+        least: The smallest batch size that is accelerated without workers.
+    """
+    why = "torch is as fast for small batches of images in memory"
+    return _reason(why, f"Pass batch_size={least} or more, or num_workers=1, or see", "arguments")
 
 
 def is_switched_off() -> str:

@@ -39,6 +39,7 @@ def picture_plan(loader: Any) -> Plan:
 
 
 def _accelerate(loader: Any, leaves: Leaves, transforms: Compiled, chain: Chain) -> Plan:
+    _check_batch_size(loader, leaves, chain)
     name = type(leaves.leaves[0].dataset).__name__
     steps = (notes.accelerated(each) for each in transforms.known)
     lines = Notes([f"{name}: read by torchdali", *steps, *notes.fast_path()])
@@ -50,3 +51,16 @@ def _accelerate(loader: Any, leaves: Leaves, transforms: Compiled, chain: Chain)
     return Plan(
         lambda: Pictures(leaves, chain, threads, depth, size, cache, skips), lines, ("pictures", cache, key), leaves
     )
+
+
+FEW, FEW_MOVED = 16, 8  # below, a batch costs more than its images: of all transforms, and if pixels only move
+
+
+def _check_batch_size(loader: Any, leaves: Leaves, chain: Chain) -> None:
+    """Raise if small batches of images in memory leave nothing to gain without workers."""
+    if loader.num_workers or leaves.leaves[0].pixels is None:
+        return
+    size = getattr(loader.batch_sampler, "batch_size", None)
+    few = FEW_MOVED if is_movable(leaves, chain) else FEW
+    if few and (size is None or size < few):
+        raise NotSupportedError(notes.has_small_batches(few))

@@ -27,7 +27,7 @@ from torchdali.dataloader._generators import (
     snapshot,
 )
 
-__all__ = ["Progress", "StatefulIndices", "has_state", "position_of", "seek", "starting", "torchdata"]
+__all__ = ["Progress", "StatefulIndices", "bare", "has_state", "position_of", "seek", "starting", "torchdata"]
 
 
 @dataclass
@@ -160,9 +160,15 @@ def starting(generators: Mapping[str, Any], progress: Progress) -> Iterator[None
 
 def seek(indices: Iterator[Any], generators: Mapping[str, Any], states: Snapshot, count: int) -> Iterator[Any]:
     """Let a sampler draw from saved states, and skip its first items."""
+    rest = bare(indices)
     with _at(generators, states):
-        following = list(itertools.islice(indices, count, count + 1))
-    return itertools.chain(following, indices)
+        following = list(itertools.islice(rest, count, count + 1))
+    return itertools.chain(following, rest)
+
+
+def bare(indices: Iterator[Any]) -> Iterator[Any]:
+    """Return an iterator that only calls `__next__` of another, as torch does."""
+    return map(next, itertools.repeat(indices))
 
 
 @contextlib.contextmanager
