@@ -66,6 +66,7 @@ __all__ = [
     "strip_internal_frames",
     "self_explanatory",
     "warn",
+    "warning_place",
     "warnings_on",
 ]
 
@@ -349,6 +350,11 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and _is_ours(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
+
+
+def warning_place() -> tuple[str, int]:
+    """Return the file and line that `warn` would show now, for a warning that another thread may give later."""
+    return _line.get() or call_site()[:2]
 
 
 class Site(NamedTuple):

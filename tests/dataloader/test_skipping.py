@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,14 @@ def test_a_part_of_a_data_set_in_a_loop_that_is_left(tmp_path: Path) -> None:
     for _ in range(2):
         assert [len(labels) for _, labels in loader] == [1, 2, 1]
     loader.close()
+
+
+def test_a_cache_that_is_full_is_told_on_the_line_of_the_loader(tmp_path: Path) -> None:
+    dataset = ImageFolder(str(write(tmp_path, [])), FIXED)
+    for size, free in ((100, "100"), (2000, r"\d{3}")):  # none fits; two do
+        loader = DataLoader(dataset, 4, num_workers=1, cache=size)
+        line = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]
+        with pytest.warns(UserWarning, match=rf"the cache is full: a sample needs \d+ bytes, but {free} of {size:,} are free in memory") as said:
+            list(loader)
+        assert [(each.filename, each.lineno) for each in said if "cache" in str(each.message)] == [(__file__, line)]
+        loader.close()

@@ -195,7 +195,7 @@ def test_without_a_pipeline_it_returns_its_inputs() -> None:
 
 def test_samples_that_are_larger_than_the_cache_are_told(images: Path) -> None:
     pipe = build(lambda: fn.cache(fn.readers.file(file_root=str(images))[0], bytes=100))
-    with pytest.warns(UserWarning, match="a sample takes .* bytes, and all may take 100") as warnings:
+    with pytest.warns(UserWarning, match="a sample needs .* bytes, but 100 of 100 are free in memory") as warnings:
         samples(pipe, 3)
     assert len(warnings) == 1
 

@@ -365,7 +365,7 @@ def test_a_disk_that_is_nearly_full_is_told(images: Path, tmp_path: Path, monkey
     room = os.statvfs(tmp_path)
     full = os.statvfs_result((*room[:3], room.f_bfree // 100, 1, *room[5:]))
     monkeypatch.setattr(os, "statvfs", lambda _: full)
-    with pytest.warns(UserWarning, match="all may take 0 in .* \\(a tenth of the disk stays free, unless `bytes`"):
+    with pytest.warns(UserWarning, match=r"but 0 of 0 are free in .* \(a tenth of the disk stays free, unless `bytes`"):
         run(images, path=tmp_path)
 
 
@@ -404,7 +404,7 @@ def test_a_cache_that_keeps_nothing_says_so(processes: int, images: Path) -> Non
         return fn.cache(fn.decoders.image(fn.readers.file(file_root=str(images))[0]), bytes=100)
 
     pipe = define()
-    with pytest.warns(UserWarning, match="a sample takes 1,920 bytes, and all may take 100 in memory"):
+    with pytest.warns(UserWarning, match="a sample needs 1,920 bytes, but 100 of 100 are free in memory"):
         pipe.run()
         pipe.run()
     pipe.close()

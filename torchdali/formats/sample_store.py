@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from torchdali.errors import warn
+from torchdali.errors import warn, warning_place, warnings_on
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.shared_counts import Shared, anonymous_descriptor, opened, shared
 from torchdali.formats.shared_folder import FileLock, open_folder, open_own, read_into, room
@@ -66,7 +66,7 @@ class SampleStore:
         self._file_lock = FileLock(self.index_name)
         self._places: dict[bytes, _Stretch] = {}
         self._read_to, self._end = len(_HEADER), 0
-        self.is_full = self._warned = False
+        self.is_full, self._warned, self._place = False, False, warning_place()
         self._catch_up()
         if not self._places and not _HEADER.startswith(self._header()):
             raise RuntimeError(
@@ -110,8 +110,7 @@ class SampleStore:
         parts = encoded(tensors)
         size = sum(map(len, parts))
         if self.is_full or self._end + size > self.limit:
-            if size > self.limit:
-                self._tell_too_large(size)
+            self._tell_full(size)
             return False
         try:
             with self._writing():
@@ -141,19 +140,25 @@ class SampleStore:
         _write(self._index, entry + _SUM.pack(zlib.crc32(entry)), self._read_to)
         self._catch_up()
 
-    def _tell_too_large(self, size: int) -> None:
+    def _tell_full(self, size: int) -> None:
+        free = max(0, self.limit - self._end)
+        self._tell(
+            f"the cache is full: a sample needs {size:,} bytes, but {free:,} of {self.limit:,} are free in {self.name} "
+            f"({self.bound}). Samples that don't fit are computed in every epoch"
+        )
+
+    def _tell(self, text: str) -> None:
+        """Warn once, on the line where the cache was made: this is called in threads."""
         if not self._warned:
             self._warned = True
-            warn(
-                f"cache: a sample takes {size:,} bytes, and all may take {self.limit:,} in {self.name} ({self.bound}): "
-                "they are computed each time"
-            )
+            with warnings_on(*self._place):
+                warn(text)
 
     def _give_up(self, error: OSError, size: int) -> None:
         """Keep nothing more."""
         if not self.is_full:
             self.is_full = True
-            warn(
+            self._tell(
                 f"cache: {self.name} takes no more samples: {error.strerror}, for one of {size:,} bytes"
                 f"{self._cure(error)}; the others are computed each time"
             )
