@@ -6,11 +6,11 @@ import contextlib
 import os
 import secrets
 import socket
+import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, answer_challenge, deliver_challenge, wait
 from typing import Any
 
@@ -20,6 +20,7 @@ import torch
 from torchdali import pickling
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.shared_memory import socket_of
 from torchdali.execute.workers.channel import Channel
 from torchdali.execute.workers.placing import Placing
 from torchdali.execute.workers.replica import Task, make_batches
@@ -34,6 +35,7 @@ __all__ = ["Actors"]
 
 _PATIENCE = 5.0  # seconds in which an actor answers a call that takes no time, also while it computes
 _POLL = 0.2
+_HANDSHAKE = 2.0  # seconds for whoever connects to show the key
 
 
 class _Actor:
@@ -103,18 +105,21 @@ class _ActorWorker(Worker):
         self.shares_memory = False
         self._call, self._called = None, 0.0
 
-    def accept(self, key: bytes) -> None:
-        """Let the actor connect, which does so now.
+    def accept(self, key: bytes) -> bool:
+        """Let the actor connect, if it does so now; return False if nobody with the key did.
 
-        Raises:
-            OSError, EOFError, multiprocessing.AuthenticationError: it is not the actor, or is lost.
+        The port is open to the network: a stranger is turned away, and the actor may come after it.
         """
         listening: socket.socket = self.connection
-        with listening:
-            accepted, _ = listening.accept()
-        self.connection = Connection(accepted.detach())
-        deliver_challenge(self.connection, key)
-        answer_challenge(self.connection, key)
+        listening.settimeout(_HANDSHAKE)  # who knocked may be gone
+        with contextlib.suppress(OSError):
+            connection = _connection_of(listening.accept()[0], key)
+            if connection is not None:
+                listening.close()
+                self._socket.close()  # of the port, too
+                self.connection, self._socket = connection, socket_of(connection.fileno())
+                return True
+        return False
 
     def stands_still(self) -> bool:
         """Return whether the actor has not answered for some seconds: its process was stopped, or its node is gone."""
@@ -139,6 +144,29 @@ class _ActorWorker(Worker):
         if self.jobs:
             meanwhile = f" while it worked on {' and '.join(job.title for job in self.jobs.values())}"
         return f"Ray's actor {self.number} of the pipeline {how}{meanwhile}"
+
+
+def _connection_of(accepted: socket.socket, key: bytes) -> Connection | None:
+    """Ask who connected for the key; return None if they lack it, or need too long."""
+    timer = threading.Timer(_HANDSHAKE, _shut, (accepted,))
+    timer.daemon = True
+    timer.start()
+    connection = Connection(accepted.dup().detach())
+    try:
+        deliver_challenge(connection, key)
+        answer_challenge(connection, key)
+    except Exception:  # whatever a stranger sends
+        connection.close()
+        return None
+    finally:
+        timer.cancel()
+        accepted.close()
+    return connection
+
+
+def _shut(connected: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 @dataclass(frozen=True)
@@ -218,10 +246,10 @@ class _ActorStarter:
                 raise RuntimeError(f"no actor runs after {self.patience:g} s: see actor_options and timeout")
             connecting = wait([worker.connection for worker in workers], _POLL)
             for worker in workers:
-                problem = ""
+                problem: str | None = ""
                 if worker.connection in connecting:
                     problem = self.problem(worker)
-                    worker.alive = not problem
+                    worker.alive = problem == ""
                 elif worker.process.exitcode is not None:
                     problem = worker.end_message(" while it started")
                 if problem:
@@ -232,13 +260,11 @@ class _ActorStarter:
     def look(self) -> None:
         """Do nothing: Ray looks after its actors."""
 
-    def problem(self, worker: Worker) -> str:
-        """Let an actor connect; return why it is not ready, empty if it is."""
+    def problem(self, worker: Worker) -> str | None:
+        """Let an actor connect; return why it is not ready, empty if it is, None if it has not come yet."""
         assert isinstance(worker, _ActorWorker)
-        try:
-            worker.accept(self._key)
-        except (OSError, EOFError, AuthenticationError):
-            return worker.end_message(" while it started")
+        if not worker.accept(self._key):
+            return None
         return problem_of(worker, self._sizes)
 
     def close(self) -> None:

@@ -56,7 +56,7 @@ class Starts(Protocol):
     def patience(self) -> float: ...
     def start(self, number: int) -> Worker: ...
     def look(self) -> None: ...
-    def problem(self, worker: Worker) -> str: ...
+    def problem(self, worker: Worker) -> str | None: ...
     def close(self) -> None: ...
 
 
@@ -308,9 +308,11 @@ class WorkerPool:
                 self.workers.append(started)
 
     def _join(self, worker: Worker) -> None:
-        """Take a worker into service that has said whether it is ready."""
+        """Take a worker into service that has said whether it is ready; one that has not may do so later."""
         assert self._starter is not None
         problem = self._starter.problem(worker)
+        if problem is None:
+            return
         with self._lock:
             if self._over:
                 return
