@@ -70,7 +70,10 @@ class Interrupted:
                     item = next(iterator, None)
                 finally:
                     self._disarm()
-            except self._error:
+            except BaseException as error:
+                # In a lock of Python's `threading` an interrupt may become a RuntimeError that follows from it.
+                if not isinstance(error, self._error) and not isinstance(error.__context__, self._error):
+                    raise
                 self.hits += 1
                 items += [None] * (progress.batches - done)
                 continue

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torchvision.datasets import ImageFolder
@@ -102,3 +104,95 @@ def test_states_of_data_sets_are_torchdatas() -> None:
     again.load_state_dict(state)
     check_equal(list(again), rest)
     assert dataset.loaded == {"drawn": 7}
+
+
+BASE: dict[str, Any] = {"batch_size": 4, "shuffle": True}
+OTHERS: dict[str, Any] = {
+    "batch_size": {**BASE, "batch_size": 2}, "drop_last": {**BASE, "drop_last": True}, "sampler": {"batch_size": 4},
+    "batch_sampler": {"batch_sampler": [[1, 2]]}, "dataset length": BASE,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_state_of_another_loader_is_refused(name: str) -> None:
+    loader = DataLoader(rows(), **BASE)
+    next(iter(loader))
+    dataset = torch.utils.data.Subset(rows(), range(9)) if name == "dataset length" else rows()
+    with pytest.raises(ValueError, match=r"state belongs to another loader: .* must be .*, got"):
+        DataLoader(dataset, **OTHERS[name]).load_state_dict(loader.state_dict())
+
+
+TAMPERED: dict[str, Any] = {
+    "torchdali": (2, None), "batches": (-1, 4, 10**30, None, 1.0, True), "epoch": ("x", -1), "base_seed": (None, 2**64, 0.5),
+    "finished": ("no", 1), "generator": (5, "", "AAAA", "*", None), "generators": ({"x": "AAAA"}, [], None),
+    "first": (5, {"generator": "AAAA"}, {}), "loader": ({}, None), "more": (1,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", TAMPERED)
+def test_a_tampered_state_is_refused(field: str) -> None:
+    loader = DataLoader(rows(), **BASE)
+    next(iter(loader))
+    state = loader.state_dict()
+    for value in TAMPERED[field]:
+        with pytest.raises(ValueError, match="state"):
+            loader.load_state_dict({**state, field: value})
+    state.pop(field, None)
+    if field != "more":
+        with pytest.raises(ValueError, match="state"):
+            loader.load_state_dict(state)
+
+
+class Drawing(torch.utils.data.Sampler[int]):
+    """Draws from a generator of its own, and from those of the program."""
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    def __len__(self) -> int:
+        return 10
+
+    def __iter__(self) -> Any:
+        seed = torch.randint(9, ()).item() + np.random.randint(9) + random.randrange(9)
+        seed += self.own.integers(9) if isinstance(self.own, np.random.Generator) else self.own.randint(1, 9)
+        yield from torch.randperm(10, generator=torch.Generator().manual_seed(int(seed))).tolist()
+
+
+def weighted(seed: int) -> Any:
+    own = torch.Generator().manual_seed(seed)
+    return {"sampler": torch.utils.data.WeightedRandomSampler([1.0, 2.0] * 5, 10, generator=own)}
+
+
+GENERATORS: dict[str, Any] = {
+    "weighted": weighted,
+    "weighted, and one of the loader": lambda seed: {**weighted(seed), "generator": torch.Generator().manual_seed(seed + 9)},
+    "numpy": lambda seed: {"sampler": Drawing(np.random.default_rng(seed)), "generator": torch.Generator()},
+    "an old one of numpy": lambda seed: {"sampler": Drawing(np.random.RandomState(seed)), "generator": torch.Generator()},
+    "python": lambda seed: {"sampler": Drawing(random.Random(seed))},
+    "batches": lambda seed: {"batch_sampler": torch.utils.data.BatchSampler(weighted(seed)["sampler"], 3, False)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("name", GENERATORS)
+def test_every_generator_is_resumed(name: str, workers: int) -> None:
+    """The rest of the epoch; the next one too if the loader draws from generators of its own only."""
+    def loader(seed: int) -> DataLoader[Any]:
+        torch.manual_seed(seed)
+        np.random.seed(seed)
+        random.seed(seed)
+        arguments = GENERATORS[name](seed)
+        size = {} if "batch_sampler" in arguments else {"batch_size": 3}
+        return DataLoader(rows(), num_workers=workers, persistent_workers=workers > 0, **size, **arguments)
+
+    first = loader(1)
+    list(first)
+    iterator = iter(first)
+    next(iterator)
+    torch.rand(3)  # the program draws, too
+    state, rest = json.loads(json.dumps(first.state_dict())), list(iterator)
+    second = loader(2)
+    second.load_state_dict(state)
+    check_equal(list(second), rest)
+    if name == "weighted, and one of the loader":
+        check_equal(list(second), list(first))
