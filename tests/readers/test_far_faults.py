@@ -192,7 +192,7 @@ def test_refusals(status: int, kind: type, server: ObjectServer) -> None:
 def test_an_archive_that_is_replaced_is_an_error(conditions: bool, client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.conditions = conditions
     seen: list[int] = []
-    with tar_pipeline(root(client, server, monkeypatch), {"bad_samples": "skip", "prefetch_queue_depth": 1}, random_shuffle=True) as pipe:
+    with tar_pipeline(root(client, server, monkeypatch), {"bad_samples": "skip", "prefetch_queue_depth": 1}, random_shuffle=True, io_ahead=0) as pipe:
         seen += first_bytes(pipe.run())
         old = server.objects["bucket/a.tar"]
         server.objects["bucket/a.tar"] = bytes(byte ^ 0x80 if i % 512 > 400 else byte for i, byte in enumerate(old))
@@ -244,7 +244,7 @@ def test_an_index_that_is_missing_is_not_written(client: str, server: ObjectServ
 def test_padding_asks_for_an_object_once_a_batch(server: ObjectServer) -> None:
     @pipeline_def(batch_size=COUNT * 2, num_threads=2, device_id=None, prefetch_queue_depth=1)
     def define() -> Any:
-        return fn.readers.file(files=[f"{server.url}/bucket/files/{i:03}.bin" for i in range(COUNT)], pad_last_batch=True)[0]
+        return fn.readers.file(files=[f"{server.url}/bucket/files/{i:03}.bin" for i in range(COUNT)], pad_last_batch=True, io_ahead=0)[0]
 
     with define() as pipe:
         assert first_bytes(pipe.run()) == [*range(COUNT), *[COUNT - 1] * COUNT]

@@ -16,7 +16,8 @@ from torchdali.graph.nodes import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
 from torchdali.reading.cursor import Cursor, Keys
-from torchdali.reading.datasets import Dataset, Indices, Read
+from torchdali.reading.datasets import Dataset, Indices, Read, start_reads
+from torchdali.reading.look_ahead import LookAhead
 from torchdali.reading.sources import SourceBatch, SourceWorkers
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
@@ -33,12 +34,19 @@ class Reader:
     dataset: Dataset
     cursor: Cursor
     processes: SourceWorkers | None = None
+    ahead: LookAhead = field(default_factory=LookAhead)
 
     def next_keys(self, count: int, records: Indices | None) -> Keys:
         """Return the keys of the next samples, or of given records, which belong to no epoch."""
         if records is None:
             return self.cursor.next_batch(count)
         return Keys(records, np.zeros(len(records), np.int64), np.zeros(len(records), bool))
+
+    def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
+        """Start to read the samples of a batch, and of the next ones; of given records, these alone."""
+        if records is None:
+            return self.ahead.take(self.dataset, self.cursor, keys, count)
+        return start_reads(self.dataset, keys.records.tolist(), keys.epochs.tolist())
 
 
 @dataclass(frozen=True)

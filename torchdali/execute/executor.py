@@ -58,7 +58,7 @@ from torchdali.execute.workers.worker import Worker
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Plan, nodes_of
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
-from torchdali.reading.datasets import Indices, RecordNames, start_reads
+from torchdali.reading.datasets import Indices, RecordNames
 from torchdali.reading.file_lists import list_identity
 from torchdali.reading.sources import Source, SourceBatch
 from torchdali.reading.user_random import seed_of_name
@@ -555,7 +555,7 @@ class Executor:
         for node, reader in self.readers.items():
             batch.keys[node] = keys = reader.next_keys(self.settings.batch_size, batch.records)
             if replicas is None or replicas.reads_here(node):
-                batch.reads[node] = start_reads(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
+                batch.reads[node] = reader.start_reads(keys, self.settings.batch_size, batch.records)
             batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
             sizes[node] = len(keys.records)
         if len(set(sizes.values())) > 1:

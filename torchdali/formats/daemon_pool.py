@@ -58,6 +58,11 @@ class DaemonPool:
                 self._started += 1
         return future
 
+    @property
+    def waiting(self) -> int:
+        """Tasks that no thread has begun, about."""
+        return self._queue.qsize()
+
     def close(self) -> None:
         """Cancel what no thread has begun, and end the threads."""
         with self._lock:  # so that no task comes behind the end of the queue

@@ -11,7 +11,7 @@ import importlib
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -25,16 +25,17 @@ from torchdali.formats import stores, urls
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
 from torchdali.formats.retries import GaveUp, repeat
+from torchdali.formats.sizes import Size, SizeOrNone
 from torchdali.formats.stores import Limits, Names, Replaced, Version
 
-__all__ = ["FAR", "NoSuchObject", "Pending", "Remote", "RemoteFile", "RemoteOptions", "read_url", "start_ranges"]
+__all__ = ["FAR", "NoSuchObject", "Pending", "Remote", "RemoteFile", "RemoteOptions", "read_url"]
 
 T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
 
+_EARLY = SizeOrNone(256_000_000)  # bytes that are requested early
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
 _BLOCK, _AHEAD, _KEPT = 1 << 20, 16, 32  # bytes, and blocks, of small reads one after the other
-_GAP = 64 << 10  # bytes; ranges nearer to each other are one request, up to a size
 
 
 class NoSuchObject(RuntimeError):
@@ -50,6 +51,11 @@ class RemoteOptions:
         io_deadline: Of URLs: seconds after which a request that keeps failing is an error.
         io_retries: Of URLs: most repetitions of a request within the deadline; None for any number.
         io_timeout: Of URLs: seconds without any byte after which a request has failed.
+        io_ahead: Of URLs: bytes of the next batches that are requested early, such as ``"256MB"``, whatever the
+            pipeline's depth; 0 for the batches of the pipeline alone.
+        shuffle_window: Of containers, with ``random_shuffle``: bytes, such as ``"256MB"``, among which records are
+            shuffled. Ranges of 4 MB from the whole data set are drawn at random, and each is one request. None
+            shuffles record by record, with a request for each.
         cache_dir: Of URLs: folder where what was read is kept; processes of one user may share it.
         cache_size: Bytes that are kept there at most; what was not used for longest goes first.
 
@@ -61,10 +67,15 @@ class RemoteOptions:
     io_deadline: float = 300.0
     io_retries: int | None = None
     io_timeout: float = 10.0
+    io_ahead: SizeOrNone = _EARLY
+    shuffle_window: Size | None = None
     cache_dir: Annotated[str | None, "path"] = None
     cache_size: int = 10 << 30
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "io_ahead", SizeOrNone.from_argument(self.io_ahead))
+        if self.shuffle_window is not None:
+            object.__setattr__(self, "shuffle_window", Size.from_argument(self.shuffle_window))
         least = {"io_concurrency": 1, "io_retries": 0, "cache_size": 1, "io_deadline": 0}
         for name, bound in least.items():
             if (value := getattr(self, name)) is not None and value < bound:
@@ -118,6 +129,7 @@ class Remote:
         self._cache: DiskCache | None = None
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
+        self._bytes, self._count = 1 << 17, 1  # of what was read, about; a first guess
         self._by_ranges = 0  # bytes of all objects that are read by ranges
         self._renewed: set[tuple[int, str]] = set()
         self._coming: dict[tuple[int, str], Future[bytes]] = {}  # of each process
@@ -127,16 +139,31 @@ class Remote:
         with self._lock:
             self._by_ranges += size
 
-    def start(self, url: str, start: int = 0, count: int | None = None, version: Version | None = None) -> Pending:
-        """Start to read a range, or all of an object."""
-        future = self._pool.submit(self.read, url, start, count, version)
+    @property
+    def mean_size(self) -> float:
+        """Mean bytes of the objects that were read."""
+        return self._bytes / self._count
+
+    @property
+    def is_busy(self) -> bool:
+        """True if more requests wait than there are threads for."""
+        return self._pool.waiting > self.options.io_concurrency
+
+    def start(
+        self, url: str, start: int = 0, count: int | None = None, version: Version | None = None, exact: bool = False
+    ) -> Pending:
+        """Start to read a range, or all of an object, see `read`."""
+        future = self._pool.submit(self.read, url, start, count, version, exact)
         return Pending(future, 0, FAR if count is None else count)
 
-    def read(self, url: str, start: int = 0, count: int | None = None, version: Version | None = None) -> Bytes:
+    def read(
+        self, url: str, start: int = 0, count: int | None = None, version: Version | None = None, exact: bool = False
+    ) -> Bytes:
         """Read a range, or all of an object.
 
         Args:
             version: The version of the object; another one is an error.
+            exact: Cache the range itself; otherwise large blocks around it.
 
         Raises:
             NoSuchObject: there is none.
@@ -146,7 +173,7 @@ class Remote:
         data: Any
         if self._cache is None:
             data = self._fetch(url, start, count, version)
-        elif count is None or version is None or version.size is None or self._by_ranges > self.options.cache_size:
+        elif exact or count is None or version is None or self._by_ranges > self.options.cache_size:
             data = self._cached(self._cache, url, start, count, version, 0, count)
         else:
             data = self._from_blocks(self._cache, url, start, count, version)
@@ -220,7 +247,9 @@ class Remote:
                 raise urls.TooLarge
             return data if count is None else _part(data, start, count)
 
-        return self._repeat(url, get, version)
+        data = self._repeat(url, get, version)
+        self._bytes, self._count = self._bytes + len(data), self._count + 1
+        return data
 
     def _system(self, url: str) -> tuple[Any, str]:
         """Return the file system of an URL, one a server or bucket for all threads, and the path in it."""
@@ -372,7 +401,7 @@ class RemoteFile:
     identity = None  # nothing tells, at once, when it changes
 
     def __init__(self, remote: Remote, url: str, version: Version | None = None) -> None:
-        self._remote, self._url, self.path = remote, url, urls.shown(url)
+        self.remote, self._url, self.path = remote, url, urls.shown(url)
         self.version = version or remote.info(url)
         if self.version.size is None:
             raise RuntimeError(f"cannot read {self.path} by ranges: the store does not tell its size")
@@ -386,7 +415,7 @@ class RemoteFile:
         """Return a range; of a small one the blocks around it are kept, and those that follow are read ahead."""
         self._check(offset, count)
         if count > _BLOCK:
-            return self._remote.read(self._url, offset, count, self.version)
+            return self.remote.read(self._url, offset, count, self.version)
         first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
         parts = [self._block(number).bytes() for number in range(first, last + 1)]
         whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -413,57 +442,12 @@ class RemoteFile:
                 self._blocks.popitem(last=False)
             return self._blocks[number]
 
-    def start(self, offset: int, count: int) -> Pending:
-        """Start to read a range."""
+    def start(self, offset: int, count: int, exact: bool = False) -> Pending:
+        """Start to read a range, see `Remote.read`."""
         self._check(offset, count)
-        return self._remote.start(self._url, offset, count, self.version)
+        return self.remote.start(self._url, offset, count, self.version, exact)
 
 
 def read_url(url: str, remote: Remote | None = None) -> bytes:
     """Read a small object, such as an index."""
     return bytes((remote or Remote(RemoteOptions(io_concurrency=1)))._fetch(url, 0, None, None))
-
-
-def start_ranges(files: Sequence[Any], ranges: Sequence[tuple[int, int, int]]) -> list[Pending]:
-    """Start to read ranges of several files; those that lie close together are one request.
-
-    Args:
-        files: `RemoteFile`s, or others with `read`.
-        ranges: File, offset and number of bytes of each.
-    """
-    parts: list[Pending | None] = [None] * len(ranges)
-    group: list[int] = []
-    begin = end = file = -1
-    for place in sorted(range(len(ranges)), key=ranges.__getitem__):
-        at, offset, count = ranges[place]
-        stop = offset + count
-        if at != file or offset > end + _GAP or max(stop, end) - begin > urls.BLOCK:
-            _start_group(files, ranges, group, begin, end, parts)
-            group, file, begin, end = [], at, offset, offset
-        group.append(place)
-        end = max(end, stop)
-    _start_group(files, ranges, group, begin, end, parts)
-    return [pending for pending in parts if pending is not None]
-
-
-def _start_group(
-    files: Sequence[Any], ranges: Sequence[tuple[int, int, int]], group: Sequence[int], begin: int, end: int,
-    parts: list[Pending | None],
-) -> None:  # fmt: skip
-    if not group:
-        return
-    future = _future(files[ranges[group[0]][0]], begin, end - begin)
-    for place in group:
-        _, offset, count = ranges[place]
-        parts[place] = Pending(future, offset - begin, count)
-
-
-def _future(file: Any, offset: int, count: int) -> Future[Bytes]:
-    future: Future[Bytes] = Future()
-    try:
-        if isinstance(file, RemoteFile):
-            return file.start(offset, count).future
-        future.set_result(file.read(offset, count))
-    except RuntimeError as error:  # of the records that want it
-        future.set_exception(error)
-    return future

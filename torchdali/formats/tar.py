@@ -16,6 +16,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from torchdali.errors import warn
+from torchdali.formats.remote import Remote
 from torchdali.formats.storage import Bytes, Storage, described_storage, read_text, write_text
 from torchdali.formats.tar_sparse import BLOCK, Records, Sparse, header_number, sparse_of_header, sparse_of_records
 from torchdali.formats.urls import shown
@@ -88,6 +89,11 @@ class Archive:
         self._files: dict[str, Member] = {}
         self._starts = [0]  # of the parts that can be read
         self._parts = [(storage.size, 0)]  # their lengths, and places in the file
+
+    @property
+    def remote(self) -> Remote | None:
+        """Connection that reads the archive, if it is at an URL."""
+        return getattr(self._storage, "remote", None)
 
     @property
     def storage(self) -> Storage:

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 from torchdali.calls.decorators import operator, reader
 from torchdali.declaration.schema import Data, FilePath, OutputCount, shares
+from torchdali.formats.sizes import Size
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["Size", "cache"]
-
-_UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
-
-
-class Size(int):
-    """A number of bytes."""
-
-    @classmethod
-    def from_argument(cls, value: Any) -> Size:
-        """Return a size given as a number, or as a text such as ``"8GB"`` (10^9 bytes each) or ``"8GiB"`` (2^30).
-
-        Raises:
-            ValueError: it is less than one byte, or no size.
-        """
-        match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-        if match is not None:
-            number, unit, binary = match.groups()
-            value = int(float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()])
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{value!r} is no size: pass a number of bytes, or a text such as '8GB' or '500MiB'")
-        return cls(value)
 
 
 def _check(arguments: Mapping[str, Any]) -> None:

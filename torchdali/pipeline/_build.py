@@ -216,4 +216,5 @@ def _opened(options: PipelineOptions, node: Node) -> Reader:
     processes = open_processes(dataset, seed, options.py_start_method, options.py_callback_pickler)
     own = loader.seed if loader.seed not in (None, -1) else None
     seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
-    return Reader(dataset, Cursor(EpochOrder(len(dataset), loader, seed)), processes)
+    order = EpochOrder(len(dataset), loader, seed, getattr(dataset, "runs", None))
+    return Reader(dataset, Cursor(order), processes)

@@ -14,6 +14,10 @@ last record of the shard is repeated, so that all ranks have as many batches in 
 Which records belong to a shard does not depend on the seed, only their order inside it does: ranks
 with different seeds still get disjoint shards, as in DALI.
 
+**Runs.** Data in object stores is read fastest in ranges of megabytes. With `Runs`, a shuffled epoch keeps neighbours
+together: runs of records are drawn at random from the whole epoch, ranks divide the runs, and each rank shuffles the
+records of a block of runs. Each run is read once, by one rank; a run at the border of two shards by both.
+
 **Long data sets.** Nothing grows with the data set if it is read in order, or has more than 2**24 records: then
 the order is computed for the positions that are asked for, and a permutation is a cipher on the numbers below its size.
 
@@ -33,7 +37,7 @@ import numpy.typing as npt
 
 from torchdali.reading.datasets import Indices, LoaderOptions, shard_start
 
-__all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "Shard", "reshard"]
+__all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "Runs", "Shard", "reshard"]
 
 State = dict[str, Any]
 
@@ -70,6 +74,22 @@ class Order:
 
         return Order(max(0, stop - start), at)._at_hand(len(self))
 
+    def _in_blocks(self, runs: Runs | None, *key: int) -> Order:
+        """Return the same records, shuffled inside of each block of positions."""
+        if runs is None:
+            return self
+        size, block = self._length, runs.block
+
+        def at(positions: Indices) -> Indices:
+            moved = positions.copy()
+            for number in np.unique(positions // block).tolist():
+                inside, start = positions // block == number, number * block
+                order = _permutation(min(block, size - start), _WITHIN, *key, number)
+                moved[inside] = start + order(positions[inside] - start)
+            return self.at(moved)
+
+        return Order(size, at)._at_hand(size)
+
     def _at_hand(self, size: int) -> Order:
         return self if size > _LONG else Order(self._length, self[:].__getitem__)
 
@@ -94,11 +114,31 @@ def _permutation(size: int, *key: int) -> Callable[[Indices], Indices]:
 
     RandomState is the one generator whose stream NumPy promises never to change.
     """
-    words = [word & 0xFFFFFFFF for part in key for word in (part, part >> 32)]
-    numbers = np.random.RandomState(words)
+    numbers = _numbers(*key)
     if size > _LONG:
         return partial(_enciphered, size, numbers.randint(0, 1 << 62, _ROUNDS, np.uint64))
     return numbers.permutation(size).astype(np.int64, copy=False).__getitem__
+
+
+def _numbers(*key: int) -> np.random.RandomState:
+    return np.random.RandomState([word & 0xFFFFFFFF for part in key for word in (part, part >> 32)])
+
+
+def _permutation_of_runs(size: int, runs: Runs, *key: int) -> Callable[[Indices], Indices]:
+    """Return a permutation of all records that keeps each run together; the last run may be shorter."""
+    count, rest = divmod(size, runs.run)
+    order = _permutation(count, *key, runs.run) if count else _same
+    start = int(_numbers(*key, 0).randint(0, count + 1)) * runs.run  # of the shorter run
+
+    def at(positions: Indices) -> Indices:
+        last = (positions >= start) & (positions < start + rest)
+        before = np.where(positions < start, positions, positions - rest)
+        before[last] = 0
+        records: Indices = order(before // runs.run) * runs.run + before % runs.run
+        records[last] = count * runs.run + positions[last] - start
+        return records
+
+    return at
 
 
 def _enciphered(size: int, keys: npt.NDArray[np.uint64], positions: Indices) -> Indices:
@@ -141,6 +181,18 @@ class Cut:
     seeds: tuple[int, ...]
 
 
+class Runs(NamedTuple):
+    """The units of a shuffled epoch that keeps neighbours together.
+
+    Attributes:
+        run: Records that follow each other in the data set, and are read together.
+        block: Records of the runs that are shuffled together.
+    """
+
+    run: int
+    block: int
+
+
 class Shard(NamedTuple):
     """The records that one rank reads in one epoch.
 
@@ -164,6 +216,7 @@ class EpochOrder:
         size: Number of records of the data set.
         options: Shards, padding, shuffling.
         seed: Orders the records inside a shard (``random_shuffle``).
+        runs: Keeps neighbours together in shuffled epochs; None shuffles record by record.
 
     Raises:
         RuntimeError: There are no records, or fewer than shards.
@@ -172,6 +225,7 @@ class EpochOrder:
     size: int
     options: LoaderOptions = field(default_factory=LoaderOptions)
     seed: int = 0
+    runs: Runs | None = None
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -207,17 +261,24 @@ class EpochOrder:
         options = self.options
         if options.shuffle_after_epoch:
             seed = options.shuffle_after_epoch_seed or 0
-            return Order(self.size, _permutation(self.size, _AFTER_EPOCH, seed, epoch))
+            return Order(self.size, self._shuffle(_AFTER_EPOCH, seed, epoch))._in_blocks(self.runs, seed, epoch)
         if options.random_shuffle:
             # A rank that sticks to its shard must find the same records in it in every epoch.
-            return Order(self.size, _permutation(self.size, _ASSIGN, 0 if options.stick_to_shard else epoch))
+            return Order(self.size, self._shuffle(_ASSIGN, 0 if options.stick_to_shard else epoch))
         return Order(self.size, _same)
 
     def _part(self, rest: Order, epoch: int, rank: int, ranks: int, seed: int) -> Order:
         shard = (rank + epoch) % ranks if self.options.rotates else rank
         start, stop = (shard_start(len(rest), ranks, i) for i in (shard, shard + 1))
-        shuffled = self.options.random_shuffle
-        return rest.part(start, stop, _permutation(stop - start, _WITHIN, seed, epoch, shard) if shuffled else None)
+        if not self.options.random_shuffle:
+            return rest.part(start, stop)
+        if self.runs is not None:
+            return rest.part(start, stop)._in_blocks(self.runs, seed, epoch, shard)
+        return rest.part(start, stop, _permutation(stop - start, _WITHIN, seed, epoch, shard))
+
+    def _shuffle(self, *key: int) -> Callable[[Indices], Indices]:
+        """Return a permutation of all records, or of all runs."""
+        return _permutation(self.size, *key) if self.runs is None else _permutation_of_runs(self.size, self.runs, *key)
 
     def _left_over(self, rest: Order, epoch: int, cut: Cut) -> Order:
         ranks = len(cut.taken)
@@ -312,7 +373,8 @@ class Cursor:
     def state(self) -> State:
         """Return the place as a JSON-able dict; a few integers, whatever the data set's size."""
         order = self.order
-        return {
+        runs = {} if order.runs is None else {"runs": list(order.runs)}
+        return runs | {
             "size": order.size,
             "num_shards": order.options.num_shards,
             "shard_id": order.options.shard_id,
@@ -332,7 +394,8 @@ class Cursor:
             RuntimeError: The state belongs to another data set, shard or number of shards.
         """
         self._check(state)
-        self.order = replace(self.order, seed=state["seed"])
+        runs = state.get("runs")
+        self.order = replace(self.order, seed=state["seed"], runs=None if runs is None else Runs(*runs))
         cuts = {
             int(epoch): tuple(Cut(tuple(cut["taken"]), tuple(cut["seeds"])) for cut in of_epoch)
             for epoch, of_epoch in state["cuts"].items()
@@ -371,6 +434,9 @@ def _check_form(state: State) -> None:
     for name in _FIELDS:
         if not (_is_seed if name == "seed" else _is_count)(state.get(name)):
             raise RuntimeError(f"The checkpoint is damaged: {name!r} of a reader is {state.get(name)!r}.")
+    runs = state.get("runs", [1, 1])
+    if not isinstance(runs, list) or len(runs) != 2 or not all(_is_count(each) and each for each in runs):
+        raise RuntimeError(f"The checkpoint is damaged: 'runs' of a reader is {runs!r}.")
     cuts = state.get("cuts")
     if not isinstance(cuts, Mapping) or not all(map(_is_cut_list, cuts.items())):
         raise RuntimeError(f"The checkpoint is damaged: 'cuts' of a reader is {cuts!r}.")
@@ -418,8 +484,10 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
         if any(counts):
             cut = {"taken": counts, "seeds": [state["seed"] for state in old]}
             cuts.setdefault(str(epoch), []).append(cut)
+    runs = {"runs": old[0]["runs"]} if "runs" in old[0] else {}
     return [
-        {
+        runs
+        | {
             "size": old[0]["size"],
             "num_shards": num_shards,
             "shard_id": rank,
@@ -447,4 +515,6 @@ def _all_ranks(states: Sequence[State]) -> list[State]:
         raise ValueError(f"reshard needs one state of each of the {count} ranks; got those of ranks {ranks}.")
     if any(state["size"] != old[0]["size"] for state in old):
         raise ValueError("The states belong to data sets of different sizes.")
+    if any(state.get("runs") != old[0].get("runs") for state in old):
+        raise ValueError("The states belong to readers with different shuffle_window.")
     return old

@@ -16,10 +16,11 @@ from torch import Tensor
 
 from torchdali.errors import warn
 from torchdali.formats.manifest import Manifest, Shard, is_manifest
-from torchdali.formats.remote import NoSuchObject, Pending, Remote, RemoteOptions, start_ranges
+from torchdali.formats.remote import NoSuchObject, Pending, Remote, RemoteOptions
 from torchdali.formats.storage import Bytes, Storage, described_storage, open_storage, read_text
 from torchdali.formats.urls import is_url, shown
-from torchdali.reading.datasets import Read
+from torchdali.ops._readers._ranges import Ranges
+from torchdali.reading.datasets import Indices, Read
 from torchdali.reading.file_lists import list_digest
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "open_remote",
     "over_containers",
     "parsed",
+    "ranges_of",
     "record_offsets",
 ]
 
@@ -45,6 +47,7 @@ class RecordsDataset:
     Args:
         storages: The files.
         offsets: Of each file, offset and size of its records, ``(N, 2)``.
+        arguments: Of the reader.
 
     Raises:
         RuntimeError: there are no records.
@@ -52,26 +55,35 @@ class RecordsDataset:
 
     wrong = "cannot read the record"
 
-    def __init__(self, storages: Sequence[Storage], offsets: Sequence[Offsets]) -> None:
+    def __init__(
+        self, storages: Sequence[Storage], offsets: Sequence[Offsets], arguments: Mapping[str, Any] | None = None
+    ) -> None:
         self._storages = storages
-        self._remote = any(is_url(path) for path in _paths(storages))
         self._files = np.repeat(np.arange(len(offsets)), [len(part) for part in offsets])
         self._offsets = np.concatenate([np.empty((0, 2), np.int64), *offsets])
         if not len(self._offsets):
             raise RuntimeError(f"no records found in {', '.join(s.path for s in storages)}")
         self._identities = [storage.identity for storage in storages]
+        self._ranges = ranges_of(storages, self._files, self._offsets[:, None], arguments or {})
+
+    runs = property(lambda self: None if self._ranges is None else self._ranges.runs)
+    bytes_ahead = property(lambda self: 0 if self._ranges is None else self._ranges.bytes_ahead)
+    is_busy = property(lambda self: self._ranges.is_busy)
+
+    def byte_count(self, records: Indices) -> int:
+        """Return the bytes of some records."""
+        assert self._ranges is not None
+        return self._ranges.byte_count(records)
 
     def __len__(self) -> int:
         return len(self._files)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
         """Start to read records, if any are remote."""
-        if not self._remote:
+        if self._ranges is None:
             return None
-        files, offsets = self._files[records].tolist(), self._offsets[records].tolist()
-        ranges = [(file, *range_) for file, range_ in zip(files, offsets, strict=True)]
-        parts = start_ranges(self._storages, ranges)
-        return [functools.partial(self.read, record, part) for record, part in zip(records, parts, strict=True)]
+        parts = self._ranges.start(records)
+        return [functools.partial(self.read, record, part[0]) for record, part in zip(records, parts, strict=True)]
 
     def read(self, index: int, part: Pending | None = None) -> tuple[Tensor, ...]:
         """Return the outputs of a record.
@@ -121,6 +133,14 @@ class Names:
 
     def __getitem__(self, index: int) -> str:
         return self._data[self._ends.item(index) : self._ends.item(index + 1)].decode(errors="replace")
+
+
+def ranges_of(
+    storages: Sequence[Storage], files: Indices, places: Indices, arguments: Mapping[str, Any]
+) -> Ranges | None:
+    """Return what requests the records of containers; None if none is remote."""
+    remote = next((each for storage in storages if (each := getattr(storage, "remote", None)) is not None), None)
+    return None if remote is None else Ranges(remote, storages, files, places, arguments)
 
 
 def _paths(storages: Sequence[Storage]) -> list[str]:

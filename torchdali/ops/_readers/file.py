@@ -21,7 +21,7 @@ from torchdali.formats.storage import file_identity, read_text
 from torchdali.formats.urls import is_url, shown
 from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND, in_folders, name_filter
 from torchdali.ops._readers._records import open_remote
-from torchdali.reading.datasets import Dataset, LoaderOptions, Read, WholeFiles
+from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read, WholeFiles
 from torchdali.reading.file_lists import list_digest
 
 __all__ = ["FileDataset", "ListedFiles", "file", "read_whole"]
@@ -43,6 +43,18 @@ class ListedFiles:
         if not paths:
             raise RuntimeError(f"no files found in {shown(root)!r}" if root else "no files found")
         self._paths, self._folder, self._remote = paths, os.path.join(root, ""), remote
+        if remote is not None and remote.options.shuffle_window is not None:
+            raise ValueError("shuffle_window is for containers: single files have no neighbors, so leave it out")
+        self.bytes_ahead = 0 if remote is None else int(remote.options.io_ahead)
+
+    @property
+    def is_busy(self) -> bool:
+        """True if requests wait for others to end."""
+        return self._remote is not None and self._remote.is_busy
+
+    def byte_count(self, records: Indices) -> int:
+        """Estimate the bytes of some files, by those that were read."""
+        return 0 if self._remote is None else int(len(records) * self._remote.mean_size)
 
     def __len__(self) -> int:
         return len(self._paths)

@@ -50,4 +50,4 @@ def mxnet(
     """
     containers = open_containers("mxnet", path, index_path, options=options)
     offsets = record_offsets(containers, recordio.parse_index, recordio.scan, recordio.write_index)
-    return RecordIODataset([each.storage for each in containers], offsets)
+    return RecordIODataset([each.storage for each in containers], offsets, options)

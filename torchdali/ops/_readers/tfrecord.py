@@ -32,12 +32,14 @@ class TFRecordDataset(RecordsDataset):
         storages, offsets: Where they are, see `RecordsDataset`.
         features: What is extracted, by name.
         verify: Check the check sums of each record that is read.
+        arguments: Of the reader.
     """
 
     def __init__(
-        self, storages: Sequence[Storage], offsets: Sequence[Offsets], features: Mapping[str, Feature], verify: bool
-    ) -> None:
-        super().__init__(storages, offsets)
+        self, storages: Sequence[Storage], offsets: Sequence[Offsets], features: Mapping[str, Feature], verify: bool,
+        arguments: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        super().__init__(storages, offsets, arguments)
         self._verify = verify
         self._names = {name.encode(): place for place, name in enumerate(features)}
         self._features = features
@@ -102,7 +104,8 @@ def tfrecord(
     """
     containers = open_containers("tfrecord", path, index_path, use_o_direct, options)
     offsets = record_offsets(containers, format.parse_index, format.scan, format.write_index)
-    return TFRecordDataset([each.storage for each in containers], offsets, Features.from_argument(features), verify)
+    storages = [each.storage for each in containers]
+    return TFRecordDataset(storages, offsets, Features.from_argument(features), verify, options)
 
 
 # ---------------------------------------------------------------- features

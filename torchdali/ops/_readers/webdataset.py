@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -17,11 +17,11 @@ from torchdali.declaration.schema import FilePath, OutputCount, one_of, shares, 
 from torchdali.errors import warn
 from torchdali.formats import tar
 from torchdali.formats.manifest import is_manifest
-from torchdali.formats.remote import Pending, RemoteOptions, start_ranges
+from torchdali.formats.remote import Pending, RemoteOptions
 from torchdali.formats.storage import Storage
-from torchdali.formats.urls import is_url
-from torchdali.ops._readers._records import Indexed, Names, open_containers, over_containers, parsed
-from torchdali.reading.datasets import Dataset, LoaderOptions, Read
+from torchdali.ops._readers._ranges import MISSING
+from torchdali.ops._readers._records import Indexed, Names, open_containers, over_containers, parsed, ranges_of
+from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read
 from torchdali.reading.file_lists import list_digest
 
 __all__ = ["WebDataset", "webdataset"]
@@ -32,7 +32,6 @@ _DTYPES = (
     torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
     torch.float16, torch.float32, torch.float64,
 )  # fmt: skip
-_MISSING = -1
 
 
 class WebDataset:
@@ -44,6 +43,7 @@ class WebDataset:
         places: Offset and size of each output, ``(N, outputs, 2)``; an offset of -1 for a missing component.
         dtypes: Of the outputs.
         names: Of the members, one output after the other, sample by sample.
+        arguments: Of the reader.
     """
 
     def __init__(
@@ -53,34 +53,34 @@ class WebDataset:
         places: npt.NDArray[np.int64],
         dtypes: Sequence[torch.dtype],
         names: Names,
+        arguments: Mapping[str, Any],
     ) -> None:
         if not len(files):
             raise RuntimeError(f"no samples found in {', '.join(s.path for s in storages)}")
         self._storages, self._files, self._places = storages, files, places
         self._dtypes, self._names = dtypes, names
-        self._remote = any(is_url(storage.path) for storage in storages)
+        self._ranges = ranges_of(storages, files, places, arguments)
         self._identities = [storage.identity for storage in storages]
         self._as_bytes = all(dtype == torch.uint8 for dtype in dtypes)
+
+    runs = property(lambda self: None if self._ranges is None else self._ranges.runs)
+    bytes_ahead = property(lambda self: 0 if self._ranges is None else self._ranges.bytes_ahead)
+    is_busy = property(lambda self: self._ranges.is_busy)
+
+    def byte_count(self, records: Indices) -> int:
+        """Return the bytes of some samples."""
+        assert self._ranges is not None
+        return self._ranges.byte_count(records)
 
     def __len__(self) -> int:
         return len(self._files)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
         """Start to read samples, if any are remote."""
-        if not self._remote:
+        if self._ranges is None:
             return None
-        files, places = self._files[records].tolist(), self._places[records].tolist()
-        there = [
-            (file, offset, size)
-            for file, place in zip(files, places, strict=True)
-            for offset, size in place
-            if offset != _MISSING
-        ]
-        pending = iter(start_ranges(self._storages, there))
-        return [
-            partial(self.read, index, [None if offset == _MISSING else next(pending) for offset, _ in place])
-            for index, place in zip(records, places, strict=True)
-        ]
+        parts = self._ranges.start(records)
+        return [partial(self.read, record, part) for record, part in zip(records, parts, strict=True)]
 
     def identity(self, index: int | None = None) -> bytes | None:
         """Return the identity of the archive of a sample, and the places of its components; or of all archives."""
@@ -103,7 +103,7 @@ class WebDataset:
         else:
             storage = self._storages[self._files.item(index)]
             parts = [
-                torch.from_numpy(storage.read(offset, size)) if offset != _MISSING else _nothing()
+                torch.from_numpy(storage.read(offset, size)) if offset != MISSING else _nothing()
                 for offset, size in self._places[index].tolist()
             ]
         if self._as_bytes:
@@ -121,13 +121,13 @@ class WebDataset:
         """Return archive and offset of a sample, or of one component, and its name; empty if the sample lacks it."""
         if output is not None:
             return self._component_info(index, output)
-        offsets = [offset for offset in self._places[index, :, 0].tolist() if offset != _MISSING]
+        offsets = [offset for offset in self._places[index, :, 0].tolist() if offset != MISSING]
         storage = self._storages[self._files.item(index)]
         return f"{storage.path} at offset {_place(storage, min(offsets, default=0))}"
 
     def _component_info(self, index: int, output: int) -> str:
         offset = self._places.item(index, output, 0)
-        if offset == _MISSING:
+        if offset == MISSING:
             return ""
         name = self._names[index * self._places.shape[1] + output]
         storage = self._storages[self._files.item(index)]
@@ -191,7 +191,7 @@ def webdataset(
     opened, places, names = zip(*archives, strict=True)
     files = np.repeat(np.arange(len(archives)), [len(part) for part in places])
     members = Names(name.encode(errors="surrogateescape") for part in names for name in part)
-    return WebDataset(opened, files, np.concatenate(places), types, members)
+    return WebDataset(opened, files, np.concatenate(places), types, members, options)
 
 
 def _count(ext: Sequence[str]) -> int | None:
@@ -259,12 +259,12 @@ def _places(
     members: list[str] = []
     ambiguous: set[int] = set()
     for sample in samples:
-        row, names = [(_MISSING, 0)] * len(groups), [""] * len(groups)
+        row, names = [(MISSING, 0)] * len(groups), [""] * len(groups)
         for extension, offset, size, name in sample:
             extension = fold(extension)
             for output, extensions in enumerate(groups):
                 if extension in extensions:
-                    if row[output][0] == _MISSING:
+                    if row[output][0] == MISSING:
                         row[output], names[output] = (offset, size), name
                     else:
                         ambiguous.add(output)
@@ -285,7 +285,7 @@ def _places(
 def _underful(
     storage: Storage, sample: Sequence[tar.Component], row: Sequence[tuple[int, int]], groups: Sequence[frozenset[str]]
 ) -> str:
-    missing = [output for output, (offset, _) in enumerate(row) if offset == _MISSING]
+    missing = [output for output, (offset, _) in enumerate(row) if offset == MISSING]
     extensions = ", ".join(";".join(sorted(groups[output])) for output in missing)
     there = ", ".join(extension for extension, *_ in sample)
     return (
@@ -302,7 +302,7 @@ def _check_extensions(
     policy: str,
 ) -> None:
     """Announce an archive in which nothing has an extension that is asked for; an error if no samples are left."""
-    if not samples or any(offset != _MISSING for row in rows for offset, _ in row):
+    if not samples or any(offset != MISSING for row in rows for offset, _ in row):
         return
     there = sorted({extension for sample in samples for extension, *_ in sample})
     more = ", ..." if len(there) > _SHOWN else ""
@@ -330,4 +330,4 @@ _SHOWN = 8  # extensions in a message
 
 
 def _is_complete(row: Sequence[tuple[int, int]]) -> bool:
-    return all(offset != _MISSING for offset, _ in row)
+    return all(offset != MISSING for offset, _ in row)

@@ -1,0 +1,38 @@
+"""Sizes of memory and files, as numbers or texts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["Size", "SizeOrNone"]
+
+_UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
+
+
+class Size(int):
+    """A number of bytes."""
+
+    least = 1
+
+    @classmethod
+    def from_argument(cls, value: Any) -> Size:
+        """Return a size given as a number, or as a text such as ``"8GB"`` (10^9 bytes each) or ``"8GiB"`` (2^30).
+
+        Raises:
+            ValueError: it is too small, or no size.
+        """
+        match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+        if match is not None:
+            number, unit, binary = match.groups()
+            value = int(float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()])
+        if not isinstance(value, int) or isinstance(value, bool) or value < cls.least:
+            raise ValueError(f"{value!r} is no size: pass a number of bytes, or a text such as '8GB' or '500MiB'")
+        return cls(value)
+
+
+class SizeOrNone(Size):
+    """A number of bytes, or 0."""
+
+    least = 0

@@ -1,0 +1,144 @@
+"""Ranges of the records of remote containers: each is one request, for all records of a run."""
+
+from __future__ import annotations
+
+import importlib
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from torchdali.formats.remote import Pending, Remote, RemoteFile
+from torchdali.formats.storage import Storage
+from torchdali.reading.cursor import Runs
+from torchdali.reading.datasets import Indices
+
+__all__ = ["MISSING", "Ranges"]
+
+MISSING = -1
+"""Offset of a component that a record does not have."""
+
+_RANGE, _GAP = 4 << 20, 64 << 10  # bytes of a request, and between two parts of one
+_RUNS = 16  # of a block, at least
+
+
+class _Part(NamedTuple):
+    """A range on its way: file, offset, and its bytes."""
+
+    file: int
+    start: int
+    future: Future[npt.NDArray[np.uint8]]
+
+
+class _Run:
+    """Ranges of one run, in their order, and how many of its records are still wanted."""
+
+    def __init__(self, parts: Sequence[_Part], size: int, records: int) -> None:
+        self._parts, self.size, self.left = parts, size, records
+        self._keys = [(part.file, part.start) for part in parts]
+
+    def pending(self, file: int, offset: int, count: int) -> Pending:
+        """Return a part of a range."""
+        part = self._parts[max(0, bisect_right(self._keys, (file, offset)) - 1)]
+        return Pending(part.future, offset - part.start, count)
+
+
+class Ranges:
+    """Ranges of records, requested when the first record of a run is wanted.
+
+    Read in order, or with `shuffle_window`, a run has about 4 MB; otherwise each record is a run. The ranges of a run
+    are kept until all of its records were wanted, or others need the memory.
+
+    Args:
+        remote: The connection.
+        storages: The containers.
+        files: Which container each record is in.
+        places: Offset and size of the components of each record, ``(N, components, 2)``.
+        arguments: Of the reader.
+
+    Attributes:
+        runs: What the order of an epoch must keep together; None for nothing.
+        bytes_ahead: How much is requested early.
+    """
+
+    def __init__(
+        self, remote: Remote, storages: Sequence[Storage], files: Indices, places: Indices,
+        arguments: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._remote, self._storages, self._files, self._places = remote, storages, files, places
+        self._sizes = places[:, :, 1].sum(1)
+        self.bytes_ahead = int(remote.options.io_ahead)
+        mean, window = max(1.0, float(self._sizes.mean())), remote.options.shuffle_window
+        shuffled = bool(arguments.get("random_shuffle") or arguments.get("shuffle_after_epoch"))
+        self.runs: Runs | None = None
+        if shuffled and window is not None:
+            run = max(1, round(min(_RANGE, window // _RUNS) / mean))
+            self.runs = Runs(run, max(1, round(window / mean / run)) * run)
+        self._run = 1 if shuffled else max(1, round(_RANGE / mean))
+        if self.runs is not None:
+            self._run = self.runs.run
+        self._most = self.bytes_ahead + 2 * int(window or 0) + (64 << 20)
+        self._live: OrderedDict[int, _Run] = OrderedDict()
+        self._size = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """True if requests wait for others to end."""
+        return self._remote.is_busy
+
+    def byte_count(self, records: Indices) -> int:
+        """Return the bytes of some records."""
+        return int(self._sizes[records].sum())
+
+    def start(self, records: Sequence[int]) -> list[list[Pending | None]]:
+        """Start to read records; None stands for a component that one does not have."""
+        runs = {number: self._live.get(number) or self._begin(number) for number in {r // self._run for r in records}}
+        for number in dict.fromkeys(records):
+            runs[number // self._run].left -= 1
+        for number, run in runs.items():
+            self._live.move_to_end(number)
+            if run.left <= 0:
+                self._forget(number)
+        while self._size > self._most and len(self._live) > len(runs):
+            self._forget(next(iter(self._live)))
+        files, places = self._files[records].tolist(), self._places[records].tolist()
+        return [
+            [None if at == MISSING else runs[record // self._run].pending(file, at, size) for at, size in place]
+            for record, file, place in zip(records, files, places, strict=True)
+        ]
+
+    def _forget(self, number: int) -> None:
+        self._size -= self._live.pop(number).size
+
+    def _begin(self, number: int) -> _Run:
+        """Request the ranges of a run: those of its components that are near each other as one."""
+        rows = slice(number * self._run, (number + 1) * self._run)
+        places = self._places[rows]
+        files = np.repeat(self._files[rows], places.shape[1]).tolist()
+        ranges = [
+            (file, at, at + size)
+            for file, (at, size) in zip(files, places.reshape(-1, 2).tolist(), strict=True)
+            if at != MISSING
+        ]
+        merge: Callable[..., Any] = importlib.import_module("fsspec.utils").merge_offset_ranges
+        columns = [list(column) for column in zip(*ranges, strict=True)] or [[], [], []]
+        merged = list(zip(*merge(*columns, max_gap=_GAP, max_block=_RANGE * 2), strict=True))
+        parts = [_Part(file, start, self._future(file, start, end - start)) for file, start, end in merged]
+        run = _Run(parts, sum(end - start for _, start, end in merged), len(places))
+        self._live[number] = run
+        self._size += run.size
+        return run
+
+    def _future(self, file: int, start: int, count: int) -> Future[npt.NDArray[np.uint8]]:
+        storage, future = self._storages[file], Future[npt.NDArray[np.uint8]]()
+        try:
+            if isinstance(storage, RemoteFile):
+                return storage.start(start, count, self.runs is not None).future
+            future.set_result(storage.read(start, count))
+        except RuntimeError as error:  # of the records that want it
+            future.set_exception(error)
+        return future

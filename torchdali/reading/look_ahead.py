@@ -1,0 +1,62 @@
+"""Read the records of batches that are not drawn yet, as far as bytes allow."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from torchdali.reading.cursor import Cursor, Keys
+from torchdali.reading.datasets import Indices, Read, start_reads
+
+__all__ = ["LookAhead"]
+
+_MOST = 1 << 14  # records that are read ahead
+_RAMP = 4  # batches ahead for each that was drawn, so that a first look at a data set fetches little
+
+
+class LookAhead:
+    """The next batches of a reader, whose records its data set has started to read.
+
+    A data set that wants them says so by ``bytes_ahead``, their bytes at most. It has ``byte_count(records)``, and
+    ``is_busy``, which is true while it can't start more.
+    """
+
+    def __init__(self) -> None:
+        self._queue: deque[tuple[Indices, Sequence[Read], int]] = deque()
+        self._scout: Cursor | None = None
+        self._drawn = 0
+
+    def take(self, dataset: Any, cursor: Cursor, keys: Keys, batch_size: int) -> Sequence[Read]:
+        """Return what reads the records of a batch, and start to read the batches after it.
+
+        Args:
+            cursor: The reader's, after the batch.
+            keys: Of the batch.
+        """
+        if self._queue and np.array_equal(self._queue[0][0], keys.records):
+            reads = self._queue.popleft()[1]
+        else:
+            self._queue.clear()  # the first batch, or another place than before
+            self._scout = None
+            reads = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
+        self._drawn += 1
+        if limit := getattr(dataset, "bytes_ahead", 0):
+            self._fill(dataset, cursor, batch_size, limit)
+        return reads
+
+    def _fill(self, dataset: Any, cursor: Cursor, batch_size: int, limit: int) -> None:
+        if self._scout is None:
+            self._scout = copy.copy(cursor)
+        most, ahead = min(_MOST // batch_size, _RAMP * self._drawn), sum(count for *_, count in self._queue)
+        while (
+            ahead < limit and len(self._queue) < most and self._scout.epoch == cursor.epoch and not dataset.is_busy
+        ):  # not into the next epoch: a program may end here
+            keys = self._scout.next_batch(batch_size)
+            reads = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
+            count = dataset.byte_count(keys.records)
+            self._queue.append((keys.records, reads, count))
+            ahead += count
