@@ -64,6 +64,12 @@ def test_archives_of_gnu_tar(tmp_path: Path, options: list[str]) -> None:
     assert contents(tmp_path / "a.tar") == [("a.bin", whole.ljust(1 << 20, b"\0")), ("a.cls", b"7")]
 
 
+def test_zeros_in_proportion_to_what_is_stored(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    path.write_bytes(sparse_member("1.0", "a.bin", 1 << 25, [(0, 1 << 15)], bytes(1 << 15)) + bytes(1024))
+    assert [len(data) for _, data in contents(path)] == [1 << 25]
+
+
 def test_a_range_across_members(tmp_path: Path) -> None:
     path = tmp_path / "a.tar"
     path.write_bytes(b"".join(sparse_member("1.0", f"{n}.bin", 10, [(4, 3)], b"abc") for n in range(2)) + bytes(1024))
@@ -80,6 +86,8 @@ def test_a_range_across_members(tmp_path: Path) -> None:
 HOSTILE: dict[str, tuple[str, int, list[tuple[int, int]], bytes, list[tuple[str, Any]], str]] = {
     **{f"2^50 bytes in {f}": (f, 1 << 50, [(0, 3)], b"abc", [], "bytes of zeros are not made") for f in SPARSE_FORMS[1:]},
     "2^32 bytes in S": ("S", 1 << 32, [(0, 3)], b"abc", [], "bytes of zeros are not made"),
+    **{f"32 MiB of 3 bytes in {f}": (f, 1 << 25, [(0, 3)], b"abc", [], "bytes of zeros are not made") for f in SPARSE_FORMS},
+    "a GiB of 1 KiB": ("1.0", 1 << 30, [(0, 1024)], bytes(1024), [], "more than 17825792 bytes of zeros are not made"),
     **{f"more than is stored in {f}": (f, 900, [(0, 600)], b"abc", [], "does not fit its 3 stored") for f in SPARSE_FORMS},
     **{f"beyond the size in {f}": (f, 9, [(7, 3)], b"abc", [], "does not fit") for f in SPARSE_FORMS},
     **{f"overlap in {f}": (f, 9, [(0, 3), (2, 3)], b"abcdef", [], "does not fit") for f in SPARSE_FORMS},

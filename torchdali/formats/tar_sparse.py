@@ -13,7 +13,8 @@ from torchdali.formats.storage import Storage
 __all__ = ["BLOCK", "Extent", "Records", "Sparse", "header_number", "sparse_of_header", "sparse_of_records"]
 
 BLOCK = 512
-_MOST_HOLES = 1 << 30  # bytes of zeros that a header may ask for
+_FREE_HOLES = 1 << 24  # bytes of zeros that any header may ask for
+_HOLES_PER_BYTE = 1024  # more, for each byte that is stored
 _MOST_DIGITS = 18
 
 Extent = tuple[int, int]
@@ -47,10 +48,11 @@ class Sparse(NamedTuple):
         used = sum(count for _, count in self.extents)
         if used > stored or any(start < end for end, start in zip(ends, starts, strict=False)):
             raise ValueError(f"the map of the sparse member at {self.start} does not fit its {stored} stored bytes")
-        if self.size - used > _MOST_HOLES:
+        most = _FREE_HOLES + _HOLES_PER_BYTE * used
+        if self.size - used > most:
             raise ValueError(
                 f"the sparse member at {self.start} claims {self.size} bytes and stores {used}: more than "
-                f"{_MOST_HOLES} bytes of zeros are not made"
+                f"{most} bytes of zeros are not made"
             )
 
 
