@@ -18,7 +18,7 @@ from torchvision.transforms import v2
 
 import torchdali
 from tests.dataloader.data import in_memory, write_pictures
-from torchdali.dataloader._rules import compiled
+from torchdali.dataloader._chains import compiled
 
 Make = Callable[[Any], Any]
 MODULES = pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])

@@ -16,7 +16,8 @@ from torchvision.transforms.functional import _get_perspective_coeffs
 
 from tests.helpers.encoded_images import encoded, picture, tensor
 from tests.helpers.native import both_ways, needs_native
-from torchdali.dataloader._rules import PIL, _Input, _steps, compiled
+from torchdali.dataloader._chains import compiled
+from torchdali.dataloader._rules import PIL, Input, steps_of
 from torchdali.kernels.native import library
 from torchdali.ops._picture_bends import Affine
 from torchdali.ops._picture_policies import _Policy
@@ -258,7 +259,7 @@ def both_signs(t: Any, image: Image.Image) -> list[bytes]:
 @both_ways
 def test_each_operation_of_a_policy(name: str, make: Any, module: Any, options: Any) -> None:
     t, pixels = make(module, **options), PICTURES["smooth"]
-    (step,) = _steps(t, _Input(PIL, 3))
+    (step,) = steps_of(t, Input(PIL, 3))
     assert isinstance(step, _Policy)
     space = step.space
     for operation in space.names:
@@ -363,7 +364,7 @@ def test_a_cache_keeps_what_is_before_the_first_random_step() -> None:
 
 def test_all_steps_are_native() -> None:
     for name, module in CASES:
-        steps = _steps(ALL[name](module), _Input(PIL, 3)) if name != "flips" else []
+        steps = steps_of(ALL[name](module), Input(PIL, 3)) if name != "flips" else []
         assert steps is not None and all(step.is_native for step in steps), name
 
 

@@ -4,7 +4,7 @@
 `_loader`               the class
 `_plans`                decides what is accelerated
 `_sources`              takes data sets of torchvision apart
-`_rules`, `_steps`      what becomes of its transforms
+`_rules`, `_chains`     the steps of its transforms
 `_engines`              make batches from indices
 `_iterators`            loops over them
 ======================  ================================================================

@@ -91,7 +91,7 @@ def _package(augment: Augment) -> str:
 
 def _transforms(augment: Any) -> Callable[[Any], Any]:
     """Return the function that applies transforms of torchvision to images, by the rules of `torchdali.DataLoader`."""
-    from torchdali.dataloader._rules import augmentations
+    from torchdali.dataloader._chains import augmentations
 
     try:
         chain = augmentations(augment)

@@ -1,0 +1,185 @@
+"""Chains: all transforms of a dataset, from PIL images to tensors; see `_rules` for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from torchdali.dataloader._notes import NotSupportedError, breaks_rule, has_no_tensors, is_own_transform, name_of
+from torchdali.dataloader._rules import (
+    BYTES,
+    NORMALIZED,
+    PIL,
+    UNIT,
+    Input,
+    Steps,
+    channels_after,
+    erasing_of,
+    flatten,
+    is_own,
+    is_v2,
+    require,
+    steps_of,
+)  # fmt: skip
+from torchdali.ops._picture_colors import Blur, Color
+from torchdali.ops._picture_erasing import Erasing
+from torchdali.ops._picture_policies import AutoAugment, RandAugment, TrivialAugment
+from torchdali.ops._pictures import Chain, Choice, Finish, Order
+
+__all__ = ["Compiled", "augmentations", "compiled"]
+
+
+# ---------------------------------------------------------------- conversions
+
+
+def _converted(t: Any, form: str) -> str | None:
+    """Return the form after a conversion; None if it is none, or of another kind."""
+    name = type(t).__name__
+    if name == "ToTensor":
+        return UNIT if form == PIL else None
+    if name in ("PILToTensor", "ToImage"):
+        return BYTES if form == PIL else form if name == "ToImage" and form != PIL else None
+    if name == "ToPureTensor":
+        return None if form == PIL else form
+    if name in ("ConvertImageDtype", "ToDtype"):
+        scales = getattr(t, "scale", True) and t.dtype == torch.float32
+        return UNIT if scales and form in (BYTES, UNIT) else None
+    return None
+
+
+def _normalization(t: Any, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    mean, std = _channel_values(t.mean, channels), _channel_values(t.std, channels)
+    require(all(std), f"std must not be 0, got {t.std}")
+    return mean, std
+
+
+def _channel_values(values: Any, channels: int) -> tuple[float, ...]:
+    """Return one value for all channels or for each, as torchvision converts them."""
+    converted = torch.as_tensor(values, dtype=torch.float32).numpy()
+    usual = converted.ndim < 2 and converted.size in (1, channels)
+    require(usual, f"mean and std must have 1 or {channels} values, got shape {converted.shape}")
+    return tuple(converted.reshape(-1).tolist())
+
+
+# ---------------------------------------------------------------- all transforms of a dataset
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Transforms as a chain.
+
+    Attributes:
+        chain: The steps; None if a transform has no rule.
+        known: Names of the transforms that have one.
+        unknown: The first that has none, and why.
+    """
+
+    chain: Chain | None
+    known: tuple[str, ...]
+    unknown: str = ""
+
+
+@dataclass
+class _Draft:
+    """The chain of the transforms so far.
+
+    Attributes:
+        image: The input of the next transform.
+        multiplies: The conversion to floats multiplies, as `Finish` says.
+    """
+
+    image: Input
+    steps: list[Any] = field(default_factory=list)
+    ends: list[Erasing] = field(default_factory=list)
+    normalization: tuple[Any, Any] = (None, None)
+    multiplies: bool = False
+
+    def add(self, t: Any) -> None:
+        """Append a transform."""
+        form, channels = self.image
+        if not is_own(t):
+            raise NotSupportedError(is_own_transform(t))
+        name, after = type(t).__name__, _converted(t, form)
+        if after is not None:
+            self.image = self.image._replace(form=after)
+            self.multiplies |= is_v2(t) and form == BYTES and after == UNIT
+        elif name == "Normalize" and form == UNIT:
+            mean, std = self.normalization = _normalization(t, channels)
+            self.image = self.image._replace(form=NORMALIZED)
+            self.ends = [replace(each, mean=mean, std=std) for each in self.ends]
+        elif name == "RandomErasing" and form in (UNIT, NORMALIZED):
+            self.ends.append(erasing_of(t, self.image))
+        else:
+            require(not self.ends, "follows an erasing")
+            steps = steps_of(t, self.image)
+            blurred = any(isinstance(step, Blur) for step in _atoms([*self.steps, *steps]))
+            require(not (blurred and any(map(_jumps, _atoms(steps)))), "could make one level of a blur many")
+            self.steps += steps
+            self.image = self.image._replace(channels=channels_after(steps, channels))
+
+    def finish(self) -> Chain:
+        """Return the chain."""
+        if self.image.form == PIL:
+            raise NotSupportedError(has_no_tensors())
+        finish = Finish(self.image.form != BYTES, *self.normalization, self.image.channels, self.multiplies)
+        return Chain(tuple(self.steps), finish, tuple(self.ends))
+
+
+def compiled(transform: Any, channels: int = 3) -> Compiled:
+    """Return the chain of a dataset's transforms, whose input is PIL images."""
+    t, known, draft = transform, list[str](), _Draft(Input(PIL, channels))
+    try:
+        dtype = torch.get_default_dtype()
+        require(dtype is torch.float32, f"torch.get_default_dtype() must be torch.float32, got {dtype}")
+        for t in flatten(transform):
+            draft.add(t)
+            known.append(name_of(t))
+        return Compiled(draft.finish(), tuple(known))
+    except NotSupportedError as reason:
+        return Compiled(None, tuple(known), str(reason))
+    except Exception as error:  # of a value that the rule does not expect: torchvision says whether it is wrong
+        return Compiled(None, tuple(known), breaks_rule(t, error))
+
+
+def augmentations(transform: Any) -> Chain:
+    """Return the steps between a random crop and the conversion to a normalized tensor, which others do.
+
+    Raises:
+        TypeError: a transform has no rule, or is of another kind. ValueError: it does what others do.
+    """
+    image, steps = Input(PIL, 3), list[Any]()
+    for t in flatten(transform):
+        name = name_of(t)
+        if is_own(t) and (_converted(t, PIL) or name in _OF_OTHERS):
+            raise ValueError(
+                f"augment=: leave {name} out: size=, mean= and std= say how pictures are cropped and normalized"
+            )
+        try:
+            rows = steps_of(t, image)
+            require(channels_after(rows, 3) == 3, "the images must keep 3 channels")
+        except Exception as error:
+            raise TypeError(f"{name} has no rule: {error}") from error
+        steps += rows
+    return Chain(tuple(steps))
+
+
+_OF_OTHERS = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", "ToPureTensor")
+
+
+def _atoms(steps: Steps) -> Iterator[Any]:
+    """Yield steps, and those among which others choose."""
+    for step in steps:
+        if isinstance(step, (Choice, Order)):
+            yield from _atoms([each for row in step.rows for each in row])
+        else:
+            yield step
+
+
+def _jumps(step: Any) -> bool:
+    """Return True if levels that are next to each other may become far apart."""
+    if isinstance(step, Color):
+        return step.name in ("autocontrast", "equalize", "posterize") or (step.name == "solarize" and step.value != 128)
+    return isinstance(step, (AutoAugment, RandAugment, TrivialAugment))
