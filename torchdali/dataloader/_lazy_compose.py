@@ -20,9 +20,10 @@ from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from torchvision.transforms import Compose, PILToTensor
 
+from torchdali.dataloader._chains import compiled
 from torchdali.dataloader._lazy_images import convert_image, convert_tensor
+from torchdali.dataloader._notes import name_of
 from torchdali.dataloader._pristine import find_transform_change
-from torchdali.dataloader._rules import compiled, name_of
 from torchdali.ops._pictures import Finish
 
 __all__ = ["replace_calls"]
