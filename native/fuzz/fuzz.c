@@ -217,15 +217,15 @@ static void make_step(tdn_step *t, int sides[2])
 /* A lot depends on the bytes alone, and only files that end with a whole scan have one. */
 static void check_lot(const tdn_recipe *r, const file *f, uint64_t codes[8])
 {
-    tdn_shared twice[2] = {{f->data, f->length, NULL, 0, 0, 0, 0}, {f->data, f->length, NULL, 9, 9, 9, 9}};
+    tdn_file twice[2] = {{f->data, f->length, NULL, {0}, 0, 0, 0, 0}, {f->data, f->length, NULL, {9, 9, 9, 9}, 9, 9, 9, 9}};
     tdn_header found;
     tdn_draw(r, 1 << 22, twice, 2);
-    if (twice[0].lot != twice[1].lot || twice[0].lot < -1 || twice[0].lot >= 1 << 24)
+    if (twice[0].lot != twice[1].lot || (twice[0].lot >= 0 && !twice[0].sampling) || twice[0].lot < -1 || twice[0].lot >= 1 << 24)
         abort();
     if (twice[0].lot < 0)
         return;
     codes[6]++;
-    if (tdn_peek(f->data, f->length, &found) || found.height != twice[0].height || found.width != twice[0].width
+    if (tdn_peek(f->data, f->length, &found) || memcmp(&found, &twice[0].header, sizeof found)
         || f->data[f->length - 1] != 0xD9 || found.channels == 4)
         abort();
 }

@@ -34,10 +34,10 @@ static void *work(void *argument)
         char names[4096];
         int first = snprintf(names, sizeof names - 2, "%s", j->names[i]);
         memcpy(names + first + 1, "?", 2);
-        tdn_read(names, 2, memory, MOST, f);
+        tdn_read(names, 2, memory, MOST, f, &r, 1 << 28);
         if (f[1].code == TDN_DONE)
             exit(2);
-        const uint8_t *data = memory + f->place;
+        const uint8_t *data = f->data;
         size_t length = f->length;
         tdn_header h = f->header;
         if (!f->code) {

@@ -11,9 +11,10 @@ tdn_engine *tdn_engine_open(const char *file, int fancy, int states, int *code)
     return NULL;
 }
 
-int tdn_engine_decode(tdn_engine *engine, int state, tdn_shared *images, int count, int most, void *stream)
+int tdn_engine_decode(tdn_engine *engine, int state, tdn_file *images, int count, int most, int height, int width,
+                      void *stream)
 {
-    (void)engine, (void)state, (void)images, (void)count, (void)most, (void)stream;
+    (void)engine, (void)state, (void)images, (void)count, (void)most, (void)height, (void)width, (void)stream;
     return -1;
 }
 
@@ -53,11 +54,11 @@ static const char *const NAMES[] = {
     "nvjpegDecodeBatchedPreAllocate", "nvjpegDecodeBatchedInitialize", "nvjpegDecodeBatched",
 };
 
-enum { MOST_STATES = 8, SIDE = 1024 /* of images for which memory is prepared; the engine takes more if it has to */ };
+enum { MOST_STATES = 8 };
 
 struct tdn_engine {
     functions f;
-    void *library, *handle, *parsed;
+    void *handle, *parsed;
     int states;
     struct {
         void *state;
@@ -76,18 +77,17 @@ void tdn_engine_close(tdn_engine *e)
         e->f.destroy_stream(e->parsed);
     if (e->handle)
         e->f.destroy(e->handle);
-    if (e->library)
-        dlclose(e->library);
     free(e);
 }
 
+/* The library stays loaded: it may hold a CUDA runtime, which does not end before the process. */
 static int load(tdn_engine *e, const char *file)
 {
-    e->library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (!e->library)
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
         return -1;
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-        void *found = dlsym(e->library, NAMES[i]);
+        void *found = dlsym(library, NAMES[i]);
         if (!found)
             return -2;
         memcpy((char *)&e->f + i * sizeof found, &found, sizeof found);
@@ -123,32 +123,47 @@ tdn_engine *tdn_engine_open(const char *file, int fancy, int states, int *code)
     return e;
 }
 
-static int accepts(tdn_engine *e, const tdn_shared *s)
+static int accepts(tdn_engine *e, const tdn_file *s)
 {
     int refused = 1;
     return !e->f.parse(e->handle, s->data, s->length, e->parsed) && !e->f.supports(e->handle, e->parsed, &refused)
         && !refused;
 }
 
-/* Submit what is DONE so far. */
-static int submit(tdn_engine *e, int k, tdn_shared *images, int count, int chosen, int most, void *stream)
+/* By sampling, then the largest first: the engine's cores get work of one kind, and end together. */
+static int compare(const void *a, const void *b)
 {
+    const tdn_file *x = *(const tdn_file *const *)a, *y = *(const tdn_file *const *)b;
+    int64_t size = (int64_t)y->header.height * y->header.width - (int64_t)x->header.height * x->header.width;
+    if (x->sampling != y->sampling)
+        return x->sampling - y->sampling;
+    return size ? (size > 0) - (size < 0) : (x > y) - (x < y);
+}
+
+/* Submit what is DONE so far. */
+static int submit(tdn_engine *e, int k, tdn_file *images, int count, int chosen, int most, int height, int width,
+                  void *stream)
+{
+    const tdn_file **order = malloc((size_t)chosen * sizeof *order);
     const unsigned char **data = malloc((size_t)chosen * sizeof *data);
     size_t *lengths = malloc((size_t)chosen * sizeof *lengths);
     image *places = calloc((size_t)chosen, sizeof *places);
     void *state = e->of[k].state;
-    int n = 0, code = data && lengths && places ? 0 : -1;
-    for (int i = 0; i < count && !code; i++) {
-        if (images[i].code != TDN_DONE)
-            continue;
-        data[n] = images[i].data;
-        lengths[n] = images[i].length;
-        places[n].channel[0] = images[i].out;
-        places[n++].pitch[0] = 3 * (size_t)images[i].width;
+    int n = 0, code = order && data && lengths && places ? 0 : -1;
+    for (int i = 0; i < count && !code; i++)
+        if (images[i].code == TDN_DONE)
+            order[n++] = images + i;
+    if (!code)
+        qsort(order, (size_t)n, sizeof *order, compare);
+    for (int i = 0; i < n && !code; i++) {
+        data[i] = order[i]->data;
+        lengths[i] = order[i]->length;
+        places[i].channel[0] = order[i]->out;
+        places[i].pitch[0] = 3 * (size_t)order[i]->header.width;
     }
     most = most > chosen ? most : chosen;
     if (!code && e->of[k].prepared < most) {
-        code = e->f.allocate(e->handle, state, most, SIDE, SIDE, SUBSAMPLING_444, RGBI);
+        code = e->f.allocate(e->handle, state, most, width, height, SUBSAMPLING_444, RGBI);
         e->of[k].prepared = code ? 0 : most;
     }
     if (!code && e->of[k].count != chosen) {
@@ -157,13 +172,16 @@ static int submit(tdn_engine *e, int k, tdn_shared *images, int count, int chose
     }
     if (!code)
         code = e->f.decode(e->handle, state, data, lengths, places, stream);
+    if (code)
+        e->of[k].count = 0; /* to initialize it again resets the failed batch */
+    free(order);
     free(data);
     free(lengths);
     free(places);
     return code;
 }
 
-int tdn_engine_decode(tdn_engine *e, int state, tdn_shared *images, int count, int most, void *stream)
+int tdn_engine_decode(tdn_engine *e, int state, tdn_file *images, int count, int most, int height, int width, void *stream)
 {
     int chosen = 0;
     if (!e || state < 0 || state >= e->states)
@@ -172,7 +190,7 @@ int tdn_engine_decode(tdn_engine *e, int state, tdn_shared *images, int count, i
         images[i].code = accepts(e, images + i) ? TDN_DONE : TDN_UNSUPPORTED;
         chosen += images[i].code == TDN_DONE;
     }
-    int code = chosen ? submit(e, state, images, count, chosen, most, stream) : 0;
+    int code = chosen ? submit(e, state, images, count, chosen, most, height, width, stream) : 0;
     for (int i = 0; i < count && code; i++)
         images[i].code = TDN_DAMAGED;
     return code;

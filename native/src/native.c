@@ -249,26 +249,45 @@ static int has_one_scan(const uint8_t *data, uint64_t length, uint64_t at)
     return 0;
 }
 
-static int32_t draw(const tdn_recipe *r, uint64_t max_pixels, tdn_shared *s)
+/* The values of light for one of color, as 16 * horizontal + vertical, where engines decode that; else 0. */
+static int sampling_of(const tdn_file *f, const frame_header *frame)
 {
-    frame_header frame;
-    if (!s->data || read_header(s->data, s->length, &frame) != TDN_DONE)
-        return -1;
-    const tdn_header *h = &frame.shown;
-    uint64_t pixels = (uint64_t)h->height * (uint64_t)h->width, values = pixels * (uint64_t)h->channels;
-    s->height = h->height;
-    s->width = h->width;
-    if ((h->channels != 1 && h->channels != 3) || frame.light || frame.marker > 0xC1 || (r->upright && h->orientation != 1)
-        || pixels > max_pixels || (values > r->free_values && values > s->length * r->per_byte)
-        || !has_one_scan(s->data, s->length, frame.at + 2 + number(s->data + frame.at + 2, 2, 0)))
-        return -1;
-    return lot_of(s->data, s->length);
+    const uint8_t *p = f->data + frame->at;
+    uint32_t channels = (uint32_t)frame->shown.channels, size = 8 + 3 * channels;
+    if (frame->marker != 0xC0 || frame->light || (channels != 1 && channels != 3) || f->length - frame->at < 2 + size
+        || number(p + 2, 2, 0) != size)
+        return 0;
+    int first = p[11], across = first >> 4, down = first & 15;
+    if (channels == 1)
+        return 0x11;
+    int known = (across == 1 || across == 2) && (down == 1 || down == 2);
+    return known && p[14] == 0x11 && p[17] == 0x11 ? first : 0;
 }
 
-void tdn_draw(const tdn_recipe *recipe, uint64_t max_pixels, tdn_shared *images, int count)
+/* Read the header, and draw the lot if there is a recipe. */
+static void examine(const tdn_recipe *r, uint64_t max_pixels, tdn_file *f)
+{
+    frame_header frame;
+    f->lot = -1;
+    f->sampling = 0;
+    f->code = f->data ? read_header(f->data, f->length, &frame) : TDN_INVALID;
+    if (f->code != TDN_DONE)
+        return;
+    const tdn_header *h = &frame.shown;
+    f->header = *h;
+    f->sampling = sampling_of(f, &frame);
+    if (!r || !f->sampling || (r->upright && h->orientation != 1))
+        return;
+    uint64_t pixels = (uint64_t)h->height * (uint64_t)h->width, values = pixels * (uint64_t)h->channels;
+    if (pixels <= max_pixels && (values <= r->free_values || values <= f->length * r->per_byte)
+        && has_one_scan(f->data, f->length, frame.at + 10 + 3 * (uint64_t)h->channels))
+        f->lot = lot_of(f->data, f->length);
+}
+
+void tdn_draw(const tdn_recipe *recipe, uint64_t max_pixels, tdn_file *files, int count)
 {
     for (int i = 0; i < count; i++)
-        images[i].lot = draw(recipe, max_pixels, images + i);
+        examine(recipe, max_pixels, files + i);
 }
 
 /* ---------------------------------------------------------------- files */
@@ -307,18 +326,20 @@ static int read_file(const char *name, uint8_t *memory, uint64_t room, uint64_t 
 }
 #endif
 
-int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_file *found)
+int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_file *found, const tdn_recipe *recipe,
+             uint64_t max_pixels)
 {
     uint64_t used = 0;
     int failed = 0;
     for (int i = 0; i < count; i++, names += strlen(names) + 1) {
         tdn_file *f = found + i;
         memset(f, 0, sizeof *f);
-        f->place = used;
+        f->data = memory + used;
+        f->lot = -1;
         f->code = read_file(names, memory + used, room - used, &f->length);
         if (f->code == TDN_DONE) {
             f->whole = 1;
-            f->code = tdn_peek(memory + used, f->length, &f->header);
+            examine(recipe, max_pixels, f);
             uint64_t taken = (f->length + 63) / 64 * 64;
             used = taken < room - used ? used + taken : room;
         }
@@ -1109,4 +1130,11 @@ int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count)
         failed += samples[i].code != TDN_DONE;
     }
     return failed;
+}
+
+int tdn_copy_and_run(const tdn_file *files, int kept, const tdn_recipe *recipe, tdn_sample *samples, int count)
+{
+    for (int i = 0; i < kept; i++)
+        memcpy(files[i].out, files[i].data, files[i].length);
+    return tdn_run(recipe, samples, count);
 }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 11
+#define TDN_ABI 12
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)
@@ -119,12 +119,16 @@ typedef struct {
     int32_t orientation; /* EXIF, 1 to 8 */
 } tdn_header;
 
-/* A file that was read: where it lies in the memory given, and what tdn_peek finds there. */
+/* A file in memory. */
 typedef struct {
-    uint64_t place, length;
-    tdn_header header;
-    int32_t code;
-    int32_t whole; /* it was read to its end, whatever it is */
+    const uint8_t *data;
+    uint64_t length;
+    uint8_t *out;      /* where a copy of it goes, or its pixels, (height, width, 3) bytes on a device */
+    tdn_header header; /* what tdn_peek finds */
+    int32_t code;      /* result */
+    int32_t whole;     /* it was read to its end, whatever it is */
+    int32_t lot;       /* 0 to 2^24 - 1, by the last bytes of the file alone; -1 if an engine of a device cannot decode it */
+    int32_t sampling;  /* values of light for one of color, 16 * horizontal + vertical; 0 if an engine cannot decode it */
 } tdn_file;
 
 /* Samples to be resampled: out[i] lies at in[i * ratio]. */
@@ -143,35 +147,32 @@ TDN_EXPORT int tdn_level(int wanted);
 /* Read a header; a code. */
 TDN_EXPORT int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found);
 /* Read `count` plain files, whose names follow one another and end with a zero each, into `room` bytes of memory, and
-   their headers; returns how many are not TDN_DONE.  One for which there is no room is TDN_TOO_LARGE. */
-TDN_EXPORT int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_file *found);
-/* A JPEG for an engine of a device, and where its pixels go, (height, width, 3) bytes. */
-typedef struct {
-    const uint8_t *data;
-    uint64_t length;
-    uint8_t *out; /* on the device */
-    int32_t height, width;
-    int32_t code; /* result */
-    int32_t lot;  /* 0 to 2^24 - 1, by the last bytes of the file alone; -1 if it is none for an engine */
-} tdn_shared;
-
-/* Draw the lots of JPEGs.  An engine takes whole files of one sequential scan, of 8 bits, gray or YCbCr, that need not be
-   turned (see `upright` of the recipe) and are within the limits. */
-TDN_EXPORT void tdn_draw(const tdn_recipe *recipe, uint64_t max_pixels, tdn_shared *images, int count);
+   their headers; draw their lots if there is a recipe.  Returns how many are not TDN_DONE.  One for which there is no room
+   is TDN_TOO_LARGE. */
+TDN_EXPORT int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_file *found,
+                        const tdn_recipe *recipe, uint64_t max_pixels);
+/* Read the headers of files that are in memory, and draw their lots.  An engine decodes whole files of one baseline scan,
+   of 8 bits, gray or YCbCr, with 4:4:4, 4:2:2, 4:4:0 or 4:2:0 values of color, that need not be turned (see `upright` of
+   the recipe) and are within the limits. */
+TDN_EXPORT void tdn_draw(const tdn_recipe *recipe, uint64_t max_pixels, tdn_file *files, int count);
 
 /* nvJPEG's engine, from the library `file`, which is loaded; for the device that is current.  NULL if it does not work:
    then `code` is nvJPEG's status, -1 if the library cannot be loaded, -2 if it lacks a function, -3 without an engine. */
 typedef struct tdn_engine tdn_engine;
 TDN_EXPORT tdn_engine *tdn_engine_open(const char *file, int fancy, int states, int *code);
-/* Submit a batch to one of the states, in one call, behind which `stream` has the pixels; allocates for `most` images at
-   once.  Images that the engine refuses are TDN_UNSUPPORTED; the others are DONE, or all of them DAMAGED if the call
-   fails.  The memory of files and pixels is the engine's until the stream is done, and so is the state.  One thread at a
-   time.  Returns nvJPEG's status. */
-TDN_EXPORT int tdn_engine_decode(tdn_engine *engine, int state, tdn_shared *images, int count, int most, void *stream);
+/* Submit a batch to one of the states, in one call, behind which `stream` has the pixels; allocates for `most` images of
+   `height` and `width` at once.  Images that the engine refuses are TDN_UNSUPPORTED; the others are DONE, or all of them
+   DAMAGED if the call fails: the state serves again.  The memory of files and pixels is the engine's until the stream is
+   done, and so is the state.  One thread at a time.  Returns nvJPEG's status. */
+TDN_EXPORT int tdn_engine_decode(tdn_engine *engine, int state, tdn_file *images, int count, int most, int height,
+                                 int width, void *stream);
+/* No state may be in use. */
 TDN_EXPORT void tdn_engine_close(tdn_engine *engine);
 
 /* Do `count` samples, one after the other; returns how many are not TDN_DONE. */
 TDN_EXPORT int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count);
+/* The same, after copying `kept` files to where they go. */
+TDN_EXPORT int tdn_copy_and_run(const tdn_file *files, int kept, const tdn_recipe *recipe, tdn_sample *samples, int count);
 /* Resample signals.  `table` has for each of TDN_PLACES places between two samples the weights of the `taps` samples
    around it, half of them before it, and what leads from these to the weights at the next place; zeros fill each up to a
    multiple of 8.  Returns a code. */

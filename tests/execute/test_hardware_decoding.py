@@ -16,10 +16,10 @@ from tests.helpers.inside import decodes_by_hardware
 from tests.pretend import accelerator, inner
 from torchdali import fn, pipeline_def
 from torchdali.codecs import engines
-from torchdali.codecs._native import chosen, encoded
-from torchdali.codecs.engines import BatchDecoder, available, default_share
+from torchdali.codecs._native import examine, is_shared
+from torchdali.codecs.engines import DEFAULT_SHARE, BatchDecoder, Work, available
 from torchdali.execute import hardware_decoding
-from torchdali.kernels.native import library
+from torchdali.kernels.native import Recipe, library
 from torchdali.tensors.buffer_pool import BufferPool
 
 pytest.importorskip("nvidia.nvimgcodec", reason="needs the extra nvimgcodec")
@@ -57,7 +57,7 @@ def pictures(folder: Path) -> list[str]:
 
 
 def is_chosen(data: torch.Tensor, share: float, upright: bool = False) -> bool:
-    return chosen(encoded([data]), share, upright)[0]
+    return bool(is_shared(examine([data], Recipe(upright=upright)), share)[0])
 
 
 class Counted:
@@ -65,23 +65,23 @@ class Counted:
 
     decoded = 0
 
-    def __init__(self, device: torch.device, count: int, threads: int, fancy: bool) -> None:
-        self._decoder = BatchDecoder(CPU, count, threads, fancy)
+    def __init__(self, device: torch.device, work: Work) -> None:
+        self._decoder = BatchDecoder(CPU, work)
 
-    def decode(self, encoded: Any, into: Any, state: int, stream: int) -> list[bool]:
-        host = [torch.empty(tuple(place.shape), dtype=torch.uint8) for place in into]
-        found = self._decoder.decode(encoded, host, state, stream)
-        for place, pixels, good in zip(into, host, found, strict=True):
-            if good:
-                place.copy_(pixels)
-        Counted.decoded += sum(found)
-        return found
+    def decode(self, images: Any, into: Any, state: int, stream: int) -> None:
+        host = torch.empty(into.shape, dtype=torch.uint8)
+        self._decoder.decode(images, host, state, stream)
+        for code, start, height, width in images[["code", "out", "height", "width"]].tolist():
+            if not code:
+                into[start : start + height * width * 3].copy_(host[start : start + height * width * 3])
+        Counted.decoded += int((images["code"] == 0).sum())
 
 
 @pytest.fixture(autouse=True)
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counted]]:
     monkeypatch.setattr(Counted, "decoded", 0)
     monkeypatch.setattr(engines, "BatchDecoder", Counted)
+    monkeypatch.setattr(engines, "_refusals", {})
     decodes_by_hardware(monkeypatch)
     yield Counted
 
@@ -186,7 +186,7 @@ def test_what_is_said_of_it(tmp_path: Path, beside: bool) -> None:
 def test_the_default_share(tmp_path: Path) -> None:
     """Calls without `hw_decoder_load` stopped with a KeyError, which an H100 showed."""
     files = pictures(tmp_path)
-    expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), default_share(2), True) for f in files)
+    expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), DEFAULT_SHARE, True) for f in files)
     assert same(decoded(files, "cpu", load=None), decoded(files, None, load=None))
     assert Counted.decoded % expected == 0 and Counted.decoded
 
@@ -228,7 +228,10 @@ def test_damaged_files_are_left_out(tmp_path: Path, policy: str) -> None:
 
 def test_what_fails_is_decoded_by_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = pictures(tmp_path)
-    monkeypatch.setattr(Counted, "decode", lambda self, encoded, *rest: [False] * len(encoded))
+    def refuse(self: Counted, images: Any, *rest: Any) -> None:
+        images["code"] = 1
+
+    monkeypatch.setattr(Counted, "decode", refuse)
     assert same(decoded(files, "cpu"), decoded(files, None))
 
 
@@ -284,11 +287,11 @@ def test_arenas_are_used_again_when_their_event_was_seen() -> None:
 
         def wait_for(self, event: Any) -> None: ...
 
-    decoding = hardware_decoding.HardwareDecoding(Stream(), BufferPool(), 4, 1, True)  # type: ignore[arg-type]
+    decoding = hardware_decoding.HardwareDecoding(Stream(), BufferPool(), 4, 1, [])  # type: ignore[arg-type]
     arena = decoding._arena
     first = arena(1000)
     assert event.waited  # fresh memory may still be in use, too
-    decoding.give_back(hardware_decoding.Decoded(first, 0, {}, None))
+    decoding.give_back(first, None)
     second = arena(1000)
     assert second.data_ptr() != first.data_ptr()
     event.done = True

@@ -13,7 +13,7 @@ from torchdali import Pipeline
 
 __all__ = [
     "blocks_made", "bodiless_calls", "decodes_by_hardware", "executor_of", "fused_calls", "graph_of", "memory_before",
-    "nothing_marked", "pipeline_of", "pool_of", "repeated_chunks", "server_of", "spare_of", "storage_of", "with_blocks_from", "with_pieces_from", "without_alias",
+    "nothing_marked", "pipeline_of", "pool_of", "repeated_chunks", "server_of", "spare_of", "storage_of", "with_blocks_from", "without_alias",
 ]  # fmt: skip
 
 
@@ -97,11 +97,6 @@ def decodes_by_hardware(patch: pytest.MonkeyPatch) -> None:
 def with_blocks_from(patch: pytest.MonkeyPatch, pool: type, size: int) -> None:
     """Have memory of at least a size taken from the pool of blocks of a kind."""
     patch.setattr(pool, "_smallest", size)
-
-
-def with_pieces_from(patch: pytest.MonkeyPatch, size: int) -> None:
-    """Have batches of at least a size go to the device in pieces."""
-    patch.setattr("torchdali.execute.output_buffer._LEAST_PIECE", size)
 
 
 def executor_of(pipe: Pipeline) -> Any:

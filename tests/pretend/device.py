@@ -175,29 +175,18 @@ def _noting(read: Any) -> Any:
 
 
 def _arenas() -> Iterator[tuple[Any, str, Any]]:
-    """Note what is written to arenas, by NumPy: from when its place is taken until it is filled."""
-    take, filled = Arena.take, Arena.filled
-    counts: weakref.WeakKeyDictionary[Arena, dict[int, int]] = weakref.WeakKeyDictionary()
-
-    def note(arena: Arena, place: int, count: int) -> None:
-        low = arena.flat.data_ptr() + place * arena.flat.itemsize
-        memory = pinned.find(low)
-        if memory is not None and count:
-            memory.used(low, low + count * arena.flat.itemsize, True)
+    """Note what is written to arenas, by NumPy and C, once a place is taken."""
+    take = Arena.take
 
     def taken(arena: Arena, count: int) -> int:
         place = take(arena, count)
-        if place >= 0:
-            counts.setdefault(arena, {})[place] = count
-            note(arena, place, count)
+        low = arena.flat.data_ptr() + place * arena.flat.itemsize
+        memory = pinned.find(low) if place >= 0 and count else None
+        if memory is not None:
+            memory.used(low, low + count * arena.flat.itemsize, True)
         return place
 
-    def put(arena: Arena, place: int) -> None:
-        note(arena, place, counts[arena][place])
-        filled(arena, place)
-
     yield Arena, "take", taken
-    yield Arena, "filled", put
 
 
 def _constructors(own: State) -> Iterator[tuple[Any, str, Any]]:

@@ -1,8 +1,10 @@
 /* nvJPEG in pretence, for tests: its functions that decode a batch, by libjpeg, in a thread, late and out of order.
 
-   PRETEND_NVJPEG_FAILS=N lets the N-th call that decodes fail, PRETEND_NVJPEG_NO_ENGINE=1 the search for an engine.
-   Images of odd width are refused.  pretend_pending() counts images that are still to be written; pretend_write()
-   writes them, and returns how many files had changed since they were submitted, or places been written to. */
+   PRETEND_NVJPEG_FAILS=N lets the N-th call that decodes fail, PRETEND_NVJPEG_FAILS_FROM=N all from there on,
+   PRETEND_NVJPEG_NO_ENGINE=1 the search for an engine.  Images of odd width are refused.  pretend_pending() counts images
+   that are still to be written; pretend_write() writes them, and returns how many files had changed since they were
+   submitted, or places been written to.  pretend_misused counts states that are destroyed while they decode, that decode
+   after a failure without being initialized again, and calls whose images are not in order of sampling and size. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,13 +23,18 @@ typedef struct {
     size_t length;
     image to;
     uint64_t sum, place;
+    struct state *state;
 } task;
+
+typedef struct state {
+    int size, pending, failed;
+} state;
 
 static struct {
     int width, height;
 } parsed;
 static task tasks[4096];
-int pretend_calls;
+int pretend_calls, pretend_misused;
 /* Threads wait for the engine while its own submits more; who waits while another writes must wait until that is done. */
 static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
 static int count, fancy, initialized, allocated, batches;
@@ -64,6 +71,13 @@ static int decode(const unsigned char *data, size_t length, const image *to, int
     return 0;
 }
 
+static int sampling_of(const unsigned char *p)
+{
+    for (p += 2; p[1] != 0xC0; p += 2 + p[2] * 256 + p[3])
+        ;
+    return p[11];
+}
+
 static int number_of(const char *name)
 {
     const char *found = getenv(name);
@@ -94,12 +108,13 @@ int nvjpegGetHardwareDecoderInfo(void *handle, unsigned *engines, unsigned *core
 int nvjpegJpegStateCreate(void *handle, void **state)
 {
     (void)handle;
-    *state = calloc(1, sizeof(int));
+    *state = calloc(1, sizeof(struct state));
     return 0;
 }
 
 int nvjpegJpegStateDestroy(void *state)
 {
+    pretend_misused += ((struct state *)state)->pending > 0;
     free(state);
     return 0;
 }
@@ -140,7 +155,7 @@ int nvjpegDecodeBatchedInitialize(void *handle, void *state, int size, int threa
 {
     (void)handle;
     initialized++;
-    *(int *)state = size;
+    *(struct state *)state = (struct state){size, 0, 0};
     return threads == 1 && format == 5 && size > 0 ? 0 : 2;
 }
 
@@ -148,15 +163,25 @@ int nvjpegDecodeBatched(void *handle, void *state, const unsigned char *const *d
                         void *stream)
 {
     (void)handle, (void)stream;
-    int width, height;
-    if (++pretend_calls == number_of("PRETEND_NVJPEG_FAILS"))
+    int width, height, from = number_of("PRETEND_NVJPEG_FAILS_FROM");
+    struct state *s = state;
+    pretend_misused += s->failed;
+    if (++pretend_calls == number_of("PRETEND_NVJPEG_FAILS") || (from && pretend_calls >= from)) {
+        s->failed = 1;
         return 6;
+    }
     pthread_mutex_lock(&busy);
     batches++;
-    for (int i = 0; i < *(int *)state; i++) {
+    long before = 0, kind = 0;
+    for (int i = 0; i < s->size; i++) {
         task *t = tasks + count++;
-        *t = (task){data[i], lengths[i], to[i], sum_of(data[i], lengths[i]), 0};
+        *t = (task){data[i], lengths[i], to[i], sum_of(data[i], lengths[i]), 0, s};
+        s->pending++;
         decode(data[i], lengths[i], NULL, &width, &height);
+        long now = sampling_of(data[i]), area = (long)width * height;
+        pretend_misused += i && (now < kind || (now == kind && area > before));
+        kind = now;
+        before = area;
         for (int y = 0; y < height; y++) /* what nobody may read yet */
             memset(to[i].channel[0] + (size_t)y * to[i].pitch[0], 0xA5, 3 * (size_t)width);
         t->place = sum_of(to[i].channel[0], to[i].pitch[0] * (size_t)height);
@@ -187,6 +212,7 @@ int pretend_write(void)
     pthread_mutex_lock(&busy);
     while (count) {
         task *t = tasks + --count;
+        t->state->pending--;
         if (sum_of(t->data, t->length) != t->sum) {
             wrong++; /* somebody has used the memory of the file again */
             continue;

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import torch
 
 from tests.execute.test_random_graphs import BATCH, Grower
 from tests.helpers import proxy_data
-from tests.helpers.inside import fused_calls, storage_of, with_blocks_from, with_pieces_from
+from tests.helpers.inside import fused_calls, storage_of, with_blocks_from
 from tests.pretend import Accelerator, accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import Loader, fn, pipeline_def, types
@@ -146,85 +147,24 @@ def test_what_a_crop_sees_is_decoded_alone(folder: Path, name: str, monkeypatch:
     assert (seen - whole).abs().max() <= 1 and (seen != whole).float().mean() < 0.01
 
 
-@pytest.mark.parametrize("options", [{}, {"max_streams": 1}, {"bad_samples": "skip"}])
-def test_images_go_up_in_pieces(folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first while others are decoded; here however small they are."""
-    options = {**options, "batch_size": 8}
-    expected = delivered(train(folder, "cpu", **options), 8)
-    with_pieces_from(monkeypatch, 1)
-    pieces, begin = [], DeviceStream.begin_copy
-    monkeypatch.setattr(DeviceStream, "begin_copy", lambda *given: (pieces.append(given[2]), begin(*given))[1])
-    with accelerator(lag=9) as gpu:
-        found = delivered(train(folder, 0, **options), 8)
-        for (images, labels), (ours, our_labels) in zip(expected, found, strict=True):
-            assert torch.equal(labels, inner(our_labels))
-            assert (images - inner(ours))[..., 4:-4, 4:-4].abs().max() < 1.01 / 57
-        assert len(pieces) >= 4
-        del found, ours, our_labels
-        assert not races(gpu)
-
-
-def test_a_piece_that_is_sent_too_early_is_reported(
-    folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The test of the tests: all of the memory is sent when the first image is in it."""
-
-    def filled(arena: Arena, place: int) -> None:
-        if arena.there is None and place == 0:
-            arena.sent = arena.flat.numel()
-            arena.there = DeviceStream.begin_copy(streams[0], arena.flat, arena.sent)
-
-    streams: list[DeviceStream] = []
-    made = DeviceStream.__init__
-    monkeypatch.setattr(DeviceStream, "__init__", lambda self, *given: (streams.append(self), made(self, *given))[1])
-    monkeypatch.setattr(Arena, "filled", filled)
-    with_pieces_from(monkeypatch, 1)
-    delivered(train(folder, 0, batch_size=8), 8)
-    assert "may still be read" in races(gpu)
-
-
 def test_a_place_that_is_written_under_a_copy_is_reported(gpu: Accelerator) -> None:
     """The test of the tests: NumPy writes to arenas, which torch does not see."""
     memory = torch.empty(1 << 22, dtype=torch.uint8, pin_memory=True)
     arena = Arena(memory)
     arena.put(torch.zeros(9, dtype=torch.uint8))
     assert not races(gpu)
-    there = DeviceStream(torch.device("cuda", 0)).begin_copy(memory, 1 << 20)
-    arena.put(torch.zeros(9, dtype=torch.uint8))
+    there, _ = DeviceStream(torch.device("cuda", 0)).copy_arena(arena, ())
+    with mock.patch.object(arena, "_used", 0):  # the same memory, as if by the next batch
+        arena.put(torch.zeros(9, dtype=torch.uint8))
     assert "may still be read" in races(gpu)
     del there
 
 
-def test_a_piece_has_no_gaps() -> None:
-    sent: list[int] = []
-
-    def send(flat: torch.Tensor, count: int) -> torch.Tensor:
-        sent.append(count)
-        return flat.clone()
-
-    arena = Arena(torch.zeros(1 << 22, dtype=torch.uint8), send)
-    first, second, third = (arena.take(1 << 20) for _ in range(3))
-    arena.filled(second)
-    arena.filled(third)
-    assert not sent
-    arena.filled(first)
-    assert sent == [3 << 20] == [arena.sent] and arena.there is not None
-    arena.filled(arena.take(1 << 20))
-    assert len(sent) == 1
-
-
 def test_arenas_take_empty_samples() -> None:
-    """They have no place of their own, and hold no piece back; what has no place in the arena is known by it."""
-    sent: list[int] = []
-
-    def send(flat: torch.Tensor, count: int) -> torch.Tensor:
-        sent.append(count)
-        return flat.clone()
-
-    arena = Arena(torch.zeros(1 << 22, dtype=torch.uint8), send)
+    """They have no place of their own; a result that has no place in the arena is known by it."""
+    arena = Arena(torch.zeros(1 << 22, dtype=torch.uint8))
     samples = [torch.full((size,), i, dtype=torch.uint8) for i, size in enumerate((0, 0, 3 << 20, 5))]
     stored = list(map(arena.put, samples))
-    assert sent == [3 << 20]
     assert stored[2:] == list(map(arena.put, map(arena.sample, stored[2:])))  # they are there
     packed = arena.packed(stored, "", None)
     assert packed is not None and [len(s) for s in packed.samples()] == [0, 0, 3 << 20, 5]

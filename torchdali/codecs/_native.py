@@ -9,22 +9,23 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import struct
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchdali.codecs.views import View
 from torchdali.kernels.limits import limits
-from torchdali.kernels.memory import IN_PLACE, Bytes, Room
+from torchdali.kernels.memory import IN_PLACE, Array, Bytes, Room
 from torchdali.kernels.native import (
     CODE,
+    ENCODED,
     SAMPLE,
-    SHARED,
+    SAMPLES,
     STEP,
     NativeLibrary,
     Recipe,
@@ -35,13 +36,14 @@ from torchdali.kernels.native import (
 )
 
 __all__ = [
-    "Encoded", "Task", "chosen", "decode_together", "encoded", "pixels_of", "read_files", "run_together",
+    "Encoded", "Files", "Task", "decode_together", "decode_windows", "encoded", "examine", "is_shared", "pixels_of",
+    "read_files", "run_together",
 ]  # fmt: skip
 
-_Header = ctypes.c_int32 * 4
+Files = npt.NDArray[Any]
+"""Files in memory, of the dtype `ENCODED`."""
 
-# As `tdn_file`: place, length; height, width, channels, orientation; code, whole.
-_FILE = struct.Struct("=QQ4iii")
+_Header = ctypes.c_int32 * 4
 
 _CHANNELS = (1, 3, 4)
 _ROOM = 1 << 19  # bytes that a file has on average, where several are read in one call
@@ -139,14 +141,12 @@ def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
     """
     native = library()
     about = None if native is None else _read_all(native, paths, _SMALL_ROOM)
-    if about is None:
+    if about is None or not (about["length"] * about["whole"]).all():
         return None
-    files = list(_FILE.iter_unpack(about))
-    if not all(length and whole for _, length, *_, whole in files):
-        return None
-    kept = _memory.files[: files[-1][0] + files[-1][1]]
+    starts, lengths = (about["data"] - np.uint64(_memory.files.ctypes.data)).tolist(), about["length"].tolist()
+    kept = _memory.files[: starts[-1] + lengths[-1]]
     kept = kept if lent else kept.copy()
-    return [kept[place : place + length] for place, length, *_ in files]
+    return [kept[start : start + length] for start, length in zip(starts, lengths, strict=True)]
 
 
 def _read(native: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
@@ -154,20 +154,19 @@ def _read(native: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
     about = _read_all(native, paths, _ROOM)
     if about is None:
         return [None] * len(paths)
-    base = _memory.files.ctypes.data
     return [
         None
         if code or channels not in _CHANNELS
-        else new_tuple(Encoded, (base + place, length, height, width, orientation, 0, channels))
-        for place, length, height, width, channels, orientation, code, _ in _FILE.iter_unpack(about)
+        else new_tuple(Encoded, (data, length, height, width, orientation, 0, channels))
+        for data, length, _, height, width, channels, orientation, code, *_ in about.tolist()
     ]
 
 
-def _read_all(native: NativeLibrary, paths: Sequence[str], room: int) -> bytearray | None:
-    """Read files into this thread's memory, which has `room` bytes for each.
+def _read_all(native: NativeLibrary, paths: Sequence[str], room: int, recipe: Recipe | None = None) -> Files | None:
+    """Read files into this thread's memory, which has `room` bytes for each; None for invalid names.
 
-    Returns:
-        What is known of them; None for names that are none.
+    Args:
+        recipe: Draw the files' lots, too.
     """
     count = len(paths)
     try:
@@ -178,8 +177,9 @@ def _read_all(native: NativeLibrary, paths: Sequence[str], room: int) -> bytearr
         return None
     if len(_memory.files) < count * room:
         _memory.files = np.empty(count * room, np.uint8)
-    memory, about = _memory.files, bytearray(count * _FILE.size)
-    native.read(names, count, memory.ctypes.data, count * room, _buffer(len(about)).from_buffer(about))
+    memory, about = _memory.files, np.zeros(count, ENCODED)
+    address = None if recipe is None else recipe.address
+    native.read(names, count, memory.ctypes.data, count * room, about.ctypes.data, address, limits.pixels)
     return about
 
 
@@ -189,22 +189,68 @@ def _buffer(size: int) -> Any:
     return ctypes.c_char * size
 
 
-def chosen(data: Sequence[Encoded | None], share: float, upright: bool) -> list[bool]:
-    """Return which samples an engine of the device decodes: a share of the files that it can.
+def examine(sources: Sequence[Tensor | str | None], recipe: Recipe | None = None) -> Files:
+    """Read the headers of several samples; `code` is not 0 where the usual way has to decode.
 
-    It depends on the bytes alone, so that an image is always decoded by the same decoder, whatever batch it is in. Only
-    JPEGs of one sequential scan, of 8 bits, gray or YCbCr, are: others come out in other colors, or not at all. Neither
-    are those that are turned, are cut short or have markers amid their pixels, which an engine may take for whole.
+    Files are read into memory of this thread, which is valid until it reads the next ones.
+
+    Args:
+        sources: Encoded bytes, or paths of files.
+        recipe: Draw their lots; it says whether images are turned upright.
     """
     native = library()
-    if native is None or share <= 0:
-        return [False] * len(data)
-    table = bytearray(len(data) * SHARED.size)
-    for i, each in enumerate(data):
-        if each is not None and not each.row:
-            SHARED.pack_into(table, i * SHARED.size, each.address, each.length, 0, 0, 0, 0, 0)
-    native.draw(_recipe(upright, False, True).address, limits.pixels, _buffer(len(table)).from_buffer(table), len(data))
-    return [0 <= lot < share * _LOTS for *_, lot in SHARED.iter_unpack(table)]
+    assert native is not None
+    paths = [source for source in sources if isinstance(source, str)]
+    read = _read_all(native, paths, _ROOM, recipe) if paths else None
+    if read is not None and len(paths) == len(sources):
+        files = read
+    else:
+        files = np.zeros(len(sources), ENCODED)
+        for i, source in enumerate(sources):
+            if isinstance(source, Tensor) and takes_bytes(source):
+                files["data"][i], files["length"][i] = source.data_ptr(), source.numel()
+        native.draw(None if recipe is None else recipe.address, limits.pixels, files.ctypes.data, len(files))
+        if read is not None:
+            files[[isinstance(source, str) for source in sources]] = read
+    files["code"][(files["channels"] != 3) & (files["channels"] != 1) & (files["channels"] != 4)] = _REFUSED
+    return files
+
+
+def is_shared(files: Files, share: float) -> npt.NDArray[np.bool_]:
+    """Return which files an engine of the device decodes: a share of the files that it can.
+
+    It depends on the bytes alone, so that an image is always decoded by the same decoder, whatever batch it is in. Only
+    baseline JPEGs of one scan, of 8 bits, gray or YCbCr, are: others come out in other colors, or not at all. Neither
+    are those that are turned, are cut short or have markers amid their pixels, which an engine may take for whole.
+    """
+    lots: npt.NDArray[Any] = files["lot"]
+    return (lots >= 0) & (lots < share * _LOTS)
+
+
+def decode_windows(recipe: Recipe, files: Files, windows: Array, addresses: Array, kept: Files) -> Array:
+    """Decode windows of images to RGB bytes, and copy other files to where `out` says, in one call.
+
+    Args:
+        windows: ``(N, 4)``: y, x, height and width, of the upright images.
+        addresses: ``(N,)``, where the pixels of each go.
+
+    Returns:
+        ``(N,)``: whether the usual way has to do an image.
+    """
+    native = library()
+    assert native is not None
+    samples = np.zeros(len(files), SAMPLES)
+    starts, extents = windows[:, :2], windows[:, 2:]
+    for name, values in (
+        ("data", files["data"]), ("length", files["length"]), ("max_pixels", limits.pixels), ("out", addresses),
+        ("low", starts), ("high", starts + extents), ("size", extents), ("extent", extents), ("first", starts),
+        ("last", starts + extents), ("scale", 1),
+    ):  # fmt: skip
+        samples[name] = values
+    # Without the GIL. Until it returns, the files and the places are this call's alone.
+    native.copy_and_run(kept.ctypes.data, len(kept), recipe.address, samples.ctypes.data, len(samples))
+    refused: Array = samples["code"] != 0
+    return refused
 
 
 def decode_together(
@@ -215,7 +261,7 @@ def decode_together(
     return run_together(_recipe(upright, fast, fancy), tasks)
 
 
-_LOTS = 1 << 24
+_LOTS, _REFUSED = 1 << 24, 1
 _recipe = functools.lru_cache(lambda upright, fast, fancy: Recipe(upright=upright, fast=fast, fancy=fancy))
 
 
@@ -235,7 +281,7 @@ def run_together(
     results: list[Any] = [None] * len(tasks)
     if native is None:
         return results
-    dtype, places = recipe.dtype, []
+    dtype = recipe.dtype
     form, first, pitch = None, 0, 0
     if out is not None and out.dtype == dtype and out.is_contiguous():
         form, first, pitch = tuple(out.shape[1:]), out.data_ptr(), out.nbytes // len(out)
@@ -257,7 +303,6 @@ def run_together(
         if shape == form:
             results[i], to = IN_PLACE, first + i * pitch
         elif room is not None and (place := room.take(shape[0] * shape[1] * shape[2])) >= 0:
-            places.append(place)
             results[i], to = (place, shape), room.address + place * room.itemsize
         else:
             results[i] = torch.empty(shape, dtype=dtype)
@@ -274,7 +319,4 @@ def run_together(
         for i, sample in zip(numbers, SAMPLE.iter_unpack(table), strict=False):
             if sample[CODE]:
                 results[i] = None
-    if room is not None:
-        for place in places:
-            room.filled(place)
     return results

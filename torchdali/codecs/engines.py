@@ -14,45 +14,74 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.native import SHARED, library
+from torchdali.codecs._native import Files
+from torchdali.kernels.native import library
 
-__all__ = ["BatchDecoder", "Engine", "NvJpeg", "available", "default_share", "open_engine"]
+__all__ = ["DEFAULT_SHARE", "BatchDecoder", "Engine", "NvJpeg", "Work", "available", "open_engine"]
+
+DEFAULT_SHARE = 0.65
+"""Share of the images that an engine decodes, as in DALI. It must not depend on the number of threads, or pixels would:
+an engine differs from libjpeg by a level."""
+SIDE = 1024
+"""Sides of images for which memory is prepared; an engine takes larger ones, too."""
 
 _CPU_ONLY = -99999  # nvImageCodec's number for no device
-_CODE = -2  # of `SHARED`
 _STATUS = {
     -1: "it cannot be loaded", -2: "it lacks a function", -3: "the GPU has no engine for JPEGs",
-    1: "not initialized (1)", 4: "allocation failed (4)", 9: "not supported here (9)",
+    1: "not initialized (1)", 2: "invalid parameter (2)", 3: "bad JPEG (3)", 4: "JPEG not supported (4)",
+    5: "allocation failed (5)", 6: "execution failed (6)", 7: "the GPU has no engine for JPEGs (7)",
+    8: "internal error (8)", 9: "not supported here (9)",
 }  # fmt: skip
+_refusals: dict[torch.device, str] = {}
+
+
+class Work(NamedTuple):
+    """The work of an engine.
+
+    Attributes:
+        images: Images of the largest batch that it is likely to get.
+        states: Batches that are on their way.
+        fancy: Upsample colors smoothly, else repeat each.
+        threads: Threads of the CPU that may help.
+        sides: Height and width of images for which memory is prepared.
+    """
+
+    images: int
+    states: int = 1
+    fancy: bool = True
+    threads: int = 1
+    sides: tuple[int, int] = (SIDE, SIDE)
 
 
 class Engine(Protocol):
     """A decoder of JPEGs on a device."""
 
-    def decode(self, encoded: Sequence[Tensor], into: Sequence[Tensor], state: int, stream: int) -> list[bool]:
+    def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
         """Submit images, to be decoded to RGB bytes as they are stored.
 
         Args:
-            encoded: The bytes of files, which stay in their memory until the stream is done.
-            into: For each ``(H, W, 3)`` on the device, where nothing else reads or writes any more.
-            state: Number of what the engine works with, which no batch uses any more.
-            stream: Handle of the CUDA stream behind which the pixels are there; 0 without.
+            images: Of the dtype `ENCODED`. The files stay in their memory until the stream is done. `out` says where in
+                `into` the pixels go, ``(H, W, 3)``; `code` becomes 0 for each image that was taken.
+            into: Bytes on the device; nothing else reads or writes these places any more.
+            state: Index of the engine's state to use, which no batch uses any more.
+            stream: Handle of the CUDA stream after which the pixels are there; 0 without.
 
-        Returns:
-            For each, whether it was taken.
+        Raises:
+            RuntimeError: the call failed, for all images; others may succeed.
         """
         ...
 
 
 def available(device: torch.device) -> bool:
-    """Return whether an engine may decode for a device: on CUDA, if there is a library for it."""
-    if device.type != "cuda" or library() is None:
+    """Return whether an engine may decode for a device: on CUDA, if there is a library, and none was refused."""
+    if device.type != "cuda" or library() is None or device in _refusals:
         return False
     if _asked():
         return True
@@ -62,31 +91,22 @@ def available(device: torch.device) -> bool:
         return False
 
 
-def default_share(threads: int) -> float:
-    """Return the share of an engine beside some threads: what it can do, by what all can do.
-
-    One engine was taken to do as much as 26 threads.
-    """
-    return round(1 / (1 + threads / 26), 2)
-
-
-def open_engine(device: torch.device, count: int, threads: int, states: int, fancy: bool) -> Engine:
-    """Return the engine of a device.
-
-    Args:
-        count: Images of the largest batch.
-        threads: Of the CPU that may help.
-        states: Batches that are on their way.
-        fancy: Upsample colors smoothly, else repeat each.
+def open_engine(device: torch.device, work: Work) -> Engine:
+    """Return the engine of a device. One that does not work is not `available` to later pipelines.
 
     Raises:
         ImportError: nvImageCodec is not installed. RuntimeError: it does not work here, or the GPU has no engine.
     """
-    return NvJpeg(count, states, fancy) if _asked() else BatchDecoder(device, count, threads, fancy)
+    try:
+        return NvJpeg(work) if _asked() else BatchDecoder(device, work)
+    except Exception as error:
+        if not isinstance(error, torch.OutOfMemoryError):  # which may pass
+            _refusals[device] = str(error)
+        raise
 
 
 def _asked() -> str:
-    """Return what the environment asks for of nvJPEG: "1", a file, or nothing."""
+    """Return the library of nvJPEG that the environment asks for: "1" for any, a file, or nothing."""
     value = os.environ.get("TORCHDALI_NVJPEG", "").strip()
     return "" if value.lower() in ("0", "off", "false", "no") else value
 
@@ -94,23 +114,18 @@ def _asked() -> str:
 class NvJpeg:
     """nvJPEG, called by our library, for the device that is current.
 
-    Args:
-        count: Images of the largest batch.
-        states: Batches that are on their way.
-        fancy: Upsample colors smoothly.
-
     Raises:
         RuntimeError: there is no nvJPEG, or it does not work here.
     """
 
-    def __init__(self, count: int, states: int, fancy: bool = True) -> None:
+    def __init__(self, work: Work) -> None:
         native = library()
         assert native is not None
-        self._library, self._count, self._engine = native, count, None
+        self._library, self._work, self._engine = native, work, None
         failures = []
         for file in _files():
             code = ctypes.c_int()
-            self._engine = native.engine_open(os.fsencode(file), fancy, states, ctypes.byref(code))
+            self._engine = native.engine_open(os.fsencode(file), work.fancy, work.states, ctypes.byref(code))
             if self._engine:
                 return
             failures.append(f"{file}: {_words(code.value)}")
@@ -120,19 +135,16 @@ class NvJpeg:
         if self._engine:
             self._library.engine_close(self._engine)
 
-    def decode(self, encoded: Sequence[Tensor], into: Sequence[Tensor], state: int, stream: int) -> list[bool]:
+    def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
         """Submit images in one call, see `Engine`."""
-        table = bytearray(len(encoded) * SHARED.size)
-        for i, (data, place) in enumerate(zip(encoded, into, strict=True)):
-            height, width, _ = place.shape
-            SHARED.pack_into(
-                table, i * SHARED.size, data.data_ptr(), data.numel(), place.data_ptr(), height, width, 0, 0
-            )  # fmt: skip
-        memory = (ctypes.c_char * len(table)).from_buffer(table)
-        code = self._library.engine_decode(self._engine, state, memory, len(encoded), self._count, stream)
+        table = images.copy()
+        table["out"] += np.uint64(into.data_ptr())
+        code = self._library.engine_decode(
+            self._engine, state, table.ctypes.data, len(table), self._work.images, *self._work.sides, stream
+        )
+        images["code"] = table["code"]
         if code:
             raise RuntimeError(f"nvJPEG: {_words(code)}")
-        return [image[_CODE] == 0 for image in SHARED.iter_unpack(table)]
 
 
 def _words(code: int) -> str:
@@ -140,7 +152,7 @@ def _words(code: int) -> str:
 
 
 def _files() -> Iterator[str]:
-    """Yield where nvJPEG may lie, the best first."""
+    """Yield where nvJPEG may be, the best first."""
     setting = _asked()
     if os.path.sep in setting:
         yield setting
@@ -159,45 +171,48 @@ class BatchDecoder:
 
     Args:
         device: CUDA, or the CPU: nvImageCodec's own decoders there, which serve to test this.
-        count: Images of the largest batch, for which it prepares memory.
-        threads: Of the pipeline; it gets a quarter of them, and four at most, to read headers.
-        fancy: Upsample colors smoothly.
+        work: It gets a quarter of the threads, and four at most, to read headers.
 
     Raises:
         ImportError: it is not installed. RuntimeError: it does not work here, or the GPU has no engine for JPEGs.
     """
 
-    def __init__(self, device: torch.device, count: int = 1, threads: int = 1, fancy: bool = True) -> None:
+    def __init__(self, device: torch.device, work: Work) -> None:
         codec: Any = importlib.import_module("nvidia.nvimgcodec")
         kinds = codec.BackendKind
         on_gpu = device.type == "cuda"
         self._codec = codec
         self._decoder = codec.Decoder(
             device_id=device.index or 0 if on_gpu else _CPU_ONLY,
-            max_num_cpu_threads=max(1, min(4, threads // 4)),
+            max_num_cpu_threads=max(1, min(4, work.threads // 4)),
             backends=[codec.Backend(kinds.HW_GPU_ONLY if on_gpu else kinds.CPU_ONLY)],
-            options=f":fancy_upsampling={fancy:d} nvjpeg_hw_decoder:preallocate_batch_size={count}",
+            options=f":fancy_upsampling={work.fancy:d} nvjpeg_hw_decoder:preallocate_batch_size={work.images}",
         )
         self._parameters = codec.DecodeParams(apply_exif_orientation=False, color_spec=codec.ColorSpec.SRGB)
 
-    def decode(self, encoded: Sequence[Tensor], into: Sequence[Tensor], state: int, stream: int) -> list[bool]:
+    def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
         """Submit images, see `Engine`; it has states of its own."""
         codec = self._codec
-        streams, images, numbers = [], [], []
-        for i, (data, place) in enumerate(zip(encoded, into, strict=True)):
+        streams, targets, places, indices = [], [], [], []
+        for i, (data, length, start, height, width) in enumerate(images[_FIELDS].tolist()):
+            memory = np.frombuffer((ctypes.c_uint8 * length).from_address(data), np.uint8)
             try:
-                streams.append(codec.CodeStream(data.numpy()))
+                streams.append(codec.CodeStream(memory))
             except Exception:  # it raises what it likes for what it cannot parse
                 continue
-            images.append(codec.as_image(place.numpy() if place.is_cpu else place, stream))
-            numbers.append(i)
-        results = [False] * len(encoded)
+            place = into[start : start + height * width * 3].view(height, width, 3)
+            targets.append(codec.as_image(place.numpy() if place.is_cpu else place, stream))
+            places.append(place)
+            indices.append(i)
+        images["code"] = 1
         if not streams:
-            return results
-        decoded = self._decoder.decode(streams, images=images, params=self._parameters, cuda_stream=stream)
-        for i, image in zip(numbers, decoded, strict=True):
-            results[i] = image is not None and _is_in(image, into[i])
-        return results
+            return
+        decoded = self._decoder.decode(streams, images=targets, params=self._parameters, cuda_stream=stream)
+        for i, image, place in zip(indices, decoded, places, strict=True):
+            images["code"][i] = image is None or not _is_in(image, place)
+
+
+_FIELDS = ["data", "length", "out", "height", "width"]
 
 
 def _is_in(image: Any, place: Tensor) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from torchdali.kernels.memory import Room
 
 __all__ = [
     "Arguments",
+    "ChunkResults",
     "EncodedBody",
     "Column",
     "MOST_BYTES",
@@ -222,6 +223,18 @@ MOST_BYTES = 1 << 22
 """Bytes of samples that one call works on: what fits into cache."""
 
 
+class ChunkResults(NamedTuple):
+    """Results of a chunk, output by output.
+
+    Attributes:
+        outputs: One item a sample each; of samples that were skipped, any.
+        skipped: Indices of samples that must be done one by one.
+    """
+
+    outputs: tuple[Any, ...]
+    skipped: Sequence[int] = ()
+
+
 class EncodedBody(Protocol):
     """A body for several encoded samples in one call."""
 
@@ -232,18 +245,18 @@ class EncodedBody(Protocol):
         rngs: Sequence[Any] | None,
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
-    ) -> Sequence[Any]:
+    ) -> Sequence[Any] | ChunkResults:
         """Return the results; None for samples that are to be done one by one, where what fails raises.
 
-        A result is a tensor, `IN_PLACE`, or a place in the room and a shape; of several outputs, a tuple of such.
+        A result is a tensor, `IN_PLACE`, or a place in the room and a shape.
 
         Args:
             sources: Encoded bytes, paths of files that hold them, or None for samples to leave out.
             out: Where to write results that fit, ``(N, ...)``.
             rngs: Random numbers of each sample; None if the operator is not random.
             values: Arguments that are given per sample, a value for each.
-            room: Where to write the others. Of samples that are left to the device, the results are their bytes, as
-                ``room.left`` keeps them.
+            room: Where to write the others. The results of images that the device decodes are their bytes, as
+                ``room.share`` has them.
         """
         ...
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.compiled_chain import BoundChain, Division
-from torchdali.execute.hardware_decoding import LeftSamples
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph.nodes import DataNode, Node
@@ -25,7 +24,7 @@ class ChainRun:
     Attributes:
         division: How the batch is divided.
         opened: Where results are stored, by edge.
-        left: Samples that are left to an engine of the device, by edge.
+        shared: The edges of which a decoder on the device makes some samples.
         keep_going: Go on after a sample that fails.
         bind: Makes what does some samples of a run, together or alone, and returns those that it leaves.
         blamed: The operator that failed, by the identity of the error.
@@ -35,7 +34,7 @@ class ChainRun:
     bound: BoundChain
     division: Division
     opened: dict[DataNode, OpenBuffer]
-    left: Mapping[DataNode, LeftSamples]
+    shared: Sequence[DataNode]
     timings: ChainTimings | None
     keep_going: bool
     bind: Callable[[ChainRun, bool], Callable[[range], Collection[int]]]

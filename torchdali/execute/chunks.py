@@ -20,7 +20,7 @@ import torch
 from torchdali.calls.running import number_of_axes, stacked_if_small
 from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_in_blocks
-from torchdali.declaration.batching import MOST_BYTES, Column, EncodedBody, truth
+from torchdali.declaration.batching import MOST_BYTES, ChunkResults, Column, EncodedBody, truth
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
@@ -273,13 +273,13 @@ class Fused:
 
     def bind(self, columns: Columns) -> Callable[[range], Collection[int]]:
         """Return what does some samples of a batch, and returns those that it leaves."""
-        first, *others = buffers = [columns.buffers[edge] for edge in self.node.outputs]
+        buffers = [columns.buffers[edge] for edge in self.node.outputs]
         data: Any = columns.reads[self.data] if isinstance(self.data, Node) else columns.data[self.data]
         rngs = columns.rngs.get(self.node)
         values = {name: columns.values[value.key] for name, value in self.values.items()}
 
-        def store(samples: range, results: Sequence[Any]) -> None:
-            for buffer, each in zip(buffers, zip(*results, strict=True) if others else [results], strict=True):
+        def store(samples: range, outputs: Sequence[Any]) -> None:
+            for buffer, each in zip(buffers, outputs, strict=True):
                 buffer.store(samples, each)
 
         def do(samples: range) -> Collection[int]:
@@ -289,18 +289,21 @@ class Fused:
             part = slice(samples.start, samples.stop)
             results = self.body(
                 _sources(data[part]) if isinstance(self.data, Node) else data[part],
-                first.place(samples),
+                buffers[0].place(samples),
                 None if rngs is None else rngs[part],
                 {name: column[part] for name, column in values.items()},
-                first.arena,
+                buffers[0].arena,
             )
-            if not any(result is None for result in results):
-                store(samples, results)
+            if not isinstance(results, ChunkResults):
+                results = ChunkResults((results,), [k for k, result in enumerate(results) if result is None])
+            if not results.skipped:
+                store(samples, results.outputs)
                 return ()
-            for i, result in zip(samples, results, strict=True):
-                if result is not None:
-                    store(range(i, i + 1), [result])
-            return [i for i, result in zip(samples, results, strict=True) if result is None]
+            skipped = set(results.skipped)
+            for k in range(len(samples)):
+                if k not in skipped:
+                    store(samples[k : k + 1], [[each[k]] for each in results.outputs])
+            return [samples[k] for k in results.skipped]
 
         return do
 

@@ -142,49 +142,30 @@ class DeviceStream:
             self._wait_for_copies([there], self.record(self._copies))
         return _set_uploaded(small, there, 0)
 
-    def begin_copy(self, flat: torch.Tensor, count: int) -> torch.Tensor:
-        """Start to copy the first elements of page-locked memory to the device, and return as much memory there.
-
-        Any thread may call it. `finish_copy` copies the rest.
-        """
-        with on_stream(self._copies):
-            there = torch.empty_like(flat, device=self.device)
-            there[:count].copy_(flat[:count], non_blocking=True)
-        # Also for a batch that fails: the memory must not be used again before this copy is done.
-        self.keep_until(flat, self.record(self._copies))
-        return there
-
-    def finish_copy(
+    def copy_arena(
         self, arena: Arena, batches: Iterable[TensorList], into: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, list[TensorList]]:
-        """Copy to the device what `begin_copy` left of an arena; all of it if that did not begin.
-
-        Must run inside `context`, once nobody else fills the arena.
+        """Copy the used part of an arena to the device. Must run inside `context`, once nobody else fills the arena.
 
         Args:
             batches: Small ones that go up in the same copy, if there is room for them.
-            into: Where to, which nothing uses; `begin_copy` was not called.
+            into: Memory on the device, which nothing uses.
 
         Returns:
-            The elements of the arena on the device, and what `upload_together` returns.
+            The elements of the arena on the device, and the list that `upload_together` returns.
         """
-        first, there = arena.sent, arena.there
         small, size = _together(batches) if arena.flat.dtype == torch.uint8 else ([], 0)
         place = arena.take(size + _ALIGNED) if small else -1
         if place < 0:
             small = []
         behind = -(-place // _ALIGNED) * _ALIGNED
         _write(small, arena.flat, behind)
-        end = arena.used
+        source = arena.flat[: arena.used]
         with on_stream(self._copies):
-            if into is not None:
-                there = into[:end]
-                there.copy_(arena.flat[:end], non_blocking=True)
-            elif there is None:
-                there = arena.flat[:end].to(self.device, non_blocking=True)
-            elif end > first:
-                there = there[:end]
-                there[first:].copy_(arena.flat[first:end], non_blocking=True)
+            if into is None:
+                there = source.to(self.device, non_blocking=True)
+            else:
+                there = into[: arena.used].copy_(source, non_blocking=True)
         copied = self.record(self._copies)
         self.keep_until(arena.flat, copied)
         self._wait_for_copies([there] if into is None else [], copied)
@@ -204,6 +185,17 @@ class DeviceStream:
         """Return another stream on the device, of the same priority."""
         make: Any = torch.cuda.Stream
         return make(self.device, priority=self._priority)
+
+    def close(self) -> None:
+        """Wait for copies that read pinned memory of this pipeline, which is let go next.
+
+        torch's allocator of pinned memory knows only of copies that begin where a block begins.
+        """
+        with self._lock:
+            sent, self._sent = list(self._sent), deque()
+        for event, _ in sent:
+            if not event.query():
+                event.synchronize()
 
     def wait_for(self, event: Any) -> None:
         """Let the stream that computes wait for an event, if there is one."""

@@ -1,124 +1,253 @@
-"""Images of a batch that an engine of the device decodes, beside those that threads of the CPU do.
+"""Images of a batch that an engine of the device decodes, next to those that threads of the CPU do.
 
-Decoders that share the work return the encoded bytes of the images that they leave. These are kept in page-locked
-memory; as soon as all of a batch are there, a thread of the pipeline's own submits them to the engine, which writes
-into an arena on the device. Behind its images is room for those of the CPU, so that a batch lies in one piece.
+The rest of the executor knows three methods: `accepts` opens the share of a batch, `submit` gives it to the engine,
+`collect` returns its images. Decoders that share the work put files into pinned memory. As soon as all images of a
+batch were examined, a thread of the pipeline's own submits them to the engine, which writes into an arena on the
+device. After its images is room for the CPU's, so that a batch is one piece of memory.
 
-Engines do not keep to the order of streams: an arena is used again only when the host has *seen* the event behind its
-last use, and files stay in their memory until the host has seen that of the engine.
+Engines do not keep to the order of streams: an arena is used again only when the host has *seen* the event after its
+last use, and files stay in their memory until the host has seen the engine's event.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from ctypes import memmove
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs._native import Encoded, decode_together, encoded
-from torchdali.codecs.engines import Engine, open_engine
+from torchdali.codecs._native import Files, decode_together, examine
+from torchdali.codecs.engines import SIDE, Engine, Work, open_engine
 from torchdali.codecs.images import decode
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.execute.output_buffer import Arena
+from torchdali.execute.output_buffer import Arena, OpenBuffer
 from torchdali.graph.nodes import DataNode
+from torchdali.kernels.memory import Array, ChunkImages
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import on_stream
-from torchdali.tensors._storage import Packed
 from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["ROOM", "Decoded", "HardwareDecoding", "LeftSamples", "is_shared", "mark", "when_submitted"]
+__all__ = ["ROOM", "Decoded", "HardwareDecoding", "SharedFiles", "is_shared"]
 
 ROOM = 1 << 18  # bytes of pixels, and of files, for a sample of the first batch
 _ALIGNED = 256
+_FILE_ALIGNED = 64
 _NAME = "torchdali-engine"
 _STATES = 3  # batches that are on their way in the engine
-_EMPTY = torch.empty((0, 0, 3), dtype=torch.uint8)
+_MORE = 1.2  # of the images that its share of a batch is likely to have
+_MOST_FAILURES = 3  # calls in a row, after which the engine gets no more
 _SHARING = ("_decode_share", "_decode_seen", "_decode_random_seen")
 
 
-class Decoded(NamedTuple):
-    """Images in an arena on the device.
-
-    Attributes:
-        arena: Its elements.
-        used: How many of them; behind these is room for the images of the CPU.
-        places: By the number of an image: the file's bytes, where its image starts, and its shape.
-        event: Behind the pixels; None without streams.
-    """
-
-    arena: Tensor
-    used: int
-    places: dict[int, tuple[Tensor, int, tuple[int, int, int]]]
-    event: Any
-
-
-class LeftSamples:
-    """The samples of one batch that are left to the engine.
+class SharedFiles:
+    """The files of one batch that the engine decodes.
 
     Args:
-        size: Samples of the batch.
-        files: Page-locked memory for their bytes.
-        behind: Elements to leave on the device behind the engine's.
+        size: Images of the batch.
+        files: Pinned memory for them.
+        behind: Elements to reserve on the device after the engine's.
     """
 
     def __init__(self, decoding: HardwareDecoding, size: int, files: Arena, behind: int) -> None:
-        self._decoding, self._left, self.files, self.behind = decoding, size, files, behind
-        # Threads of the chain add to it, each under the lock; once it is submitted, the engine's thread reads it, and
-        # nobody adds.
-        self.kept: dict[int, tuple[Tensor, Encoded]] = {}
+        self._decoding, self._unseen, self._files, self.behind = decoding, size, files, behind
+        # Threads of the chain add to these, each under the lock; once it is submitted, the engine's thread reads them,
+        # and nobody adds.
+        self._tables: list[Files] = []
+        self._count = 0
+        self._more: list[Tensor] = []
+        self._views: dict[int, Tensor] = {}
         self._lock = threading.Lock()
         self._future: Future[Decoded | None] | None = None
 
     @property
     def takes(self) -> bool:
-        """True as long as the engine works."""
+        """True while the engine works."""
         return not self._decoding.lost
 
-    def keep(self, data: Any) -> Tensor:
-        """Keep the bytes of a file, a tensor or where it lies, in page-locked memory; itself if they are there."""
-        if isinstance(data, Tensor):
-            if id(data) in self.kept:
-                return data
-            (data,) = encoded([data])
-            assert data is not None  # or it would not have been left
-        kept = self._copied(data)
-        with self._lock:
-            if self._future is None:  # else the CPU decodes it
-                self.kept[id(kept)] = kept, data
-        return kept
+    @property
+    def memory(self) -> list[Tensor]:
+        """The memory of all files."""
+        return [self._files.flat, *self._more]
 
-    def _copied(self, data: Encoded) -> Tensor:
-        place = self.files.take(data.length)
-        flat = self.files.flat
-        kept = (
-            torch.empty(data.length, dtype=torch.uint8, pin_memory=flat.is_pinned())
-            if place < 0
-            else flat[place : place + data.length]
-        )
-        ctypes.memmove(kept.data_ptr(), data.address, data.length)
-        return kept
+    @property
+    def used(self) -> int:
+        """Bytes of files."""
+        return self._files.used + sum(map(len, self._more))
+
+    def reserve(self, files: Files) -> None:
+        """Choose where copies of files go: set their `out`."""
+        lengths = -(-files["length"].astype(np.int64) // _FILE_ALIGNED) * _FILE_ALIGNED
+        size = int(lengths.sum())
+        place = self._files.take(size)
+        address = self._files.address + place
+        if place < 0:
+            memory = torch.empty(size, dtype=torch.uint8, pin_memory=self._files.flat.is_pinned())
+            address = memory.data_ptr()
+            with self._lock:
+                self._more.append(memory)
+        files["out"] = address + (lengths.cumsum() - lengths)
+
+    def add(self, files: Files) -> int:
+        """Take files, which were copied, and return the index of the first one; -1 once they are submitted."""
+        with self._lock:
+            if self._future is not None:
+                return -1
+            first, self._count = self._count, self._count + len(files)
+            self._tables.append(files)
+            return first
+
+    def keep(self, data: Tensor) -> Tensor:
+        """Take the bytes of one file; return them as `data_of` does."""
+        if any(data is view for view in list(self._views.values())):
+            return data
+        files = examine([data])
+        self.reserve(files)
+        memmove(int(files["out"][0]), data.data_ptr(), data.numel())
+        index = self.add(files)
+        return data if index < 0 else self.data_of(index)
+
+    def data_of(self, index: int) -> Tensor:
+        """Return the bytes of a file, always the same tensor."""
+        with self._lock:
+            if index not in self._views:
+                self._views[index] = self._bytes_of(self._row(index))
+            return self._views[index]
+
+    def _bytes_of(self, file: Any) -> Tensor:
+        address, length = int(file["out"]), int(file["length"])
+        for flat in self.memory:
+            first = address - flat.data_ptr()
+            if 0 <= first < flat.numel():
+                return flat[first : first + length]
+        raise ValueError("a file is not in the memory of its batch")
+
+    def _row(self, index: int) -> Any:
+        for table in self._tables:
+            if index < len(table):
+                return table[index]
+            index -= len(table)
+        raise IndexError(index)
+
+    def index_of(self, data: Any) -> int:
+        """Return the index of a file by its bytes, which must be the tensor of `data_of`; else -1."""
+        return next((index for index, view in self._views.items() if view is data), -1)
+
+    def table(self) -> Files:
+        """Return all files, where their copies are."""
+        table: Files = np.concatenate(self._tables)
+        table["data"] = table["out"]
+        return table
 
     def seen(self, count: int) -> None:
-        """Note that so many samples were looked at; submit those that are left when all were."""
+        """Note that so many images were examined; submit the share when all were."""
         with self._lock:
-            self._left -= count
-            ready = self._left == 0
+            self._unseen -= count
+            ready = self._unseen == 0
         if ready:
             self.submit()
 
     def submit(self) -> Future[Decoded | None]:
-        """Let the engine's thread submit them, once."""
+        """Let the engine's thread submit it, once."""
         with self._lock:
             if self._future is None:
-                self._future = self._decoding.submit(self)
+                self._future = self._decoding.start(self, self._count)
             return self._future
+
+
+class Decoded:
+    """The images of a batch that the engine decodes, by their index in its `SharedFiles`.
+
+    Args:
+        arena: On the device; after its elements `used` is room for the CPU's images.
+        files: `out` is where an image starts, `code` is 0 if it was taken.
+        event: After the pixels; None without streams.
+    """
+
+    def __init__(self, decoding: HardwareDecoding, arena: Tensor, used: int, files: Files, event: Any) -> None:
+        self._decoding, self.arena, self.used, self._files, self._event = decoding, arena, used, files, event
+        self._share: SharedFiles | None = None
+
+    def has(self, indices: Array) -> Array:
+        """Return whether images were taken."""
+        good: Array = self._files["code"][indices] == 0
+        return good
+
+    def release(self) -> None:
+        """Let a later batch have the arena."""
+        self._decoding.give_back(self.arena, self._event)
+
+    def join(
+        self, opened: OpenBuffer, batches: Sequence[TensorList], keeps: bool
+    ) -> tuple[Tensor, list[int], list[tuple[int, ...]], list[TensorList]]:
+        """Bring the CPU's images to the device, into one piece of memory with these. Must run inside the `context`.
+
+        Args:
+            opened: All images of the batch: in its arena, files of the share, or tensors that did not fit.
+            batches: Small ones that go up in the same copy, if there is room.
+            keeps: The batch may outlive the arena, and needs memory of its own.
+
+        Returns:
+            The elements on the device, where each image starts, the shapes, and the batches that went up.
+        """
+        indices, starts, shapes, others = self._table(opened)
+        assert opened.arena is not None
+        stream = self._decoding.device_stream
+        stream.wait_for(self._event)
+        whole, uploaded = self._with_cpu_images(opened.arena, batches, keeps)
+        starts[indices < 0] += self.used
+        starts[indices >= 0] = self._files["out"][indices[indices >= 0]]
+        if others:
+            flat = torch.cat([_sent(stream, pixels).reshape(-1) for pixels in others.values()])
+            sizes = [pixels.numel() for pixels in others.values()]
+            starts[list(others)] = whole.numel() + np.cumsum(sizes) - sizes
+            whole = torch.cat([whole, flat])
+        return whole, starts.tolist(), list(map(tuple, shapes.tolist())), uploaded
+
+    def _with_cpu_images(
+        self, arena: Arena, batches: Sequence[TensorList], keeps: bool
+    ) -> tuple[Tensor, list[TensorList]]:
+        stream = self._decoding.device_stream
+        into = self.arena[self.used :]
+        if stream.stream is None:
+            return torch.cat([self.arena[: self.used], arena.flat[: arena.used]]), []
+        if into.numel() < arena.used:
+            flat, uploaded = stream.copy_arena(arena, batches)
+            return torch.cat([self.arena[: self.used], flat]), uploaded
+        stream.copy_arena(arena, (), into)  # the arena is used again: batches that users may hold do not go there
+        whole = self.arena[: self.used + arena.used]
+        return (whole.clone() if keeps else whole), []
+
+    def _table(self, opened: OpenBuffer) -> tuple[Array, Array, Array, dict[int, Tensor]]:
+        """Return indices in the share, starts in the CPU's arena and shapes of all images, and those in no arena."""
+        indices, starts = np.full(opened.size, -1, np.int64), np.zeros(opened.size, np.int64)
+        shapes, others = np.zeros((opened.size, 3), np.int64), {}
+        for samples, stored in opened.chunks():
+            part = slice(samples.start, samples.stop)
+            if isinstance(stored, ChunkImages):
+                indices[part], starts[part], shapes[part] = stored.indices, stored.places, stored.shapes
+                continue
+            for i, each in zip(samples, stored, strict=True):
+                if type(each) is tuple:
+                    starts[i], shapes[i] = each
+                elif _is_file(each):
+                    assert self._share is not None
+                    indices[i] = index = self._share.index_of(each)
+                    shapes[i] = (*self._files[["height", "width"]][index].item(), 3)
+                else:
+                    others[i], shapes[i] = each, each.shape
+        return indices, starts, shapes, others
+
+
+def _sent(stream: DeviceStream, pixels: Tensor) -> Tensor:
+    return stream.to_device(TensorList.from_samples([pixels])).samples()[0]
 
 
 class HardwareDecoding:
@@ -127,32 +256,91 @@ class HardwareDecoding:
     Args:
         device_stream: Where pixels go.
         buffers: Gives memory for files.
-        count: Samples of the largest batch.
-        threads: Of the pipeline.
-        fancy: Upsample colors smoothly, as all that shares the engine does.
+        count: Images of the largest batch.
+        threads: Threads of the pipeline.
+        edges: The images that it may decode; see `is_shared`.
 
     Attributes:
-        lost: It does not work; nothing more should be left to it.
+        lost: The engine does not work; it must get no more images.
     """
 
-    def __init__(self, device_stream: DeviceStream, buffers: BufferPool, count: int, threads: int, fancy: bool) -> None:
-        self._device_stream, self._buffers, self._count, self._threads = device_stream, buffers, count, threads
-        self._fancy = fancy
+    def __init__(
+        self, device_stream: DeviceStream, buffers: BufferPool, count: int, threads: int, edges: Sequence[DataNode]
+    ) -> None:
+        self.device_stream, self._buffers = device_stream, buffers
+        self._work = _work_of(edges, count, threads)
         self._engine: Engine | None = None
-        self._tried = False
         self._free: list[tuple[Tensor, Any]] = []
         self._lock = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
         self._stream: Any = None
-        self._states: list[Any] = [None] * _STATES
-        self._turn = 0
-        self._room = 0
+        self._events: list[Any] = [None] * _STATES
+        self._turn = self._room = self._failures = 0
+        self._has_warned = False
         self.lost = False
 
-    def left(self, size: int, behind: int) -> LeftSamples:
-        """Return what keeps the samples of a batch that are left to the engine."""
-        room = self._room or size * ROOM
-        return LeftSamples(self, size, Arena(self._buffers.empty((room,), torch.uint8)), behind)
+    # ---------------------------------------------------------------- for the executor
+
+    def accepts(self, edge: DataNode, opened: OpenBuffer) -> bool:
+        """Return whether the engine decodes a share of an edge's images, and open that of a batch.
+
+        Args:
+            opened: The results of the batch. Decoders find the share in its arena.
+        """
+        if opened.arena is None or not is_shared(edge):
+            return False
+        room = self._room or opened.size * ROOM
+        files = Arena(self._buffers.empty((room,), torch.uint8))
+        opened.arena.share = SharedFiles(self, opened.size, files, opened.arena.flat.numel())
+        return True
+
+    def submit(self, batch: Iterable[OpenBuffer], then: Callable[[bool], None]) -> None:
+        """Submit the shares of a batch, where that was not done, and call `then` when the engine's thread has.
+
+        Args:
+            then: Called once, in this thread or, if its argument is True, in the engine's.
+        """
+        here, shares = threading.get_ident(), [_share_of(opened) for opened in batch]
+        missing, lock = len(shares), threading.Lock()
+
+        def one(_: Future[Decoded | None]) -> None:
+            nonlocal missing
+            with lock:
+                missing -= 1
+                last = missing == 0
+            if last:
+                then(threading.get_ident() != here)
+
+        for share in shares:
+            share.submit().add_done_callback(one)
+
+    def collect(
+        self, edge: DataNode, opened: OpenBuffer, failures: dict[int, BaseException]
+    ) -> tuple[Decoded | None, OpenBuffer]:
+        """Wait for the images of a batch; decode those that the engine did not take on the CPU.
+
+        Args:
+            opened: The results of the batch.
+            failures: By sample; those of images that the CPU cannot decode either are added.
+
+        Returns:
+            The engine's images, None if it has none, and the results with the CPU's.
+        """
+        share = _share_of(opened)
+        decoded = share.submit().result()
+        if decoded is not None:
+            decoded._share = share
+        if failures or not _is_complete(opened, decoded):
+            results, rest = opened.samples(), []
+            for i, data in enumerate(results):
+                index = share.index_of(data) if _is_file(data) else 0
+                taken = decoded is not None and index >= 0 and bool(decoded.has(np.array(index)))
+                if _is_file(data) and not taken and i not in failures:
+                    rest.append(i)
+            assert edge.source is not None
+            self._decode_rest(results, rest, edge.source.constants.get("adjust_orientation", True), failures)
+            opened = opened.replaced(results)
+        return decoded, opened
 
     def close(self) -> None:
         """End the thread, and wait for the engine."""
@@ -161,135 +349,123 @@ class HardwareDecoding:
         if thread is not None:
             mine = threading.current_thread().name.startswith(_NAME)  # it dropped the last reference to a pipeline
             thread.shutdown(wait=not mine, cancel_futures=True)
-        for event in self._states:  # files are let go next
-            _see(event)
+        self._see_all()  # files are let go next
 
-    def submit(self, left: LeftSamples) -> Future[Decoded | None]:
-        """Decode in the engine's thread; None for nothing."""
+    # ---------------------------------------------------------------- in the engine's thread
+
+    def start(self, share: SharedFiles, count: int) -> Future[Decoded | None]:
+        """Decode in the engine's thread; None if there is nothing to decode."""
         with self._lock:
-            if not left.kept or self.lost:
+            if not count or self.lost:
                 nothing: Future[Decoded | None] = Future()
                 nothing.set_result(None)
                 return nothing
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, _NAME)
-            return self._thread.submit(self._in_context, left)
+            return self._thread.submit(self._in_context, share)
 
-    def _in_context(self, left: LeftSamples) -> Decoded | None:
+    def _in_context(self, share: SharedFiles) -> Decoded | None:
         try:
-            with self._device_stream.context():
-                return self._submitted(left)
-        except Exception as error:  # of memory, too: the CPU decodes what was left
-            self._give_up(error)
+            with self.device_stream.context():
+                return self._decode(share)
+        except Exception as error:  # drivers and libraries fail in ways of their own; memory may be short
+            self._note_failure(error)
             return None
 
-    def _submitted(self, left: LeftSamples) -> Decoded | None:
-        used = left.files.used
-        if not used * 1.1 <= self._room <= used * 2:
-            self._room = used + used // 4
+    def _decode(self, share: SharedFiles) -> Decoded | None:
+        if not share.used * 1.1 <= self._room <= share.used * 2:
+            self._room = share.used + share.used // 4
         engine = self._opened()
         if engine is None:
             return None
-        places, size = _places(left.kept)
-        arena = self._arena(size + left.behind)
-        state, self._turn = self._turn, (self._turn + 1) % _STATES
-        _see(self._states[state])
-        into = [arena[start : start + math.prod(shape)].view(shape) for _, start, shape in places.values()]
-        files = [data for data, *_ in places.values()]
+        files, state = share.table(), self._turn
+        sizes = -(-files["height"].astype(np.int64) * files["width"] * 3 // _ALIGNED) * _ALIGNED
+        used = int(sizes.sum())
+        files["out"] = sizes.cumsum() - sizes
+        arena = self._arena(used + share.behind)
+        self._turn = (state + 1) % _STATES
+        _see(self._events[state])
+        event = self._submit(engine, files, arena, state)
+        if event is not None:
+            self.device_stream.keep_until(share.memory, event)
+        decoded = Decoded(self, arena, used, files, event)
+        if not files["code"].all():
+            return decoded
+        decoded.release()
+        return None
+
+    def _submit(self, engine: Engine, files: Files, arena: Tensor, state: int) -> Any:
+        """Submit files; return an event after all that the engine writes, also after a call that failed."""
         stream = self._own_stream()
         with contextlib.nullcontext() if stream is None else on_stream(stream):
             try:
-                good = engine.decode(files, into, state, 0 if stream is None else stream.cuda_stream)
-            except Exception as error:  # drivers and libraries fail in ways of their own
-                self._give_up(error)
-                good = [False] * len(files)
-        event = self._states[state] = self._device_stream.record(stream)
-        if event is not None:
-            self._device_stream.keep_until(left.files.flat, event)
-            self._device_stream.keep_until(files, event)
-        decoded = Decoded(arena, size, {i: places[i] for i, yes in zip(places, good, strict=True) if yes}, event)
-        if decoded.places:
-            return decoded
-        self.give_back(decoded)
-        return None
+                engine.decode(files, arena, state, 0 if stream is None else stream.cuda_stream)
+                failure = None
+            except Exception as error:  # the next call may succeed: an image can fail a whole batch
+                files["code"], failure = 1, error
+        event = self._events[state] = self.device_stream.record(stream)
+        if failure is None:
+            self._failures = 0
+        else:
+            self._note_failure(failure)
+        return event
 
     def _own_stream(self) -> Any:
-        device_stream = self._device_stream
-        if device_stream.stream is not None and self._stream is None:
-            self._stream = device_stream.new_stream()
+        if self.device_stream.stream is not None and self._stream is None:
+            self._stream = self.device_stream.new_stream()
         return self._stream
 
     def _opened(self) -> Engine | None:
-        if not self._tried:
-            self._tried = True
-            device = self._device_stream.device
+        if self._engine is None and not self.lost:
+            device = self.device_stream.device
             assert device is not None
             try:
-                self._engine = open_engine(device, self._count, self._threads, _STATES, self._fancy)
+                self._engine = open_engine(device, self._work)
             except Exception as error:  # drivers and libraries fail in ways of their own
                 self._give_up(error)
         return self._engine
 
+    def _note_failure(self, error: Exception) -> None:
+        self._failures += 1
+        if self._failures >= _MOST_FAILURES:
+            self._give_up(error)
+        elif not self._has_warned:
+            self._has_warned = True
+            where = self.device_stream.device
+            warnings.warn(
+                f"the decoder for JPEGs on {where} failed on a batch: {error}; the CPU decoded it", stacklevel=2
+            )
+
     def _give_up(self, error: Exception) -> None:
+        self._see_all()  # else its states would be destroyed while they decode
         self._engine, self.lost = None, True
+        with self._lock:
+            self._free.clear()
         warnings.warn(
-            f"the decoder for JPEGs on {self._device_stream.device} does not work: {error}; the CPU decodes all "
-            "images. With hw_decoder_load=0 it is not asked.",
+            f"the decoder for JPEGs on {self.device_stream.device} does not work: {error}; the CPU decodes all images. "
+            "hw_decoder_load=0 switches it off.",
             stacklevel=2,
         )
 
-    def decode_rest(
-        self, results: list[Any], decoded: Decoded | None, upright: bool, failures: dict[int, BaseException]
-    ) -> None:
-        """Decode on the CPU what was left to the engine, and what that did not decode.
+    def _see_all(self) -> None:
+        for event in self._events:
+            _see(event)
 
-        Args:
-            results: Of the chain; images are put into it.
-            upright: Turn images as their EXIF blocks say.
-            failures: Errors of samples: those of which the CPU can make nothing, either, are added.
-        """
-        there = set() if decoded is None else {id(data) for data, *_ in decoded.places.values()}
-        rest = [i for i, data in enumerate(results) if _is_encoded(data) and id(data) not in there]
-        rest = [i for i in rest if i not in failures]
-        images = decode_together([results[i] for i in rest], upright, fancy=self._fancy) if rest else []
+    # ---------------------------------------------------------------- the rest, and memory
+
+    def _decode_rest(
+        self, results: list[Any], rest: Sequence[int], upright: bool, failures: dict[int, BaseException]
+    ) -> None:
+        """Decode images on the CPU: replace files by pixels, or add to the failures."""
+        fancy = self._work.fancy
+        images = decode_together([results[i] for i in rest], upright, fancy=fancy) if rest else []
         for i, pixels in zip(rest, images, strict=True):
             try:
                 if pixels is None:
-                    pixels = decode(results[i], adjust_orientation=upright, fancy=self._fancy)
+                    pixels = decode(results[i], adjust_orientation=upright, fancy=fancy)
                 results[i] = pixels
             except Exception as error:
                 failures[i] = error
-
-    def joined(
-        self, batch: TensorList, decoded: Decoded, numbers: Mapping[int, int], behind: bool, keeps: bool
-    ) -> TensorList:
-        """Put images together. Must run inside the device stream's `context`.
-
-        Args:
-            batch: Those of the CPU, on the device; empty ones in place of the others.
-            decoded: The others.
-            numbers: Which of them belongs to which sample of the batch.
-            behind: They lie in the arena, behind the others.
-            keeps: The batch may be kept: it needs memory of its own.
-        """
-        self._device_stream.wait_for(decoded.event)
-        shapes, stored, dense = batch.shape(), batch.stored(), batch.dense()
-        if isinstance(stored, Packed):
-            flat, offsets = stored.flat, list(stored.offsets)
-        else:
-            parts = [s.reshape(-1) for s in batch.samples()] if dense is None else [dense.reshape(-1)]
-            sizes = [math.prod(shape) for shape in shapes]
-            flat, offsets = torch.cat(parts), [sum(sizes[:i]) for i in range(len(sizes))]
-        first = decoded.used
-        offsets = [start + first for start in offsets]
-        for i, number in numbers.items():
-            _, offsets[i], shapes[i] = decoded.places[number]
-        if behind:
-            whole = decoded.arena[: first + flat.numel()]
-            whole = whole.clone() if keeps else whole
-        else:
-            whole = torch.cat([decoded.arena[:first], flat])
-        return TensorList.from_packed(whole, offsets, shapes, batch.layout(), batch.source_infos)
 
     def _arena(self, used: int) -> Tensor:
         """Return memory that no kernel uses any more.
@@ -307,21 +483,34 @@ class HardwareDecoding:
         if waited is not None:  # more would be memory for nothing: the device is behind
             _see(waited[1])
             return waited[0]
-        block = torch.empty(used + used // 4, dtype=torch.uint8, device=self._device_stream.device)
+        block = torch.empty(used + used // 4, dtype=torch.uint8, device=self.device_stream.device)
         stream = self._own_stream()
         if stream is not None:
             block.record_stream(stream)  # of a batch that fails, it may be let go while the engine writes
-        event = self._device_stream.record()
+        event = self.device_stream.record()
         if event is not None:
             event.synchronize()  # rare: only if no arena is large enough
         return block
 
-    def give_back(self, decoded: Decoded) -> None:
-        """Keep an arena for a later batch, which may write to it when what is enqueued now is done."""
-        self._device_stream.wait_for(decoded.event)
-        event = self._device_stream.record()
+    def give_back(self, arena: Tensor, event: Any) -> None:
+        """Keep an arena for a later batch, which may write to it when all work that is enqueued now is done."""
+        self.device_stream.wait_for(event)
+        last = self.device_stream.record()
         with self._lock:
-            self._free.append((decoded.arena, event))
+            if not self.lost:
+                self._free.append((arena, last))
+
+
+def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> Work:
+    """Return the work of the engine for its share of batches of so many images."""
+    constants = [edge.source.constants for edge in edges if edge.source is not None]
+    share = max((float(each.get("hw_decoder_load", 0)) for each in constants), default=0.0)
+    height, width = (
+        max((int(each.get(f"preallocate_{name}_hint", 0)) for each in constants), default=0) or SIDE
+        for name in ("height", "width")
+    )
+    fancy = all(each.get("jpeg_fancy_upsampling", True) for each in constants)
+    return Work(min(count, math.ceil(count * share * _MORE)), _STATES, fancy, threads, (height, width))
 
 
 def is_shared(edge: DataNode) -> bool:
@@ -332,40 +521,24 @@ def is_shared(edge: DataNode) -> bool:
     return bool(node.constants.get("hw_decoder_load", 0) > 0)
 
 
-def mark(results: list[Any], decoded: Decoded) -> dict[int, int]:
-    """Put empty images in place of files that were decoded; return which is which.
-
-    Samples that failed may have been dropped or replaced: a file is known by being the same object.
-    """
-    known = {id(data): number for number, (data, *_) in decoded.places.items()}
-    numbers = {i: known[id(r)] for i, r in enumerate(results) if id(r) in known}
-    for i in numbers:
-        results[i] = _EMPTY
-    return numbers
+def _share_of(opened: OpenBuffer) -> SharedFiles:
+    share = None if opened.arena is None else opened.arena.share
+    assert isinstance(share, SharedFiles)
+    return share
 
 
-def when_submitted(batches: Sequence[LeftSamples], go_on: Callable[[bool], None]) -> None:
-    """Submit what is left of batches, if that was not done, and go on when the engine's thread has.
-
-    Args:
-        go_on: Called once, in this thread or, if True, in the engine's.
-    """
-    here, left = threading.get_ident(), len(batches)
-    lock = threading.Lock()
-
-    def one(_: Future[Decoded | None]) -> None:
-        nonlocal left
-        with lock:
-            left -= 1
-            last = left == 0
-        if last:
-            go_on(threading.get_ident() != here)
-
-    for batch in batches:
-        batch.submit().add_done_callback(one)
+def _is_complete(opened: OpenBuffer, decoded: Decoded | None) -> bool:
+    """Return whether all images are there, in arenas."""
+    for _, stored in opened.chunks():
+        if not isinstance(stored, ChunkImages):
+            return False
+        shared = stored.indices[stored.indices >= 0]
+        if len(shared) and (decoded is None or not decoded.has(shared).all()):
+            return False
+    return True
 
 
-def _is_encoded(sample: Any) -> bool:
+def _is_file(sample: Any) -> bool:
     return isinstance(sample, Tensor) and sample.ndim == 1
 
 
@@ -373,13 +546,3 @@ def _see(event: Any) -> None:
     """Let the host see an event."""
     if event is not None and not event.query():
         event.synchronize()
-
-
-def _places(kept: Mapping[int, tuple[Tensor, Encoded]]) -> tuple[dict[int, Any], int]:
-    """Return where images go in an arena, and how much of it they take."""
-    places: dict[int, tuple[Tensor, int, tuple[int, int, int]]] = {}
-    used = 0
-    for number, (data, header) in enumerate(kept.values()):
-        places[number] = data, used, (header.height, header.width, 3)
-        used += -(-header.height * header.width * 3 // _ALIGNED) * _ALIGNED
-    return places, used

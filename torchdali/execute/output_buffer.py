@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator as op
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ctypes import memmove
 from typing import Any
 
@@ -14,44 +14,30 @@ import torch
 from torchdali.calls.chunk_function import put
 from torchdali.calls.running import check_form, fitting
 from torchdali.forks import cached_property
-from torchdali.kernels.memory import IN_PLACE, Left
+from torchdali.kernels.memory import IN_PLACE, ChunkImages, Share
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Dense, Packed, Storage
 from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["Arena", "OpenBuffer", "OutputBuffer"]
 
-Send = Callable[[torch.Tensor, int], torch.Tensor]
-
 _Tensor = torch.Tensor
-_PIECE = 0.4  # of the room for a batch: what is copied to the device while the rest is computed
-_LEAST_PIECE = 1 << 20  # bytes; a smaller one takes less time to copy than to start
 
 
 class Arena:
-    """Page-locked memory into which samples of any shapes are put as they come, by several threads.
+    """Pinned memory into which samples of any shapes are put as they come, by several threads.
 
     Args:
         flat: The memory.
-        send: Starts the copy of the first so many elements to the device, and returns all of them there; called once,
-            by the thread that fills the last gap before them, while others fill the rest.
 
     Attributes:
-        sends: A first piece is sent; it is large enough.
-        there: What `send` returned.
-        sent: How many elements it was given.
-        left: See `Room`.
+        share: See `Room`.
     """
 
-    def __init__(self, flat: torch.Tensor, send: Send | None = None) -> None:
+    def __init__(self, flat: torch.Tensor) -> None:
         self.flat, self._used, self._lock = flat, 0, threading.Lock()
         self._size, self.itemsize, self.address = flat.numel(), flat.itemsize, flat.data_ptr()
-        self._open: set[int] = set()
-        self._send = send if flat.nbytes * _PIECE >= _LEAST_PIECE else None
-        self.sends = self._send is not None
-        self.there: torch.Tensor | None = None
-        self.sent = 0
-        self.left: Left | None = None
+        self.share: Share | None = None
 
     @property
     def used(self) -> int:
@@ -65,19 +51,17 @@ class Arena:
             if place + count > self._size:
                 return -1
             self._used = place + count
-            if self.sends and count:
-                self._open.add(place)
         return place
 
     def put(self, sample: Any) -> Any:
         """Copy a sample to the arena, in the thread that computed it, while it is in cache.
 
         Returns:
-            Place and shape of the sample; the sample itself if it does not fit, or lies in other memory for good, as
-            one that is left to the device does.
+            Place and shape of the sample; the sample itself if it does not fit, or is in other memory for good, as the
+            bytes of an image that the device decodes are.
         """
-        if self.left is not None and isinstance(sample, _Tensor) and sample.ndim == 1:
-            return self.left.keep(sample)
+        if self.share is not None and isinstance(sample, _Tensor) and sample.ndim == 1:
+            return self.share.keep(sample)
         if not isinstance(sample, _Tensor) or sample.dtype != self.flat.dtype or not sample.is_cpu:
             return sample
         place = (sample.data_ptr() - self.address) // self.itemsize
@@ -88,8 +72,6 @@ class Arena:
                 return sample
             # Torch takes three times as long for a small image.
             memmove(self.address + place * self.itemsize, elements.data_ptr(), elements.nbytes)
-            if self.sends and elements.nbytes:  # an empty sample has no place of its own
-                self.filled(place)
         return place, tuple(sample.shape)
 
     def sample(self, stored: Any) -> Any:
@@ -114,19 +96,6 @@ class Arena:
             return None
         return TensorList.from_packed(self.flat, places, shapes, fitting(layout, len(shapes[0])), info)
 
-    def filled(self, place: int) -> None:
-        """Note that the elements at a place are there, and send the first piece if it is whole now."""
-        if self._send is None or self.sent:  # once sent, for good
-            return
-        with self._lock:
-            self._open.remove(place)
-            whole = min(self._open, default=self._used)
-            if self.sent or whole < self._size * _PIECE:
-                return
-            self.sent = whole
-        # Nobody writes below `whole` again. The chain is not done before this thread is back, so `there` is seen.
-        self.there = self._send(self.flat, whole)
-
 
 class OpenBuffer:
     """The results of one batch, for one edge, and the memory where they are written.
@@ -142,7 +111,7 @@ class OpenBuffer:
         self.size, self.whole, self.arena = size, whole, arena
         # By the first sample of a chunk; None are results that lie in the tensor for all. Each thread that does a chunk
         # writes under keys of its own, and nobody reads before all chunks are done.
-        self._chunks: dict[int, tuple[range, Storage | list[Any] | None]] = {}
+        self._chunks: dict[int, tuple[range, Storage | Sequence[Any] | None]] = {}
 
     @cached_property
     def parts(self) -> Sequence[torch.Tensor | None]:
@@ -157,11 +126,11 @@ class OpenBuffer:
         """Store results of an operator, a tensor or a sequence, in their places if they fit."""
         self._chunks[samples.start] = samples, self._stored(samples, results)
 
-    def _stored(self, samples: range, results: Any) -> Storage | list[Any] | None:
+    def _stored(self, samples: range, results: Any) -> Storage | Sequence[Any] | None:
         if isinstance(results, Packed):
             results = results.straight()
         if self.arena is not None:
-            return list(map(self.arena.put, results))
+            return results if isinstance(results, ChunkImages) else list(map(self.arena.put, results))
         if isinstance(results, Packed):
             return results
         if isinstance(results, torch.Tensor):
@@ -180,13 +149,17 @@ class OpenBuffer:
         buffer.store(range(len(results)), results)
         return buffer
 
+    def chunks(self) -> list[tuple[range, Any]]:
+        """Return the results of each chunk, in order."""
+        return [self._chunks[first] for first in sorted(self._chunks)]
+
     def forget(self, samples: range) -> None:
         """Forget the results of a chunk."""
         self._chunks.pop(samples.start, None)
 
     def storages(self) -> list[Storage] | None:
         """Return the results in order, in pieces of memory; None unless all are there, each chunk in one piece."""
-        chunks = [self._chunks[first] for first in sorted(self._chunks)]
+        chunks = self.chunks()
         if not chunks or sum(len(samples) for samples, _ in chunks) != self.size:
             return None
         if self.whole is not None and all(stored is None for _, stored in chunks):
@@ -224,12 +197,11 @@ class OutputBuffer:
 
     Args:
         packs: Samples of different shapes go into one piece of memory too, since they are copied to a device next.
-        send: Starts that copy for the first of them, see `Arena`.
         room: Bytes for a sample of the first batch, if there is to be a piece of memory for each batch.
     """
 
-    def __init__(self, buffers: BufferPool, packs: bool = False, send: Send | None = None, room: int = 0) -> None:
-        self._buffers, self._packs, self._send, self._room = buffers, packs, send, room
+    def __init__(self, buffers: BufferPool, packs: bool = False, room: int = 0) -> None:
+        self._buffers, self._packs, self._room = buffers, packs, room
         self._ragged: tuple[int, torch.dtype] | None = None
         self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
 
@@ -252,7 +224,7 @@ class OutputBuffer:
             ragged = self._room * size, torch.uint8
         if ragged is not None and not chunk and size:
             elements, dtype = ragged
-            return OpenBuffer(size, arena=Arena(self._buffers.empty((elements,), dtype), self._send))
+            return OpenBuffer(size, arena=Arena(self._buffers.empty((elements,), dtype)))
         if guess is None or size == 0 or chunk >= size:
             return OpenBuffer(size)
         shape, dtype = guess
@@ -263,7 +235,7 @@ class OutputBuffer:
         if opened.arena is not None:
             packed = opened.arena.packed(opened.stored(), layout, info)
             if packed is not None:
-                self._make_room(opened.arena.used, opened.arena.flat.dtype)
+                self.make_room(opened.arena.used, opened.arena.flat.dtype)
                 return packed
         storages = opened.storages()
         if storages is None:
@@ -301,10 +273,10 @@ class OutputBuffer:
         dtype = None if not samples or samples[0] is None else samples[0].dtype
         alike = all(d is not None and d.dtype == dtype for d in samples)
         if self._packs and alike and dtype is not None and dtype != torch.bfloat16:
-            self._make_room(sum(d.numel() for d in samples), dtype)
+            self.make_room(sum(d.numel() for d in samples), dtype)
         return TensorList.from_samples(list(samples), layout, source_info=info)
 
-    def _make_room(self, elements: int, dtype: torch.dtype) -> None:
+    def make_room(self, elements: int, dtype: torch.dtype) -> None:
         """Choose the size of the next arena: a quarter more than a batch had. What does not fit costs a copy."""
         room = self._ragged[0] if self._ragged is not None else 0
         if not elements * 1.1 <= room <= elements * 2:

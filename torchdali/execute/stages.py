@@ -12,24 +12,16 @@ from functools import partial
 from typing import Any
 
 from torchdali.calls.chunk_function import reports
-from torchdali.calls.running import Bodies
+from torchdali.calls.running import Bodies, fitting
 from torchdali.errors import DecodeError, StoreError, is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
 from torchdali.execute.batch import InFlightBatch, Settings
 from torchdali.execute.chain_run import ChainRun
 from torchdali.execute.compiled_chain import CompiledChain, set_assumed_layout
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.execute.hardware_decoding import (
-    ROOM,
-    Decoded,
-    HardwareDecoding,
-    LeftSamples,
-    is_shared,
-    mark,
-    when_submitted,
-)
+from torchdali.execute.hardware_decoding import ROOM, Decoded, HardwareDecoding, is_shared
 from torchdali.execute.memory_stats import MemoryStats
-from torchdali.execute.output_buffer import OpenBuffer, OutputBuffer
+from torchdali.execute.output_buffer import OutputBuffer
 from torchdali.execute.source_info import read_edges, source_edges
 from torchdali.execute.spans import span, spanned, wants_spans
 from torchdali.execute.steps import delivered, fail_alone, run_step
@@ -84,10 +76,10 @@ class StageRunner:
         self.buffers = BufferPool(pinned=self.device_stream.pins) if buffers is None else buffers
         self.profile, self.memory = Profile(), MemoryStats()
         self.threads = ThreadPool(settings.num_threads, start)
-        shared = [edge.source for s in plan.stages if s.chain for edge in s.chain.delivers if is_shared(edge)]
-        self._hardware = HardwareDecoding(
+        delivered = [edge for s in plan.stages if s.chain for edge in s.chain.delivers]
+        self._decoder = HardwareDecoding(
             self.device_stream, self.buffers, settings.batch_size, settings.num_threads,
-            all(node.constants.get("jpeg_fancy_upsampling", True) for node in shared if node),
+            [edge for edge in delivered if is_shared(edge)],
         )  # fmt: skip
         self._chains = [
             CompiledChain(s.chain, datasets, self.profile.fell_back, self._empty()) if s.chain else None
@@ -97,16 +89,8 @@ class StageRunner:
         # either entry serves both.
         self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
-        copies = self.device_stream.stream is not None
-        send = self.device_stream.begin_copy if copies else None
         self._buffers = {
-            # What an engine shares goes up behind its images, in one piece.
-            edge: OutputBuffer(self.buffers, self._packs(edge), room=ROOM)
-            if is_shared(edge)
-            else OutputBuffer(self.buffers, self._packs(edge), None if edge.device == "cpu" else send)
-            for s in plan.stages
-            if s.chain
-            for edge in s.chain.delivers
+            edge: OutputBuffer(self.buffers, self._packs(edge), ROOM if is_shared(edge) else 0) for edge in delivered
         }
         self._orders = [device_last(s.steps) for s in plan.stages]
         self._uploads = [uploads([node for s in plan.stages[i:] for node in s.steps]) for i in range(len(plan.stages))]
@@ -114,8 +98,9 @@ class StageRunner:
 
     def close(self) -> None:
         """End the threads."""
-        self._hardware.close()  # its thread gives work to the others
+        self._decoder.close()  # its thread gives work to the others
         self.threads.close()
+        self.device_stream.close()
 
     def _empty(self) -> Empty | None:
         """Return what gives memory for results of chunks; none if they are sent to a device, which copies them."""
@@ -289,9 +274,9 @@ class StageRunner:
         division = bound.divide(batch.values, batch.size, self.threads.count, result, timed)
         in_tensors = division.chunk if division.in_tensors else 0
         opened = {e: self._buffers[e].open(batch.size, in_tensors) for e in compiled.chain.delivers}
-        left = {e: self._left(each) for e, each in opened.items() if is_shared(e)}
+        shared = [edge for edge, results in opened.items() if self._decoder.accepts(edge, results)]
         timings, keep_going = ChainTimings() if timed else None, self._bad_samples.keeps_going
-        run = ChainRun(batch, bound, division, opened, left, timings, keep_going, self._bind)
+        run = ChainRun(batch, bound, division, opened, shared, timings, keep_going, self._bind)
         function: Callable[[int], None] = run
         if wants_spans(self.settings.device):
             function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
@@ -306,7 +291,7 @@ class StageRunner:
             # The last worker, or the engine's thread, hands the batch back to the user's, which waits in
             # `Executor._wait`.
             finish = partial(_in_calling_thread, self._caller_queue, finish)
-        if left:
+        if shared:
             finish = partial(self._finish_when_submitted, run, finish)
         # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
         # submission, since the last worker may be in the next stage already.
@@ -324,14 +309,8 @@ class StageRunner:
             return run.bound.fused.bind(columns)
         return run.bound.bind(columns, run.blamed, run.timings if together == division.together else None, together)
 
-    def _left(self, opened: OpenBuffer) -> LeftSamples:
-        left = self._hardware.left(opened.size, 0 if opened.arena is None else opened.arena.flat.numel())
-        if opened.arena is not None:
-            opened.arena.left = left
-        return left
-
     def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:
-        """Go on when the engine's thread has submitted what was left to it, in a thread of the pool or the user's."""
+        """Go on when the engine's thread has submitted its share, in a thread of the pool or the user's."""
         order = run.batch.index
 
         def go_on(elsewhere: bool) -> None:
@@ -340,7 +319,7 @@ class StageRunner:
             else:
                 finish(failures)
 
-        when_submitted([*run.left.values()], go_on)
+        self._decoder.submit([run.opened[edge] for edge in run.shared], go_on)
 
     def _chain_done(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
         """Collect the results and go on to the next stage.
@@ -355,29 +334,20 @@ class StageRunner:
             if run.timings is not None:
                 self.profile.chain(run.timings, run.bound.chain.nodes, batch.index)
             failures = run.end(failures)
-            results = {edge: opened.samples() for edge, opened in run.opened.items() if is_shared(edge)}
-            decoded = self._decoded(run, results, failures)
+            decoded = self._collect(run, failures)
             if failures:
-                others = {edge: opened.samples() for edge, opened in run.opened.items() if edge not in results}
-                results.update(others)
+                results = {edge: opened.samples() for edge, opened in run.opened.items()}
                 self._leave_out(batch, self._before(batch), results, failures, run.node_of)
-            marked = {edge: mark(results[edge], images) for edge, images in decoded.items()}
-            run.opened.update({edge: run.opened[edge].replaced(each) for edge, each in results.items()})
+                run.opened.update({edge: run.opened[edge].replaced(each) for edge, each in results.items()})
             for edge in run.opened:
-                batch.values[edge] = self._closed(edge, run)
+                if edge not in decoded:
+                    batch.values[edge] = self._closed(edge, run)
             # Now that all small values are known, which go up with others.
             for edge in run.opened:
-                if edge.device == "cpu":
-                    continue
-                if edge not in decoded:
+                if edge in decoded:
+                    self._join(edge, run, decoded[edge])
+                elif edge.device != "cpu":
                     self._send(edge, run)
-                    continue
-                behind = self._send(edge, run, decoded[edge])
-                with self.device_stream.context():
-                    values = self._hardware.joined(
-                        batch.values[edge], decoded[edge], marked[edge], behind, self._is_kept(edge)
-                    )
-                batch.values[edge] = values
         except BaseException as error:
             self.fail(batch, error, first=batch.stage + 1)
             return
@@ -403,22 +373,35 @@ class StageRunner:
                 return located(RuntimeError(f"{reason}; {error}"), batch.location(edge.source, sample))
         return located(error, batch.location(edge.source))
 
-    def _decoded(
-        self, run: ChainRun, results: Mapping[DataNode, list[Any]], failures: dict[int, BaseException]
-    ) -> dict[DataNode, Decoded]:
-        """Return what the engine decodes of a batch, and decode the rest of what was left to it."""
+    def _collect(self, run: ChainRun, failures: dict[int, BaseException]) -> dict[DataNode, Decoded]:
+        """Return the images that the device's decoder has of a batch."""
         by_edge = {}
-        for edge, left in run.left.items():
+        for edge in run.shared:
             assert edge.source is not None
-            decoded = left.submit().result()  # it is there
+            before = set(failures)
+            decoded, run.opened[edge] = self._decoder.collect(edge, run.opened[edge], failures)
+            run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
             if decoded is not None:
                 by_edge[edge] = decoded
                 run.batch.decoded.append(decoded)
-            upright = edge.source.constants.get("adjust_orientation", True)
-            before = set(failures)
-            self._hardware.decode_rest(results[edge], decoded, upright, failures)
-            run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
         return by_edge
+
+    def _join(self, edge: DataNode, run: ChainRun, decoded: Decoded) -> None:
+        """Make the batch of the device's images and the CPU's."""
+        batch, opened = run.batch, run.opened[edge]
+        with self.device_stream.context():
+            flat, starts, shapes, uploaded = decoded.join(opened, self._small(batch), self._is_kept(edge))
+        batch.uploaded += uploaded
+        assert opened.arena is not None
+        self._buffers[edge].make_room(opened.arena.used, opened.arena.flat.dtype)
+        layout, info = run.bound.layouts[edge], self._source_infos(batch, edge)
+        values = TensorList.from_packed(flat, starts, shapes, fitting(layout, 3), info)
+        batch.values[edge] = values if layout else set_assumed_layout(edge, values)
+
+    def _small(self, batch: InFlightBatch) -> list[TensorList]:
+        """Return values that later steps need on the device, and that are not there."""
+        later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
+        return [v for v in map(batch.values.get, later) if v is not None and v.uploaded is None]
 
     def _is_kept(self, edge: DataNode) -> bool:
         """Return whether the images of an edge, or views of them, may outlive the batch."""
@@ -426,12 +409,8 @@ class StageRunner:
         passing = all(node.operator.name == "_resize_crop_mirror_normalize" for node in takers)
         return not passing or any(e is edge for e in self.plan.graph.outputs)
 
-    def _send(self, edge: DataNode, run: ChainRun, decoded: Decoded | None = None) -> bool:
-        """Bring what a "mixed" operator made on the CPU to the device; with it small values that later stages need.
-
-        Returns:
-            True if it lies in the arena of what an engine decodes, behind that.
-        """
+    def _send(self, edge: DataNode, run: ChainRun) -> None:
+        """Bring the samples of a "mixed" operator to the device; with them small values that later stages need."""
         batch, arena, stream = run.batch, run.opened[edge].arena, self.device_stream
         values = batch.values[edge]
         stored = values.stored()
@@ -440,19 +419,12 @@ class StageRunner:
         with stream.context():
             if arena is None or not isinstance(stored, Packed) or stream.stream is None:
                 batch.values[edge] = stream.to_device(values)
-                return False
-            into = None if decoded is None else decoded.arena[decoded.used :]
-            into = into if into is not None and into.numel() >= arena.used else None
-            later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
-            known = map(batch.values.get, later)
-            small = [v for v in known if v is not None and v.uploaded is None]
-            # An arena is used again: what the user may keep does not go there.
-            flat, uploaded = stream.finish_copy(arena, small if into is None else (), into)
+                return
+            flat, uploaded = stream.copy_arena(arena, self._small(batch))
         batch.uploaded += uploaded
         batch.values[edge] = TensorList.from_packed(
             flat, stored.offsets, stored.shape(), values.layout(), values.source_infos
         )
-        return into is not None
 
     def _source_infos(self, batch: InFlightBatch, edge: DataNode) -> Sequence[str] | None:
         """Return where the samples of an edge come from, as the reader or the source of them says."""
@@ -502,7 +474,7 @@ class StageRunner:
             value.set_uploaded(None)
         batch.uploaded.clear()
         for decoded in batch.decoded:
-            self._hardware.give_back(decoded)
+            decoded.release()
         batch.decoded.clear()
         if error is None:
             with self.device_stream.context():

@@ -13,15 +13,16 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "Empty", "Floats", "Left", "Placed", "Room", "byte_planes",
-    "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced", "keep_freed_memory", "narrowed",
-    "place", "placed",
+    "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "ChunkImages", "Empty", "Floats", "Placed", "Room", "Share",
+    "byte_planes", "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced",
+    "keep_freed_memory", "narrowed", "place", "placed",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- reused buffers
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
+Array = npt.NDArray[Any]
 
 SMALL_SAMPLE = 1 << 14  # bytes; below, calls cost more than copies, and above, leaving the cache costs more than calls
 _KEPT = 1 << 22  # elements, up to which a thread keeps them
@@ -117,28 +118,37 @@ Empty = Callable[[tuple[int, ...], torch.dtype], Tensor]
 """Returns memory for a batch, which is used again when the user is done with it."""
 
 
-class Left(Protocol):
-    """The samples of a batch that a decoder on the device decodes."""
+class Share(Protocol):
+    """The images of a batch that a decoder on the device decodes."""
 
     @property
     def takes(self) -> bool:
-        """True if samples should be left; else all had better be decoded."""
+        """True while the decoder works; else the CPU had better decode all images."""
 
-    def keep(self, data: Any) -> Tensor:
-        """Keep the bytes of a sample, and return them."""
+    def reserve(self, files: Array) -> None:
+        """Choose where copies of files go: set their `out`."""
+
+    def add(self, files: Array) -> int:
+        """Take files, which were copied, and return the index of the first one in the share."""
+
+    def keep(self, data: Tensor) -> Tensor:
+        """Take the bytes of one file; return them as `data_of` does."""
+
+    def data_of(self, index: int) -> Tensor:
+        """Return the bytes of a file, always the same tensor."""
 
     def seen(self, count: int) -> None:
-        """Note that so many samples were looked at: when all are, nothing more is left."""
+        """Note that so many images were examined: after all of them, no file is added."""
 
 
 class Room(Protocol):
     """Memory that several threads fill with results of any shapes, and from where they are copied on.
 
     Attributes:
-        left: Keeps the samples that a decoder on the device decodes, if there is one.
+        share: Takes the images that a decoder on the device decodes, if there is one.
     """
 
-    left: Left | None
+    share: Share | None
 
     @property
     def address(self) -> int: ...
@@ -147,9 +157,6 @@ class Room(Protocol):
     def take(self, count: int) -> int:
         """Return the place of so many elements, or -1 if they do not fit."""
 
-    def filled(self, place: int) -> None:
-        """Note that nobody writes to a place any more; to be told of each that was taken."""
-
 
 IN_PLACE = object()
 """Stands for a result of several that was written where the caller wanted it: a tensor for each costs as much as what
@@ -157,6 +164,30 @@ describes a picture."""
 
 Placed = tuple[int, tuple[int, ...]]
 """Place in a room, and the shape of what lies there."""
+
+
+class ChunkImages(Sequence[Any]):
+    """Images of a chunk, in a room or in the share of the device. As a sequence, `Placed` or the bytes of files.
+
+    Attributes:
+        places: ``(N,)``: places in the room.
+        shapes: ``(N, 3)``.
+        indices: ``(N,)``: indices in the share; -1 for images in the room.
+    """
+
+    __slots__ = ("_share", "indices", "places", "shapes")
+
+    def __init__(self, places: Array, shapes: Array, indices: Array, share: Share | None) -> None:
+        self.places, self.shapes, self.indices, self._share = places, shapes, indices, share
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, number: Any) -> Any:
+        index = int(self.indices[number])
+        if index >= 0 and self._share is not None:
+            return self._share.data_of(index)
+        return int(self.places[number]), tuple(self.shapes[number].tolist())
 
 
 def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
@@ -179,8 +210,6 @@ def placed(x: Tensor, out: Tensor | None) -> Tensor:
 
 
 # ---------------------------------------------------------------- windows of several arrays
-
-Array = npt.NDArray[Any]
 
 
 def is_array(x: Tensor) -> bool:

@@ -18,6 +18,7 @@ import struct
 import sys
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,7 +26,7 @@ from torchdali.installation import PACKAGE, rebuild_command, tools
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
 
 __all__ = [
-    "COARSE", "CODE", "FILE", "FILTERS", "MIRROR", "PILLOW", "ROWS_FIRST", "SAMPLE", "SHARED", "STEP", "UPSIDE_DOWN",
+    "COARSE", "CODE", "ENCODED", "FILE", "FILTERS", "MIRROR", "PILLOW", "ROWS_FIRST", "SAMPLE", "SAMPLES", "STEP", "UPSIDE_DOWN",
     "Lines", "NativeLibrary", "Recipe", "Status", "library", "run", "status", "new_tuple", "takes_bytes",
     "takes_pixels",
 ]  # fmt: skip
@@ -33,7 +34,7 @@ __all__ = [
 FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")
 """The library, which ``setup.py`` puts there."""
 
-ABI = 11
+ABI = 12
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 """The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
 
@@ -64,8 +65,18 @@ class _Recipe(ctypes.Structure):
 # last; mirror, code, scale, width of pixels, filter, number of steps.
 SAMPLE = struct.Struct("=QQQQQ4d16i")
 CODE = -5
-SHARED = struct.Struct("=QQQ4i")
-"""As `tdn_shared`: data, length, out; height, width, code, lot."""
+SAMPLES = np.dtype([
+    *((name, "u8") for name in ("data", "length", "max_pixels", "out", "steps")),
+    *((name, "f8", 2) for name in ("low", "high")),
+    *((name, "i4", 2) for name in ("size", "start", "extent", "first", "last")),
+    *((name, "i4") for name in ("mirror", "code", "scale", "width", "filter", "count")),
+])  # fmt: skip
+"""The same, for arrays."""
+ENCODED = np.dtype([
+    *((name, "u8") for name in ("data", "length", "out")),
+    *((name, "i4") for name in ("height", "width", "channels", "orientation", "code", "whole", "lot", "sampling")),
+])  # fmt: skip
+"""As `tdn_file`."""
 STEP = struct.Struct("=16i8d")
 """As `tdn_step`; see `codecs.views`."""
 _Sample = ctypes.c_char * SAMPLE.size
@@ -76,6 +87,7 @@ class NativeLibrary(NamedTuple):
 
     file: str
     run: ctypes._NamedFuncPointer
+    copy_and_run: ctypes._NamedFuncPointer
     peek: ctypes._NamedFuncPointer
     read: ctypes._NamedFuncPointer
     resample: ctypes._NamedFuncPointer
@@ -136,8 +148,11 @@ def _load(file: str) -> NativeLibrary:
     run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
     peek.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
     read.argtypes = [
-        ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p,
+        ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p,
+        ctypes.c_uint64,
     ]  # fmt: skip
+    copy_and_run = loaded.tdn_copy_and_run
+    copy_and_run.argtypes = [ctypes.c_void_p, ctypes.c_int, *run.argtypes]
     resample.argtypes = [
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
     ]  # fmt: skip
@@ -146,13 +161,15 @@ def _load(file: str) -> NativeLibrary:
     engine_open.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
     engine_open.restype = ctypes.c_void_p
     engine_decode.argtypes = [
-        ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p,
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+        ctypes.c_void_p,
     ]  # fmt: skip
     engine_close = loaded.tdn_engine_close
     engine_close.argtypes, engine_close.restype = [ctypes.c_void_p], None
     level = loaded.tdn_level(int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST)))
     return NativeLibrary(
-        file, run, peek, read, resample, draw, engine_open, engine_decode, engine_close, level, loaded.tdn_libjpeg()
+        file, run, copy_and_run, peek, read, resample, draw, engine_open, engine_decode, engine_close, level,
+        loaded.tdn_libjpeg(),
     )  # fmt: skip
 
 

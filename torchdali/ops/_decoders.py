@@ -82,12 +82,12 @@ def decoder_hints(
         host_memory_padding: Accepted: bytes that DALI reserves of pinned memory for each thread.
         host_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
         hw_decoder_load: Share of the images that `image` and `image_random_crop` on ``"mixed"`` leave to the GPU's
-            engine for JPEGs, if there is one; otherwise accepted. Not given, it follows the number of threads.
+            engine for JPEGs, if there is one; otherwise accepted.
         hybrid_huffman_threshold: Accepted: pixels from which on DALI decodes Huffman codes on the GPU.
         jpeg_fancy_upsampling: Upsample the colors of JPEGs on ``"mixed"`` smoothly; else each is repeated. On ``"cpu"``
             it has no effect: there they are always upsampled smoothly.
-        preallocate_height_hint: Accepted: height of images for which DALI reserves hardware decoders.
-        preallocate_width_hint: Accepted: their width.
+        preallocate_height_hint: Height of images for which the GPU's engine prepares memory; 1,024 when 0.
+        preallocate_width_hint: Their width.
     """
 
 

@@ -15,16 +15,15 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.codecs._native import Encoded as Found
-from torchdali.codecs._native import Task, chosen, encoded, run_together
+from torchdali.codecs._native import Files, decode_windows, examine, is_shared
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.views import View
-from torchdali.declaration.batching import EncodedBody, argument_names
+from torchdali.declaration.batching import ChunkResults, EncodedBody, argument_names
 from torchdali.declaration.schema import Data, shares
 from torchdali.errors import Part
-from torchdali.kernels.memory import Left, Room
-from torchdali.kernels.native import Lines, library
+from torchdali.kernels.memory import IN_PLACE, Array, ChunkImages, Room
+from torchdali.kernels.native import Lines, Recipe, library
 from torchdali.ops._crop import crop_window, narrow_to_crop
 from torchdali.ops._decode_chain import recipe_of
 from torchdali.ops._decoders import (
@@ -151,9 +150,10 @@ def _decode_wanted(
 def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
     """Return whether the device decodes an image."""
     share = arguments.get("hw_decoder_load", 0.0)
-    if data.ndim != 1 or share <= 0:
+    if data.ndim != 1 or share <= 0 or library() is None:
         return False
-    return chosen(encoded([data]), share, arguments.get("adjust_orientation", True))[0]
+    recipe = recipe_of(arguments.get("adjust_orientation", True), False, True, False, {}, None)
+    return recipe is not None and bool(is_shared(examine([data], recipe), share)[0])
 
 
 def _of_window(window: Window) -> Wanted:
@@ -201,33 +201,52 @@ def _seen(region: tuple[float, float], size: int, part: Lines, length: int) -> t
 _CHOOSING = ("num_attempts", "random_area", "random_aspect_ratio")
 _KNOWN = 256  # sizes of images whose windows are remembered
 
+Plan = Callable[[Sequence[tuple[int, int]], Sequence[Any]], tuple[Array, Array | None]]
+"""Takes heights and widths, and random numbers. Returns windows ``(N, 4)``, and what a resize takes of the images,
+``(outputs, N, 2)``."""
+
 
 @chunk(_decode_share, "encoded")
 def _whole(constants: Mapping[str, Any]) -> EncodedBody | None:
-    return _body(constants, lambda lengths, _: Wanted((0, 0, *lengths)))
+    return _body(constants, lambda sizes, _: (np.array([(0, 0, *size) for size in sizes]), None))
 
 
 @chunk(_decode_random_seen, "encoded")
 def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
     options = {k: constants[k] for k in _CHOOSING if k in constants}
-    return _body(constants, lambda lengths, rng: _of_window(choose_window(rng, *lengths, **options)))
+
+    def plan(sizes: Sequence[tuple[int, int]], rngs: Sequence[Any]) -> tuple[Array, Array]:
+        windows = np.array([choose_window(rng, *size, **options) for size, rng in zip(sizes, rngs, strict=True)])
+        low = windows[:, :2].astype(np.float64)
+        return windows, np.stack((low, low + windows[:, 2:]))
+
+    return _body(constants, plan)
 
 
 @chunk(_decode_seen, "encoded")
 def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
-    return _body(constants, functools.lru_cache(_KNOWN)(_described_by_both(constants)))
+    describe = _described_by_both(constants)
+
+    @functools.lru_cache(_KNOWN)
+    def row(size: tuple[int, int]) -> tuple[float, ...]:
+        part = describe(size, None)
+        assert part.size is not None and part.low is not None and part.high is not None
+        return *part.window, *part.size, *part.low, *part.high
+
+    def plan(sizes: Sequence[tuple[int, int]], _: Any) -> tuple[Array, Array]:
+        rows = np.array(list(map(row, sizes)))
+        return rows[:, :4].astype(np.int64), rows[:, 4:].reshape(-1, 3, 2).transpose(1, 0, 2).copy()
+
+    return _body(constants, plan)
 
 
-def _body(constants: Mapping[str, Any], describe: Describe) -> EncodedBody | None:
-    """Return what decodes several samples."""
-    upright, share = constants.get("adjust_orientation", True), constants.get("hw_decoder_load", 0.0)
+def _body(constants: Mapping[str, Any], plan: Plan) -> EncodedBody | None:
+    """Return the function that decodes several samples."""
+    upright, load = constants.get("adjust_orientation", True), constants.get("hw_decoder_load", 0.0)
     fast, fancy = constants.get("use_fast_idct", False), constants.get("jpeg_fancy_upsampling", True)
     recipe = recipe_of(upright, fast, fancy, False, {}, None)
     if library() is None or recipe is None:
         return None
-
-    def wanted(data: Found | None, rng: Any) -> Wanted | None:
-        return None if data is None else describe(data.size(upright), rng)
 
     def run(
         sources: Sequence[Tensor | str | None],
@@ -235,42 +254,92 @@ def _body(constants: Mapping[str, Any], describe: Describe) -> EncodedBody | Non
         rngs: Sequence[Any] | None,
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
-    ) -> Sequence[Any]:
-        pictures = encoded(sources)
-        parts = list(map(wanted, pictures, rngs or [None] * len(pictures)))  # before anything is left: it may raise
-        left = None if room is None else room.left
-        kept = {} if left is None else _leave(pictures, share, upright, left)
-        tasks = [
-            None if data is None or part is None or k in kept else _task(data, part, upright)
-            for k, (data, part) in enumerate(zip(pictures, parts, strict=True))
-        ]
-        results = run_together(recipe, tasks, out, room)
-        for k, data in kept.items():
-            results[k] = data if parts[k] is not None else None
-        return _with_numbers(results, parts, kept)
+    ) -> Sequence[Any] | ChunkResults:
+        files = examine(sources, recipe)
+        known, rngs = np.flatnonzero(files["code"] == 0), rngs or [None] * len(files)
+        if len(known) < len(files):
+            files, rngs = files[known], [rngs[int(k)] for k in known]
+        if not len(known):
+            return [None] * len(sources)
+        windows, numbers = plan(_sizes(files, upright), rngs)  # before the device gets anything: it may raise
+        images, indices, refused = _decoded(recipe, files, windows, load, out, room)
+        if numbers is not None:
+            numbers[-2:, indices < 0] -= windows[indices < 0, :2]
+        outputs = (images, *map(torch.from_numpy, () if numbers is None else numbers))
+        return ChunkResults(outputs) if len(files) == len(sources) and not refused.any() else _among(
+            outputs, known, refused, len(sources)
+        )  # fmt: skip
 
     return run
 
 
-def _leave(pictures: Sequence[Found | None], share: float, upright: bool, left: Left) -> dict[int, Tensor]:
-    """Leave the share of the device to it, by number, and tell it how many samples were looked at."""
-    yes = chosen(pictures, share if left.takes else 0, upright)
-    kept = {k: left.keep(data) for k, data in enumerate(pictures) if data is not None and yes[k]}
-    left.seen(len(pictures) - pictures.count(None))
-    return kept
+def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> ChunkResults:
+    """Widen the results of some samples of a chunk to all; skip the others, and those that were refused."""
+    wide: list[list[Any]] = [[None] * count for _ in outputs]
+    for items, each in zip(wide, outputs, strict=True):
+        for k, item in zip(known.tolist(), each, strict=True):
+            items[k] = item
+    done = set(known[~refused].tolist())
+    return ChunkResults(tuple(wide), [k for k in range(count) if k not in done])
 
 
-def _task(data: Found, part: Wanted, upright: bool) -> Task | None:
-    view = View.of(*data.size(upright)).crop(*part.window)
-    return None if view is None else Task(data, view)
+def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
+    """Return heights and widths, upright or as stored."""
+    heights, widths = files["height"], files["width"]
+    if upright and (turned := files["orientation"] > 4).any():
+        heights, widths = np.where(turned, widths, heights), np.where(turned, heights, widths)
+    return list(zip(heights.tolist(), widths.tolist(), strict=True))
 
 
-def _with_numbers(results: list[Any], parts: Sequence[Wanted | None], kept: Mapping[int, Tensor]) -> Sequence[Any]:
-    """Add the other outputs to the first one, if the operator has some."""
-    places = [k for k, result in enumerate(results) if result is not None]
-    numbers = [part.numbers(k in kept) for k in places if (part := parts[k]) is not None]
-    if not numbers or not numbers[0]:
-        return results
-    for k, row in zip(places, np.array(numbers, np.float64), strict=True):  # views by torch would let the GIL go
-        results[k] = results[k], *map(torch.from_numpy, row)
-    return results
+def _decoded(
+    recipe: Recipe, files: Files, windows: Array, load: float, out: Tensor | None, room: Room | None
+) -> tuple[Sequence[Any], Array, Array]:
+    """Decode the CPU's images of a chunk, and give the device its share.
+
+    Returns:
+        The images as they are stored, their indices in the share, and whether the library refused them.
+    """
+    share = None if room is None else room.share
+    shared = is_shared(files, load if share is not None and share.takes else 0.0)
+    own, indices, refused = ~shared, np.full(len(files), -1), np.zeros(len(files), np.bool_)
+    shapes = np.full((len(files), 3), 3)
+    shapes[:, :2] = windows[:, 2:]
+    kept = files[shared]
+    if share is not None and len(kept):
+        shapes[shared, 0], shapes[shared, 1] = kept["height"], kept["width"]
+        share.reserve(kept)
+    memory = _memory_of(shapes[own], out, room)
+    refused[own] = decode_windows(recipe, files[own], windows[own], memory.addresses, kept)
+    if share is not None:
+        if len(kept):
+            first = share.add(kept)
+            indices[shared], refused[shared] = first + np.arange(len(kept)), first < 0
+        share.seen(len(files))
+    if memory.places is None:
+        results = iter(memory.results)
+        return [share.data_of(int(i)) if share and i >= 0 else next(results) for i in indices], indices, refused
+    places = np.zeros(len(files), np.int64)
+    places[own] = memory.places
+    return ChunkImages(places, shapes, indices, share), indices, refused
+
+
+class _Memory(NamedTuple):
+    """Memory for images: in a room, or one result for each image."""
+
+    addresses: Array
+    places: Array | None
+    results: Sequence[Any] = ()
+
+
+def _memory_of(shapes: Array, out: Tensor | None, room: Room | None) -> _Memory:
+    """Return memory for images ``(N, 3)``: in the room if it has some left, in `out` if they fit, or of their own."""
+    sizes = shapes.prod(1)
+    starts = sizes.cumsum() - sizes
+    place = -1 if room is None else room.take(int(sizes.sum()))
+    if room is not None and place >= 0:
+        return _Memory(starts + (room.address + place), starts + place)
+    fits = out is not None and out.dtype == torch.uint8 and out.is_contiguous() and len(out) == len(shapes)
+    if out is not None and fits and (shapes == out.shape[1:]).all():
+        return _Memory(starts + out.data_ptr(), None, [IN_PLACE] * len(out))
+    results = [torch.empty(shape, dtype=torch.uint8) for shape in shapes.tolist()]
+    return _Memory(np.array([each.data_ptr() for each in results], np.int64), None, results)

@@ -17,7 +17,19 @@ from torchdali.codecs.image_crops import scale_for
 from torchdali.codecs.views import Resize, View
 from torchdali.declaration.batching import argument_names
 from torchdali.declaration.narrowing import Narrow
-from torchdali.declaration.schema import Arguments, DType, Image, Layout, Out, PerSample, Takes, each_of, one_of, shares
+from torchdali.declaration.schema import (
+    Arguments,
+    Column,
+    DType,
+    Image,
+    Layout,
+    Out,
+    PerSample,
+    Takes,
+    each_of,
+    one_of,
+    shares,
+)
 from torchdali.kernels import native
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.resize import Regions, resize_batch
@@ -232,12 +244,36 @@ def sizing_of(
     size = arguments.get("size")
     if len(arguments) == 1 and isinstance(size, (list, tuple)) and min(size) > 0:
         return _one_size(tuple(size), limits.pixels), None
+    if (plain := _plain_regions(arguments)) is not None:
+        return plain
     lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
     each = each_of(arguments)
     each = each * len(lengths) if len(each) == 1 else each
     pairs = [sizing(sides, **row) for sides, row in zip(lengths, each, strict=True)]
     sizes = np.array([size for size, _ in pairs], np.int64).T
     return sizes, np.array([region for _, region in pairs]).transpose(2, 1, 0)
+
+
+def _plain_regions(arguments: dict[str, Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
+    """Return the result of `sizing_of` for whole sizes and regions of some extent, which no rule changes; else None."""
+    if arguments.keys() != {"size", "roi_start", "roi_end"}:
+        return None
+    columns = [
+        value.rows(np.float32) if isinstance(value, Column) else np.array([value], np.float32)
+        for value in (arguments["size"], arguments["roi_start"], arguments["roi_end"])
+    ]
+    if any(column.shape[1:] != (2,) for column in columns):
+        return None
+    size, low, high = columns
+    sizes = size.astype(np.int64)
+    is_plain = (sizes == size).all() and sizes.min() > 0 and np.isfinite(low).all() and np.isfinite(high).all()
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    if not is_plain or (abs(high - low) < _LEAST_EXTENT).any() or sizes.prod(1).max() > limits.pixels:
+        return None
+    return sizes.T, np.stack((low.T, high.T))
+
+
+_LEAST_EXTENT = 1e-3  # of a region; `resize_shape` widens others
 
 
 def all_of(images: Images) -> npt.NDArray[np.float64]:

@@ -87,7 +87,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[No
 
 
 def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | None) -> Graph:
-    return rewrite(graph, options.exact, options.scaled_decode, device, options.num_threads or 1)
+    return rewrite(graph, options.exact, options.scaled_decode, device)
 
 
 def _kept(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> KeptSamples:

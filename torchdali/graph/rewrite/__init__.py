@@ -25,17 +25,16 @@ from torchdali.graph.rewrite._sentences import fast_path, is_fast
 __all__ = ["copy_node", "cut_at_caches", "fast_path", "is_fast", "rewrite"]
 
 
-def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None, threads: int = 1) -> Graph:
+def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None) -> Graph:
     """Rewrite a graph that is cut at its caches: all passes, in their order.
 
     Args:
         exact: Results have DALI's bits.
         scaled: Large photos are decoded at a smaller scale.
         device: The accelerator; with None, operators on one stay as they are.
-        threads: The number of threads that decode; an engine of the device gets more beside few.
     """
     graph = merge_identical(graph)
     if device is not None:
-        graph = set_shares(graph, device, threads)
+        graph = set_shares(graph, device)
         graph = share_decoding(graph if exact else decode_windows(graph, device))
     return fuse_resizing(fuse_decoding(graph, exact, scaled), device)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchdali.codecs.engines import available, default_share
+from torchdali.codecs.engines import DEFAULT_SHARE, available
 from torchdali.declaration.registry import registry
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.rewrite._nodes import (
@@ -25,16 +25,16 @@ from torchdali.tensors.dtypes import DALIInterpType
 __all__ = ["decode_windows", "fuse_resizing", "set_shares", "share_decoding"]
 
 
-def set_shares(graph: Graph, device: torch.device | None, threads: int) -> Graph:
+def set_shares(graph: Graph, device: torch.device | None) -> Graph:
     """Say of each decoder for the device what share an engine has of its images: none without one.
 
-    What a call does not say depends on the number of threads that decode beside it. One engine upsamples colors in one
-    way, that of the first decoder; of those that want another, the CPU decodes all images.
+    One engine upsamples colors in one way, the first decoder's. The CPU decodes all images of decoders that want the
+    other.
     """
     mixed = [node for node in graph.nodes if node.operator.name in _SHAREABLE and node.device == "mixed"]
     if not mixed:
         return graph
-    usual = default_share(threads) if device is not None and available(device) else 0.0
+    usual = DEFAULT_SHARE if device is not None and available(device) else 0.0
     new: dict[DataNode, DataNode] = {}
     nodes, fancy = [], None
     for node in graph.nodes:
