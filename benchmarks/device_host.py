@@ -68,7 +68,7 @@ class _Kernels:
         return torch.empty((len(samples), channels, height, width), device=META)
 
 
-class _Engine:
+class Engine:
     """An engine that decodes all images, to nothing."""
 
     def decode(self, images: Any, *rest: Any) -> None:
@@ -82,7 +82,7 @@ def a_device_of_nothing() -> Iterator[None]:
     status = native.status()
     assert status.library is not None, status.text
     nothing: Any = lambda *rest: 0  # noqa: E731
-    library = status.library._replace(run=nothing, copy_and_run=nothing)
+    library = status.library._replace(run=nothing, do_parts=nothing)
 
     def without_pinning(*sizes: Any, pin_memory: bool = False, **options: Any) -> Any:
         return empty(*sizes, **options)
@@ -101,7 +101,7 @@ def a_device_of_nothing() -> Iterator[None]:
             (torch.cuda, "current_stream", lambda device=None: stream),
             (DeviceStream, "__init__", begun), (native, "status", lambda: status._replace(library=library)),
             (DeviceStream, "new_stream", lambda self: stream), (_on_device, "available", lambda device: True),
-            (hardware_decoding, "open_engine", lambda *rest: _Engine()),
+            (hardware_decoding, "open_engine", lambda *rest: Engine()),
         ):  # fmt: skip
             patches.enter_context(mock.patch.object(owner, name, value))
         for module in list(sys.modules.values()):

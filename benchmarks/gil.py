@@ -117,7 +117,9 @@ class _Event(ctypes.Structure):
     )
 
 
-def _traced(pipeline: str, root: str, count: int, batch: int, mixed: bool) -> tuple[list[list[Segment]], int]:
+def _traced(
+    pipeline: str, root: str, count: int, batch: int, mixed: bool, engine: bool = False
+) -> tuple[list[list[Segment]], int]:
     """Run a pipeline on one thread in this process, which has the clock loaded.
 
     Returns:
@@ -137,7 +139,7 @@ def _traced(pipeline: str, root: str, count: int, batch: int, mixed: bool) -> tu
 
     def traced(job: Any) -> None:
         run = job.run
-        chunk = getattr(run, "chunk", 1)
+        chunk = getattr(getattr(run, "division", None), "chunk", 1)
 
         def one(i: int) -> None:
             first = clock.gil_clock_begin()
@@ -148,6 +150,8 @@ def _traced(pipeline: str, root: str, count: int, batch: int, mixed: bool) -> tu
         work(job)
 
     setattr(thread_pool.Job, "work", traced)  # noqa: B010  mypy does not take an assignment
+    if engine:
+        _pretend_engine()
     pipe = build("torchdali", pipeline, root, batch_size=batch, num_threads=1, num_processes=1, seed=1, mixed=mixed)
     for _ in range(4):
         pipe.run()
@@ -167,6 +171,17 @@ def _traced(pipeline: str, root: str, count: int, batch: int, mixed: bool) -> tu
     return found, chunk
 
 
+def _pretend_engine() -> None:
+    """Let an engine that decodes nothing take its share of the images."""
+    from torchdali.execute import hardware_decoding
+    from torchdali.graph.rewrite import _on_device
+
+    from .device_host import Engine
+
+    setattr(_on_device, "available", lambda device: True)  # noqa: B010
+    setattr(hardware_decoding, "open_engine", lambda *_: Engine())  # noqa: B010
+
+
 def _segment(event: Any) -> Segment:
     place = "end"
     if event.code:
@@ -181,6 +196,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("pipeline", help="function of benchmarks.pipelines: train, val, roi, decode ...")
     parser.add_argument("root", help="folder of images, one folder a class")
     parser.add_argument("--mixed", action="store_true", help="decode for a device, in whose place the CPU is")
+    parser.add_argument("--engine", action="store_true", help="with --mixed: a pretended engine takes its share")
     parser.add_argument("--samples", type=int, default=640)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--percentile", type=float, default=50, help="of the table and the file")
@@ -199,7 +215,7 @@ def main(given: Sequence[str] | None = None) -> None:
             arguments = list(sys.argv[1:] if given is None else given)
             command = [sys.executable, "-m", "benchmarks.gil", *arguments]
             raise SystemExit(subprocess.run(command, env=environment, check=False).returncode)
-    calls, chunk = _traced(options.pipeline, options.root, options.samples, options.batch, options.mixed)
+    calls, chunk = _traced(options.pipeline, options.root, options.samples, options.batch, options.mixed, options.engine)
     for percentile in (10, 50):
         found = summary(calls, percentile)
         print(

@@ -230,6 +230,44 @@ static void check_lot(const tdn_recipe *r, const file *f, uint64_t codes[8])
         abort();
 }
 
+/* Windows go to just as much memory as was said, and files to the engine's copies. */
+static void check_parts(const tdn_recipe *recipe, const file *f, uint64_t codes[8])
+{
+    tdn_recipe bytes = *recipe, *r = &bytes;
+    r->item = 1;
+    r->channels = 3;
+    r->planar = r->affine = 0;
+    r->table = NULL;
+    tdn_file files[3] = {{f->data, f->length, NULL, {0}, 0, 0, 0, 0}};
+    tdn_part parts[3];
+    double regions[2][3][2] = {{{0}}};
+    int64_t totals[3];
+    tdn_draw(r, 1 << 20, files, 1);
+    if (files[0].code)
+        return;
+    int turned = r->upright && files[0].header.orientation > 4, area = files[0].header.height * files[0].header.width;
+    if (area > 1 << 20)
+        return;
+    for (int i = 0; i < 3; i++) {
+        int64_t h = turned ? files[0].header.width : files[0].header.height;
+        int64_t w = turned ? files[0].header.height : files[0].header.width;
+        int64_t y = draw((uint32_t)h), x = draw((uint32_t)w);
+        files[i] = files[0];
+        parts[i] = (tdn_part){{y, x, 1 + draw((uint32_t)(h - y)), 1 + draw((uint32_t)(w - x))}, {0}, 0, 0};
+        if (draw(50) == 0) /* nonsense, of the same size */
+            parts[i].window[draw(2)] += (int64_t)draw(5000) - 2500;
+    }
+    tdn_divide(files, parts, 3, draw(3) ? 1 << 23 : 0, regions[0][0], regions[1][0], totals);
+    uint8_t *pixels = malloc((size_t)totals[0]), *copies = malloc((size_t)totals[1]);
+    tdn_do_parts(r, files, parts, 3, 1 << 20, pixels, copies);
+    for (int i = 0; i < 3; i++)
+        if (parts[i].index >= 0 && (files[i].code || memcmp(files[i].out, f->data, f->length)))
+            abort();
+    codes[6] += files[0].code == TDN_DONE;
+    free(pixels);
+    free(copies);
+}
+
 static void one(const file *files, int count, uint64_t codes[8])
 {
     const file *base = files + draw((uint32_t)count), *other = files + draw((uint32_t)count);
@@ -279,6 +317,7 @@ static void one(const file *files, int count, uint64_t codes[8])
         table[i] = i * 0x9E3779B1u;
     r.table = r.item == 1 && draw(2) ? NULL : table;
     check_lot(&r, &exact, codes);
+    check_parts(&r, &exact, codes);
     tdn_sample s;
     memset(&s, 0, sizeof s);
     s.data = exact.data;

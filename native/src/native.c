@@ -1132,9 +1132,63 @@ int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count)
     return failed;
 }
 
-int tdn_copy_and_run(const tdn_file *files, int kept, const tdn_recipe *recipe, tdn_sample *samples, int count)
+void tdn_divide(const tdn_file *files, tdn_part *parts, int count, int32_t below, double *starts, double *ends,
+                int64_t totals[3])
 {
-    for (int i = 0; i < kept; i++)
-        memcpy(files[i].out, files[i].data, files[i].length);
-    return tdn_run(recipe, samples, count);
+    int64_t pixels = 0, copies = 0, shared = 0;
+    for (int i = 0; i < count; i++) {
+        const tdn_file *f = files + i;
+        tdn_part *p = parts + i;
+        p->index = f->lot >= 0 && f->lot < below ? shared++ : -1;
+        p->shape[0] = p->index < 0 ? p->window[2] : f->header.height;
+        p->shape[1] = p->index < 0 ? p->window[3] : f->header.width;
+        p->shape[2] = 3;
+        if (p->index >= 0) {
+            p->place = copies;
+            copies += (int64_t)((f->length + 63) / 64 * 64);
+            continue;
+        }
+        p->place = pixels;
+        pixels += p->shape[0] * p->shape[1] * 3;
+        for (int k = 0; k < 2 && starts; k++) {
+            starts[2 * i + k] -= (double)p->window[k];
+            ends[2 * i + k] -= (double)p->window[k];
+        }
+    }
+    totals[0] = pixels;
+    totals[1] = copies;
+    totals[2] = shared;
+}
+
+static int fits(int64_t start, int64_t extent)
+{
+    return start >= 0 && extent > 0 && start <= INT32_MAX && extent <= INT32_MAX - start;
+}
+
+int tdn_do_parts(const tdn_recipe *recipe, tdn_file *files, const tdn_part *parts, int count, uint64_t max_pixels,
+                 uint8_t *pixels, uint8_t *copies)
+{
+    int failed = 0;
+    for (int i = 0; i < count; i++) {
+        tdn_file *f = files + i;
+        const tdn_part *p = parts + i;
+        const int64_t *w = p->window;
+        if (p->index >= 0) {
+            f->out = copies + p->place;
+            memcpy(f->out, f->data, f->length);
+            f->code = TDN_DONE;
+            continue;
+        }
+        f->code = TDN_INVALID;
+        if (fits(w[0], w[2]) && fits(w[1], w[3])) {
+            int32_t y = (int32_t)w[0], x = (int32_t)w[1], h = (int32_t)w[2], v = (int32_t)w[3];
+            tdn_sample s = {.data = f->data, .length = f->length, .max_pixels = max_pixels, .out = pixels + p->place,
+                            .low = {y, x}, .high = {y + h, x + v}, .size = {h, v}, .extent = {h, v}, .first = {y, x},
+                            .last = {y + h, x + v}, .scale = 1};
+            tdn_run(recipe, &s, 1);
+            f->code = s.code;
+        }
+        failed += f->code != TDN_DONE;
+    }
+    return failed;
 }

@@ -171,8 +171,23 @@ TDN_EXPORT void tdn_engine_close(tdn_engine *engine);
 
 /* Do `count` samples, one after the other; returns how many are not TDN_DONE. */
 TDN_EXPORT int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count);
-/* The same, after copying `kept` files to where they go. */
-TDN_EXPORT int tdn_copy_and_run(const tdn_file *files, int kept, const tdn_recipe *recipe, tdn_sample *samples, int count);
+
+/* The part of an image that is wanted, and where it goes. */
+typedef struct {
+    int64_t window[4]; /* of the upright image: y, x, height, width */
+    int64_t shape[3];  /* of the result: of the window, or of a whole image by an engine */
+    int64_t place;     /* of the pixels among those of the call, or of the copy of the file among the copies */
+    int64_t index;     /* among the files for an engine; -1 if the image is decoded here */
+} tdn_part;
+/* Divide files between an engine, which gets those whose lots are below a number, and this library: fill in all but the
+   windows.  `starts` and `ends`, (count, 2) or NULL, are regions, which become those of the window where that is decoded.
+   `totals` are bytes of pixels, bytes of copies and the number of files for the engine. */
+TDN_EXPORT void tdn_divide(const tdn_file *files, tdn_part *parts, int count, int32_t below, double *starts, double *ends,
+                           int64_t totals[3]);
+/* Decode windows to `pixels`, (height, width, 3) bytes each, and copy the engine's files to `copies`, where `out` points
+   afterwards; `code` of each file is the result.  Returns how many are not TDN_DONE. */
+TDN_EXPORT int tdn_do_parts(const tdn_recipe *recipe, tdn_file *files, const tdn_part *parts, int count, uint64_t max_pixels,
+                            uint8_t *pixels, uint8_t *copies);
 /* Resample signals.  `table` has for each of TDN_PLACES places between two samples the weights of the `taps` samples
    around it, half of them before it, and what leads from these to the weights at the next place; zeros fill each up to a
    multiple of 8.  Returns a code. */

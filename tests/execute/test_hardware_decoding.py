@@ -16,7 +16,7 @@ from tests.helpers.inside import decodes_by_hardware
 from tests.pretend import accelerator, inner
 from torchdali import fn, pipeline_def
 from torchdali.codecs import engines
-from torchdali.codecs._native import examine, is_shared
+from torchdali.codecs._native import examine, lots_of
 from torchdali.codecs.engines import DEFAULT_SHARE, BatchDecoder, Work, available
 from torchdali.execute import hardware_decoding
 from torchdali.kernels.native import Recipe, library
@@ -57,7 +57,7 @@ def pictures(folder: Path) -> list[str]:
 
 
 def is_chosen(data: torch.Tensor, share: float, upright: bool = False) -> bool:
-    return bool(is_shared(examine([data], Recipe(upright=upright)), share)[0])
+    return 0 <= int(examine([data], Recipe(upright=upright))["lot"][0]) < lots_of(share)
 
 
 class Counted:

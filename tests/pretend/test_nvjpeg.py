@@ -24,14 +24,13 @@ from tests.pretend import accelerator, inner
 from tests.pretend.streams import Event, Memory, Stamp, Stream, state
 from tests.pretend.tensor import PretendTensor
 from torchdali import fn, pipeline_def
-from torchdali.codecs import engines
-from torchdali.codecs._native import is_shared
+from torchdali.codecs import _native, engines
+from torchdali.codecs._native import lots_of
 from torchdali.codecs.engines import NvJpeg
 from torchdali.execute.hardware_decoding import HardwareDecoding
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue
 from torchdali.kernels.native import library
-from torchdali.ops import _mixed
 
 pytestmark = [
     pytest.mark.slow,
@@ -292,11 +291,11 @@ def test_the_share_does_not_depend_on_the_threads(
     """Or pixels would: an engine differs from libjpeg by a level."""
     shares = set()
 
-    def noted(files: Any, share: float) -> Any:
+    def noted(share: float) -> int:
         shares.add(share)
-        return is_shared(files, share)
+        return lots_of(share)
 
-    monkeypatch.setattr(_mixed, "is_shared", noted)
+    monkeypatch.setattr(_native, "lots_of", noted)
     on_device(files, "whole", monkeypatch, batches=1, load=None, num_threads=threads)
     assert shares == {engines.DEFAULT_SHARE}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import os
 import threading
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ from torchdali.kernels.memory import IN_PLACE, Array, Bytes, Room
 from torchdali.kernels.native import (
     CODE,
     ENCODED,
+    PARTS,
     SAMPLE,
-    SAMPLES,
     STEP,
     NativeLibrary,
     Recipe,
@@ -36,8 +37,8 @@ from torchdali.kernels.native import (
 )
 
 __all__ = [
-    "Encoded", "Files", "Task", "decode_together", "decode_windows", "encoded", "examine", "is_shared", "pixels_of",
-    "read_files", "run_together",
+    "Encoded", "Files", "Parts", "Task", "decode_together", "encoded", "examine", "lots_of", "pixels_of", "read_files",
+    "run_together",
 ]  # fmt: skip
 
 Files = npt.NDArray[Any]
@@ -216,41 +217,54 @@ def examine(sources: Sequence[Tensor | str | None], recipe: Recipe | None = None
     return files
 
 
-def is_shared(files: Files, share: float) -> npt.NDArray[np.bool_]:
-    """Return which files an engine of the device decodes: a share of the files that it can.
+def lots_of(share: float) -> int:
+    """Return the number of lots that a share is.
 
-    It depends on the bytes alone, so that an image is always decoded by the same decoder, whatever batch it is in. Only
-    baseline JPEGs of one scan, of 8 bits, gray or YCbCr, are: others come out in other colors, or not at all. Neither
-    are those that are turned, are cut short or have markers amid their pixels, which an engine may take for whole.
+    An engine of the device decodes files whose lots are below that. A lot depends on the bytes alone, so that an image
+    is always decoded by the same decoder, whatever batch it is in. Only baseline JPEGs of one scan, of 8 bits, gray or
+    YCbCr, have one: others come out in other colors, or not at all. Neither have those that are turned, are cut short
+    or have markers amid their pixels, which an engine may take for whole.
     """
-    lots: npt.NDArray[Any] = files["lot"]
-    return (lots >= 0) & (lots < share * _LOTS)
+    return math.ceil(share * (1 << 24))
 
 
-def decode_windows(recipe: Recipe, files: Files, windows: Array, addresses: Array, kept: Files) -> Array:
-    """Decode windows of images to RGB bytes, and copy other files to where `out` says, in one call.
+class Parts:
+    """Windows of images, divided between the library and an engine of the device.
 
     Args:
+        files: All must have a `code` of 0.
         windows: ``(N, 4)``: y, x, height and width, of the upright images.
-        addresses: ``(N,)``, where the pixels of each go.
+        share: The engine's.
+        regions: ``(2, N, 2)``, starts and ends in the images; changed to those in the windows that are decoded here.
 
-    Returns:
-        ``(N,)``: whether the usual way has to do an image.
+    Attributes:
+        table: Of the dtype `PARTS`.
+        pixels: Bytes of all pixels.
+        copies: Bytes of the copies of files for the engine.
+        shared: The number of these.
     """
-    native = library()
-    assert native is not None
-    samples = np.zeros(len(files), SAMPLES)
-    starts, extents = windows[:, :2], windows[:, 2:]
-    for name, values in (
-        ("data", files["data"]), ("length", files["length"]), ("max_pixels", limits.pixels), ("out", addresses),
-        ("low", starts), ("high", starts + extents), ("size", extents), ("extent", extents), ("first", starts),
-        ("last", starts + extents), ("scale", 1),
-    ):  # fmt: skip
-        samples[name] = values
-    # Without the GIL. Until it returns, the files and the places are this call's alone.
-    native.copy_and_run(kept.ctypes.data, len(kept), recipe.address, samples.ctypes.data, len(samples))
-    refused: Array = samples["code"] != 0
-    return refused
+
+    __slots__ = ("_files", "_native", "copies", "pixels", "shared", "table")
+
+    def __init__(self, files: Files, windows: Array, share: float, regions: Array | None) -> None:
+        native = library()
+        assert native is not None
+        self._native, self._files, self.table = native, files, np.empty(len(files), PARTS)
+        self.table["window"] = windows
+        start = None if regions is None else regions.ctypes.data
+        end = None if start is None else start + 16 * len(files)
+        totals = (ctypes.c_int64 * 3)()
+        native.divide(files.ctypes.data, self.table.ctypes.data, len(files), lots_of(share), start, end, totals)
+        self.pixels, self.copies, self.shared = totals
+
+    def do(self, recipe: Recipe, pixels: int, copies: int) -> int:
+        """Decode windows, and copy the engine's files, to these addresses; return how many the usual way has to do."""
+        # Without the GIL. Until it returns, the files and the places are this call's alone.
+        failed: int = self._native.do_parts(
+            recipe.address, self._files.ctypes.data, self.table.ctypes.data, len(self._files), limits.pixels, pixels,
+            copies,
+        )  # fmt: skip
+        return failed
 
 
 def decode_together(
@@ -261,7 +275,7 @@ def decode_together(
     return run_together(_recipe(upright, fast, fancy), tasks)
 
 
-_LOTS, _REFUSED = 1 << 24, 1
+_REFUSED = 1
 _recipe = functools.lru_cache(lambda upright, fast, fancy: Recipe(upright=upright, fast=fast, fancy=fancy))
 
 

@@ -31,6 +31,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena, OpenBuffer
 from torchdali.graph.nodes import DataNode
 from torchdali.kernels.memory import Array, ChunkImages
+from torchdali.kernels.native import PARTS
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import on_stream
 from torchdali.tensors.buffer_pool import BufferPool
@@ -60,7 +61,7 @@ class SharedFiles:
         self._decoding, self._unseen, self._files, self.behind = decoding, size, files, behind
         # Threads of the chain add to these, each under the lock; once it is submitted, the engine's thread reads them,
         # and nobody adds.
-        self._tables: list[Files] = []
+        self._tables: list[tuple[Files, Array]] = []
         self._count = 0
         self._more: list[Tensor] = []
         self._views: dict[int, Tensor] = {}
@@ -82,26 +83,23 @@ class SharedFiles:
         """Bytes of files."""
         return self._files.used + sum(map(len, self._more))
 
-    def reserve(self, files: Files) -> None:
-        """Choose where copies of files go: set their `out`."""
-        lengths = -(-files["length"].astype(np.int64) // _FILE_ALIGNED) * _FILE_ALIGNED
-        size = int(lengths.sum())
+    def reserve(self, size: int) -> int:
+        """Return the address of so many bytes, for copies of files."""
         place = self._files.take(size)
-        address = self._files.address + place
-        if place < 0:
-            memory = torch.empty(size, dtype=torch.uint8, pin_memory=self._files.flat.is_pinned())
-            address = memory.data_ptr()
-            with self._lock:
-                self._more.append(memory)
-        files["out"] = address + (lengths.cumsum() - lengths)
+        if place >= 0:
+            return self._files.address + place
+        memory = torch.empty(size, dtype=torch.uint8, pin_memory=self._files.flat.is_pinned())
+        with self._lock:
+            self._more.append(memory)
+        return memory.data_ptr()
 
-    def add(self, files: Files) -> int:
-        """Take files, which were copied, and return the index of the first one; -1 once they are submitted."""
+    def add(self, files: Files, parts: Array, count: int) -> int:
+        """Take the files that were copied, and return the index of the first one; -1 once they are submitted."""
         with self._lock:
             if self._future is not None:
                 return -1
-            first, self._count = self._count, self._count + len(files)
-            self._tables.append(files)
+            first, self._count = self._count, self._count + count
+            self._tables.append((files, parts))
             return first
 
     def keep(self, data: Tensor) -> Tensor:
@@ -109,9 +107,9 @@ class SharedFiles:
         if any(data is view for view in list(self._views.values())):
             return data
         files = examine([data])
-        self.reserve(files)
-        memmove(int(files["out"][0]), data.data_ptr(), data.numel())
-        index = self.add(files)
+        files["out"] = address = self.reserve(-(-data.numel() // _FILE_ALIGNED) * _FILE_ALIGNED)
+        memmove(address, data.data_ptr(), data.numel())
+        index = self.add(files, np.zeros(1, PARTS), 1)
         return data if index < 0 else self.data_of(index)
 
     def data_of(self, index: int) -> Tensor:
@@ -130,10 +128,11 @@ class SharedFiles:
         raise ValueError("a file is not in the memory of its batch")
 
     def _row(self, index: int) -> Any:
-        for table in self._tables:
-            if index < len(table):
-                return table[index]
-            index -= len(table)
+        for files, parts in self._tables:
+            rows = np.flatnonzero(parts["index"] >= 0)
+            if index < len(rows):
+                return files[rows[index]]
+            index -= len(rows)
         raise IndexError(index)
 
     def index_of(self, data: Any) -> int:
@@ -142,7 +141,8 @@ class SharedFiles:
 
     def table(self) -> Files:
         """Return all files, where their copies are."""
-        table: Files = np.concatenate(self._tables)
+        files, parts = map(np.concatenate, zip(*self._tables, strict=True))
+        table: Files = files[parts["index"] >= 0]
         table["data"] = table["out"]
         return table
 
@@ -232,7 +232,8 @@ class Decoded:
         for samples, stored in opened.chunks():
             part = slice(samples.start, samples.stop)
             if isinstance(stored, ChunkImages):
-                indices[part], starts[part], shapes[part] = stored.indices, stored.places, stored.shapes
+                indices[part], shapes[part] = _indices(stored), stored.parts["shape"]
+                starts[part] = stored.parts["place"] + stored.place
                 continue
             for i, each in zip(samples, stored, strict=True):
                 if type(each) is tuple:
@@ -527,12 +528,19 @@ def _share_of(opened: OpenBuffer) -> SharedFiles:
     return share
 
 
+def _indices(images: ChunkImages) -> Array:
+    """Return indices in the share of the batch; -1 for images in the room."""
+    indices: Array = images.parts["index"]
+    return np.where(indices >= 0, indices + images.first, -1)
+
+
 def _is_complete(opened: OpenBuffer, decoded: Decoded | None) -> bool:
     """Return whether all images are there, in arenas."""
     for _, stored in opened.chunks():
         if not isinstance(stored, ChunkImages):
             return False
-        shared = stored.indices[stored.indices >= 0]
+        shared = _indices(stored)
+        shared = shared[shared >= 0]
         if len(shared) and (decoded is None or not decoded.has(shared).all()):
             return False
     return True

@@ -14,7 +14,7 @@ import torch
 from torchdali.calls.chunk_function import put
 from torchdali.calls.running import check_form, fitting
 from torchdali.forks import cached_property
-from torchdali.kernels.memory import IN_PLACE, ChunkImages, Share
+from torchdali.kernels.memory import IN_PLACE, SMALL_SAMPLE, ChunkImages, Share
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Dense, Packed, Storage
 from torchdali.tensors.buffer_pool import BufferPool
@@ -134,7 +134,8 @@ class OpenBuffer:
         if isinstance(results, Packed):
             return results
         if isinstance(results, torch.Tensor):
-            place = self.place(samples)
+            # Small results are brought together at the end, in one call for all chunks: each call lets the GIL go.
+            place = self.place(samples) if results.nbytes > SMALL_SAMPLE else None
             stored = put(place, results)
             return None if stored is place else Dense(stored)
         if all(result is IN_PLACE for result in results):

@@ -125,11 +125,11 @@ class Share(Protocol):
     def takes(self) -> bool:
         """True while the decoder works; else the CPU had better decode all images."""
 
-    def reserve(self, files: Array) -> None:
-        """Choose where copies of files go: set their `out`."""
+    def reserve(self, size: int) -> int:
+        """Return the address of so many bytes, for copies of files."""
 
-    def add(self, files: Array) -> int:
-        """Take files, which were copied, and return the index of the first one in the share."""
+    def add(self, files: Array, parts: Array, count: int) -> int:
+        """Take the files that were copied, `count` of these, and return the index of the first one in the share."""
 
     def keep(self, data: Tensor) -> Tensor:
         """Take the bytes of one file; return them as `data_of` does."""
@@ -170,24 +170,23 @@ class ChunkImages(Sequence[Any]):
     """Images of a chunk, in a room or in the share of the device. As a sequence, `Placed` or the bytes of files.
 
     Attributes:
-        places: ``(N,)``: places in the room.
-        shapes: ``(N, 3)``.
-        indices: ``(N,)``: indices in the share; -1 for images in the room.
+        parts: ``(N,)`` of the dtype `kernels.native.PARTS`; its places begin at `place` in the room, its indices at
+            `first` in the share.
     """
 
-    __slots__ = ("_share", "indices", "places", "shapes")
+    __slots__ = ("_share", "first", "parts", "place")
 
-    def __init__(self, places: Array, shapes: Array, indices: Array, share: Share | None) -> None:
-        self.places, self.shapes, self.indices, self._share = places, shapes, indices, share
+    def __init__(self, parts: Array, place: int, first: int, share: Share | None) -> None:
+        self.parts, self.place, self.first, self._share = parts, place, first, share
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.parts)
 
     def __getitem__(self, number: Any) -> Any:
-        index = int(self.indices[number])
+        _, shape, place, index = self.parts[number].item()
         if index >= 0 and self._share is not None:
-            return self._share.data_of(index)
-        return int(self.places[number]), tuple(self.shapes[number].tolist())
+            return self._share.data_of(self.first + index)
+        return self.place + place, tuple(shape.tolist())
 
 
 def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:

@@ -26,8 +26,8 @@ from torchdali.installation import PACKAGE, rebuild_command, tools
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
 
 __all__ = [
-    "COARSE", "CODE", "ENCODED", "FILE", "FILTERS", "MIRROR", "PILLOW", "ROWS_FIRST", "SAMPLE", "SAMPLES", "STEP", "UPSIDE_DOWN",
-    "Lines", "NativeLibrary", "Recipe", "Status", "library", "run", "status", "new_tuple", "takes_bytes",
+    "COARSE", "CODE", "ENCODED", "FILE", "FILTERS", "MIRROR", "PARTS", "PILLOW", "ROWS_FIRST", "SAMPLE", "STEP",
+    "UPSIDE_DOWN", "Lines", "NativeLibrary", "Recipe", "Status", "library", "run", "status", "new_tuple", "takes_bytes",
     "takes_pixels",
 ]  # fmt: skip
 
@@ -65,18 +65,13 @@ class _Recipe(ctypes.Structure):
 # last; mirror, code, scale, width of pixels, filter, number of steps.
 SAMPLE = struct.Struct("=QQQQQ4d16i")
 CODE = -5
-SAMPLES = np.dtype([
-    *((name, "u8") for name in ("data", "length", "max_pixels", "out", "steps")),
-    *((name, "f8", 2) for name in ("low", "high")),
-    *((name, "i4", 2) for name in ("size", "start", "extent", "first", "last")),
-    *((name, "i4") for name in ("mirror", "code", "scale", "width", "filter", "count")),
-])  # fmt: skip
-"""The same, for arrays."""
 ENCODED = np.dtype([
     *((name, "u8") for name in ("data", "length", "out")),
     *((name, "i4") for name in ("height", "width", "channels", "orientation", "code", "whole", "lot", "sampling")),
 ])  # fmt: skip
 """As `tdn_file`."""
+PARTS = np.dtype([("window", "i8", 4), ("shape", "i8", 3), ("place", "i8"), ("index", "i8")])
+"""As `tdn_part`."""
 STEP = struct.Struct("=16i8d")
 """As `tdn_step`; see `codecs.views`."""
 _Sample = ctypes.c_char * SAMPLE.size
@@ -87,7 +82,8 @@ class NativeLibrary(NamedTuple):
 
     file: str
     run: ctypes._NamedFuncPointer
-    copy_and_run: ctypes._NamedFuncPointer
+    divide: ctypes._NamedFuncPointer
+    do_parts: ctypes._NamedFuncPointer
     peek: ctypes._NamedFuncPointer
     read: ctypes._NamedFuncPointer
     resample: ctypes._NamedFuncPointer
@@ -151,8 +147,16 @@ def _load(file: str) -> NativeLibrary:
         ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p,
         ctypes.c_uint64,
     ]  # fmt: skip
-    copy_and_run = loaded.tdn_copy_and_run
-    copy_and_run.argtypes = [ctypes.c_void_p, ctypes.c_int, *run.argtypes]
+    divide, do_parts = held.tdn_divide, loaded.tdn_do_parts
+    divide.argtypes = [
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p,
+        ctypes.c_void_p,
+    ]  # fmt: skip
+    divide.restype = None
+    do_parts.argtypes = [
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p,
+        ctypes.c_void_p,
+    ]  # fmt: skip
     resample.argtypes = [
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
     ]  # fmt: skip
@@ -168,7 +172,7 @@ def _load(file: str) -> NativeLibrary:
     engine_close.argtypes, engine_close.restype = [ctypes.c_void_p], None
     level = loaded.tdn_level(int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST)))
     return NativeLibrary(
-        file, run, copy_and_run, peek, read, resample, draw, engine_open, engine_decode, engine_close, level,
+        file, run, divide, do_parts, peek, read, resample, draw, engine_open, engine_decode, engine_close, level,
         loaded.tdn_libjpeg(),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.codecs._native import Files, decode_windows, examine, is_shared
+from torchdali.codecs._native import Files, Parts, examine, lots_of
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.views import View
@@ -153,7 +153,7 @@ def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
     if data.ndim != 1 or share <= 0 or library() is None:
         return False
     recipe = recipe_of(arguments.get("adjust_orientation", True), False, True, False, {}, None)
-    return recipe is not None and bool(is_shared(examine([data], recipe), share)[0])
+    return recipe is not None and 0 <= int(examine([data], recipe)["lot"][0]) < lots_of(share)
 
 
 def _of_window(window: Window) -> Wanted:
@@ -262,13 +262,11 @@ def _body(constants: Mapping[str, Any], plan: Plan) -> EncodedBody | None:
         if not len(known):
             return [None] * len(sources)
         windows, numbers = plan(_sizes(files, upright), rngs)  # before the device gets anything: it may raise
-        images, indices, refused = _decoded(recipe, files, windows, load, out, room)
-        if numbers is not None:
-            numbers[-2:, indices < 0] -= windows[indices < 0, :2]
+        images, refused = _decoded(recipe, files, windows, numbers, load, out, room)
         outputs = (images, *map(torch.from_numpy, () if numbers is None else numbers))
-        return ChunkResults(outputs) if len(files) == len(sources) and not refused.any() else _among(
-            outputs, known, refused, len(sources)
-        )  # fmt: skip
+        if len(files) == len(sources) and not len(refused):
+            return ChunkResults(outputs)
+        return _among(outputs, known, refused, len(sources))
 
     return run
 
@@ -279,7 +277,7 @@ def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> 
     for items, each in zip(wide, outputs, strict=True):
         for k, item in zip(known.tolist(), each, strict=True):
             items[k] = item
-    done = set(known[~refused].tolist())
+    done = set(known.tolist()) - set(known[refused].tolist())
     return ChunkResults(tuple(wide), [k for k in range(count) if k not in done])
 
 
@@ -292,54 +290,46 @@ def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
 
 
 def _decoded(
-    recipe: Recipe, files: Files, windows: Array, load: float, out: Tensor | None, room: Room | None
-) -> tuple[Sequence[Any], Array, Array]:
+    recipe: Recipe,
+    files: Files,
+    windows: Array,
+    numbers: Array | None,
+    load: float,
+    out: Tensor | None,
+    room: Room | None,
+) -> tuple[Sequence[Any], Array]:
     """Decode the CPU's images of a chunk, and give the device its share.
 
     Returns:
-        The images as they are stored, their indices in the share, and whether the library refused them.
+        The images as they are stored, and the indices of those that the library refused.
     """
     share = None if room is None else room.share
-    shared = is_shared(files, load if share is not None and share.takes else 0.0)
-    own, indices, refused = ~shared, np.full(len(files), -1), np.zeros(len(files), np.bool_)
-    shapes = np.full((len(files), 3), 3)
-    shapes[:, :2] = windows[:, 2:]
-    kept = files[shared]
-    if share is not None and len(kept):
-        shapes[shared, 0], shapes[shared, 1] = kept["height"], kept["width"]
-        share.reserve(kept)
-    memory = _memory_of(shapes[own], out, room)
-    refused[own] = decode_windows(recipe, files[own], windows[own], memory.addresses, kept)
-    if share is not None:
-        if len(kept):
-            first = share.add(kept)
-            indices[shared], refused[shared] = first + np.arange(len(kept)), first < 0
-        share.seen(len(files))
-    if memory.places is None:
-        results = iter(memory.results)
-        return [share.data_of(int(i)) if share and i >= 0 else next(results) for i in indices], indices, refused
-    places = np.zeros(len(files), np.int64)
-    places[own] = memory.places
-    return ChunkImages(places, shapes, indices, share), indices, refused
-
-
-class _Memory(NamedTuple):
-    """Memory for images: in a room, or one result for each image."""
-
-    addresses: Array
-    places: Array | None
-    results: Sequence[Any] = ()
-
-
-def _memory_of(shapes: Array, out: Tensor | None, room: Room | None) -> _Memory:
-    """Return memory for images ``(N, 3)``: in the room if it has some left, in `out` if they fit, or of their own."""
-    sizes = shapes.prod(1)
-    starts = sizes.cumsum() - sizes
-    place = -1 if room is None else room.take(int(sizes.sum()))
+    share = share if share is not None and share.takes else None
+    parts = Parts(files, windows, 0.0 if share is None else load, None if numbers is None else numbers[-2:])
+    place = -1 if room is None else room.take(parts.pixels)
+    own = None if place >= 0 else _in_place(parts, out)
+    memory = torch.empty(parts.pixels, dtype=torch.uint8) if place < 0 and own is None else None
     if room is not None and place >= 0:
-        return _Memory(starts + (room.address + place), starts + place)
-    fits = out is not None and out.dtype == torch.uint8 and out.is_contiguous() and len(out) == len(shapes)
-    if out is not None and fits and (shapes == out.shape[1:]).all():
-        return _Memory(starts + out.data_ptr(), None, [IN_PLACE] * len(out))
-    results = [torch.empty(shape, dtype=torch.uint8) for shape in shapes.tolist()]
-    return _Memory(np.array([each.data_ptr() for each in results], np.int64), None, results)
+        address = room.address + place
+    else:
+        address = memory.data_ptr() if memory is not None else out.data_ptr() if out is not None else 0
+    failed = parts.do(recipe, address, share.reserve(parts.copies) if share is not None and parts.shared else 0)
+    first = share.add(files, parts.table, parts.shared) if share is not None and parts.shared else 0
+    if room is not None and room.share is not None:
+        room.share.seen(len(files))
+    images: Sequence[Any] = ChunkImages(parts.table, max(place, 0), first, share) if own is None else own
+    if memory is not None:
+        images = [memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if type(e) is tuple else e for e in images]
+    refused = np.flatnonzero(files["code"]) if failed else _NONE
+    return images, refused if first >= 0 else np.arange(len(files))  # too late: one by one
+
+
+_NONE = np.empty(0, np.int64)
+
+
+def _in_place(parts: Parts, out: Tensor | None) -> Sequence[Any] | None:
+    """Return the results of a chunk whose images fit in `out`; None for others."""
+    fits = out is not None and out.dtype == torch.uint8 and out.is_contiguous() and len(out) == len(parts.table)
+    if out is None or not fits or not (parts.table["shape"] == out.shape[1:]).all():
+        return None
+    return [IN_PLACE] * len(out)
