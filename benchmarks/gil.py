@@ -215,7 +215,9 @@ def main(given: Sequence[str] | None = None) -> None:
             arguments = list(sys.argv[1:] if given is None else given)
             command = [sys.executable, "-m", "benchmarks.gil", *arguments]
             raise SystemExit(subprocess.run(command, env=environment, check=False).returncode)
-    calls, chunk = _traced(options.pipeline, options.root, options.samples, options.batch, options.mixed, options.engine)
+    calls, chunk = _traced(
+        options.pipeline, options.root, options.samples, options.batch, options.mixed, options.engine
+    )
     for percentile in (10, 50):
         found = summary(calls, percentile)
         print(

@@ -245,8 +245,8 @@ static void check_parts(const tdn_recipe *recipe, const file *f, uint64_t codes[
     tdn_draw(r, 1 << 20, files, 1);
     if (files[0].code)
         return;
-    int turned = r->upright && files[0].header.orientation > 4, area = files[0].header.height * files[0].header.width;
-    if (area > 1 << 20)
+    int turned = r->upright && files[0].header.orientation > 4;
+    if ((int64_t)files[0].header.height * files[0].header.width > 1 << 20)
         return;
     for (int i = 0; i < 3; i++) {
         int64_t h = turned ? files[0].header.width : files[0].header.height;

@@ -42,8 +42,8 @@ static void *work(void *argument)
         tdn_header h = f->header;
         if (!f->code) {
             int height = h.orientation > 4 ? h.width : h.height, width = h.orientation > 4 ? h.height : h.width;
-            tdn_sample s = {data, length, 1 << 28, j->out + (size_t)i * BYTES, {0, 0}, {height, width},
-                            {SIDE, SIDE}, {0, 0}, {SIDE, SIDE}, {0, 0}, {height, width}, i % 2, 0, 1, 0};
+            tdn_sample s = {data, length, 1 << 28, j->out + (size_t)i * BYTES, NULL, {0, 0}, {height, width},
+                            {SIDE, SIDE}, {0, 0}, {SIDE, SIDE}, {0, 0}, {height, width}, i % 2, 0, 1, 0, 0, 0};
             tdn_run(&r, &s, 1);
             j->done += s.code == TDN_DONE;
         }

@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from benchmarks import pipelines
-from tests.helpers.inside import with_pieces_from
 from tests.pretend import accelerator, inner
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import fn, pipeline_def, types
@@ -115,13 +114,6 @@ def test_a_small_batch(folder: Path, name: str) -> None:
 def test_large_batches(folder: Path, name: str, batch_size: int) -> None:
     """Not one launch, copy or wait more than for a small batch."""
     _check(name, folder, batch_size)
-
-
-@pytest.mark.parametrize("batch_size", [32, 256])
-def test_pieces_cost_one_copy(folder: Path, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of the images goes up with the labels and parameters, as all of them do otherwise."""
-    with_pieces_from(monkeypatch, 1)
-    _check("train", folder, batch_size, spare=1)
 
 
 def test_batches_of_channels_last_are_not_copied(folder: Path) -> None:
