@@ -23,6 +23,7 @@ static void *work(void *argument)
     r.abi = TDN_ABI;
     r.level = 99;
     r.upright = r.fancy = r.antialias = r.item = r.planar = 1;
+    r.channels = 3;
     r.shrinking = r.growing = TDN_LINEAR;
     r.free_values = 1 << 30;
     r.max_scans = 256;
