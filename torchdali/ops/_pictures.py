@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator, reader
-from torchdali.codecs._native import Encoded, Task, chosen, encoded, pixels_of, run_together
+from torchdali.codecs._native import Encoded, Task, encoded, examine, pixels_of, run_together
 from torchdali.codecs.pixel_steps import Work
 from torchdali.codecs.views import View
 from torchdali.declaration.batching import EncodedBody
@@ -386,8 +386,8 @@ class Source:
         self.size = _size(self._data) if data.ndim == 1 else data.shape[:2]
 
     def has_one_scan(self) -> bool:
-        """Return True if it certainly has one sequential scan, which is whole."""
-        return chosen(encoded([self._data]), 1.0, False)[0]
+        """Return True if it certainly has one baseline scan, which is whole."""
+        return library() is not None and int(examine([self._data], _recipe(None))["lot"][0]) >= 0
 
     def pixels(self, view: View) -> npt.NDArray[np.uint8] | None:
         """Return the pixels ``(H, W, 3)`` of a view, or None if the library can't decode them."""
