@@ -23,6 +23,7 @@ import torch
 from torch.utils.data._utils import collate, fetch
 
 from torchdali.dataloader import _notes as notes
+from torchdali.errors import is_installed
 
 __all__ = ["find_collate_change", "find_dataset_change", "find_transform_change"]
 
@@ -91,19 +92,19 @@ def _codes(module: str) -> dict[str, list[CodeType]]:
 
 @functools.cache
 def _folders() -> tuple[str, ...]:
-    """Return the folders of the trusted packages, and of the standard library."""
-    packages = ("torch", "torchvision", "PIL", "numpy")
-    specs = [importlib.util.find_spec(name) for name in packages]
+    """Return the folders of the trusted packages."""
+    specs = [importlib.util.find_spec(name) for name in ("torch", "torchvision", "PIL", "numpy")]
     folders = [folder for spec in specs if spec is not None for folder in spec.submodule_search_locations or ()]
     return tuple(folder + os.sep for folder in folders)
 
 
-def _is_trusted_file(name: str) -> bool:
-    library = os.path.dirname(os.__file__) + os.sep
-    in_library = name.startswith((library, "<frozen")) and not {"site-packages", "dist-packages"} & set(
-        name.split(os.sep)
-    )
-    return in_library or name.startswith(_folders())
+def _is_trusted(function: FunctionType) -> bool:
+    """Return True for a function of a trusted package or of Python, and for a method of a named tuple or dataclass."""
+    file = function.__code__.co_filename
+    if file == "<string>":
+        return function.__globals__.get("__name__") != "__main__"
+    in_python = is_installed(file) and {"site-packages", "dist-packages"}.isdisjoint(file.split(os.sep))
+    return in_python or file.startswith(_folders())
 
 
 def _root(module: Any) -> str:
@@ -115,11 +116,11 @@ def _check_code(function: FunctionType, module: str, qualname: str) -> None:
     expected = _codes(module).get(qualname) if _is_checked(module) else None
     inner: Any = function
     while isinstance(inner, FunctionType):
-        if expected is None and _is_trusted_file(inner.__code__.co_filename):
+        if expected is None and _is_trusted(inner):
             return  # imported, or made by a decorator
         if expected is not None and inner.__code__ in expected:
             return
-        if not _is_trusted_file(inner.__code__.co_filename):
+        if not _is_trusted(inner):
             break
         inner = getattr(inner, "__wrapped__", None)
     raise ChangedError(f"`{module}.{qualname}` was replaced")
@@ -155,28 +156,39 @@ class _Reach:
     """
 
     def __init__(self, classes: Iterable[type], entries: Iterable[str], functions: Iterable[FunctionType]) -> None:
-        self._classes, self.bindings = [*classes, _image_class()], list[_Binding]()
+        self.bindings: dict[tuple[str, str], _Binding] = {}
         self.names: set[str] = set()
         self._todo: list[tuple[FunctionType, str]] = []
         self._seen: set[int] = set()
-        for base in {base for kind in self._classes for base in kind.__mro__}:
-            self.bindings.append(_Binding(vars(base), len(vars(base)), "", None, None))
-        for name in entries:
-            self._add_name(name)
+        self._classes: set[type] = set()
+        self._roots = (*classes, _image_class())
+        for kind in self._roots:
+            self._add_class(kind, entries)
         for function in functions:
             self._add_inner(function)
         while self._todo:
             self._follow(*self._todo.pop())
 
+    def _add_class(self, kind: type, entries: Iterable[str]) -> None:
+        """Check the methods of a class: some, those that Python calls, and those of names that functions mention."""
+        self._classes.add(kind)
+        for base in kind.__mro__:
+            self._note(vars(base), f"{base.__module__}.{base.__qualname__}", "", None)
+        for name in {*entries, *_IMPLICIT, *self.names}:
+            self._add_methods(kind, name)
+
+    def _add_methods(self, kind: type, name: str) -> None:
+        for base in kind.__mro__:
+            if name in vars(base):
+                self._add_method(kind, base, name)
+
     def _add_name(self, name: str) -> None:
         """Check the methods that a name has in the classes."""
-        if name in self.names:
+        if name in self.names or name in _OF_EVERY_CLASS:
             return
         self.names.add(name)
         for kind in self._classes:
-            for base in kind.__mro__:
-                if name in vars(base):
-                    self._add_method(kind, base, name)
+            self._add_methods(kind, name)
 
     def _add_method(self, kind: type, base: type, name: str) -> None:
         if _root(base.__module__) not in _TRUSTED:
@@ -186,7 +198,7 @@ class _Reach:
     def _bind(self, namespace: Mapping[str, Any], name: str, module: str, qualname: str) -> None:
         """Check a name of a module or class, and note its value."""
         value = namespace[name]
-        self.bindings.append(_Binding(namespace, len(namespace), name, value, getattr(value, "__code__", None)))
+        self._note(namespace, f"{module}.{qualname}", name, value)
         functions = [each for each in _functions(value) if isinstance(each, FunctionType)]
         if not functions and not isinstance(value, (BuiltinFunctionType, type)) and _is_checked(module):
             was_function = qualname in _codes(module)
@@ -195,12 +207,16 @@ class _Reach:
         for function in functions:
             self._add_function(function, module, qualname)
 
+    def _note(self, namespace: Mapping[str, Any], qualname: str, name: str, value: Any) -> None:
+        binding = _Binding(namespace, len(namespace), name, value, getattr(value, "__code__", None))
+        self.bindings.setdefault((qualname, name), binding)
+
     def _add_function(self, function: FunctionType, module: str, qualname: str) -> None:
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
         _check_code(function, module, qualname)
-        self._todo.append((function, module))
+        self._todo.append((function, function.__globals__["__name__"]))
 
     def _add_inner(self, function: FunctionType) -> None:
         self._add_function(function, function.__module__, function.__qualname__.replace(".<locals>", ""))
@@ -215,29 +231,54 @@ class _Reach:
         for name in names:
             self._add_name(name)
             if name in function.__globals__:
-                self._add_global(function.__globals__, name, names)
+                self._bind(function.__globals__, name, function.__globals__["__name__"], name)
+                self._add_value(function.__globals__[name], name, names)
+                for each in _contained(function.__globals__[name]) if name not in _REGISTRIES else ():
+                    self._add_inner(each)
             elif name in vars(builtins):
                 self._bind(vars(builtins), name, builtins.__name__, name)
+            elif name in sys.modules:  # imported in the function
+                self._add_module(sys.modules[name], names, {sys.modules[name]})
 
-    def _add_global(self, namespace: dict[str, Any], name: str, names: set[str]) -> None:
-        value = namespace[name]
-        self._bind(namespace, name, namespace["__name__"], name)
-        root = _root(getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", ""))
+    def _add_value(self, value: Any, name: str, names: set[str]) -> None:
+        """Check a global of a function: the names that the function mentions in a module, or the methods of a class."""
         if isinstance(value, ModuleType):
-            if root not in _TRUSTED:
-                raise ChangedError(f"`{namespace['__name__']}.{name}` was replaced")
-            for each in names & vars(value).keys():
-                self._bind(vars(value), each, value.__name__, each)
-        elif isinstance(value, type) and root in _CHECKED:
-            for each in ({"__init__", "__call__"} | names) & vars(value).keys():
-                self._add_method(value, value, each)
+            if _root(value.__name__) not in _TRUSTED:
+                raise ChangedError(f"the module `{name}` was replaced")
+            self._add_module(value, names, {value})
+        is_class = isinstance(value, type) and _is_checked(value.__module__) and value not in self._classes
+        if is_class and not any(issubclass(root, value) for root in self._roots):
+            self._add_class(value, ("__init__", "__new__"))
+
+    def _add_module(self, module: ModuleType, names: set[str], seen: set[ModuleType]) -> None:
+        """Check the names of a module, and of its submodules, that a function mentions."""
+        for name in names & vars(module).keys():
+            value = vars(module)[name]
+            self._bind(vars(module), name, module.__name__, name)
+            if not isinstance(value, ModuleType):
+                self._add_value(value, name, names)
+            elif value not in seen and _root(value.__name__) in _TRUSTED:
+                seen.add(value)
+                self._add_module(value, names, seen)
 
 
 def _is_checked(module: str) -> bool:
     return _root(module) in _CHECKED or module in _OF_TORCH
 
 
-_OF_TORCH = (fetch.__name__, collate.__name__, "torch.utils.data.dataset", "torch.nn.modules.module")
+_REGISTRIES = {"DECODERS", "ENCODERS", "OPEN", "SAVE", "SAVE_ALL"}  # of Pillow, for formats: see `_openers`
+_OF_EVERY_CLASS = {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__"}
+_IMPLICIT = (
+    "__bool__", "__call__", "__contains__", "__enter__", "__eq__", "__exit__", "__getattr__", "__getattribute__",
+    "__getitem__", "__iter__", "__len__", "__next__", "__torch_function__",
+)  # fmt: skip
+_OF_TORCH = (
+    fetch.__name__,
+    collate.__name__,
+    "torch.utils.data.dataset",
+    "torch.nn.modules.module",
+    "torch.nn.modules.container",
+)
 
 
 def _image_class() -> type:
@@ -258,6 +299,16 @@ def _inner_functions(function: FunctionType) -> Iterator[FunctionType]:
                 yield each
 
 
+def _contained(value: Any) -> Iterator[FunctionType]:
+    """Yield the functions in a table."""
+    if isinstance(value, (dict, list, tuple)) and len(value) < _LARGE:
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from (each,) if isinstance(each, FunctionType) else _contained(each)
+
+
+_LARGE = 1000  # elements of a list that is data, not a table
+
+
 def _kernels(functional: Any) -> Iterator[FunctionType]:
     """Yield the functions that torchvision registered for images and tensors."""
     utils = sys.modules.get("torchvision.transforms.v2.functional._utils")
@@ -275,7 +326,7 @@ def _reach(classes: frozenset[type], entries: tuple[str, ...], functions: frozen
     """Return the reach of methods and functions; an earlier one, if no name in it has another value now."""
     key = classes, entries, functions
     reach = _reaches.get(key)
-    if reach is None or not all(binding.is_current() for binding in reach.bindings):
+    if reach is None or not all(binding.is_current() for binding in reach.bindings.values()):
         _reaches.pop(key, None)
         reach = _reaches[key] = _Reach(classes, entries, functions)
     return reach
@@ -291,16 +342,27 @@ def find_dataset_change(dataset: Any) -> str:
     """
     kind = type(dataset)
     try:
-        reach = _reach(frozenset([kind]), ("__getitem__", "__getitems__", "__getattr__", "__getattribute__"))
+        transforms = getattr(dataset, "transforms", None)
+        reach = _reach(frozenset([kind, type(transforms)]), ("__getitems__",))
         used = {name: value for name, value in vars(dataset).items() if name in reach.names and name not in _TRANSFORMS}
         _check_attributes(kind, used)
-        _reach(frozenset(), (), frozenset(value for value in used.values() if isinstance(value, FunctionType)))
+        functions = [value for value in used.values() if isinstance(value, FunctionType)]
+        _reach(frozenset(), (), frozenset([*functions, *_openers()]))
         for name, value in used.items():
-            if not _is_installed(type(value)):
+            if not _is_of_package(type(value)):
                 raise ChangedError(f"`{name}` is a {type(value).__name__}")
     except ChangedError as change:
         return notes.is_changed(f"{kind.__name__}: {change}")
     return ""
+
+
+def _openers() -> list[Any]:
+    """Return the functions by which Pillow opens JPEGs: those that look for other formats first, too."""
+    from PIL import Image, JpegImagePlugin
+
+    jpeg = str(JpegImagePlugin.JpegImageFile.format)
+    formats = Image.ID[: Image.ID.index(jpeg) + 1]
+    return [Image.OPEN[jpeg][0], *(accept for each in formats if (accept := Image.OPEN[each][1]) is not None)]
 
 
 _TRANSFORMS = ("transform", "target_transform", "transforms")
@@ -316,7 +378,7 @@ def find_transform_change(transform: Any) -> str:
         _collect_parts(transform, parts)
         for part in parts.values():
             _check_attributes(type(part), vars(part))
-            _reach(frozenset([type(part)]), ("__call__",))
+        _reach(frozenset(map(type, parts.values())), ())
         hooks = sys.modules["torch.nn.modules.module"]
         if hooks._global_forward_hooks or hooks._global_forward_pre_hooks:
             raise ChangedError("modules have global hooks")
@@ -356,12 +418,10 @@ def _check_attributes(kind: type, attributes: Mapping[str, Any]) -> None:
             raise ChangedError(f"a {kind.__name__} has hooks")
 
 
-def _is_installed(kind: type) -> bool:
-    """Return True for a class of a package that isn't the user's."""
+def _is_of_package(kind: type) -> bool:
+    """Return True for a class of Python or of an installed package."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return _root(kind.__module__) in _TRUSTED or bool(
-        file and {"site-packages", "dist-packages"} & set(file.split(os.sep))
-    )
+    return _root(kind.__module__) in _TRUSTED or (file is not None and is_installed(file))
 
 
 def find_collate_change(collate_fn: Any) -> str:
