@@ -26,7 +26,7 @@ from torchdali.dataloader._notes import name_of
 from torchdali.dataloader._pristine import find_transform_change
 from torchdali.ops._pictures import Finish
 
-__all__ = ["replace_calls"]
+__all__ = ["forget_rows", "replace_calls"]
 
 _CONVERSIONS, _DTYPES = ("PILToTensor", "ToImage", "ToTensor"), ("ConvertImageDtype", "ToDtype")
 
@@ -151,6 +151,15 @@ def _of_images(t: Any) -> Any:
 
 _rows: weakref.WeakKeyDictionary[Any, _Row] = weakref.WeakKeyDictionary()
 _searches = itertools.count()
+
+
+def forget_rows() -> None:
+    """Check again whether transforms are unchanged."""
+    global _searches
+    _rows.clear()
+    _searches = itertools.count()
+
+
 _MOST = 256  # searches of a process: a program may make a `Compose` for each sample
 
 

@@ -24,7 +24,7 @@ __all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
 def make_lazy(image: Any) -> Any:
     """Let an image that Pillow has opened defer its pixels, if it is a JPEG in color or gray, and not tiny."""
-    if type(image) is JpegImageFile and image.mode in ("RGB", "L") and image.width * image.height > _TINY:
+    if type(image) is JpegImageFile and image._mode in ("RGB", "L") and image._size[0] * image._size[1] > _TINY:
         vars(image)["_scan"] = image.fp.tell()  # type: ignore[union-attr]
         _set_class(image, LazyJpeg)
     return image
@@ -32,7 +32,7 @@ def make_lazy(image: Any) -> Any:
 
 def convert_image(image: Any, finish: Finish, planar: bool) -> Tensor | None:
     """Convert an image to a normalized tensor in one call; None if torchvision has to. See `finish_pixels`."""
-    if not isinstance(image, Image.Image) or image.mode != "RGB":
+    if not isinstance(image, Image.Image) or image._mode != "RGB":
         return None
     lazy = image._defer() if isinstance(image, LazyImage) else None
     planes = None if lazy is None else lazy.planes(finish, planar)

@@ -53,6 +53,10 @@ class FetchLazily:
 
     def __init__(self, fetcher: Any) -> None:
         self._fetcher = fetcher
+        if "torchvision.transforms" in sys.modules:
+            from torchdali.dataloader._lazy_compose import forget_rows
+
+            forget_rows()  # functions may have been replaced since the last loop
 
     def fetch(self, indices: Any) -> Any:
         """Make the samples of a batch."""
