@@ -190,7 +190,7 @@ def check(seed: int, folders: list[Path]) -> tuple[bool, str]:
     except (ValueError, TypeError):  # torchvision refuses the arguments
         return False, ""
     if r.random() < 0.5:
-        data, size = in_memory(r.choice(("CIFAR10", "MNIST")), transform), 5
+        data, size = in_memory(r.choice(("CIFAR10", "MNIST")), transform), 32
         data.data = data.data[:5]
     else:
         data, size = ImageFolder(str(r.choice(folders)), transform), 1

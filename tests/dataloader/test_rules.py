@@ -42,7 +42,7 @@ def equal(ours: Any, theirs: Any) -> bool:
 def check(transform: Any, kinds: tuple[str, ...] = ("CIFAR10", "MNIST")) -> None:
     for kind in kinds:
         data = in_memory(kind, transform)
-        ours, theirs = (batches(loader(data, batch_size=4)) for loader in (torchdali.DataLoader, DataLoader))
+        ours, theirs = (batches(loader(data, batch_size=32)) for loader in (torchdali.DataLoader, DataLoader))
         assert equal(ours, theirs), kind
 
 
@@ -118,7 +118,7 @@ def test_a_changed_table_counts_from_the_next_epoch() -> None:
     augment = v2.RandAugment(1)
     augment._AUGMENTATION_SPACE = of_v2("RandAugment", "Equalize")
     data = in_memory("CIFAR10", to_tensor(v2, augment))
-    ours, theirs = torchdali.DataLoader(data, 5), DataLoader(data, 5)
+    ours, theirs = torchdali.DataLoader(data, 32), DataLoader(data, 32)
     for names in (("Equalize",), ("Identity",), ("AutoContrast",)):
         table = of_v2("RandAugment", *names)
         augment._AUGMENTATION_SPACE.clear()
@@ -139,7 +139,7 @@ def test_a_changed_table_counts_from_the_next_epoch() -> None:
 @MODULES
 def test_the_default_dtype(make: Make, m: Any, dtype: torch.dtype) -> None:
     data = in_memory("CIFAR10", make(m))
-    loaders = torchdali.DataLoader(data, 5), DataLoader(data, 5)
+    loaders = torchdali.DataLoader(data, 32), DataLoader(data, 32)
     assert equal(*map(batches, loaders))
     torch.set_default_dtype(dtype)
     try:
@@ -356,7 +356,7 @@ def test_values_of_a_transform(name: str, m: Any, tensors: bool) -> None:
 def test_a_changed_value_counts_from_the_next_epoch() -> None:
     resize, normalize = v1.Resize(20), v1.Normalize([0.5], [0.5])
     data = in_memory("CIFAR10", v1.Compose([resize, v1.ToTensor(), normalize]))
-    ours, theirs = torchdali.DataLoader(data, 5), DataLoader(data, 5)
+    ours, theirs = torchdali.DataLoader(data, 32), DataLoader(data, 32)
     for size, std in ((20, 0.5), (np.int64(9), 0.25), ([7, 9], [0.1, 0.2, 0.4]), (33, torch.tensor([0.5] * 3)), ("5", 1)):
         resize.size, normalize.std = size, std
         assert equal(batches(ours), batches(theirs)), (size, std)
