@@ -368,6 +368,21 @@ def test_nothing_is_registered_in_the_programs_own_process(files: dict[str, str]
     assert type(Image.open(files["color"])) is JpegImageFile
 
 
+def test_datasets_without_images_are_soon_left_alone(files: dict[str, str]) -> None:
+    registered: list[bool] = []
+    before = (Image.open(files["color"]), _pillow())[1]
+
+    class Numbers(Dataset[int]):
+        def __len__(self) -> int:
+            return 9
+
+        def __getitem__(self, index: int) -> int:
+            registered.append(_pillow() is not before)
+            return index
+
+    assert len(list(DataLoader(Numbers()))) == 9 and registered == [True] * 4 + [False] * 5
+
+
 def test_errors_leave_pillow_as_it_was(files: dict[str, str]) -> None:
     before = (Image.open(files["color"]), _pillow())[1]
     with pytest.raises(FileNotFoundError):

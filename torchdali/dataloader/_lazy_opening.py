@@ -19,11 +19,11 @@ __all__ = ["FetchLazily", "InitWorker", "lazy_images"]
 
 
 @contextlib.contextmanager
-def lazy_images() -> Iterator[None]:
-    """Open JPEGs as lazy images in this thread, until the block is left."""
-    restore = _install(threading.get_ident())
+def lazy_images() -> Iterator[_Opener | None]:
+    """Open JPEGs as lazy images in this thread, until the block is left; the value is what opens them, if it can."""
+    opener, restore = _install(threading.get_ident())
     try:
-        yield
+        yield opener
     finally:
         restore()
 
@@ -45,14 +45,14 @@ class InitWorker:
 
 
 class FetchLazily:
-    """A fetcher of torch's `DataLoader`, whose dataset opens JPEGs as lazy images.
+    """A fetcher of torch's `DataLoader`, whose dataset opens JPEGs as lazy images, if it opens any.
 
     Args:
         fetcher: torch's.
     """
 
     def __init__(self, fetcher: Any) -> None:
-        self._fetcher = fetcher
+        self._fetcher, self._left = fetcher, _PATIENCE
         if "torchvision.transforms" in sys.modules:
             from torchdali.dataloader._lazy_compose import forget_rows
 
@@ -60,8 +60,12 @@ class FetchLazily:
 
     def fetch(self, indices: Any) -> Any:
         """Make the samples of a batch."""
-        with lazy_images():
-            return self._fetcher.fetch(indices)
+        with lazy_images() as opener:
+            batch = self._fetcher.fetch(indices)
+        self._left = _PATIENCE if opener is not None and opener.is_used else self._left - 1
+        if not self._left:
+            self.fetch = self._fetcher.fetch  # type: ignore[method-assign]
+        return batch
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._fetcher, name)
@@ -73,7 +77,12 @@ class _Opener:
     Args:
         opener: Pillow's.
         thread: The thread whose images are lazy; None for all threads.
+
+    Attributes:
+        is_used: It has opened an image.
     """
+
+    is_used = False
 
     def __init__(self, opener: Callable[[Any, Any], Any], thread: int | None) -> None:
         from torchdali.dataloader._lazy_images import make_lazy  # which imports Pillow
@@ -82,21 +91,25 @@ class _Opener:
 
     def __call__(self, fp: Any, filename: Any) -> Any:
         image = self._open(fp, filename)
+        self.is_used = True
         return self._make_lazy(image) if self._thread in (None, threading.get_ident()) else image
 
 
-def _install(thread: int | None = None) -> Callable[[], None]:
-    """Register the opener for lazy images, if Pillow is unchanged; return the function that undoes it."""
+_PATIENCE = 4  # batches without an image, after which no more are expected
+
+
+def _install(thread: int | None = None) -> tuple[_Opener | None, Callable[[], None]]:
+    """Register the opener for lazy images, if Pillow is unchanged; return it, and the function that undoes it."""
     try:
         from PIL import Image, JpegImagePlugin
     except ImportError:
-        return _nothing
+        return None, _nothing
     previous = Image.OPEN.get("JPEG", (None, None))
     if native_status().library is None or previous[0] is not JpegImagePlugin.jpeg_factory or not _is_pristine():
-        return _nothing
+        return None, _nothing
     opener = _Opener(previous[0], thread)
     if _installed.setdefault("opener", opener) is not opener:
-        return _nothing  # another thread was faster
+        return None, _nothing  # another thread was faster
     Image.register_open("JPEG", opener, previous[1])
     restore_calls = _replace_calls(thread)
 
@@ -106,7 +119,7 @@ def _install(thread: int | None = None) -> Callable[[], None]:
             Image.OPEN["JPEG"] = previous
         _installed.clear()
 
-    return restore
+    return opener, restore
 
 
 def _replace_calls(thread: int | None) -> Callable[[], None]:
