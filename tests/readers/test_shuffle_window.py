@@ -168,6 +168,17 @@ def test_two_ranks_share_the_bytes(cached: bool, server: ObjectServer, tmp_path:
     assert all(size < 1.3 * data / 2 for size in sizes), (sizes, data)
 
 
+@pytest.mark.parametrize("options", [{}, {"pad_last_batch": True}, {"random_shuffle": True, "shuffle_window": 100_000, "pad_last_batch": True}])
+def test_nothing_of_the_next_epoch_is_read_before_it_is_wanted(options: dict[str, Any], server: ObjectServer) -> None:
+    with pipeline(server, depth=3, **options) as pipe:
+        pipe.build()
+        first = [sample[0].item() for _ in range(COUNT // 8) for sample in pipe.run()[0].samples()]
+        asked = ranges(server)
+        assert len(asked) == len(set(asked))
+        again = [sample[0].item() for _ in range(COUNT // 8) for sample in pipe.run()[0].samples()]
+        assert sorted(first) == sorted(again) == list(range(COUNT)) and len(ranges(server)) > len(asked)
+
+
 def test_a_window_is_for_containers(server: ObjectServer) -> None:
     with pytest.raises(ValueError, match="shuffle_window is for containers"):
         fn.readers.file.body(files=[f"{server.url}/0.tar"], random_shuffle=True, shuffle_window="1MB")

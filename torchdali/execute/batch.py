@@ -42,6 +42,13 @@ class Reader:
             return self.cursor.next_batch(count)
         return Keys(records, np.zeros(len(records), np.int64), np.zeros(len(records), bool))
 
+    def is_at_end(self, count: int) -> bool:
+        """Return whether the next samples, of a data set that reads ahead, are of the next epoch."""
+        if not getattr(self.dataset, "bytes_ahead", 0) or self.cursor.epoch + self.cursor.taken == 0:
+            return False
+        is_padded = self.cursor.order.options.pad_last_batch
+        return self.cursor.taken == 0 or (not is_padded and self.cursor.left() < count)
+
     def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
         """Start to read the samples of a batch, and of the next ones; of given records, these alone."""
         if records is None:

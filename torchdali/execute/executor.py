@@ -131,6 +131,7 @@ class Executor:
         self._prepared: dict[Node, SourceBatch] = {}
         self.taken_state = self.state()
         self._taking = SingleCaller()
+        self._held = False  # a batch of the next epoch, see `_holds_back`
         self._asking_sources = threading.RLock()
         self._requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None] = queue.SimpleQueue()
         with keep_torch_threads(1) as ready:
@@ -325,6 +326,8 @@ class Executor:
         """Wait for a batch, in slices: close() in another thread must be noticed."""
         if not batch.asked:
             self._ask()
+        elif batch.index < 0 and self._caller_queue is None:
+            self._requests.put((self, batch))  # it may have been held back; to start it twice does nothing
         if self._caller_queue is None:
             while not batch.finished.is_set():
                 self._check_open()
@@ -481,6 +484,25 @@ class Executor:
         """Draw the samples of a batch and begin its first stage."""
         if batch.index >= 0 or self._closed:
             return  # it was asked for twice, or nobody will take it
+        if self._holds_back(batch):
+            self._held = True
+            return
+        held, self._held = self._held, False
+        self._start(batch)
+        for later in self._flight.copy() if held else ():
+            if later.asked and later.index < 0:
+                self._requests.put((self, later))
+
+    def _holds_back(self, batch: InFlightBatch) -> bool:
+        """Leave the next epoch of remote data unread until its first batch is wanted: the program may end before."""
+        if self._caller_queue is not None or self.sources or batch.ended or batch.records is not None:
+            return False
+        oldest = self._flight[:1]  # the user's thread may take it meanwhile, and then asks for the next one again
+        if not oldest or oldest[0] is batch:
+            return False
+        return any(reader.is_at_end(self.settings.batch_size) for reader in self.readers.values())
+
+    def _start(self, batch: InFlightBatch) -> None:
         try:
             # Only here are the counters and the cursors of readers advanced: by one thread, so without a lock, and in
             # the order of the requests.

@@ -45,15 +45,15 @@ class LookAhead:
             reads = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
         self._drawn += 1
         if limit := getattr(dataset, "bytes_ahead", 0):
-            self._fill(dataset, cursor, batch_size, limit)
+            self._fill(dataset, cursor, int(keys.epochs[-1]), batch_size, limit)
         return reads
 
-    def _fill(self, dataset: Any, cursor: Cursor, batch_size: int, limit: int) -> None:
+    def _fill(self, dataset: Any, cursor: Cursor, epoch: int, batch_size: int, limit: int) -> None:
         if self._scout is None:
             self._scout = copy.copy(cursor)
         most, ahead = min(_MOST // batch_size, _RAMP * self._drawn), sum(count for *_, count in self._queue)
         while (
-            ahead < limit and len(self._queue) < most and self._scout.epoch == cursor.epoch and not dataset.is_busy
+            ahead < limit and len(self._queue) < most and self._scout.epoch == epoch and not dataset.is_busy
         ):  # not into the next epoch: a program may end here
             keys = self._scout.next_batch(batch_size)
             reads = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
