@@ -41,12 +41,3 @@ def perspectives(rng: np.random.Generator, count: int) -> Any:
     made = np.concatenate((maps(rng, count), np.zeros((count, 1, 3))), 1)
     made[:, 2] = np.stack((*rng.uniform(-0.005, 0.02, (2, count)), np.ones(count)), 1)
     return made
-
-
-def lines(rng: np.random.Generator, sides: Any) -> list[tuple[Any, Any]]:
-    """Return some rows and columns of each image."""
-    return [(rng.integers(0, h, rng.integers(1, 9)), rng.integers(0, w, rng.integers(1, 9))) for h, w in sides.T.tolist()]
-
-
-def noise_keys(rng: np.random.Generator, count: int) -> Any:
-    return rng.integers(0, 1 << 64, (2, count), np.uint64)

@@ -21,7 +21,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from torchdali.kernels.device.triton_kernels import geometry, noise, resizing
+    from torchdali.kernels.device.triton_kernels import geometry, resizing
     from torchdali.kernels.device.triton_kernels._common import BLOCK as block
 
     tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
@@ -47,10 +47,7 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     sources["nearest"] = geometry.warp_kernel, "*u8 *i64 *u8", {**warping, "mode": 0, "border": 2}
     for mode, border in ((0, 4), (1, 4), (2, 0), (2, 4)):
         sources[f"perspective {mode} {border}"] = geometry.warp_kernel, "*u8 *i64 *u8", {**warping, "projective": True, "mode": mode, "border": border}
-    sources["take"] = geometry.take_kernel, "*u8 *i64 *u8", {"channels": 3, "fields": 6, "block": block}
     sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 fp32", {"channels": 3, "fields": 8, "block": block}
-    sources["normal"] = noise.normal_kernel, "*u8 *i64 *u8", {"fields": 9, "block": block}
-    sources["spots"] = noise.spots_kernel, "*u8 *i64 *u8", {"step": 3, "fields": 9, "block": block}
     found = {}
     for name, (kernel, types, constants) in sources.items():
         names = kernel.arg_names
@@ -71,6 +68,6 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
 def test_kernels_compile_without_spills(capability: int, tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     found = in_own_process(__name__, f"compiled({capability})", KERNELS=str(tmp_path), TRITON_CACHE_DIR=str(tmp_path))
-    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "warp", "warp floats", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "take", "windows", "normal", "spots"}
+    assert set(found) == {"rows", "rows of floats", "columns", "finished columns", "normalize", "warp", "warp floats", "nearest", "perspective 0 4", "perspective 1 4", "perspective 2 0", "perspective 2 4", "windows"}
     for name, used in found.items():
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= REGISTERS, f"{name}: {used}"

@@ -11,7 +11,6 @@ import torch
 from tests.helpers.device_images import (
     FILTERS,
     images,
-    lines,
     maps,
     perspectives,
     regions,
@@ -20,8 +19,6 @@ from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch, table_of
 from torchdali.kernels.device.resize_normalize import Finish, resize_normalize_batch
 from torchdali.kernels.device.tables import table
-from torchdali.kernels.device.take import COLUMNS as TAKE_COLUMNS
-from torchdali.kernels.device.take import take_batch
 from torchdali.kernels.device.warp import BORDERS as WARP_BORDERS
 from torchdali.kernels.device.warp import COLUMNS as WARP_COLUMNS
 from torchdali.kernels.device.warp import MODES, warp_batch
@@ -79,7 +76,6 @@ def test_the_table_names_what_the_kernels_load() -> None:
     assert WARP_COLUMNS.index("number 0") == 6 and len(WARP_COLUMNS) == 15
     assert [("clamp" if name == "replicate" else name.removesuffix("_1001")) for name in BORDERS] == ["reflect_101", "reflect", "clamp", "wrap", "constant"]
     assert WINDOW_COLUMNS[6:] == ("y", "x")
-    assert TAKE_COLUMNS == ("offset", "width", "result", "out_height", "out_width", "lines")
 
 
 @pytest.mark.parametrize("channel_first", [True, False])
@@ -150,16 +146,6 @@ def test_windows_are_copied() -> None:
         (y, x), (h, w) = starts[:, i] + 80, sizes[:, i]
         window = wide[y : y + h, x : x + w]
         assert np.array_equal(found[begins[i] : begins[i + 1]].view(h, w, 3).numpy(), window)
-
-
-def test_lines_are_taken() -> None:
-    rng = np.random.default_rng(15)
-    made, offsets, sides = images(rng, 6)
-    indices = lines(rng, sides)
-    for dtype in (torch.uint8, torch.float32):
-        found = take_batch(torch.cat([image.reshape(-1) for image in made]).to(dtype), offsets, sides[1], 3, indices)
-        expected = [image[y][:, x].reshape(-1) for image, (y, x) in zip(made, indices, strict=True)]
-        assert torch.equal(found, torch.cat(expected).to(dtype))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])

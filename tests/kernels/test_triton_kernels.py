@@ -13,19 +13,15 @@ import torch
 from tests.helpers.device_images import (
     FILTERS,
     images,
-    lines,
     maps,
-    noise_keys,
     perspectives,
     regions,
 )
 from tests.helpers.own_process import in_own_process
-from torchdali.kernels.device.noise import add_normal, replace_pixels
 from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize import resize_batch
 from torchdali.kernels.device.resize_normalize import Finish, resize_normalize_batch
 from torchdali.kernels.device.tables import table
-from torchdali.kernels.device.take import take_batch
 from torchdali.kernels.device.warp import BORDERS as WARP_BORDERS
 from torchdali.kernels.device.warp import MODES, warp_batch
 from torchdali.kernels.device.window import copy_windows
@@ -44,7 +40,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
 
     assert triton.knobs.runtime.interpret if hasattr(triton, "knobs") else True
     rng = np.random.default_rng(seed)
-    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0, "warped": 0.0, "copied": 0.0, "noise": 0.0, "spots": 0.0}
+    worst = {"bytes": 0.0, "floats": 0.0, "normalized": 0.0, "images": 0.0, "warped": 0.0, "copied": 0.0}
     while worst["images"] < count:
         channels = int(rng.choice([1, 3, 4]))
         made, offsets, sides = images(rng, 8, channels, side=16)
@@ -90,7 +86,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
 
 
 def compared(rng: np.random.Generator) -> dict[str, float]:
-    """Compare the kernels that warp, copy and draw with their bodies; the greatest difference of bytes of each."""
+    """Compare the kernels that warp and copy with their bodies; the greatest difference of bytes of each."""
     from unittest import mock
 
     from torchdali.kernels.device import triton_kernels
@@ -101,21 +97,15 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
     sizes, fill = rng.integers(1, 18, (2, 8)), [None, 0.0, 77.0][int(rng.integers(3))]
     given = flat, offsets, sides, channels
     calls = {
-        "taken": ("take", lambda: take_batch(flat, offsets, sides[1], channels, lines(np.random.default_rng(8), sides))),
         "warped": ("warp", lambda: warp_batch(*given, maps_, sizes, *mode, torch.uint8)),
         "in perspective": ("warp", lambda: warp_batch(*given, perspectives(np.random.default_rng(9), 8), sizes, *view, torch.uint8)),
         "warped floats": ("warp", lambda: warp_batch(flat * 0.37, *given[1:], maps_, sizes, *mode, torch.float32) * 1e4),
         "copied": ("copy_windows", lambda: copy_windows(*given, starts, sizes, 9)),
-        "noise": ("add_normal", lambda: add_normal(flat, offsets, counts, keys, deviations, deviations / 3)),
-        "spots": ("replace_pixels", lambda: replace_pixels(flat, offsets, counts, keys, shares, ends, step)),
     }
     maps_ = maps(rng, 8)
     mode = MODES[int(rng.integers(2))], "replicate" if fill is None else "constant", [fill or 0.0]
     view = MODES[int(rng.integers(3))], WARP_BORDERS[int(rng.integers(5))], rng.integers(0, 256, channels).tolist()
     starts = rng.integers(-9, 12, (2, 8))
-    pixels = sides.prod(0)
-    counts, keys, deviations = pixels * channels, noise_keys(rng, 8), rng.uniform(0, 60, 8)
-    shares, ends, step = np.sort(rng.uniform(0, 1, (2, 8)), 0)[::-1], rng.integers(0, 256, (2, 8)), [1, channels][int(rng.integers(2))]
     found = {}
     for name, (kernel, call) in calls.items():
         expected = call()
@@ -131,6 +121,6 @@ def test_kernels_are_the_bodies(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     worst = in_own_process(__name__, f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["finished"] <= 1.0001
-    assert max(worst["warped"], worst["in perspective"], worst["warped floats"] / 9, worst["noise"]) <= 1
-    assert worst["copied"] == worst["taken"] == worst["spots"] == 0
+    assert max(worst["warped"], worst["in perspective"], worst["warped floats"] / 9) <= 1
+    assert worst["copied"] == 0
     assert worst["floats"] <= 1e-5 and worst["of floats"] <= 1e-5 and worst["normalized"] <= 1e-5

@@ -135,16 +135,12 @@ def _floats(images: Any) -> Any:
 
 
 OPERATORS = {
-    "gaussian": (lambda images: fn.noise.gaussian(images, stddev=fn.random.uniform(range=[1.0, 9.0])), 1),
-    "salt and pepper": (fn.noise.salt_and_pepper, 1),
     "slice": (lambda images: fn.slice(images, rel_start=[0.2, 0.1], rel_shape=[0.5, 0.6]), 1),
     "pad": (lambda images: fn.pad(images, axis_names="HW"), 1),
     "resized floats": (lambda images: fn.resize(_floats(images), size=[20, 30]), 4),
     "windows of floats": (lambda images: fn.random_resized_crop(_floats(images), size=[20, 30]), 4),
     "normalized floats": (lambda images: fn.crop_mirror_normalize(_floats(images), crop=[20, 20]), 3),
     "perspective": (lambda images: fn.experimental.warp_perspective(images, matrix=fn.random.uniform(range=[0.1, 0.9], shape=[9]), fill_value=[1.0, 2.0, 3.0]), 1),
-    "nearest": (lambda images: fn.resize(images, resize_shorter=30.0, interp_type=types.INTERP_NN), 1),
-    "nearest windows": (lambda images: fn.random_resized_crop(images, size=[20, 30], interp_type=types.INTERP_NN), 1),
     "rotated floats": (lambda images: fn.rotate(_floats(images), angle=fn.random.uniform(range=[0.0, 90.0])), 3),
     "pad floats": (lambda images: fn.pad(_floats(images), axis_names="HW", fill_value=2.5), 3),
     "crop floats": (lambda images: fn.crop(_floats(images), crop=[20, 20]), 3),
@@ -180,13 +176,21 @@ def test_augmentations_in_branches(folder: Path, batch_size: int) -> None:
     assert not found["waits"] and not found["pageable"], found["lines"]
 
 
+NOISE = {
+    "gaussian": lambda images: fn.noise.gaussian(images, stddev=fn.random.uniform(range=[1.0, 9.0])),
+    "salt and pepper": lambda images: fn.noise.salt_and_pepper(images, prob=fn.random.uniform(range=[0.0, 0.9])),
+    "shot": lambda images: fn.noise.shot(images, factor=fn.random.uniform(range=[1.0, 9.0])),
+}
+
+
 @pytest.mark.parametrize("batch_size", [4, 16])
-def test_shot_noise_waits_once(folder: Path, batch_size: int) -> None:
+@pytest.mark.parametrize("name", NOISE)
+def test_noise_waits_once(folder: Path, name: str, batch_size: int) -> None:
     """It is drawn on the CPU."""
 
     def define(root: str) -> Any:
         files, _ = fn.readers.file(file_root=root)
-        return fn.noise.shot(fn.decoders.image(files, device="mixed"), factor=fn.random.uniform(range=[1.0, 9.0]))
+        return NOISE[name](fn.decoders.image(files, device="mixed"))
 
     found = counted(define, batch_size, root=str(folder))
     assert found["launches"] == 0 and found["copies"] <= 4 and found["waits"] <= BATCHES, found["lines"]

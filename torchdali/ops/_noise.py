@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,10 +10,8 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.declaration.schema import Arguments, Column, Data, Layout, PerSample, Takes, per_sample
+from torchdali.declaration.schema import Arguments, Data, Layout, PerSample, Takes, per_sample
 from torchdali.kernels.convert import convert, full_scale
-from torchdali.kernels.device.noise import add_normal, replace_pixels
-from torchdali.ops._on_device import batch_of, images_of
 from torchdali.rng import Rng, normals
 from torchdali.tensors import TensorList
 
@@ -48,13 +47,18 @@ def gaussian(data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSampl
 
 @chunk(gaussian, "device", takes=("stddev", "mean"))
 def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
-    images = images_of(data, data.layout())
-    if images is None:
-        return NotImplemented
-    deviations, means = _numbers(a.stddev, len(data)), _numbers(a.mean, len(data))
-    sizes = images.sides.prod(0) * images.channels
-    flat = add_normal(images.flat, images.offsets, sizes, a.rng.keys(), deviations, means)
-    return batch_of(flat, images.sides, images.channels)
+    return _drawn_on_cpu(gaussian, data, a, ("stddev", "mean"))
+
+
+def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequence[str], **constants: Any) -> TensorList:
+    """Add the CPU's noise to a batch on a device: one copy down, for which the host waits, and one up."""
+    columns = [per_sample(getattr(a, name), len(data)) for name in names]
+    rows = zip(data.stored().on_cpu().samples(), a.rng.samples(), *columns, strict=True)
+    samples = [
+        operator_.body(sample, rng=own, **dict(zip(names, values, strict=True)), **constants)
+        for sample, own, *values in rows
+    ]
+    return TensorList.from_samples(samples, data.layout())
 
 
 @operator(name="noise.shot", marks=("pixels",))
@@ -74,10 +78,7 @@ def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data
 
 @chunk(shot, "device", takes=("factor",))
 def _shot_on_device(data: TensorList, a: Arguments) -> Any:
-    """Draw on the CPU, whose numbers depend on the data: one copy down, for which the host waits, and one up."""
-    rows = zip(data.stored().on_cpu().samples(), per_sample(a.factor, len(data)), a.rng.samples(), strict=True)
-    samples = [shot.body(sample, factor=factor, rng=own) for sample, factor, own in rows]
-    return TensorList.from_samples(samples, data.layout())
+    return _drawn_on_cpu(shot, data, a, ("factor",))
 
 
 def _poisson(
@@ -125,28 +126,12 @@ def salt_and_pepper(
     return torch.where(hit, values, data)
 
 
-@chunk(salt_and_pepper, "device", takes=("prob", "salt_vs_pepper", "salt_val", "pepper_val"))
+_SHARES_AND_VALUES = ("prob", "salt_vs_pepper", "salt_val", "pepper_val")
+
+
+@chunk(salt_and_pepper, "device", takes=_SHARES_AND_VALUES)
 def _salt_and_pepper_on_device(data: TensorList, a: Arguments) -> Any:
-    images, count = images_of(data, a.layout), len(data)
-    if images is None:
-        return NotImplemented
-    shares = [_numbers(value, count) for value in (a.prob, a.salt_vs_pepper)]
-    for name, column in zip(("prob", "salt_vs_pepper"), shares, strict=True):
-        for share in column.tolist():
-            _check_share(name, share)
-    light = 255.0 if a.salt_val is None else a.salt_val
-    dark = 0.0 if a.pepper_val is None else a.pepper_val
-    ends = np.stack([_numbers(value, count) for value in (light, dark)])
-    sizes, step = images.sides.prod(0) * images.channels, 1 if a.per_channel else images.channels
-    flat = replace_pixels(
-        images.flat, images.offsets, sizes, a.rng.keys(), np.stack([shares[0], shares[0] * shares[1]]),
-        convert(torch.from_numpy(ends), torch.uint8).numpy(), step,
-    )  # fmt: skip
-    return batch_of(flat, images.sides, images.channels)
-
-
-def _numbers(value: float | Column, count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.array(per_sample(value, count), np.float64).reshape(-1)
+    return _drawn_on_cpu(salt_and_pepper, data, a, _SHARES_AND_VALUES, per_channel=a.per_channel, layout=a.layout)
 
 
 def _check_share(name: str, share: float) -> None:

@@ -31,9 +31,7 @@ from torchdali.declaration.schema import (
     shares,
 )
 from torchdali.kernels import native
-from torchdali.kernels.convert import convert
 from torchdali.kernels.device.resize import Regions, resize_batch
-from torchdali.kernels.device.take import take_batch
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.limits import check_not_empty, check_pixels, limits
 from torchdali.kernels.memory import placed
@@ -42,7 +40,7 @@ from torchdali.kernels.reduce import resolve_axes
 from torchdali.kernels.resample.bytes import SMALLEST
 from torchdali.kernels.resample.separable import resample
 from torchdali.kernels.resample.shape import MODES, ROUNDINGS, resize_shape
-from torchdali.kernels.resample.weights import Axis, nearest, passes, resize_axes
+from torchdali.kernels.resample.weights import Axis, resize_axes
 from torchdali.ops._crop import crop_window, narrow_to_crop
 from torchdali.ops._decoders import choose_window
 from torchdali.ops._on_device import Images, batch_of, images_of
@@ -244,7 +242,7 @@ def sizing_of(
     size = arguments.get("size")
     if len(arguments) == 1 and isinstance(size, (list, tuple)) and min(size) > 0:
         return _one_size(tuple(size), limits.pixels), None
-    if (plain := _plain_regions(arguments)) is not None:
+    if (plain := _plain_regions(arguments, images.sides.shape[1])) is not None:
         return plain
     lengths: list[tuple[int, ...]] = [(h, w) for h, w in images.sides.T.tolist()]
     each = each_of(arguments)
@@ -254,7 +252,9 @@ def sizing_of(
     return sizes, np.array([region for _, region in pairs]).transpose(2, 1, 0)
 
 
-def _plain_regions(arguments: dict[str, Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
+def _plain_regions(
+    arguments: dict[str, Any], count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
     """Return the result of `sizing_of` for whole sizes and regions of some extent, which no rule changes; else None."""
     if arguments.keys() != {"size", "roi_start", "roi_end"}:
         return None
@@ -267,7 +267,7 @@ def _plain_regions(arguments: dict[str, Any]) -> tuple[npt.NDArray[np.int64], np
     size, low, high = columns
     sizes = size.astype(np.int64)
     is_plain = (sizes == size).all() and sizes.min() > 0 and np.isfinite(low).all() and np.isfinite(high).all()
-    low, high = low.astype(np.float64), high.astype(np.float64)
+    low, high = (np.broadcast_to(each, (count, 2)).astype(np.float64) for each in (low, high))
     if not is_plain or (abs(high - low) < _LEAST_EXTENT).any() or sizes.prod(1).max() > limits.pixels:
         return None
     return sizes.T, np.stack((low.T, high.T))
@@ -309,10 +309,7 @@ def _resized_on_device(
         return NotImplemented
     check_pixels(largest, "the resized image")
     names = FILTER[chosen[0]], FILTER[chosen[1]]
-    if names == ("nn", "nn"):
-        pixels = _nearest_on_device(images, sizes, regions)
-        return batch_of(convert(pixels, dtype or kind), sizes, images.channels)
-    if "nn" in names:
+    if "nn" in names:  # sample by sample, in torch
         return NotImplemented
     low, high = (None, None) if regions is None else regions
     flat = resize_batch(
@@ -320,19 +317,6 @@ def _resized_on_device(
         Regions(low, high, sizes, names, antialias), dtype or kind,
     )  # fmt: skip
     return NotImplemented if flat is None else batch_of(flat, sizes, images.channels)
-
-
-def _nearest_on_device(images: Images, sizes: npt.NDArray[np.int64], regions: npt.NDArray[np.float64] | None) -> Tensor:
-    """Take nearest pixels; the CPU finds out which: rounding errors that add up from row to row belong to them."""
-    indices, cpu = [], torch.device("cpu")
-    extents = np.broadcast_to(sizes, images.sides.shape)
-    regions = all_of(images) if regions is None else regions
-    for lengths, size, roi in zip(images.sides.T.tolist(), extents.T.tolist(), regions.T, strict=True):
-        axes = resize_axes(tuple(lengths), tuple(size), tuple(map(tuple, roi.tolist())), "nn", "nn", False)
-        first = passes(axes)[0]
-        y, x = (nearest(axis, i == 1, i == first, cpu).numpy() for i, axis in enumerate(axes))
-        indices.append((y, x))
-    return take_batch(images.flat, images.offsets, images.sides[1], images.channels, indices)
 
 
 @operator(marks=("bytes",))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torchdali.kernels.device.triton_kernels._common import BLOCK, bordered, nearest_even, number
 
-__all__ = ["copy_windows", "take", "take_kernel", "warp", "warp_kernel", "windows_kernel"]
+__all__ = ["copy_windows", "warp", "warp_kernel", "windows_kernel"]
 
 
 @triton.jit
@@ -108,21 +108,6 @@ def windows_kernel(flat, table, out, fill, channels: tl.constexpr, fields: tl.co
     tl.store(out + tl.load(row + 3) + place, value.to(out.dtype.element_ty), mask=mask)
 
 
-@triton.jit
-def take_kernel(flat, table, out, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
-    """Take rows and columns of an image; a program does a piece of one result."""
-    row = table + tl.program_id(1).to(tl.int64) * fields
-    place = tl.program_id(0) * block + tl.arange(0, block)
-    out_height = tl.load(row + 3).to(tl.int32)
-    out_width = tl.load(row + 4).to(tl.int32)
-    mask = place < out_height * out_width * channels
-    rows = table + tl.load(row + 5)
-    y = tl.load(rows + place // (out_width * channels), mask=mask, other=0)
-    x = tl.load(rows + out_height + (place // channels) % out_width, mask=mask, other=0)
-    source = flat + tl.load(row) + (y * tl.load(row + 1) + x) * channels + place % channels
-    tl.store(out + tl.load(row + 2) + place, tl.load(source, mask=mask, other=0), mask=mask)
-
-
 def warp(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int,
     as_bytes: bool,
@@ -141,12 +126,4 @@ def copy_windows(flat: Tensor, samples: Tensor, results: int, largest: int, chan
     out = torch.empty(results, dtype=flat.dtype, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
     windows_kernel[grid](flat, samples, out, fill, channels, fields, BLOCK)
-    return out
-
-
-def take(flat: Tensor, block: Tensor, count: int, results: int, largest: int, channels: int) -> Tensor:
-    """Do what `device.take.take_in_torch` does."""
-    out = torch.empty(results, dtype=flat.dtype, device=flat.device)
-    grid = (triton.cdiv(largest, BLOCK), count)
-    take_kernel[grid](flat, block, out, channels, 6, BLOCK)
     return out
