@@ -341,8 +341,8 @@ def test_pooled_buffers_wait_for_their_copies(folder: Path, gpu: Accelerator, mo
     assert not races(gpu)
 
 
-def _fed(given: Any, **options: Any) -> Any:
-    @pipeline_def(batch_size=2, num_threads=1, device_id=0)
+def _fed(given: Any, debug: bool = False, **options: Any) -> Any:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0, debug=debug)
     def define() -> Any:
         return fn.external_source(source=lambda: given, device="gpu", **options) + 1
 
@@ -351,16 +351,42 @@ def _fed(given: Any, **options: Any) -> Any:
     return pipe
 
 
+@pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("form", ["list", "dense", "host"])
-def test_external_sources(gpu: Accelerator, form: str) -> None:
+def test_external_sources(gpu: Accelerator, form: str, debug: bool) -> None:
     values = torch.arange(12, dtype=torch.float32).view(2, 6)
     given = {"dense": gpu.tensor(values), "list": [gpu.tensor(v) for v in values], "host": values.numpy()}[form]
-    pipe = _fed(given)
+    pipe = _fed(given, debug)
     for _ in range(3):
         (found,) = pipe.run()
         assert torch.equal(torch.stack([inner(s) for s in found.samples()]), values + 1)
         del found
     pipe.close()
+    assert not races(gpu)
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("device", ["gpu", "cpu"])
+@pytest.mark.parametrize("copy", [False, True])
+def test_sources_on_the_accelerator_are_not_waited_for(gpu: Accelerator, debug: bool, device: str, copy: bool) -> None:
+    """The step that trains may be on the source's stream: the host must not wait for it, and kernels must."""
+    side = torch.cuda.Stream()
+
+    def source() -> list[torch.Tensor]:
+        return [torch.ones(3, device="cuda") * i for i in range(2)]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0, debug=debug)
+    def define() -> Any:
+        return fn.external_source(source=source, device=device, no_copy=not copy) * 2
+
+    with torch.cuda.stream(side):
+        pipe = define()
+        for _ in range(3):
+            (found,) = pipe.run()
+            assert [inner(s).tolist() for s in found.samples()] == [[0, 0, 0], [2, 2, 2]]
+            del found
+        pipe.close()
+    assert not [line for kind, line in gpu.report.sites if kind == "sync" and "convert.py" in line]
     assert not races(gpu)
 
 

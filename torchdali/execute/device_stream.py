@@ -87,6 +87,7 @@ class DeviceStream:
 
     def to_device(self, batch: TensorList) -> TensorList:
         """Copy a batch to the device; itself if it is there. Must run inside `context`."""
+        _wait_until_ready(batch)
         if self.device is None or batch.device == self.device:
             return batch
         if batch.uploaded is not None:
@@ -227,6 +228,7 @@ class DeviceStream:
 
     def to_cpu(self, batch: TensorList) -> TensorList:
         """Copy a batch to the CPU and wait for it."""
+        _wait_until_ready(batch)
         if batch.device.type == "cpu":
             return batch
         # Waits in this thread for what the current stream has enqueued: inside `context`, the kernels of this batch.
@@ -253,6 +255,12 @@ class DeviceStream:
                 # it.
                 for tensor in _tensors(batch):
                     tensor.record_stream(current)
+
+
+def _wait_until_ready(batch: TensorList) -> None:
+    """Let the current stream wait for the stream of the user on which a source made a batch."""
+    if batch.ready is not None:
+        torch.cuda.current_stream(batch.device).wait_event(batch.ready)
 
 
 def _tensors(batch: TensorList) -> Sequence[torch.Tensor]:

@@ -349,7 +349,9 @@ class DebugRun(Tracer):
         self._batch.size = size
         if self._batch.info is None and outputs[0].source_infos is not None:
             self._batch.info = list(outputs[0].source_infos)
-        return outputs
+        move = self._device_stream.to_cpu if node.device == "cpu" else self._device_stream.adopt
+        with self._device_stream.context():
+            return tuple(map(move, outputs))
 
     def _draw(self, node: Node, source: Reader | Source) -> Any:
         if isinstance(source, Reader):

@@ -50,7 +50,7 @@ CLASSES: dict[bool, type[TensorList]] = {}
 class TensorList:
     """A batch of samples of one type; a `TensorListCPU` or a `TensorListGPU`."""
 
-    __slots__ = ("_layout", "_source_info", "_stored", "_uploaded")
+    __slots__ = ("_layout", "_source_info", "_stored", "_uploaded", "ready")
     _kind: ClassVar[type[TensorCPU] | type[TensorGPU]]
     _home: ClassVar[torch.device] = CPU  # where a batch without samples is
 
@@ -58,6 +58,7 @@ class TensorList:
     _layout: str
     _source_info: Sequence[str] | None
     _uploaded: torch.Tensor | None
+    ready: Any  # the event after which a source's data is on the device; None if nobody needs to wait
 
     def __init__(self, object: Any, layout: str | None = None, contiguous: bool = True) -> None:
         self.reset()
@@ -185,7 +186,7 @@ class TensorList:
         kind: Any = CLASSES[on_cpu] if cls is TensorList else cls
         self: _Batch = cls.__new__(kind)
         self._stored, self._layout, self._source_info = stored, layout, source_info
-        self._uploaded = None
+        self._uploaded = self.ready = None
         return self
 
     @property
@@ -280,7 +281,7 @@ class TensorList:
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         names = ("_layout", "_source_info", "_stored")  # a copy on a device stays where it is
-        return None, {name: getattr(self, name) for name in names} | {"_uploaded": None}
+        return None, {name: getattr(self, name) for name in names} | {"_uploaded": None, "ready": None}
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Use at least protocol 2: before Python 3.11, the ones below forget slots of base classes."""
@@ -361,7 +362,7 @@ class TensorList:
     def reset(self) -> None:
         """Drop all samples, the type and the layout."""
         self._stored = Samples([], self._home)
-        self._layout, self._source_info, self._uploaded = "", None, None
+        self._layout, self._source_info, self._uploaded, self.ready = "", None, None, None
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
         """Return a contact sheet of the samples: images, clips, masks, spectrograms or sounds.

@@ -42,10 +42,22 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
             raise IndexError("a 0-dimensional array has no first dimension to be the batch")
         batch = TensorList.from_dense(tensor)
     if batch.device.type == "cuda":
-        torch.cuda.current_stream(batch.device).synchronize()  # any stream may read it from now on
+        _set_ready(batch, data)
     if layout:
         _name_axes(batch, layout)
     return batch
+
+
+def _set_ready(batch: TensorList, data: Any) -> None:
+    """Let readers of a batch wait for the current stream, which makes it of a source's data."""
+    stream = torch.cuda.current_stream(batch.device)
+    originals = data if isinstance(data, (list, tuple)) else [data]
+    if not all(isinstance(each, torch.Tensor) and each.is_cuda for each in originals):
+        stream.synchronize()  # another library may use its memory again as soon as this returns
+        return
+    for each in originals:
+        each.record_stream(stream)
+    batch.ready = stream.record_event()
 
 
 def _name_axes(batch: TensorList, layout: str) -> None:
