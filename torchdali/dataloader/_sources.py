@@ -101,14 +101,18 @@ _FILES: dict[str, Callable[[Any], Sample]] = {
 
 
 class _Array(NamedTuple):
-    """Form of the attribute ``data`` of a class with its images in memory."""
+    """Attributes of a class with its images in memory."""
 
+    targets: str | None = "targets"
     channels_first: bool = False
 
 
 _ARRAYS = {
-    **dict.fromkeys(("CIFAR10", "MNIST", "QMNIST", "SEMEION", "USPS"), _Array()),
-    **dict.fromkeys(("STL10", "SVHN"), _Array(channels_first=True)),
+    **dict.fromkeys(("CIFAR10", "MNIST", "USPS"), _Array()),
+    "QMNIST": _Array(None),
+    "SEMEION": _Array("labels"),
+    "STL10": _Array(None, channels_first=True),
+    "SVHN": _Array("labels", channels_first=True),
 }
 
 
@@ -151,15 +155,23 @@ def _in_memory(dataset: Any, array: _Array) -> Leaf:
     pixels = pixels[..., None] if pixels.dim() == 3 else pixels
     if pixels.dtype != torch.uint8 or pixels.dim() != 4 or pixels.shape[3] not in (1, 3):
         raise NotSupportedError(notes.is_unsupported(dataset, f"{pixels.dtype} data of shape {tuple(pixels.shape)}"))
-    bare, small = _bare(dataset), _bare(dataset)
-    small.data = dataset.data[:, :, :1, :1] if array.channels_first else dataset.data[:, :1, :1]
+    bare = _bare(dataset)
 
     def sample(i: int) -> tuple[Any, Any]:
         image, target = bare[i]
         values = np.array(image)
         return values if values.ndim == 3 else values[:, :, None], target
 
-    return Leaf(dataset, dataset.transform, sample, lambda i: small[i][1], pixels)
+    return Leaf(dataset, dataset.transform, sample, _target(dataset, array, bare), pixels)
+
+
+def _target(dataset: Any, array: _Array, bare: Any) -> Callable[[int], Any]:
+    """Return a function that returns a target as `__getitem__` does, without the image."""
+    if array.targets is None:
+        return lambda i: bare[i][1]
+    targets = getattr(dataset, array.targets)
+    converts = "int" in type(dataset).__getitem__.__code__.co_names  # the code is torchvision's: see `_pristine`
+    return (lambda i: int(targets[i])) if converts else targets.__getitem__
 
 
 # ---------------------------------------------------------------- parts and sums of datasets
