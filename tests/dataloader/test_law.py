@@ -412,3 +412,19 @@ def test_functions_of_the_user_are_called_as_by_torch(paths: list[str], tmp_path
                 log.note("loop")
         lines.append(log.lines())
     assert lines[0] == lines[1]
+
+
+class TwoArgumentsError(Exception):
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} {other}")
+
+
+def _fail(value: Any) -> Any:
+    raise TwoArgumentsError("of", "two")
+
+
+def test_an_error_of_a_worker_keeps_its_class(paths: list[str]) -> None:
+    dataset = ImageFolder(str(Path(paths[0]).parents[1]), TO_TENSOR, _fail)
+    with pytest.raises(TwoArgumentsError, match=r"^of two$") as error:
+        next(iter(DataLoader(dataset, num_workers=1)))
+    assert isinstance(error.value, RuntimeError) and "Original Traceback" in str(error.value.__cause__)  # torch's own

@@ -134,9 +134,30 @@ class WorkerIterator(Counting, _MultiProcessingDataLoaderIter):
         super().__init__(loader, progress)
         self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"
 
+    def _process_data(self, data: Any, *worker: Any) -> Any:
+        try:
+            return super()._process_data(data, *worker)  # type: ignore[no-untyped-call]
+        except RuntimeError as error:
+            restored = _restore_class(data, error)
+            if restored is error:
+                raise
+            raise restored from error
+
     def _position(self) -> int:
         by_number = self._dataset_kind != _DatasetKind.Iterable and getattr(self, "_in_order", True)
         return self._begun + self._rcvd_idx if by_number else super()._position()
+
+
+def _restore_class(data: Any, error: RuntimeError) -> RuntimeError:
+    """Return a worker's error with its own class, which torch loses if the constructor takes several arguments."""
+    kind = getattr(data, "exc_type", RuntimeError)
+    if isinstance(error, kind):
+        return error
+    text = str(data.exc_msg).rpartition(f"{kind.__name__}: ")[2].strip()
+    restored: Any = type(
+        kind.__name__, (kind, RuntimeError), {"__module__": kind.__module__, "__str__": lambda self: text}
+    )
+    return restored.__new__(restored, text)  # type: ignore[no-any-return]
 
 
 class AcceleratedIterator(Counting):
