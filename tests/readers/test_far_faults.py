@@ -22,7 +22,7 @@ from torchdali import containers, fn, pipeline_def
 from torchdali.errors import PipelineError, StoreError
 from torchdali.formats import remote as remote_module
 from torchdali.formats import retries
-from torchdali.formats.remote import NoSuchObject, Remote
+from torchdali.formats.remote import NoSuchObject, Remote, RemoteOptions
 from torchdali.tfrecord import FixedLenFeature, string
 
 fsspec = pytest.importorskip("fsspec", reason="URLs are read by fsspec")
@@ -165,6 +165,18 @@ def test_pauses_draw_no_number_of_the_program(server: ObjectServer) -> None:
     assert random.getstate() == state
 
 
+@pytest.mark.parametrize("client", ["http", "obstore"])
+def test_a_slow_request_is_sent_twice_for_those_who_want_it(client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = root(client, server, monkeypatch)
+    remote = Remote(RemoteOptions(io_hedge=True, io_timeout=60.0, io_retries=0))
+    server.queued.append(PASSING["stall"])
+    assert remote.read(f"{place}/files/003.bin")[0] == 3
+    assert not server.silence.is_set()
+    server.queued.append(PASSING["unavailable"])
+    with pytest.raises(StoreError, match="503"):
+        remote.read(f"{place}/files/004.bin")
+
+
 # ---------------------------------------------------------------- what does not pass
 
 
@@ -289,14 +301,17 @@ import os, sys
 from torchdali.formats.remote import Remote
 remote = Remote()
 assert remote.read("s3://bucket/files/001.bin")[0] == 1
-child = os.fork()
-if not child:
-    try:
-        Remote().read("s3://bucket/files/001.bin")
-    except RuntimeError as error:
-        print(error, flush=True)
-    os._exit(0)
-os.waitpid(child, 0)
+calls = [lambda: Remote().read("s3://bucket/files/001.bin"), lambda: Remote().info("s3://bucket/a.tar"), lambda: Remote().contents("s3://bucket"),
+         lambda: remote.read("s3://bucket/files/001.bin"), lambda: remote.info("s3://bucket/a.tar")]
+for call in calls:
+    child = os.fork()
+    if not child:
+        try:
+            call()
+        except RuntimeError as error:
+            print(error, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
 """
 
 
@@ -304,7 +319,7 @@ os.waitpid(child, 0)
 def test_obstore_says_that_it_cannot_be_used_after_a_fork(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     root("obstore", server, monkeypatch)
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=60, check=True)
-    assert 'multiprocessing_context="spawn"' in done.stdout
+    assert done.stdout.count('multiprocessing_context="spawn"') == 5
 
 
 @pytest.mark.parametrize("allowed", [False, True])

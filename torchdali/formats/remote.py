@@ -24,7 +24,7 @@ from torchdali.forks import ForkSafeLock
 from torchdali.formats import stores, urls
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
-from torchdali.formats.retries import GaveUp, repeat
+from torchdali.formats.retries import GaveUp, Hedge, repeat
 from torchdali.formats.sizes import Size, SizeOrNone
 from torchdali.formats.stores import Limits, Names, Replaced, Version
 
@@ -51,6 +51,7 @@ class RemoteOptions:
         io_deadline: Of URLs: seconds after which a request that keeps failing is an error.
         io_retries: Of URLs: most repetitions of a request within the deadline; None for any number.
         io_timeout: Of URLs: seconds without any byte after which a request has failed.
+        io_hedge: Of URLs: send a request twice if it takes three times as long as usual; the first answer counts.
         io_ahead: Of URLs: bytes of the next batches that are requested early, such as ``"256MB"``, whatever the
             pipeline's depth; 0 for the batches of the pipeline alone.
         shuffle_window: Of containers, with ``random_shuffle``: bytes, such as ``"256MB"``, among which records are
@@ -67,6 +68,7 @@ class RemoteOptions:
     io_deadline: float = 300.0
     io_retries: int | None = None
     io_timeout: float = 10.0
+    io_hedge: bool = False
     io_ahead: SizeOrNone = _EARLY
     shuffle_window: Size | None = None
     cache_dir: Annotated[str | None, "path"] = None
@@ -129,6 +131,7 @@ class Remote:
         self._cache: DiskCache | None = None
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
+        self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
         self._bytes, self._count = 1 << 17, 1  # of what was read, about; a first guess
         self._by_ranges = 0  # bytes of all objects that are read by ranges
         self._renewed: set[tuple[int, str]] = set()
@@ -247,7 +250,8 @@ class Remote:
                 raise urls.TooLarge
             return data if count is None else _part(data, start, count)
 
-        data = self._repeat(url, get, version)
+        hedge = self._hedge
+        data = self._repeat(url, get if hedge is None else lambda: hedge.send(get), version)
         self._bytes, self._count = self._bytes + len(data), self._count + 1
         return data
 

@@ -8,12 +8,14 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, wait
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
+from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.threads import is_ending
 
-__all__ = ["GaveUp", "repeat", "status_of"]
+__all__ = ["GaveUp", "Hedge", "repeat", "status_of"]
 
 T = TypeVar("T")
 
@@ -24,6 +26,7 @@ _REFUSALS = (
 _PASSING = (408, 425, 429)  # statuses of HTTP below 500 that a repetition may change
 _EXPIRED = re.compile(r"\b(ExpiredToken\w*|RequestExpired|TokenRefreshRequired|RequestTimeTooSkewed)\b").search
 _STATUS = re.compile(r"status code: (\d{3})\b").search  # as obstore's messages have it
+_FIRST_GUESS, _PATIENCE = 0.1, 3  # seconds that a request takes, and how many times that is long
 _PAUSE = 0.05  # seconds before the first repetition
 _RANDOM = random.Random()  # the program's own numbers stay untouched
 
@@ -72,6 +75,33 @@ def repeat(
             renew()
         _wait(pause)
     raise AssertionError
+
+
+class Hedge:
+    """Send a request again, in another connection, if it takes much longer than usual; the first answer counts.
+
+    Args:
+        threads: Most requests at a time.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._pool = DaemonPool(2 * threads, "torchdali-hedge")
+        self._usual = _FIRST_GUESS
+
+    def send(self, request: Callable[[], T]) -> T:
+        """Send a request; an error counts only if both fail."""
+        began = time.monotonic()
+        sent = [self._pool.submit(request)]
+        if not wait(sent, _PATIENCE * self._usual).done:
+            sent.append(self._pool.submit(request))
+        waiting = set(sent)
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            answers = [each for each in done if each.exception() is None]
+            if answers or not waiting:
+                break
+        self._usual += (time.monotonic() - began - self._usual) / 16
+        return (answers or sent)[0].result()
 
 
 def status_of(error: BaseException) -> int | None:

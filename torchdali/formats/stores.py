@@ -81,6 +81,7 @@ def open_system(url: str, limits: Limits, renewed: bool = False) -> Any:
     registry, conf = importlib.import_module("fsspec.registry"), importlib.import_module("fsspec.config").conf
     fresh = {"skip_instance_cache": True} if renewed else {}
     if scheme and not conf.get(scheme) and importlib.util.find_spec("obstore") is not None:
+        _check_process()
         store = importlib.import_module("obstore.fsspec").FsspecStore
         return store(scheme, **_obstore_settings(scheme, limits), **fresh)
     package = registry.get_filesystem_class(url.partition("://")[0]).__module__
@@ -175,13 +176,14 @@ def _get_by_obstore(
     options: dict[str, Any] = {} if version is None or version.condition is None else {"if_match": version.condition}
     if count is not None:
         options["range"] = (start, start + count)
-    answer = _obstore_of(system, bucket).get(name, options=options)
+    answer = system._construct_store(bucket).get(name, options=options)
     if count is None and answer.meta["size"] > urls.MAX_BYTES:
         raise urls.TooLarge
     return answer.bytes(), Version.of(answer.meta)
 
 
-def _obstore_of(system: Any, bucket: str) -> Any:
+def _check_process() -> None:
+    """Refuse obstore in a forked process: its threads are the parent's, and a request would wait for ever."""
     global _obstore_process
     if _obstore_process not in (0, os.getpid()):
         raise NotImplementedError(
@@ -189,7 +191,6 @@ def _obstore_of(system: Any, bucket: str) -> Any:
             'with multiprocessing_context="spawn", or read in the main process'
         )
     _obstore_process = os.getpid()
-    return system._construct_store(bucket)
 
 
 async def _get_by_s3fs(
@@ -212,8 +213,6 @@ Names = tuple[set[str], set[str]]
 
 def list_names(system: Any, path: str, timeout: float) -> Names:
     """List a folder; stores, but for web servers, take a request for every thousand names or so, and as long."""
-    if hasattr(system, "_construct_store"):
-        _obstore_of(system, system._split_path(path)[0])
     if hasattr(system, "_iterdir"):  # s3fs returns entries page by page
         listed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _stream_names, system, path)
         return listed
