@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -31,3 +34,23 @@ def test_what_cannot_be_read(tmp_path):
         read_in_blocks([str(tmp_path / "none")])
     found = read_in_blocks([str(tmp_path / "one")])
     assert found is not None and found[0].tolist() == [49]
+
+
+def test_a_large_file_is_mapped_and_its_bytes_are_opened_without_a_copy(tmp_path):
+    path = tmp_path / "large"
+    path.write_bytes(b"head")
+    os.truncate(path, 256 << 20)
+    tracemalloc.start()
+    with files.open_bytes(files.map_or_read(str(path)).numpy().data) as opened:
+        assert opened.read(6) == b"head\0\0"
+        assert opened.seek(-2, os.SEEK_END) == (256 << 20) - 2 == opened.tell()
+        assert (opened.read(), opened.read(1), opened.seek(1), opened.read(3)) == (b"\0\0", b"", 1, b"ead")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+    assert read_in_blocks([str(path)]) is None
+
+
+def test_an_empty_file_is_read(tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    assert not files.map_or_read(str(tmp_path / "empty")).numel()

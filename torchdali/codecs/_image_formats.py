@@ -43,6 +43,7 @@ from torchdali.codecs._opencv import decode_bytes_by_opencv, decode_opencv
 from torchdali.codecs._pillow import pillow_pixels
 from torchdali.codecs._pillow_formats import decode_by_pillow, pillow_header
 from torchdali.codecs._torchvision_ops import image_operator
+from torchdali.codecs.files import open_bytes
 from torchdali.codecs.signatures import described
 from torchdali.errors import DecodeError
 from torchdali.kernels.memory import Array
@@ -306,7 +307,7 @@ def _pillow(
         opaque: Leave the alpha channel of four out.
     """
     module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
-    with getattr(module, f"{plugin}ImageFile")(io.BytesIO(data)) as image:
+    with getattr(module, f"{plugin}ImageFile")(open_bytes(data)) as image:
         if image.size != (header.width, header.height):  # the size that was checked
             raise ValueError("the headers contradict each other")
         if unpack:

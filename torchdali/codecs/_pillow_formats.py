@@ -7,7 +7,6 @@ Left out are those of Pillow's formats that start another program (EPS), unpack 
 from __future__ import annotations
 
 import importlib
-import io
 import struct
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from torchdali.codecs._image_headers import Header, exif_orientation
 from torchdali.codecs._pillow import pillow_pixels
+from torchdali.codecs.files import open_bytes
 from torchdali.kernels.memory import Array
 
 __all__ = ["decode_by_pillow", "pillow_header"]
@@ -70,7 +70,7 @@ def _opened(view: memoryview) -> Any:
         try:
             module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
             if plugin == "Tga" or module._accept(head):
-                return getattr(module, f"{plugin}ImageFile")(io.BytesIO(view))
+                return getattr(module, f"{plugin}ImageFile")(open_bytes(view))
         except (ImportError, *_UNLIKE):  # an older Pillow; a head like that of another format
             continue
     return None

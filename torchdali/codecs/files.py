@@ -6,7 +6,7 @@ import io
 import mmap
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, overload
+from typing import Any, BinaryIO, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from torch import Tensor
 from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.kernels.memory import Bytes
 
-__all__ = ["read_after", "read_cached", "read_file", "read_in_blocks"]
+__all__ = ["map_or_read", "open_bytes", "read_after", "read_cached", "read_file", "read_in_blocks"]
 
 _MAPPED_BYTES = 8 << 20  # to unmap stops the process's other threads: small files are sooner copied
 
@@ -37,16 +37,54 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
     """
     if not mapped:
         return _read_direct(path) if direct else _read(path)
-    data = _read(path, _MAPPED_BYTES)
-    if data is None:
-        reader = _read_mapped or _load_reader()
-        try:
-            return reader(path)
-        except (RuntimeError, UnicodeError):  # it does not know all names
-            data = _read(path)
+    data = map_or_read(path)
     if not data.numel():
         raise RuntimeError(f"the file {path} is empty")
     return data
+
+
+def map_or_read(path: str) -> Tensor:
+    """Map a file of 8 MiB or more, which may have a hole after its image; read others, also empty ones.
+
+    Raises:
+        OSError: See `read_file`.
+    """
+    data = _read(path, _MAPPED_BYTES)
+    if data is not None:
+        return data
+    reader = _read_mapped or _load_reader()
+    try:
+        return reader(path)
+    except (RuntimeError, UnicodeError):  # it does not know all names
+        return _read(path)
+
+
+def open_bytes(data: memoryview | bytes) -> BinaryIO:
+    """Open bytes in memory as a file. Many bytes are not copied: they may be a mapped file with a hole."""
+    return io.BytesIO(data) if len(data) < _MAPPED_BYTES else io.BufferedReader(_Mapped(data))
+
+
+class _Mapped(io.RawIOBase):
+    """Bytes in memory as a file that shares them."""
+
+    def __init__(self, data: memoryview | bytes) -> None:
+        self._view, self._at = memoryview(data), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, len(self._view))[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._view[self._at : self._at + len(buffer)]
+        buffer[: len(part)] = part
+        self._at += len(part)
+        return len(part)
 
 
 def _load_reader() -> Callable[[str], Tensor]:
@@ -126,7 +164,7 @@ class Filled(NamedTuple):
 
 
 def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled | None:
-    """Read files that are in the system's cache; None if one is not, or is empty.
+    """Read files that are in the system's cache; None if one is not, is empty, or is large enough to be mapped.
 
     Args:
         paths: Of the files.
@@ -142,6 +180,8 @@ def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled 
         descriptor = os.open(path, _FLAGS)
         try:
             size = os.fstat(descriptor).st_size
+            if size >= _MAPPED_BYTES:
+                return None
             if end + size > room:
                 filled.blocks.append(block(size).numpy())
                 end, room = 0, len(filled.blocks[-1])

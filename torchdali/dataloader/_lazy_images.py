@@ -17,7 +17,7 @@ from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from torch import Tensor
 
-from torchdali.ops._pictures import Finish, Source, View, finish_pixels
+from torchdali.ops._pictures import Finish, Source, View, finish_pixels, is_refused
 
 __all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
@@ -87,7 +87,7 @@ class LazyImage(Image.Image):
         if lazy is not None:
             left, top, right, bottom = map(int, box)
             view = lazy.view.crop(top, left, bottom - top, right - left)
-            if view is not None and _is_no_bomb(view):
+            if view is not None and not is_refused(*view.size):
                 return self._record(lazy, view, "crop", box)
         return self._decoded().crop(box)
 
@@ -97,7 +97,7 @@ class LazyImage(Image.Image):
         lazy = self._defer() if known and _are_integers(size, 2) else None
         if lazy is not None:
             view = lazy.view.resize(int(size[1]), int(size[0]), _FILTERS[resample])
-            if view is not None and _is_no_bomb(view):
+            if view is not None and not is_refused(*view.size):
                 return self._record(lazy, view, "resize", size, resample)
         return self._decoded().resize(size, resample, box, reducing_gap)
 
@@ -361,12 +361,6 @@ _FILTERS: dict[Any, str] = {None: "bicubic", **{Image.Resampling[name.upper()]: 
 def _are_integers(values: Any, count: int) -> bool:
     known = isinstance(values, (tuple, list)) and len(values) == count
     return known and all(isinstance(each, (int, np.integer)) for each in values)
-
-
-def _is_no_bomb(view: View) -> bool:
-    """Return whether Pillow cuts a window without a warning."""
-    most = Image.MAX_IMAGE_PIXELS
-    return most is None or view.size[0] * view.size[1] <= most
 
 
 _set_class = object.__dict__["__class__"].__set__

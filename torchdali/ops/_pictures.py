@@ -7,7 +7,6 @@ go on, on an image of Pillow. They do all if there is no library, or if it refus
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator, reader
 from torchdali.codecs._native import Encoded, Task, encoded, examine, pixels_of, run_together
+from torchdali.codecs.files import map_or_read, open_bytes
 from torchdali.codecs.pixel_steps import Work
 from torchdali.codecs.views import View
 from torchdali.declaration.batching import EncodedBody
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chain", "Choice", "End", "Finish", "Order", "Requests", "Source", "Step", "View", "Walk", "finish_pixels",
-    "library",
+    "is_refused", "library",
 ]  # fmt: skip
 
 
@@ -188,6 +188,8 @@ class Walk:
             size = work.view.size
             encoded_steps = step.encode(size, drawn)
             if encoded_steps is not None:
+                if is_refused(*encoded_steps[1]):
+                    return False
                 if encoded_steps[0]:
                     work.add(*encoded_steps)
                 return True
@@ -288,15 +290,27 @@ def _still_picture(data: Data, /, *, chain: Chain) -> Data:
 def _size(data: Tensor) -> tuple[int, int] | None:
     """Return height and width of a JPEG as stored; None if the library does not decode it as Pillow does."""
     (jpeg,) = encoded([data])
-    # Of inks, Pillow rounds the colors in another way.
-    return None if jpeg is None or jpeg.channels == 4 else jpeg.size(False)
+    return jpeg.size(False) if jpeg is not None and _is_like_pillows(jpeg) else None
+
+
+def _is_like_pillows(data: Encoded) -> bool:
+    """Return whether the library decodes a file as Pillow does: inks are rounded in another way, bombs are refused."""
+    return data.channels != 4 and (data.row > 0 or not is_refused(data.height, data.width))
+
+
+def is_refused(height: int, width: int) -> bool:
+    """Return whether an image has more pixels than `Image.MAX_IMAGE_PIXELS`, of which Pillow warns or raises."""
+    from PIL import Image  # the limit is the user's, who may change it at any time
+
+    most = Image.MAX_IMAGE_PIXELS
+    return most is not None and height * width > max(1, most)
 
 
 def _opened(data: Tensor) -> Image.Image:
     """Return what Pillow makes of a file, or of pixels."""
     from PIL import Image
 
-    return _image(data) if data.dim() == 3 else Image.open(io.BytesIO(data.numpy().data)).convert("RGB")
+    return _image(data) if data.dim() == 3 else Image.open(open_bytes(data.numpy().data)).convert("RGB")
 
 
 def _image(pixels: Tensor) -> Image.Image:
@@ -337,7 +351,7 @@ def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
     recipe = _recipe(chain.finish)
 
     def described(data: Encoded | None, rng: Any) -> Task | None:
-        if data is None or data.channels == 4:  # see `_size`
+        if data is None or not _is_like_pillows(data):
             return None
         walk = Walk(chain, data.size(False), rng)
         return None if walk.rest else walk.work.task(data)
@@ -433,7 +447,7 @@ class Requests:
     def read(self, index: int) -> tuple[Tensor]:
         """Return the bytes of a file, or pixels."""
         if self._are_files:
-            return (torch.from_numpy(np.fromfile(self.source(index), np.uint8)),)
+            return (map_or_read(self._path(index)),)
         return (torch.as_tensor(self.source(index)),)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
