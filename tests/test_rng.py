@@ -82,9 +82,6 @@ def test_all_bits_of_a_key_count() -> None:
     """NumPy makes floats of a list of small and large integers."""
     drawn = [generator_of([5, (1 << 63) + i]).random() for i in range(4)]
     assert len(set(drawn)) == 4
-    batch = BatchRng(mix(1), [0] * 40, list(range(40)))
-    for i, each in enumerate(batch.samples()):
-        assert each.generator().random() == generator_of(batch.keys()[:, i]).random()
 
 
 def test_normal_numbers() -> None:

@@ -166,13 +166,6 @@ class BatchRng:
         """Draw ``(batch, count)`` standard normal numbers."""
         return _normal(self.uniform(2 * -(-count // 2)))[:, :count]
 
-    def keys(self) -> Words:
-        """Return what `generator_of` takes for each sample, ``(2, batch)``."""
-        keys = np.empty((2, self.size), np.uint64)
-        keys[0] = self._key & _MASK64
-        keys[1] = list(map(mix, *(words.tolist() for words in self._samples)))
-        return keys
-
     def samples(self) -> list[Rng]:
         """Return one `Rng` a sample."""
         keys = zip(*(words.tolist() for words in self._samples), strict=True)

@@ -304,3 +304,56 @@ def test_it_is_for_cuda_and_certain_files(tmp_path: Path) -> None:
     chosen = {Path(f).name: is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 1.0) for f in pictures(tmp_path)}
     assert [name for name, yes in chosen.items() if not yes] == ["cmyk.jpg", "progressive.jpg", "png.png", "deep.png"]
     assert not is_chosen(torch.tensor([255, 216, 255], dtype=torch.uint8), 1.0)
+
+
+def _with_frame(content: bytes, marker: int, sampling: int) -> torch.Tensor:
+    """Return a JPEG of which the frame header says another kind, and other values of light for one of color."""
+    data = bytearray(content)
+    frame = data.index(b"\xff\xc0")
+    data[frame + 1], data[frame + 11] = marker, sampling
+    return torch.frombuffer(data, dtype=torch.uint8)
+
+
+FRAMES = {
+    "4:4:4": (0xC0, 0x11, True), "4:2:2": (0xC0, 0x21, True), "4:4:0": (0xC0, 0x12, True), "4:2:0": (0xC0, 0x22, True),
+    "4:1:1": (0xC0, 0x41, False), "4:1:0": (0xC0, 0x42, False), "extended": (0xC1, 0x22, False), "progressive": (0xC2, 0x22, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_that_engines_decode(name: str) -> None:
+    """Others would draw lots in vain, and one thread would decode them at the end of each batch."""
+    marker, sampling, expected = FRAMES[name]
+    data = _with_frame(_encoded("x.jpg", Image.new("RGB", (32, 24)), subsampling=0), marker, sampling)
+    (file,) = examine([data], Recipe())
+    assert (file["lot"] >= 0) == expected and file["sampling"] == (sampling if expected else 0)
+
+
+def test_the_engine_prepares_for_its_share() -> None:
+    class Edge:
+        class source:
+            constants = {"hw_decoder_load": 0.5, "preallocate_width_hint": 500, "jpeg_fancy_upsampling": False}
+
+    work = hardware_decoding._work_of([Edge()], 100, 3)  # type: ignore[list-item]
+    assert work.images == 60 and work.sides == (engines.SIDE, 500) and not work.fancy and work.threads == 3
+
+
+def test_a_device_without_an_engine_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def fails(device: torch.device, work: Work) -> None:
+        calls.append(device)
+        raise RuntimeError("no engine")
+
+    gpu = torch.device("cuda", 0)
+    monkeypatch.setattr(engines, "BatchDecoder", fails)
+    monkeypatch.delenv("TORCHDALI_NVJPEG", raising=False)
+    assert available(gpu)
+    with pytest.raises(RuntimeError, match="no engine"):
+        engines.open_engine(gpu, Work(4))
+    assert not available(gpu) and available(torch.device("cuda", 1)) and calls == [gpu]
+
+
+@pytest.mark.parametrize(("code", "words"), [(4, "JPEG not supported (4)"), (5, "allocation failed (5)"), (7, "the GPU has no engine for JPEGs (7)"), (99, "status 99")])
+def test_words_of_nvjpeg(code: int, words: str) -> None:
+    assert engines._words(code) == words
