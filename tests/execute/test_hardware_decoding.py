@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -330,11 +331,9 @@ def test_frames_that_engines_decode(name: str) -> None:
 
 
 def test_the_engine_prepares_for_its_share() -> None:
-    class Edge:
-        class source:
-            constants = {"hw_decoder_load": 0.5, "preallocate_width_hint": 500, "jpeg_fancy_upsampling": False}
-
-    work = hardware_decoding._work_of([Edge()], 100, 3)  # type: ignore[list-item]
+    constants = {"hw_decoder_load": 0.5, "preallocate_width_hint": 500, "jpeg_fancy_upsampling": False}
+    edge: Any = SimpleNamespace(source=SimpleNamespace(constants=constants))
+    work = hardware_decoding._work_of([edge], 100, 3)
     assert work.images == 60 and work.sides == (engines.SIDE, 500) and not work.fancy and work.threads == 3
 
 
