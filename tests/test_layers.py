@@ -18,7 +18,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 
 LAYERS = (
-    ("cores", "installation", "submodules", "errors", "forks", "threads", "pickling", "tfrecord"),
+    ("cores", "environment", "installation", "submodules", "errors", "forks", "threads", "pickling", "tfrecord"),
     ("pictures", "tensors", "rng", "kernels", "codecs", "formats"),
     ("reading", "declaration", "graph", "data_node", "types", "calls"),
     ("ops", "execute"),
@@ -47,7 +47,7 @@ FORBIDDEN = {
 
 # All that the delivering layer may know: what a user may import too.
 PUBLIC = frozenset(
-    ("", "cores", "installation", "submodules", "errors", "rng", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers", "pictures")
+    ("", "cores", "environment", "installation", "submodules", "errors", "rng", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers", "pictures")
 )
 DELIVERING = frozenset(LAYERS[-1])
 

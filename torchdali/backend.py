@@ -19,6 +19,7 @@ import torch
 from torchdali import types
 from torchdali.declaration.registry import Operator, lookup, registry
 from torchdali.declaration.schema import COMMON, STATE
+from torchdali.environment import read_number
 from torchdali.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from torchdali.tensors.buffer_pool import release_unused
 
@@ -39,9 +40,10 @@ __all__ = [
 _settings: dict[str, float] = {}  # without effect: checked, kept and returned
 
 
-def _setting(name: str, default: float, *variables: str) -> Callable[[], float]:
+def _setting(name: str, default: float, limits: tuple[float, float], *variables: str) -> Callable[[], float]:
     """Return the getter of a setting, whose value is a variable's of the environment until it is set."""
-    _settings[name] = float(next((os.environ[each] for each in variables if os.environ.get(each)), default))
+    variable = next((each for each in variables if os.environ.get(each)), variables[-1])
+    _settings[name] = read_number(variable, default, *limits)
     return lambda: _settings[name]
 
 
@@ -55,10 +57,13 @@ def _setter(least: float, most: float, *names: str) -> Callable[[float], None]:
     return keep
 
 
+_GROWTH = (1.0, 4.0)
 _HOST, _DEVICE, _SHRINK = "host growth", "device growth", "host shrink threshold"
-GetHostBufferGrowthFactor = _setting(_HOST, 1.1, "DALI_HOST_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR")
-GetDeviceBufferGrowthFactor = _setting(_DEVICE, 1.1, "DALI_DEVICE_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR")
-GetHostBufferShrinkThreshold = _setting(_SHRINK, 0.5, "DALI_HOST_BUFFER_SHRINK_THRESHOLD")
+GetHostBufferGrowthFactor = _setting(_HOST, 1.1, _GROWTH, "DALI_HOST_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR")
+GetDeviceBufferGrowthFactor = _setting(
+    _DEVICE, 1.1, _GROWTH, "DALI_DEVICE_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR"
+)
+GetHostBufferShrinkThreshold = _setting(_SHRINK, 0.5, (0.0, 1.0), "DALI_HOST_BUFFER_SHRINK_THRESHOLD")
 SetHostBufferGrowthFactor = _setter(1, 4, _HOST)
 SetDeviceBufferGrowthFactor = _setter(1, 4, _DEVICE)
 SetBufferGrowthFactor = _setter(1, 4, _HOST, _DEVICE)

@@ -336,18 +336,21 @@ def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, ki
                 node = next(each for each in nodes if each.all_processes["raylet"][0].process.pid == raylet)
                 nodes.remove(node)
                 cluster.remove_node(node, allow_graceful=False)
-                until(lambda: loader.pipeline.actors_lost)
             elif len(found) == 4:
                 actor = workers[0].process.actor
                 if kill == "actor":
                     ray.kill(actor)
                 else:
                     os.kill(ray.get(actor.answer.remote()), signal.SIGSTOP)
+            if len(found) == 4 and kill != "stop":
+                until(lambda: loader.pipeline.actors_lost)
         assert same(found, expected)
-        assert loader.pipeline.actors_lost == 1, pool_of(pipeline_of(loader.pipeline)).exits
         assert longest < 10
         print(f"{kill} killed: longest wait {longest:.2f} s")
         if kill == "node":
             cluster.nodes_of_actors.append(cluster.add_node(num_cpus=4))
         # Of the next epoch, whoever makes it.
         assert sorted(torch.cat(data(loader))[:, 0].floor().int().tolist()) == list(range(COUNT))
+        # A stopped actor is found when it has work to do. Ray may also start one on a node whose end it has not seen.
+        exits = pool_of(pipeline_of(loader.pipeline)).exits
+        assert len([exit for exit in exits if "while it started" not in exit]) == 1, exits

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from typing import Any
+
+from torchdali.environment import read_number
 
 __all__ = ["BLOCK", "MAX_BYTES", "TooLarge", "has_secret", "is_url", "represented", "shown", "shown_in_text"]
 
 BLOCK = 8 << 20
 """Bytes of a block of a container; ranges that are read as one have no more."""
 
-MAX_BYTES = max(BLOCK, int(os.environ.get("TORCHDALI_MAX_URL_BYTES", 256 << 20)))
+MAX_BYTES = max(BLOCK, read_number("TORCHDALI_MAX_URL_BYTES", 256 << 20, 1))
 """No more is read of an URL in one piece: an object, a record, or a listing."""
 
 _USER = re.compile(r"(?<=://)[^/@?#]*@")

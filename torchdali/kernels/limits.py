@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import threading
 from collections.abc import Iterator, Sequence
+
+from torchdali.environment import read_number
 
 __all__ = [
     "FREE_VALUES", "MAX_PIXELS", "MAX_TAPS", "MAX_VALUES_PER_BYTE", "MAX_WINDOW", "MOST_SCANS",
     "check_not_empty", "check_pixels", "check_window", "limits", "max_pixels_of", "use_max_pixels",
 ]  # fmt: skip
 
-MAX_PIXELS = int(os.environ.get("TORCHDALI_MAX_PIXELS", 1 << 30))
+MAX_PIXELS = read_number("TORCHDALI_MAX_PIXELS", 1 << 30, 1)
 """No image may have more pixels, as it is decoded or as an operator makes it."""
 
 MAX_WINDOW = 1 << 17
@@ -32,7 +33,7 @@ FREE_VALUES = 3 << 26
 MAX_VALUES_PER_BYTE = 3 << 10
 """Above `FREE_VALUES`, a file that claims more values for each of its bytes is taken for a bomb."""
 
-MOST_SCANS = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
+MOST_SCANS = read_number("DALI_MAX_JPEG_SCANS", 256, 1)
 """No progressive JPEG may have more."""
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchdali.environment import read_number
 from torchdali.installation import PACKAGE, rebuild_command, tools
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
 
@@ -122,8 +123,9 @@ def status() -> Status:
     if not FILE.is_file():
         needs = f"a C compiler and libjpeg-turbo's headers ({tools()})"
         return Status(None, f"it was not built. It needs {needs}; then: {rebuild_command()}")
+    level = read_number("TORCHDALI_NATIVE_LEVEL", _BEST, 0)
     try:
-        native = _load(str(FILE))
+        native = _load(str(FILE), level)
     except (OSError, AttributeError, ValueError) as error:
         return Status(None, f"cannot be loaded: {error}; build it anew: {rebuild_command()}", True)
     return Status(native, native.description)
@@ -134,7 +136,7 @@ def library() -> NativeLibrary | None:
     return status().library
 
 
-def _load(file: str) -> NativeLibrary:
+def _load(file: str, level: int) -> NativeLibrary:
     loaded = ctypes.CDLL(file)
     if (abi := loaded.tdn_abi()) != ABI:
         raise ValueError(f"{file} has version {abi} of the interface, torchdali needs {ABI}")
@@ -170,7 +172,7 @@ def _load(file: str) -> NativeLibrary:
     ]  # fmt: skip
     engine_close = loaded.tdn_engine_close
     engine_close.argtypes, engine_close.restype = [ctypes.c_void_p], None
-    level = loaded.tdn_level(int(os.environ.get("TORCHDALI_NATIVE_LEVEL", _BEST)))
+    level = loaded.tdn_level(level)
     return NativeLibrary(
         file, run, divide, do_parts, peek, read, resample, draw, engine_open, engine_decode, engine_close, level,
         loaded.tdn_libjpeg(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import sys
 import threading
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import torch
 from torchdali import pickling
 from torchdali.cores import cores
 from torchdali.declaration.registry import registry
+from torchdali.environment import read_number
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.caching import CachedDataset
 from torchdali.execute.chunks import is_of_user
@@ -120,10 +120,7 @@ def place_elsewhere(planned: Plan, readers: Mapping[Node, Reader], processes: in
 
 def _wanted() -> int | None:
     """Return the number that the environment asks for, if it does."""
-    text = os.environ.get("TORCHDALI_PROCESSES", "")
-    if text and not (text.isdecimal() and int(text) > 0):
-        raise ValueError(f"TORCHDALI_PROCESSES={text!r}: it is the number of processes, 1 or more")
-    return int(text) if text else None
+    return read_number("TORCHDALI_PROCESSES", 0, 1) or None
 
 
 def has_user_code(chain: Chain) -> bool:

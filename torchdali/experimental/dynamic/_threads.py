@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-import os
 
 from torchdali.cores import cores
+from torchdali.environment import read_number
 
 __all__ = ["ThreadPool", "get_num_threads", "set_num_threads"]
 
@@ -19,10 +19,7 @@ def get_num_threads() -> int:
     """
     if _number is not None:
         return _number
-    number = os.environ.get("DALI_NUM_THREADS")
-    if number:
-        return _checked(int(number))
-    return cores()
+    return read_number("DALI_NUM_THREADS", cores(), 1)
 
 
 def set_num_threads(n: int) -> None:

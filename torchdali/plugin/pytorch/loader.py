@@ -24,6 +24,7 @@ import torch
 from torch.utils.data import IterableDataset, default_collate, get_worker_info
 
 from torchdali.cores import cores
+from torchdali.environment import read_number
 from torchdali.errors import LEAVING, call_site, on_behalf_of, warn, warnings_on
 from torchdali.plugin._epochs import EpochCounter
 from torchdali.plugin._ranks import warn_of_unknown_ranks
@@ -80,9 +81,9 @@ class _ProcessRank(NamedTuple):
             return cls(os.getpid(), 0, 1, *workers)
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             return cls(os.getpid(), torch.distributed.get_rank(), torch.distributed.get_world_size(), *workers)
-        rank, ranks = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
-        if rank is not None and ranks is not None:
-            return cls(os.getpid(), int(rank), int(ranks), *workers)
+        if os.environ.get("RANK") and os.environ.get("WORLD_SIZE"):
+            ranks = read_number("WORLD_SIZE", 1, 1)
+            return cls(os.getpid(), read_number("RANK", 0, 0, ranks - 1), ranks, *workers)
         return cls(os.getpid(), *((0, 1) if worker is None else known), *workers)
 
     def divide(self, reader: dict[str, Any]) -> dict[str, Any]:
