@@ -66,7 +66,7 @@ def stages(pipe: Pipeline) -> list[tuple[list[str], list[str]]]:
 def test_what_a_chain_of_single_samples_computes_stays_in_it() -> None:
     pipe = pipeline(ends_in_arithmetic)
     names = ["gaussian_blur", "reductions.mean", "math.add", "math.mul", "math.mul", "math.sub"]
-    assert of_kind(pipe, Kind.SAMPLE) == names and not of_kind(pipe, Kind.TENSOR)
+    assert of_kind(pipe, Kind.SAMPLE) == names
 
 
 def test_data_for_a_chain_of_single_samples_joins_it() -> None:
@@ -74,28 +74,51 @@ def test_data_for_a_chain_of_single_samples_joins_it() -> None:
     assert of_kind(pipe, Kind.SAMPLE) == ["crop", "math.add", "gaussian_blur"]
 
 
-def test_parameters_are_computed_in_groups() -> None:
+def test_parameters_are_computed_over_the_batch() -> None:
     def define(data: Any) -> Any:
         return fn.gaussian_blur(data, sigma=fn.random.uniform(range=(0.5, 1)) * 2 + 1)
 
-    pipe = pipeline(define)
-    assert of_kind(pipe, Kind.TENSOR) == ["math.mul", "math.add"]
-    assert stages(pipe) == [
-        (["external_source", "random.uniform"], ["math.mul", "math.add"]), ([], ["gaussian_blur"])
+    assert stages(pipeline(define)) == [
+        (["external_source", "random.uniform", "math.mul", "math.add"], ["gaussian_blur"])
     ]
 
 
-def test_chains_wait_for_all_steps_that_they_need() -> None:
-    """Nodes run as late as they can: the crop does not go first, without the blur."""
+def test_a_drawn_chance_needs_no_stage_of_its_own() -> None:
     def define(data: Any) -> Any:
         chance = fn.random.uniform(range=(0, 1)) * 0.5
         mirror = fn.random.coin_flip(probability=chance)
         return fn.flip(fn.gaussian_blur(data, window_size=3), horizontal=mirror)
 
     assert stages(pipeline(define)) == [
-        (["external_source", "random.uniform"], ["math.mul"]),
+        (["external_source", "random.uniform", "math.mul", "random.coin_flip"], ["gaussian_blur", "flip"])
+    ]
+
+
+def test_chains_wait_for_all_steps_that_they_need() -> None:
+    """Nodes run as late as they can: the blur does not go first, without the flip."""
+    def define(data: Any) -> Any:
+        chance = fn.cast(fn.reductions.mean(fn.crop(data, crop=(2, 2))), dtype=types.FLOAT) / 255
+        mirror = fn.random.coin_flip(probability=chance)
+        return fn.flip(fn.gaussian_blur(data, window_size=3), horizontal=mirror)
+
+    assert stages(pipeline(define)) == [
+        (["external_source"], ["crop", "reductions.mean", "cast", "math.truediv"]),
         (["random.coin_flip"], ["gaussian_blur", "flip"]),
     ]
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [lambda numbers: fn.random.uniform(range=(0, 1)) * 0.5, lambda numbers: numbers * 0.5],
+    ids=["drawn", "of a source"],
+)
+def test_values_of_arguments_leave_a_decoder_alone_in_its_chain(argument: Callable[[Any], Any]) -> None:
+    """The chain of a decoder stays on the fast path, which takes no other operator."""
+    pipe = Pipeline(2, 1, None)
+    encoded, numbers, labels = fn.external_source(lambda: 1 / 0, num_outputs=3)
+    images = fn.crop(fn.decoders.image(encoded), crop=(2, 2), crop_pos_x=argument(numbers))
+    pipe.set_outputs(images, fn.cast(labels, dtype=types.INT64) + 1)
+    assert stages(pipe)[-1] == ([], ["decoders.image", "crop"])
 
 
 def test_a_branch_runs_on_single_samples() -> None:
@@ -107,7 +130,7 @@ def test_a_branch_runs_on_single_samples() -> None:
         return value
 
     assert "math.mul" in of_kind(define(), Kind.SAMPLE)
-    assert of_kind(define(), Kind.TENSOR) == ["math.gt"]  # a condition is a parameter
+    assert "math.gt" in of_kind(define(), Kind.STEP)  # a condition is a parameter
 
 
 @pytest.mark.parametrize("heights", [(300, 300), (300, 200)], ids=str)

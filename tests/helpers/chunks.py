@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torchdali.execute.compiled_chain import BoundChain, Division
+from torchdali.execute.compiled_chain import BoundChain, Division, Way
 
 __all__ = ["divide_into"]
 
@@ -24,7 +24,8 @@ def divide_into(chunk: int, monkeypatch: pytest.MonkeyPatch) -> list[Division]:
         if self.chunkable and chunk == 1:
             division = Division(1)
         elif self.chunkable and count > 1:
-            division = division._replace(chunk=min(chunk, count), together=True, in_tensors=True, at_once=False)
+            way = Way.FUSED if division.way is Way.FUSED else Way.TENSORS
+            division = Division(min(chunk, count), way)
         divisions.append(division)
         return division
 

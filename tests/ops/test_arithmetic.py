@@ -409,14 +409,14 @@ def test_one_node_an_operator() -> None:
     assert "math.sub(__mul_1, constants='_, 1:int32')" in text
 
 
-def test_numbers_are_computed_in_groups_and_data_of_a_chain_in_it() -> None:
+def test_numbers_are_computed_over_the_batch_and_data_of_a_chain_in_it() -> None:
     def define() -> Any:
         angle = fn.random.uniform(range=[-10, 10]) * 2 + 1
         late = _in_a_chain(fn.external_source(source=lambda: [np.ones(3, np.float32)] * 4))
         return late * 2, angle, late + angle
 
-    numbers, single = planned(define).split("for each chunk of samples:")[1].split("for each sample:")
-    assert numbers.count(" = math.") == 2
+    numbers, single = planned(define).partition("stage 0")[2].split("for each sample:")
+    assert numbers.count("over the batch: ") == 4 and numbers.count(" = math.") == 2
     assert single.count(" = ") == 3  # with the operator before the two
 
 

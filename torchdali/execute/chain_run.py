@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchdali.execute.batch import InFlightBatch
-from torchdali.execute.compiled_chain import BoundChain, Division
+from torchdali.execute.compiled_chain import BoundChain, Division, Way
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph.nodes import DataNode, Node
@@ -26,7 +26,7 @@ class ChainRun:
         opened: Where results are stored, by edge.
         shared: The edges of which a decoder on the device makes some samples.
         keep_going: Go on after a sample that fails.
-        bind: Makes what does some samples of a run, together or alone, and returns those that it leaves.
+        bind: Builds the function that processes a range of samples in a way, and returns the indices that it skipped.
         blamed: The operator that failed, by the identity of the error.
     """
 
@@ -37,13 +37,14 @@ class ChainRun:
     shared: Sequence[DataNode]
     timings: ChainTimings | None
     keep_going: bool
-    bind: Callable[[ChainRun, bool], Callable[[range], Collection[int]]]
+    bind: Callable[[ChainRun, Way], Callable[[range], Collection[int]]]
     blamed: dict[int, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._failures: dict[int, BaseException] = {}
         self._lock = threading.Lock()
-        self._do = self.bind(self, True) if self.division.together else None
+        way = self.division.way
+        self._do = None if way is Way.SAMPLES else self.bind(self, way)
         self._single: Callable[[range], object] | None = None
 
     @property
@@ -75,7 +76,7 @@ class ChainRun:
         """Do samples; return whether all were done, and none failed."""
         with self._lock:  # several threads may come here with a chunk each; all share one function
             if self._single is None:
-                self._single = self.bind(self, False)
+                self._single = self.bind(self, Way.SAMPLES)
         for i in samples:
             if self._failures and not self.keep_going:
                 return False

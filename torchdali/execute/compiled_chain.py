@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 import torch
@@ -53,10 +54,26 @@ from torchdali.reading.datasets import Dataset, Read
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import arrays_of
 
-__all__ = ["BoundChain", "CompiledChain", "Division", "axes_after", "set_assumed_layout"]
+__all__ = ["BoundChain", "CompiledChain", "Division", "Way", "axes_after", "set_assumed_layout"]
 
 _Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
 _Take = Callable[[Chunk], Any]
+
+
+class Way(Enum):
+    """How the samples of a chunk run through a chain.
+
+    Attributes:
+        SAMPLES: One after the other.
+        CHUNKS: Together.
+        TENSORS: Together; inputs that are one tensor stay one.
+        FUSED: In one call of the fast path's operator.
+    """
+
+    SAMPLES = auto()
+    CHUNKS = auto()
+    TENSORS = auto()
+    FUSED = auto()
 
 
 class Division(NamedTuple):
@@ -64,17 +81,12 @@ class Division(NamedTuple):
 
     Attributes:
         chunk: Samples of a chunk.
-        together: They go through the chain together; otherwise one after the other.
-        in_tensors: Inputs that are one tensor stay so.
         at_once: The batch is one chunk, which takes less time than waking another thread.
-        encoded: The operator of the fast path does them.
     """
 
     chunk: int
-    together: bool = False
-    in_tensors: bool = False
+    way: Way = Way.SAMPLES
     at_once: bool = False
-    encoded: bool = False
 
 
 @dataclass
@@ -85,7 +97,7 @@ class BoundChain:
         functions: One a node.
         per_frame: For each node the arguments that are given per frame.
         layouts: Of the chain's inputs and of all that it computes.
-        tensors: Each operator has a body for samples in one tensor.
+        tensors: Each operator takes samples in one tensor.
         chunkable: Each operator can take several samples in one call.
         alone: One thread may take a batch of small samples: nothing is read, and no operator is the user's.
         ragged: An operator has a body for samples of any shapes.
@@ -119,38 +131,40 @@ class BoundChain:
         if count < 2:
             return Division(1)
         if self.fused is not None and not timed:
-            return Division(chunk_size(count, threads, 0, MOST_ENCODED), together=True, encoded=True)
+            return Division(chunk_size(count, threads, 0, MOST_ENCODED), Way.FUSED)
         asks = bool(self.chain.inputs) and (self.tensors or self.alone)
         sample = bytes_in_tensors(self.chain.inputs, batches, count) if asks else None
         small = sample is not None and self.alone and max(sample, result) <= SMALL_SAMPLE
         small = small and not any(is_encoded(batches[edge]) for edge in self.chain.inputs)
         if sample is not None and (self.tensors or (small and self.chunkable)):
             size = count if is_small(sample) else chunk_size(count, threads, sample, count)
-            return Division(size, size > 1, size > 1, size == count)
+            return Division(size, Way.TENSORS if size > 1 else Way.SAMPLES, at_once=size == count)
         if small or not self.chunkable:
             at_once = small and is_small(sample or 0)
             return Division(count if at_once else 1, at_once=at_once)
         if self.ragged:
             # A chunk for each thread: their calls are short, and after each the threads wait for each other. Bodies for
             # any shapes may round otherwise than those for one sample, so they are used for all.
-            return Division(chunk_size(count, threads, self.sample, parts=1), together=True)
+            return Division(chunk_size(count, threads, self.sample, parts=1), Way.CHUNKS)
         size = chunk_size(count, threads, self.sample) if self.sample else 1
-        return Division(size, together=size > 1)
+        return Division(size, Way.CHUNKS if size > 1 else Way.SAMPLES)
 
     def bind(
-        self, columns: Columns, blamed: dict[int, Node], timings: ChainTimings | None, together: bool
-    ) -> Callable[[range], tuple[()]]:
-        """Return what takes a chunk of samples through the chain, and leaves none.
+        self, way: Way, columns: Columns, blamed: dict[int, Node], timings: ChainTimings | None
+    ) -> Callable[[range], Collection[int]]:
+        """Build the function that processes a range of samples; it returns the indices that it skipped.
 
         Args:
             columns: Of the batch.
             blamed: Gets the node that an exception has left, by the identity of the exception.
             timings: Get the time after each call.
-            together: Use bodies for several samples.
         """
+        if way is Way.FUSED:
+            assert self.fused is not None
+            return self.fused.bind(columns)
         # The steps are for all threads of the batch: what they remember of a chunk is in the `Chunk`, which one thread
         # has from its first operator to its last.
-        steps = [self._step(k, columns, together) for k in range(len(self.chain.nodes))]
+        steps = [self._step(k, columns, way is not Way.SAMPLES) for k in range(len(self.chain.nodes))]
         receivers = [functools.partial(self.fell_back, node) for node in self.chain.nodes]
 
         def run(samples: range) -> tuple[()]:
@@ -177,18 +191,14 @@ class BoundChain:
 
     def columns(
         self,
-        in_tensors: bool,
+        way: Way,
         inputs: Mapping[DataNode, TensorList],
         reads: Mapping[Node, Sequence[Read]],
         rngs: Mapping[Node, Sequence[Any]],
         buffers: Mapping[DataNode, OpenBuffer],
     ) -> Columns:
-        """Collect what a batch gives to the chain.
-
-        Args:
-            in_tensors: Inputs that are one tensor stay so.
-        """
-        data = {edge: _samples(inputs[edge], in_tensors, self.ragged) for edge in self.chain.inputs}
+        """Collect the values that the chain takes from a batch."""
+        data = {edge: _samples(inputs[edge], way is Way.TENSORS, self.ragged) for edge in self.chain.inputs}
         numbers: dict[object, Column] = {value.key: _shaped(inputs[value.edge], value) for value in self.chain.values}
         return Columns(data, numbers, reads, rngs, buffers)
 
@@ -347,17 +357,18 @@ class CompiledChain:
             axes.update(_axes_of_outputs(node, layouts, axes))
         bodies = [each for each in functions if isinstance(each, ChunkFunction)]
         reads = len(bodies) < len(functions)  # how much, nobody knows before
+        nodes = self.chain.nodes
         return BoundChain(
-            self.chain,
-            functions,
-            frames,
-            {e: layout for e, (layout, _) in axes.items()},
-            self.chain.in_tensors and all(each.tensor is not None for each in bodies),
-            all(map(can_be_chunk, self.chain.nodes)) and not any(self._is_read_by_user(n) for n in self.chain.nodes),
-            not reads and not any(map(is_of_user, self.chain.nodes)),
-            any(each.ragged is not None for each in bodies),
-            fused(self.chain),
-            self._fell_back,
+            chain=self.chain,
+            functions=functions,
+            per_frame=frames,
+            layouts={e: layout for e, (layout, _) in axes.items()},
+            tensors=self.chain.takes_tensors and all(each.tensor is not None for each in bodies),
+            chunkable=all(map(can_be_chunk, nodes)) and not any(map(self._is_read_by_user, nodes)),
+            alone=not reads and not any(map(is_of_user, nodes)),
+            ragged=any(each.ragged is not None for each in bodies),
+            fused=fused(self.chain),
+            fell_back=self._fell_back,
         )
 
     def _is_read_by_user(self, node: Node) -> bool:

@@ -17,7 +17,7 @@ from torchdali.errors import DecodeError, StoreError, is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
 from torchdali.execute.batch import InFlightBatch, Settings
 from torchdali.execute.chain_run import ChainRun
-from torchdali.execute.compiled_chain import CompiledChain, set_assumed_layout
+from torchdali.execute.compiled_chain import CompiledChain, Way, set_assumed_layout
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.hardware_decoding import ROOM, Decoded, HardwareDecoding, is_shared
 from torchdali.execute.memory_stats import MemoryStats
@@ -272,11 +272,20 @@ class StageRunner:
         result = max((self._buffers[e].sample for e in compiled.chain.delivers), default=0)
         timed = self.profile.wants(batch.index)
         division = bound.divide(batch.values, batch.size, self.threads.count, result, timed)
-        in_tensors = division.chunk if division.in_tensors else 0
+        in_tensors = division.chunk if division.way is Way.TENSORS else 0
         opened = {e: self._buffers[e].open(batch.size, in_tensors) for e in compiled.chain.delivers}
         shared = [edge for edge, results in opened.items() if self._decoder.accepts(edge, results)]
         timings, keep_going = ChainTimings() if timed else None, self._bad_samples.keeps_going
-        run = ChainRun(batch, bound, division, opened, shared, timings, keep_going, self._bind)
+        run = ChainRun(
+            batch=batch,
+            bound=bound,
+            division=division,
+            opened=opened,
+            shared=shared,
+            timings=timings,
+            keep_going=keep_going,
+            bind=self._bind,
+        )
         function: Callable[[int], None] = run
         if wants_spans(self.settings.device):
             function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
@@ -297,17 +306,14 @@ class StageRunner:
         # submission, since the last worker may be in the next stage already.
         self.threads.submit(Job(function, run.count, finish, order=batch.index, keep_going=keep_going))
 
-    def _bind(self, run: ChainRun, together: bool) -> Callable[[range], Collection[int]]:
-        """Return what takes samples through the chain; random numbers of those that go alone begin anew."""
-        batch, chain, division = run.batch, run.bound.chain, run.division
+    def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
+        """Build the function that takes samples through the chain. It draws the same numbers in each way."""
+        batch, chain = run.batch, run.bound.chain
         reads = {node: batch.reads[node] for node in chain.nodes if node in batch.keys}
         drawn = [node for node in chain.nodes if node.operator.schema.random and node.operator.kind != "reader"]
         rngs = {node: batch.rng_of(self.settings.seed, node).samples() for node in drawn}
-        columns = run.bound.columns(division.in_tensors and together, batch.values, reads, rngs, run.opened)
-        if together and division.encoded:
-            assert run.bound.fused is not None
-            return run.bound.fused.bind(columns)
-        return run.bound.bind(columns, run.blamed, run.timings if together == division.together else None, together)
+        columns = run.bound.columns(way, batch.values, reads, rngs, run.opened)
+        return run.bound.bind(way, columns, run.blamed, run.timings if way is run.division.way else None)
 
     def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:
         """Go on when the engine's thread has submitted its share, in a thread of the pool or the user's."""

@@ -4,9 +4,8 @@ A plan is a list of stages. A stage first runs its steps, in order, each over th
 parameters, permutations, everything on an accelerator); then its chain, one function that takes a sample
 through all its per-sample operators while it is in cache.
 
-Every chain takes *chunks* of samples, of one or more; how many a chunk has is decided for each batch anew
-(`execute.chunks`). Here it is decided which operators form a chain of `Kind.TENSOR`, since each has a body for samples
-in one tensor (`decorators.chunk`). Planning is pure, and a plan prints.
+Every chain takes *chunks* of one or more samples; how many is decided for each batch (`execute.chunks`). Planning is
+pure, and a plan prints.
 """
 
 from __future__ import annotations
@@ -56,15 +55,17 @@ class Chain:
         values: Edges from there that are needed as Python numbers: conditions, and per-sample arguments; of those with
             one key the first.
         delivers: Edges that a later step or the user needs.
-        in_tensors: Each operator has a body for samples in one tensor. The plan then prints "for each chunk of
-            samples", otherwise "for each sample", which has chunks, too.
     """
 
     nodes: tuple[Node, ...]
     inputs: tuple[DataNode, ...]
     values: tuple[Value, ...]
     delivers: tuple[DataNode, ...]
-    in_tensors: bool
+
+    @property
+    def takes_tensors(self) -> bool:
+        """True if each operator takes samples in one tensor: the plan prints "for each chunk of samples"."""
+        return all(map(_takes_tensors, self.nodes))
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Plan:
             parts.append(f"stage {i}")
             parts += [f"  over the batch: {node}" for node in stage.steps]
             if stage.chain is not None:
-                parts.append(f"  for each {'chunk of samples' if stage.chain.in_tensors else 'sample'}:")
+                parts.append(f"  for each {'chunk of samples' if stage.chain.takes_tensors else 'sample'}:")
                 parts += [f"    {node}{_where(node)}" for node in stage.chain.nodes]
         return "\n".join(parts)
 
@@ -105,42 +106,39 @@ def nodes_of(stages: Iterable[Stage]) -> list[Node]:
 
 
 class Kind(IntEnum):
-    """Ways to run a node; in a stage, those of the first kind run first.
+    """Ways to run a node; a stage has steps, then a chain.
 
     Attributes:
         STEP: Over the batch.
-        TENSOR: In a chain of operators that each have a body for samples in one tensor.
-        SAMPLE: In a chain with others.
+        SAMPLE: In a chain.
     """
 
     STEP = 0
-    TENSOR = 1
-    SAMPLE = 2
+    SAMPLE = 1
 
 
 def plan(graph: Graph) -> Plan:
     """Divide a graph into stages, as few as its operators over whole batches allow."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     of_kind = kinds(graph)
-    # Three slots a level: one kind each. Steps and what follows them in chunks are one stage.
     slots = {node: (level, of_kind[node]) for node, level in _levels(graph, of_kind).items()}
     slots.update(_late_copies(graph, slots))
     count = 1 + max((level for level, _ in slots.values()), default=-1)
-    divided: list[tuple[list[Node], list[Node], bool]] = []
+    divided: list[tuple[list[Node], list[Node]]] = []
     for level in range(count):
-        steps, in_tensors, others = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind)
-        if in_tensors:
-            divided.append((steps, in_tensors, True))
-            steps = []
-        if steps or others:
-            divided.append((steps, others, False))
-    stage_of = {n: i for i, (steps, chained, _) in enumerate(divided) for n in (*steps, *chained)}
+        steps, chained = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind)
+        separate = _separate(chained)
+        if separate:
+            divided.append((steps, [n for n in chained if n in separate]))
+            steps, chained = [], [n for n in chained if n not in separate]
+        if steps or chained:
+            divided.append((steps, chained))
+    stage_of = {n: i for i, (steps, chained) in enumerate(divided) for n in (*steps, *chained)}
     outputs, needed = set(graph.outputs), _last_uses(graph, stage_of)
     stages = []
-    for i, (steps, chained, alike) in enumerate(divided):
+    for i, (steps, chained) in enumerate(divided):
         later = {e for e, last in needed.items() if last > i} | outputs
-        chain = _chain(chained, later, alike) if chained else None
-        stages.append(Stage(tuple(steps), chain))
+        stages.append(Stage(tuple(steps), _chain(chained, later) if chained else None))
     dies = tuple(tuple(e for e, last in needed.items() if last == i and e not in outputs) for i in range(len(divided)))
     return Plan(graph, tuple(stages), dies, index)
 
@@ -148,45 +146,40 @@ def plan(graph: Graph) -> Plan:
 def kinds(graph: Graph) -> dict[Node, Kind]:
     """Decide how each node runs.
 
-    Per-sample operators on the CPU are fused into chains. Those with a body for samples in one tensor have chains of
-    their own. But one that works on what a chain of other operators computes, or computes data for one, joins that
-    chain, while the sample is in cache. Everything else is a step.
+    Per-sample operators on the CPU are fused into chains. But operators on small values that no reader or source gave,
+    such as an angle that is drawn and scaled, are steps: the chain of a decoder stays on the fast path.
     """
-    kind_of = {node: _kind(node) for node in graph.nodes}
-    while joining := _joining(graph, kind_of):
-        kind_of.update(dict.fromkeys(joining, Kind.SAMPLE))
+    kind_of: dict[Node, Kind] = {}
+    data: set[Node] = set()  # nodes that a reader or source gave something to
+    for node in graph.nodes:
+        declared, before = node.operator, _parents(node)
+        inputs = [_source(e) for e in node.inputs if e is not None and not is_metadata(e)]
+        if declared.kind in ("reader", "source") or not data.isdisjoint(inputs):
+            data.add(node)
+        is_parameter = node not in data and _takes_tensors(node) and all(kind_of[p] is Kind.STEP for p in before)
+        is_step = is_parameter or declared.kind not in ("sample", "reader") or node.device == "gpu"
+        kind_of[node] = Kind.STEP if is_step else Kind.SAMPLE
     return kind_of
 
 
-def _kind(node: Node) -> Kind:
-    declared = node.operator
-    if declared.kind not in ("sample", "reader") or node.device == "gpu":
-        return Kind.STEP
-    is_alike = not (node.scope or declared.schema.random)
-    return Kind.TENSOR if declared.takes_tensors and is_alike else Kind.SAMPLE
+def _takes_tensors(node: Node) -> bool:
+    return node.operator.takes_tensors and not (node.scope or node.operator.schema.random)
 
 
-def _joining(graph: Graph, kind_of: dict[Node, Kind]) -> set[Node]:
-    """Return the nodes that would be of the kind `TENSOR` before or after one that is not."""
-    joining = set()
-    of_source = _of_source(graph)
-    for node in graph.nodes:
-        if kind_of[node] is Kind.TENSOR and any(kind_of[p] is Kind.SAMPLE for p in _parents(node)):
-            joining.add(node)
-        elif kind_of[node] is Kind.SAMPLE:
-            before = {_source(e) for e in node.inputs if e is not None and not is_metadata(e)}
-            joining |= {n for n in before & of_source if kind_of[n] is Kind.TENSOR}
-    return joining
+def _separate(chained: Sequence[Node]) -> set[Node]:
+    """Return the operators of a level that are a chain of their own, before the others'.
 
-
-def _of_source(graph: Graph) -> set[Node]:
-    """Return the nodes whose inputs come from a reader or source: they see data, the others parameters."""
-    nodes: set[Node] = set()
-    for node in graph.nodes:
-        inputs = [_source(e) for e in node.inputs if e is not None]
-        if node.operator.kind in ("reader", "source") or not nodes.isdisjoint(inputs):
-            nodes.add(node)
-    return nodes
+    Each takes samples in one tensor. None takes what the others compute, or computes data for them, which is better
+    done while the sample is in cache.
+    """
+    separate = {node for node in chained if _takes_tensors(node)}
+    while True:
+        others = set(chained) - separate
+        joining = {node for node in separate if not others.isdisjoint(_parents(node))}
+        joining |= {_source(e) for n in others for e in n.inputs if e is not None and not is_metadata(e)} & separate
+        if not joining:
+            return separate
+        separate -= joining
 
 
 def _parents(node: Node) -> list[Node]:
@@ -292,7 +285,7 @@ def encoded_operator(chain: Chain) -> Node | None:
     return node if reads and delivers_all else None
 
 
-def _chain(nodes: Sequence[Node], later: set[DataNode], in_tensors: bool) -> Chain:
+def _chain(nodes: Sequence[Node], later: set[DataNode]) -> Chain:
     computed = {o for n in nodes for o in n.outputs if not is_metadata(o)}
     inputs, values = dict[DataNode, None](), dict[object, Value]()
     for node in nodes:
@@ -303,7 +296,7 @@ def _chain(nodes: Sequence[Node], later: set[DataNode], in_tensors: bool) -> Cha
             if value.edge not in computed:
                 values.setdefault(value.key, value)
     delivers = [o for n in nodes for o in n.outputs if o in later and not is_metadata(o)]
-    return Chain(tuple(nodes), tuple(inputs), tuple(values.values()), tuple(delivers), in_tensors)
+    return Chain(tuple(nodes), tuple(inputs), tuple(values.values()), tuple(delivers))
 
 
 def _where(node: Node) -> str:

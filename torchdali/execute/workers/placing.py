@@ -176,7 +176,7 @@ def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool, elsewhere
     of_user = next((node for node in steps if _is_of_user(node)), None)
     if of_user is not None:
         return f"operator {of_user.operator.name!r} is yours and works on whole batches"
-    if stage.chain is not None and stage.chain.in_tensors and has_user_code(stage.chain):
+    if stage.chain is not None and stage.chain.takes_tensors and has_user_code(stage.chain):
         return "an operator of yours takes several samples a call"
     return ""
 
@@ -214,4 +214,4 @@ def _pays(planned: Plan, stage: Stage) -> bool:
         before = {e.source for e in edges(node) if not is_metadata(e)}
         if node.operator.kind in ("reader", "source") or not seen.isdisjoint(before):
             seen.add(node)
-    return stage.chain is not None and not stage.chain.in_tensors and not seen.isdisjoint(stage.chain.nodes)
+    return stage.chain is not None and not stage.chain.takes_tensors and not seen.isdisjoint(stage.chain.nodes)

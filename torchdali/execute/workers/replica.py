@@ -19,6 +19,7 @@ import torch
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Settings, ThreadStart, metadata_outputs
 from torchdali.execute.chain_run import ChainRun
+from torchdali.execute.compiled_chain import Way
 from torchdali.execute.process_state import ProcessId, has_room
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.user_state import Update, UserState
@@ -135,8 +136,8 @@ class _Stages(StageRunner):
         batch.finished.set()
         self._hand_over(batch)
 
-    def _bind(self, run: ChainRun, together: bool) -> Callable[[range], Collection[int]]:
-        function = super()._bind(run, together)
+    def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
+        function = super()._bind(run, way)
         return SeededSamples(self.settings.seed, run.batch, function) if has_user_code(run.bound.chain) else function
 
 

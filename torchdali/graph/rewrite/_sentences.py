@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdali.graph.nodes import Graph, Node
-from torchdali.graph.plan import Kind, edges, encoded_operator, kinds, plan
+from torchdali.graph.plan import edges, encoded_operator, plan
 from torchdali.graph.rewrite._nodes import CHAINS, DECODERS, parts_of
 from torchdali.kernels import native
 
@@ -14,7 +14,8 @@ __all__ = ["fast_path", "is_fast"]
 
 def is_fast(graph: Graph) -> bool:
     """Return whether the fast path does all that is done sample by sample, from file to batch."""
-    of_samples = [n for n, kind in kinds(graph).items() if kind is Kind.SAMPLE and n.operator.kind != "reader"]
+    chains = [stage.chain for stage in plan(graph).stages if stage.chain is not None and not stage.chain.takes_tensors]
+    of_samples = [node for chain in chains for node in chain.nodes if node.operator.kind != "reader"]
     are_chains = all(node.operator.name in CHAINS and node.device == "cpu" for node in of_samples)
     return native.library() is not None and bool(of_samples) and are_chains
 
