@@ -110,8 +110,8 @@ def library() -> Extension:
     own = bool(prefix) and Path(prefix or "", "lib/jpeg-static.lib").exists()  # as libjpeg-turbo's own build names it
     return Extension(
         "torchdali.libtorchdali",
-        ["native/src/native.c", "native/src/pillow.c", "native/src/resample.c", "native/src/engine.c"],
-        depends=[f"native/src/{name}.h" for name in ("entropy", "kernels", "loops", "native", "pillow")],
+        [f"native/src/{name}.c" for name in ("native", "pillow", "level", "resample", "engine")],
+        depends=[f"native/src/{name}.h" for name in ("entropy", "kernels", "loops", "native", "pillow", "vectors")],
         include_dirs=[str(Path(prefix, "include"))] if prefix else [],
         library_dirs=[str(Path(prefix, "lib"))] if prefix else [],
         runtime_library_dirs=[str(Path(prefix, "lib"))] if prefix and not static and not WINDOWS else [],

@@ -191,6 +191,29 @@ def violations(package: Path) -> list[str]:
     ]
 
 
+def circles(package: Path) -> list[str]:
+    """The circles of files that import each other, at the top of a file or in functions, as ``a, b``.
+
+    A file that looks at its own package for a module of it waits for that module only.
+    """
+    arrows: dict[str, set[str]] = {}
+    for found in imports(package):
+        arrows.setdefault(found.importer, set()).add(found.target)
+        arrows.setdefault(found.target, set())
+    return _circles(arrows)
+
+
+def _circles(arrows: dict[str, set[str]]) -> list[str]:
+    """Return the files of which each reaches each of the others (Warshall)."""
+    reached = {name: set(targets) for name, targets in arrows.items()}
+    for through in arrows:
+        for targets in reached.values():
+            if through in targets:
+                targets |= reached[through]
+    groups = {frozenset(o for o in reached[name] if name in reached[o]) for name in arrows if name in reached[name]}
+    return sorted(", ".join(sorted(group)) for group in groups)
+
+
 def units(package: Path) -> set[str]:
     """The modules and packages directly under a package folder."""
     files = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}
@@ -199,6 +222,21 @@ def units(package: Path) -> set[str]:
 
 def test_every_module_keeps_to_its_layer() -> None:
     assert violations(PACKAGE) == []
+
+
+def test_no_files_import_each_other() -> None:
+    assert circles(PACKAGE) == []
+
+
+def test_no_sources_of_the_library_call_each_other() -> None:
+    """Each exported function of C is called from the file that has it, and from others that it does not call."""
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in (PACKAGE.parent / "native" / "src").glob("*.c")}
+    homes = {
+        name: stem for stem, text in sources.items() for name in re.findall(r"^[a-z].*?\b(tdn_\w+)\([^;]*$", text, re.MULTILINE)
+    }
+    assert homes["tdn_level"] == "level" and homes["tdn_resize"] == "pillow"
+    called = {stem: {homes[name] for name in re.findall(r"\btdn_\w+", text) if name in homes} for stem, text in sources.items()}
+    assert _circles({stem: targets - {stem} for stem, targets in called.items()}) == []
 
 
 def test_late_imports_have_a_reason() -> None:
@@ -282,6 +320,23 @@ def test_accepts_sound_layers(tmp_path: Path) -> None:
         "cli.py": "def main():\n    from torchdali.plugin.pytorch import Iterator",
     }
     assert violations(_fake(tmp_path, files)) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a": "from .b import f", "b": "from .c import f", "c": ""}, []),
+        ({"a": "from .b import f", "b": "from .a import f"}, ["graph.a, graph.b"]),
+        ({"a": "from .b import f", "b": "from .c import f", "c": "import torchdali.graph.a"}, ["graph.a, graph.b, graph.c"]),
+        ({"a": "from .b import f", "b": "def f():\n    from torchdali.graph import a"}, ["graph.a, graph.b"]),
+        ({"a": "from .b import f", "b": "if TYPE_CHECKING:\n    from .a import A"}, ["graph.a, graph.b"]),
+        ({"a": "from .b import f", "b": "from torchdali import graph", "__init__": "from .a import f"}, ["graph, graph.a, graph.b"]),
+    ],
+    ids=["a row", "two", "three", "in a function", "for types", "by the package"],
+)
+def test_finds_circles(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
+    package = _fake(tmp_path, {"graph/__init__.py": "", **{f"graph/{name}.py": text for name, text in files.items()}})
+    assert circles(package) == expected
 
 
 def test_new_modules_need_a_layer(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 /* From the bytes of a JPEG to pixels in a batch: see native.h. */
 #include "native.h"
 #include "pillow.h"
+#include "vectors.h"
 
 #include <limits.h>
 #include <math.h>
@@ -18,11 +19,6 @@
 
 #include <jerror.h>
 #include <jpeglib.h>
-
-#if defined(__GNUC__) && !defined(TDN_PLAIN) && (defined(__SSE2__) || defined(__ARM_NEON))
-#define TDN_VECTORS 1
-typedef float floats4 __attribute__((vector_size(16)));
-#endif
 
 #if defined(TDN_VECTORS) && defined(__SSE2__)
 #include <immintrin.h>
@@ -54,8 +50,7 @@ static inline float32x4_t load_4_bytes(const uint8_t *p)
 #endif
 #include "kernels.h"
 
-#if defined(TDN_VECTORS) && defined(__x86_64__)
-#define TDN_LEVELS 3
+#if TDN_LEVELS > 1
 #define NAME(name) name##_avx2
 #define TARGET __attribute__((target("avx2")))
 #define LANES 8
@@ -68,8 +63,6 @@ static inline float32x4_t load_4_bytes(const uint8_t *p)
 #define FLOATS __m512
 #define LOAD_BYTES(p) _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(p))))
 #include "kernels.h"
-#else
-#define TDN_LEVELS 1
 #endif
 
 typedef struct {
@@ -97,20 +90,6 @@ int tdn_abi(void)
 int tdn_libjpeg(void)
 {
     return LIBJPEG_TURBO_VERSION_NUMBER;
-}
-
-int tdn_level(int wanted)
-{
-    int found = 0;
-#if TDN_LEVELS > 1
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2"))
-        found = 1;
-    if (found && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-        && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        found = 2;
-#endif
-    return wanted < found ? (wanted > 0 ? wanted : 0) : found;
 }
 
 /* ---------------------------------------------------------------- headers */

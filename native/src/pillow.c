@@ -3,6 +3,7 @@
    Weights of a resize are whole numbers of 22 bits, sums of them are exact in any order, and each axis is rounded to
    bytes. */
 #include "pillow.h"
+#include "vectors.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,10 +51,8 @@ static inline void place_of(const bending *w, int x, int y, double at[2])
     }
 }
 
-#if defined(__GNUC__) && !defined(TDN_PLAIN) && (defined(__SSE2__) || defined(__ARM_NEON))
-#define TDN_VECTORS 1
+#ifdef TDN_VECTORS
 typedef int32_t ints4 __attribute__((vector_size(16)));
-typedef float floats4 __attribute__((vector_size(16)));
 #endif
 
 #if defined(TDN_VECTORS) && defined(__SSE2__)
@@ -104,7 +103,7 @@ static inline void store_16_levels(uint8_t *to, const ints4 *sum)
 #endif
 #include "loops.h"
 
-#if defined(TDN_VECTORS) && defined(__x86_64__)
+#if TDN_LEVELS > 1
 typedef int32_t ints8 __attribute__((vector_size(32)));
 typedef int32_t ints16 __attribute__((vector_size(64)));
 typedef float floats8 __attribute__((vector_size(32)));
@@ -142,7 +141,6 @@ __attribute__((target("avx2"))) static inline void store_color(uint8_t *to, doub
     memcpy(to, &four, 3);
 }
 
-#define TDN_LEVELS 3
 #define NAME(name) name##_avx2
 #define TARGET __attribute__((target("avx2")))
 #define FLOATS floats8
@@ -167,8 +165,6 @@ __attribute__((target("avx2"))) static inline void store_color(uint8_t *to, doub
 #define STORE_LEVELS(to, sum) store_64_levels(to, sum)
 #define EIGHT
 #include "loops.h"
-#else
-#define TDN_LEVELS 1
 #endif
 
 typedef struct {

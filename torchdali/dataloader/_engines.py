@@ -15,10 +15,10 @@ from torch import Tensor
 from torchdali.dataloader._rows import Indices
 from torchdali.dataloader._sources import Leaves
 from torchdali.errors import PipelineError
+from torchdali.ops._caching import cache_in
 from torchdali.ops._picture_steps import CenterCrop, Lattice, Pad, RandomCrop
 from torchdali.ops._pictures import Chain, Finish, Requests, _picture, _requests, _still_picture
 from torchdali.pipeline import Pipeline, pipeline_def
-from torchdali.plugin.pytorch._folders import kept
 from torchdali.rng import BatchRng
 
 __all__ = ["Arrays", "Pictures", "is_movable"]
@@ -96,7 +96,7 @@ def _finished(planes: npt.NDArray[np.uint8], finish: Finish) -> npt.NDArray[Any]
 def _graph(requests: Requests, kept_chain: Chain | None, chain: Chain, cache: Any) -> Any:
     data = _requests(requests=requests)
     if kept_chain is not None:
-        data = kept(_still_picture(data, chain=kept_chain), cache)
+        data = cache_in(_still_picture(data, chain=kept_chain), cache)
     return _picture(data, chain=chain)
 
 

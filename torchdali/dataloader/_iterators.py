@@ -23,7 +23,7 @@ from torch.utils.data.dataloader import (
 
 from torchdali.dataloader._generators import Snapshot, draws_early, generators_of, is_of_torch, snapshot
 from torchdali.dataloader._lazy_opening import FetchLazily, InitWorker
-from torchdali.dataloader._plans import Plan
+from torchdali.dataloader._plan import Plan
 from torchdali.dataloader._rows import Engine, answer_of, integers
 from torchdali.dataloader._states import Progress, bare, seek, starting
 from torchdali.rng import mix

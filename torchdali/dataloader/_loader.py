@@ -18,7 +18,8 @@ from torchdali.dataloader._generators import generators_of, snapshot
 from torchdali.dataloader._idle import IdleEngines
 from torchdali.dataloader._iterators import AcceleratedIterator, SingleProcessIterator, WorkerIterator
 from torchdali.dataloader._notes import Notes
-from torchdali.dataloader._plans import Plan, plan_of
+from torchdali.dataloader._plan import Plan
+from torchdali.dataloader._plans import plan_of
 from torchdali.dataloader._reports import (
     LoaderStats,
     WorkerReport,

@@ -1,4 +1,4 @@
-"""Plans: whether torchdali makes the samples of a loader, and how.
+"""Choose a plan: whether torchdali makes the samples of a loader, and how.
 
 A loader is accelerated only if torch's own would run nothing but torch's and torchvision's code: `_pristine` checks it.
 Everything else is left to torch, with a reason in the notes.
@@ -7,8 +7,7 @@ Everything else is left to torch, with a reason in the notes.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -16,30 +15,12 @@ from torch.utils.data import ConcatDataset, Subset
 
 from torchdali.dataloader import _notes as notes
 from torchdali.dataloader._notes import Notes, NotSupportedError
+from torchdali.dataloader._plan import Plan
 from torchdali.dataloader._pristine import find_collate_change, find_dataset_change
-from torchdali.dataloader._rows import Engine, Rows, bases_of, is_rows
+from torchdali.dataloader._rows import Rows, bases_of, is_rows
 from torchdali.pipeline import native_status
 
-__all__ = ["Plan", "plan_of"]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Decision on how the samples of a loader are made.
-
-    Attributes:
-        open: Makes the engine; None if torch makes the samples.
-        notes: What is accelerated, and why the rest isn't.
-        key: Equal for plans of which one may use the engine of the other.
-        leaves: The datasets of the images; None if the engine makes whole samples.
-        is_lazy: JPEGs that the dataset opens with Pillow are lazy images.
-    """
-
-    open: Callable[[], Engine] | None
-    notes: Notes
-    key: Any = None
-    leaves: Any = field(default=None, compare=False)
-    is_lazy: bool = False
+__all__ = ["plan_of"]
 
 
 def plan_of(loader: Any) -> Plan:

@@ -24,7 +24,6 @@ import torch.utils._pytree as pytree
 from torchdali.declaration.registry import Operator, expression, lookup
 from torchdali.errors import on_behalf_of, part_of
 from torchdali.formats.urls import is_url, represented
-from torchdali.graph.unpacking import explain_unpacking
 from torchdali.reading.user_random import Draws
 
 if TYPE_CHECKING:
@@ -535,9 +534,8 @@ class Tracer:
         _stack().append(self)
         return self
 
-    def __exit__(self, kind: object = None, error: BaseException | None = None, trace: object = None) -> None:
+    def __exit__(self, *_: object) -> None:
         _stack().remove(self)
-        explain_unpacking(error, self.nodes)
 
     def add(self, node: Node) -> None:
         node.scope = self._scope_of(node)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from torchdali.graph.nodes import Node
+from torchdali.graph.nodes import Node
 
 __all__ = ["explain_unpacking", "of_a_dictionary"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from torchdali.declaration.schema import Data, FilePath, OutputCount, shares
 from torchdali.formats.sizes import Size
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
-__all__ = ["Size", "cache"]
+__all__ = ["CachePlace", "Size", "cache", "cache_in"]
 
 
 def _check(arguments: Mapping[str, Any]) -> None:
@@ -53,6 +54,29 @@ def cache(
             folder, or something else lies in it under the names of the files.
     """
     return (data, *others) if others else data
+
+
+CachePlace = int | str | os.PathLike[str] | None
+"""A size in memory, a folder (a path object, or a text with a separator), or nothing."""
+
+
+def cache_in(images: Any, place: CachePlace) -> Any:
+    """Cache images in memory or in a folder, by the ``cache=`` of a loader; return them unchanged if it is None.
+
+    Raises:
+        ValueError: it is neither a size nor a folder.
+    """
+    if place is None:
+        return images
+    if isinstance(place, os.PathLike) or (isinstance(place, str) and os.sep in place):
+        return cache(images, path=place)
+    try:
+        return cache(images, bytes=place)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"cache must be a size in memory, such as '8GB' or a number of bytes, or a folder with a separator, such "
+            f"as '.{os.sep}{place}', got {place!r}"
+        ) from None
 
 
 # ---------------------------------------------------------------- in a plan

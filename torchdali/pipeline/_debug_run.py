@@ -24,6 +24,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import delivered, run_step
 from torchdali.execute.timings import Profile, Stats
 from torchdali.graph.nodes import DataNode, Node, Tracer
+from torchdali.graph.unpacking import explain_unpacking
 from torchdali.reading.cursor import Keys
 from torchdali.reading.datasets import Read, missing_output, read_row, source_namer, start_reads
 from torchdali.reading.sources import Source
@@ -241,6 +242,9 @@ class DebugRun(Tracer):
                     outputs = self._function()
             except _Restart:
                 continue
+            except TypeError as error:
+                explain_unpacking(error, self.nodes)
+                raise
             self._position += batch.size
             self.knows_sources = True
             if self._fed:

@@ -11,7 +11,7 @@ import torch
 from torchdali.errors import warn, warnings_on
 from torchdali.graph.constants import as_node, is_other_array
 from torchdali.graph.nodes import DataNode, Graph, Node, Tracer, scope_of
-from torchdali.graph.unpacking import of_a_dictionary
+from torchdali.graph.unpacking import explain_unpacking, of_a_dictionary
 from torchdali.types import ScalarConstant
 
 __all__ = ["GraphBuilder", "as_output"]
@@ -65,8 +65,12 @@ class GraphBuilder:
         """Return the graph, tracing what defines it the first time."""
         if self.graph is None:
             if not self._outputs:
-                with self.tracer:
-                    result = define()
+                try:
+                    with self.tracer:
+                        result = define()
+                except TypeError as error:
+                    explain_unpacking(error, self.tracer.nodes)
+                    raise
                 self.set_outputs(result if isinstance(result, (tuple, list)) else (result,))
             assert self._outputs is not None
             self.graph = Graph.of(self._outputs, self.tracer.nodes)

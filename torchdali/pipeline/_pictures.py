@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,6 @@ from torchdali.pictures import (
     tiles_of,
     values,
 )  # fmt: skip
-from torchdali.pipeline._pipeline import Pipeline
 from torchdali.tensors import TensorList
 
 __all__ = ["html", "show_each", "show_next", "svg"]
@@ -42,7 +41,7 @@ _LONGEST = 70  # characters of a line of code
 # ---------------------------------------------------------------- the batch that comes next
 
 
-def next_batch(pipe: Pipeline, graph: Graph, count: int) -> tuple[tuple[TensorList, ...], list[str]]:
+def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, ...], list[str]]:
     """Return the batch that a pipeline delivers next, or the first samples of it, and the names of the classes.
 
     A copy of the pipeline makes it; the pipeline stays where it is.
@@ -60,15 +59,12 @@ def next_batch(pipe: Pipeline, graph: Graph, count: int) -> tuple[tuple[TensorLi
         pipe.build()  # it begins where that says
     options, executor = pipe._options, pipe._executor
     size = options.batch_size or count
-    copy = Pipeline()
-    copy._options = replace(
-        options, seed=options.random_seed, checkpoint=None, prefetch_queue_depth=1, num_processes=1,
+    copy = pipe._copy(
+        graph, seed=options.random_seed, checkpoint=None, prefetch_queue_depth=1, num_processes=1,
         batch_size=min(size, count) if all(map(_is_alone, graph.nodes)) else size,
         num_threads=options.num_threads or 1, enable_memory_stats=False, output_dtype=None, output_ndim=None,
         output_layout=None,
     )  # fmt: skip
-    copy._bad_samples = type(pipe._bad_samples)(options.bad_samples, options.max_bad_samples)
-    copy._builder.graph = graph
     try:
         copy.build()
         if isinstance(executor, Executor):
@@ -78,20 +74,21 @@ def next_batch(pipe: Pipeline, graph: Graph, count: int) -> tuple[tuple[TensorLi
         copy.close()
 
 
-def _first(pipe: Pipeline) -> tuple[TensorList, ...]:
+def _first(pipe: Any) -> tuple[TensorList, ...]:
+    run: Callable[[], tuple[TensorList, ...]] = pipe.run
     try:
-        return pipe.run()
+        return run()
     except StopIteration:  # the batch before was the last of its epoch
         pipe.reset()
     try:
-        return pipe.run()
+        return run()
     except StopIteration:
         raise RuntimeError("there is no next batch: the sources are at their end") from None
 
 
-def _classes(pipe: Pipeline) -> list[str]:
+def _classes(pipe: Any) -> list[str]:
     try:
-        return pipe.classes
+        return list(pipe.classes)
     except AttributeError:  # no reader knows them
         return []
 
@@ -131,7 +128,7 @@ def _renamed(executor: Executor, copy: Executor) -> Mapping[str, Any]:
 # ---------------------------------------------------------------- contact sheets
 
 
-def show_next(pipe: Pipeline, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
+def show_next(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
     """Return a contact sheet of the outputs of the batch that comes next."""
     graph = pipe._traced()
     outputs, classes = next_batch(pipe, graph, options.get("count") or COUNT)
@@ -142,7 +139,7 @@ def show_next(pipe: Pipeline, path: str | os.PathLike[str] | None, options: Mapp
     return show(named, path, **{**known, **options})
 
 
-def show_each(pipe: Pipeline, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
+def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
     """Return a contact sheet with a row for each operator that has pictures to show, in their order."""
     if unknown := sorted(options.keys() - {"classes", "count", "size"}):
         raise TypeError(f"with each=True, show() takes classes, count and size, not {', '.join(unknown)}")
@@ -228,7 +225,7 @@ def _numbers(value: Any) -> tuple[float, ...]:
 # ---------------------------------------------------------------- the graph
 
 
-def svg(pipe: Pipeline) -> Svg:
+def svg(pipe: Any) -> Svg:
     """Draw the graph; of a pipeline that has run, with times and bytes."""
     executor = pipe._executor
     if not isinstance(executor, Executor):
@@ -274,7 +271,7 @@ def _edges(node: Node) -> list[Edge]:
     return arrows + [Edge(source.name, node.name, f"if {value}", dashed=True) for source, value in conditions]
 
 
-def html(pipe: Pipeline) -> str:
+def html(pipe: Any) -> str:
     """Return what a notebook displays of a pipeline: its settings, and its graph."""
     names = ("batch_size", "num_threads", "device_id", "seed")
     facts = [(name, str(getattr(pipe._options, name))) for name in names]

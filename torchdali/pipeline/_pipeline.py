@@ -242,6 +242,14 @@ class Pipeline(PipelineOldNames):
             self._executor = None
             raise
 
+    def _copy(self, graph: Graph, **options: Any) -> Pipeline:
+        """Return a pipeline of a graph, with options that differ; it isn't built."""
+        copy = Pipeline()
+        copy._options = replace(self._options, **options)
+        copy._bad_samples = BadSamples(copy._options.bad_samples, copy._options.max_bad_samples)
+        copy._builder.graph = graph
+        return copy
+
     def start_py_workers(self) -> None:
         """Trace, plan and open the sources, which starts the worker processes of parallel ones.
 

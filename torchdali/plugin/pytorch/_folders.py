@@ -12,6 +12,7 @@ import torch
 from torchdali import fn, types
 from torchdali.auto_aug import auto_augment, rand_augment, trivial_augment
 from torchdali.errors import hint_for_folder, warn
+from torchdali.ops._caching import CachePlace, cache_in
 from torchdali.ops._pictures import _picture
 from torchdali.pipeline import pipeline_def
 
@@ -19,7 +20,6 @@ __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "Augment",
-    "Cache",
     "check",
     "class_numbers",
     "folder",
@@ -30,8 +30,6 @@ __all__ = [
 ]
 
 Augment = str | Callable[[Any], Any] | None
-Cache = int | str | os.PathLike[str] | None
-"""A size, as of `fn.cache`, or a folder: a path object, or a text with a separator."""
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _ON_TENSORS = {
@@ -178,12 +176,12 @@ def training(
     mean: Sequence[float],
     std: Sequence[float],
     on_device: bool = False,
-    cache: Cache = None,
+    cache: CachePlace = None,
     numbers: Sequence[int] | None = None,
 ) -> Any:
     """Read shuffled pictures, crop and mirror them at random, augment, normalize."""
     files, labels = labeled_files(root, numbers, random_shuffle=True)
-    images = fn.random_resized_crop(kept(fn.decoders.image(files, output_type=types.RGB), cache), size=size)
+    images = fn.random_resized_crop(cache_in(fn.decoders.image(files, output_type=types.RGB), cache), size=size)
     augmented = augmentation(augment)
     if _package(augment) == "torchvision":  # whose rules are for the CPU
         images, augmented = augmented(images), augmentation(None)
@@ -199,7 +197,7 @@ def testing(
     mean: Sequence[float],
     std: Sequence[float],
     on_device: bool = False,
-    cache: Cache = None,
+    cache: CachePlace = None,
     numbers: Sequence[int] | None = None,
 ) -> Any:
     """Read pictures in order, take the middle of each, normalize."""
@@ -209,7 +207,7 @@ def testing(
         covered = {"resize_shorter": round(size[0] / _SHOWN)}
     images = fn.resize(fn.decoders.image(files, output_type=types.RGB), **covered)
     if on_device or cache is not None:
-        images = kept(fn.crop(images, crop=size), cache)
+        images = cache_in(fn.crop(images, crop=size), cache)
         if on_device:
             images, labels = images.gpu(), labels.gpu()
         return normalized(images, mean, std), labels
@@ -241,25 +239,6 @@ def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
         names = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
         raise ValueError(f"root={root!r}: {len(unknown)} class folders are not among the classes= given: {names}")
     return [places[folder] for folder in sorted(folders, key=os.fsencode)]
-
-
-def kept(images: Any, cache: Cache) -> Any:
-    """Return images that are kept in memory, of a size, or in a folder; unchanged if neither is given.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if cache is None:
-        return images
-    if isinstance(cache, os.PathLike) or (isinstance(cache, str) and os.sep in cache):
-        return fn.cache(images, path=cache)
-    try:
-        return fn.cache(images, bytes=cache)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"cache must be a size in memory, such as '8GB' or a number of bytes, or a folder with a separator, such "
-            f"as '.{os.sep}{cache}', got {cache!r}"
-        ) from None
 
 
 def normalized(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:

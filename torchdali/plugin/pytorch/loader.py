@@ -26,6 +26,7 @@ from torch.utils.data import IterableDataset, default_collate, get_worker_info
 from torchdali.cores import cores
 from torchdali.environment import read_number
 from torchdali.errors import LEAVING, call_site, on_behalf_of, warn, warnings_on
+from torchdali.ops._caching import CachePlace
 from torchdali.plugin._epochs import EpochCounter
 from torchdali.plugin._ranks import warn_of_unknown_ranks
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
@@ -33,7 +34,6 @@ from torchdali.plugin.pytorch._folders import (
     IMAGENET_MEAN,
     IMAGENET_STD,
     Augment,
-    Cache,
     check,
     class_numbers,
     folder,
@@ -426,7 +426,7 @@ class Loader(IterableDataset[Any]):
         device_id: int | str | None = None,
         seed: int | None = None,
         bad_samples: Literal["raise", "skip", "replace"] = "raise",
-        cache: Cache = None,
+        cache: CachePlace = None,
         classes: Sequence[str] | None = None,
         outputs: Sequence[str] | type[Any] | None = None,
         drop_last: bool = False,
