@@ -63,7 +63,7 @@ def test_a_resume_is_exact_with_any_ranks(old: int, ranks: int, after: int) -> N
             seen += each.next_batch(batch).records.tolist()
     states = [each.state() for each in cursors]
     if ranks == old:
-        again = [Cursor(EpochOrder(size, each.order.options, 0)) for each in cursors]
+        again = [Cursor(EpochOrder(size, each.order.options, 0, Runs(7, 28))) for each in cursors]
         for each, state in zip(again, states, strict=True):
             each.restore(state)
         assert [each.next_batch(9).records.tolist() for each in again] == [each.next_batch(9).records.tolist() for each in cursors]
@@ -80,6 +80,11 @@ def test_a_damaged_state_is_refused() -> None:
     for runs in ([0, 1], [1], "8", [8, 2.0], None):
         with pytest.raises(RuntimeError, match="'runs'"):
             one.restore(one.state() | {"runs": runs})
+    for other in (Cursor(order(100, 8, 32)), Cursor(EpochOrder(100, one.order.options, 3))):
+        with pytest.raises(RuntimeError, match="another shuffle_window"):
+            other.restore(one.state())
+        with pytest.raises(RuntimeError, match="another shuffle_window"):
+            one.restore(other.state())
     with pytest.raises(ValueError, match="shuffle_window"):
         reshard([Cursor(order(100, 8, block, 2, rank)).state() for rank, block in ((0, 24), (1, 32))], 1)
 

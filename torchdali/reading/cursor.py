@@ -394,8 +394,7 @@ class Cursor:
             RuntimeError: The state belongs to another data set, shard or number of shards.
         """
         self._check(state)
-        runs = state.get("runs")
-        self.order = replace(self.order, seed=state["seed"], runs=None if runs is None else Runs(*runs))
+        self.order = replace(self.order, seed=state["seed"])
         cuts = {
             int(epoch): tuple(Cut(tuple(cut["taken"]), tuple(cut["seeds"])) for cut in of_epoch)
             for epoch, of_epoch in state["cuts"].items()
@@ -411,6 +410,8 @@ class Cursor:
             raise RuntimeError(
                 f"The checkpoint is of a reader with {state['size']} records, this one has {order.size}."
             )
+        if state.get("runs") != (None if order.runs is None else list(order.runs)):
+            raise RuntimeError("The checkpoint is of a reader with another shuffle_window: pass the same one.")
         saved = state["shard_id"], state["num_shards"]
         own = order.options.shard_id, order.options.num_shards
         if saved != own:
