@@ -332,7 +332,7 @@ LOADERS: list[tuple[type, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "options"), LOADERS, ids=str)
+@pytest.mark.parametrize(("kind", "options"), LOADERS, ids=lambda value: value.__name__ if isinstance(value, type) else " ".join(value) or "-")
 def test_batches_are_those_of_torchs_loader(tmp_path: Path, kind: Any, options: Any) -> None:
     paths = [write(tmp_path / f"{i}.jpg", 300, 400 + i, quality=97) for i in range(5)]
     dataset: Any = Own(paths)

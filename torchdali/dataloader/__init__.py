@@ -1,13 +1,21 @@
-"""`torchdali.DataLoader`, in the place of torch's.
+"""`torchdali.DataLoader`, a drop-in replacement for torch's.
 
-======================  ================================================================
-`_loader`               the class
-`_plans`                decides what is accelerated
-`_sources`              takes data sets of torchvision apart
-`_rules`, `_chains`     the steps of its transforms
-`_engines`              make batches from indices
-`_iterators`            loops over them
-======================  ================================================================
+==============================  ==========================================================================
+`_loader`                       the class
+`_plans`, `_picture_plans`      decide whether torchdali makes the samples
+`_pristine`                     checks that torch would run only torch's and torchvision's code for a sample
+`_notes`                        the reasons that users read
+`_sources`                      reads datasets of torchvision
+`_rules`, `_chains`             translate transforms of torchvision into steps
+`_engines`, `_rows`, `_idle`    make batches from indices, in threads
+`_iterators`                    loops over batches: torch's own iterators, and the accelerated one
+`_states`, `_generators`        positions in an epoch, and the random numbers that belong to them
+`_lazy_opening`                 lets Pillow open JPEGs as lazy images, in torch's workers
+`_lazy_images`                  the lazy image
+`_lazy_compose`                 converts a lazy image to a normalized tensor in one call
+`_skipping`                     skips damaged samples
+`_reports`                      times of loops, and `tune`
+==============================  ==========================================================================
 """
 
 from torchdali.dataloader._loader import DataLoader
