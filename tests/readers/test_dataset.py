@@ -7,6 +7,7 @@ import os
 import re
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader
+from torchvision.transforms.functional import pil_to_tensor
 
 from tests.helpers.own_process import in_own_process
 from torchdali import Loader, Pipeline, fn, pipeline_def, reader
@@ -297,13 +299,26 @@ def test_dictionaries_become_dictionaries() -> None:
     ([1.5, 2], torch.float32, [1.5, 2]),
     (Image.new("L", (2, 1), 7), torch.uint8, [[[7], [7]]]),
     (Image.new("1", (1, 1), 1), torch.uint8, [[[255]]]),
-    (Image.new("P", (1, 1), 0), torch.uint8, [[[0, 0, 0]]]),
+    (Image.new("P", (1, 1), 3), torch.uint8, [[[3]]]),
 ])  # fmt: skip
 def test_values(value: Any, dtype: torch.dtype, expected: Any) -> None:
     with build([value], batch_size=1) as pipe:
         (output,) = pipe.run()
     sample = output.samples()[0]
     assert sample.dtype == dtype and sample.tolist() == expected
+
+
+@pytest.mark.parametrize("ending", ["png", "gif", "tiff", "bmp"])
+@pytest.mark.parametrize("is_transparent", [False, True])
+def test_masks_with_a_palette_have_their_classes(ending: str, is_transparent: bool, tmp_path: Path) -> None:
+    classes = np.random.default_rng(0).integers(0, 21, (13, 17), np.uint8)
+    mask = Image.fromarray(classes, "P")
+    mask.putpalette([k * 37 % 256 for k in range(3 * 256)])
+    mask.save(tmp_path / f"mask.{ending}", **({"transparency": 0} if is_transparent and ending in ("png", "gif") else {}))
+    with Image.open(tmp_path / f"mask.{ending}") as image, build([(0, image)], batch_size=1) as pipe:
+        assert image.mode == "P"
+        found = torch.as_tensor(pipe.run()[1].at(0))
+        assert torch.equal(found.permute(2, 0, 1), pil_to_tensor(image))
 
 
 def test_what_is_delivered_may_be_changed() -> None:

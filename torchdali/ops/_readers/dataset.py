@@ -88,9 +88,8 @@ def _is_image(value: Any) -> bool:
 
 
 def _of_image(image: Any) -> Tensor:
-    """Return pixels ``(H, W, C)``; a palette becomes its colors."""
-    plain = {"1": "L", "P": "RGBA" if "transparency" in image.info else "RGB"}
-    pixels = _of_array(np.array(image.convert(plain.get(image.mode, image.mode))))
+    """Return pixels ``(H, W, C)``; with a palette the indices into it, as torchvision does: masks have their classes."""
+    pixels = _of_array(np.array(image.convert("L") if image.mode == "1" else image))
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
 
@@ -383,8 +382,9 @@ def dataset(
     one thread, for a whole batch at a time if it has ``__getitems__``, or by worker processes.
 
     Values become tensors: arrays and numbers as `torch.tensor` makes them, images of Pillow ``(H, W, C)`` in the layout
-    HWC, bytes and text ``(n,)`` uint8. Images and sounds of a Hugging Face data set come as they are stored, encoded:
-    `decoders.image` and `decoders.audio` take them; unless it has a transform, which is kept.
+    HWC (with a palette the indices into it), bytes and text ``(n,)`` uint8. Images and sounds of a Hugging Face data
+    set come as they are stored, encoded: `decoders.image` and `decoders.audio` take them; unless it has a transform,
+    which is kept.
 
     Not in DALI.
 
