@@ -32,6 +32,7 @@ from torchdali.graph.conditionals._branches import (
     not_,
     or_,
     python_only,
+    read,
     store_attribute,
     store_item,
     undefined,
@@ -41,7 +42,7 @@ from torchdali.graph.nodes import DataNode
 
 __all__ = [
     "and_", "convert", "converted", "do_not_convert", "if_else", "if_return", "load", "not_", "or_",
-    "python_only", "store_attribute", "store_item", "undefined",
+    "python_only", "read", "store_attribute", "store_item", "undefined",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -14,24 +14,33 @@ from torchdali.graph.constants import as_node
 from torchdali.graph.nodes import Condition, DataNode
 
 __all__ = [
-    "and_", "if_else", "if_return", "load", "not_", "or_", "python_only", "store_attribute", "store_item", "undefined",
+    "and_", "if_else", "if_return", "load", "not_", "or_", "python_only", "read", "store_attribute", "store_item",
+    "undefined",
 ]  # fmt: skip
 
 
 class Undefined:
     """The value of a variable that has not been set, or only in one branch."""
 
-    def __init__(self, name: str, reason: str = "", what: str = "is used before it is set.") -> None:
-        self.__dict__["name"] = name
-        self.__dict__["message"] = f"{reason} Variable {name!r} {what}".strip()
-        self.__dict__["unset"] = not reason
+    def __init__(self, name: str, reason: str = "") -> None:
+        self.name, self.reason = name, reason
 
-    def _raise(self, *_: Any, **__: Any) -> Any:
-        raise RuntimeError(self.__dict__["message"])
+    def fail(self) -> NoReturn:
+        """Raise the error of a variable that is read before it is set."""
+        if self.reason:
+            raise RuntimeError(self.reason)
+        raise UnboundLocalError(f"cannot access local variable {self.name!r} where it is not associated with a value")
 
-    __getattr__ = __call__ = __bool__ = __iter__ = __getitem__ = __len__ = _raise
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _raise
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = _raise
+
+def read(value: Any) -> Any:
+    """Return the value of a variable.
+
+    Raises:
+        UnboundLocalError: it isn't set. RuntimeError: one branch of an `if` on a node doesn't set it.
+    """
+    if isinstance(value, Undefined):
+        value.fail()
+    return value
 
 
 def undefined(name: str) -> Undefined:
@@ -66,7 +75,7 @@ def store_item(owner: Callable[[], Any], key: Any, value: Any) -> None:
 
 
 def _is_unset(value: Any) -> bool:
-    return isinstance(value, Undefined) and bool(value.__dict__["unset"])
+    return isinstance(value, Undefined) and not value.reason
 
 
 _LOOP = "put the rest of the loop's body into an `if` of its own instead"
@@ -232,13 +241,10 @@ def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_fal
         if isinstance(value, Undefined):
             if on_true is on_false:
                 return before
-            if value.__dict__["name"] != name:
+            if value.name != name:
                 return value  # another variable is the one that is not set
-            return Undefined(
-                name,
-                _INCONSISTENT,
-                f"must also be initialized in the `{branch}` branch. The condition is {test}.",
-            )
+            must = f"Variable {name!r} must also be initialized in the `{branch}` branch. The condition is {test}."
+            return Undefined(name, f"{_INCONSISTENT} {must}")
     return _merge(test, on_true, on_false, f"the variable {name!r}")
 
 

@@ -19,20 +19,37 @@ RUNTIME = "__torchdali_conditionals__"
 _VALUES = f"{RUNTIME}values"  # no name of the user's: the function that has it sees their variables
 
 
-def rewrite(definition: ast.FunctionDef, class_name: str = "") -> None:
+def rewrite(definition: ast.FunctionDef, class_name: str = "", unset: frozenset[str] = frozenset()) -> None:
     """Rewrite a function in place.
 
     Args:
         class_name: Of the class around it, which changes private names; empty if there is none.
+        unset: Variables of functions around it that may be undefined.
     """
-    _Rewriter(class_name).function(definition)
+    _Rewriter(class_name, unset).function(definition)
+
+
+class _Tail(ast.Return):
+    """A call of the function that the rest of a block has become.
+
+    Attributes:
+        rest: The statements, as the user wrote them.
+    """
+
+    def __init__(self, function: ast.FunctionDef, rest: Sequence[ast.stmt]) -> None:
+        super().__init__(ast.Call(ast.Name(function.name, ast.Load()), [], []))
+        self.rest = rest
+
+    def __deepcopy__(self, memory: Any) -> _Tail:
+        return self  # it is never rewritten
 
 
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the body of one function."""
 
-    def __init__(self, class_name: str) -> None:
+    def __init__(self, class_name: str, unset: frozenset[str] = frozenset()) -> None:
         self._serial = 0
+        self._unset = unset  # variables that may be undefined, of functions around it, too
         self._name, self._class_name = "", class_name
         self._globals: set[str] = set()
         self._inside = ""  # the loop, `with` or `try` around the statement
@@ -55,10 +72,10 @@ class _Rewriter(ast.NodeTransformer):
         branched |= {name for node in _own(definition.body) for name in _late_targets(node)}
         if any(isinstance(n, ast.If) and not _obstacle([n]) and _returns([n]) for n in _own(definition.body)):
             branched |= set(_targets(definition.body))  # what follows it moves into its branches
+        unset_here = branched - parameters - declared
+        self._unset = self._unset - parameters - set(_targets(definition.body)) | unset_here
         definition.body = self.block(definition.body)
-        starts = [
-            _assign(name, _call("undefined", ast.Constant(name))) for name in sorted(branched - parameters - declared)
-        ]
+        starts = [_assign(name, _call("undefined", ast.Constant(name))) for name in sorted(unset_here)]
         after_docstring = 1 if ast.get_docstring(definition) is not None else 0
         definition.body[after_docstring:after_docstring] = [*starts, *self._first]
 
@@ -78,12 +95,16 @@ class _Rewriter(ast.NodeTransformer):
 
     def returning(self, node: ast.If, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite an ``if`` with a return in it as ``return if_return(test, body, orelse)``."""
+        first: list[ast.FunctionDef] = []
+        if rest and not isinstance(rest[0], _Tail) and not any(map(_always_returns, (node.body, node.orelse))):
+            first = [self.branch(self.block(_copied(rest)), _targets(rest))]
+            rest = [_at(_Tail(first[0], rest), node)]
         whole = [list(branch) if _always_returns(branch) else [*branch, *rest] for branch in (node.body, node.orelse)]
         places = _places([*whole[0], *whole[1]])
         functions = [self.branch(self.block(_copied(w)), _targets(w)) for w in whole]
         functions += self.accessors(_targets([*whole[0], *whole[1]]), places)
         call = self.run("if_return", node, functions, places)
-        return [*functions, _at(ast.Return(call), node)]
+        return [*first, *functions, _at(ast.Return(call), node)]
 
     def run(
         self,
@@ -188,14 +209,29 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         return ast.copy_location(_call("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
 
+    def visit__Tail(self, node: _Tail) -> Any:
+        return node
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        is_read = isinstance(node.ctx, ast.Load) and node.id in self._unset
+        return ast.copy_location(_call("read", node), node) if is_read else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
+        if not (isinstance(node.target, ast.Name) and node.target.id in self._unset):
+            return node
+        check = ast.copy_location(ast.Expr(_call("read", ast.Name(node.target.id, ast.Load()))), node)
+        return [check, node]
+
     def visit_Compare(self, node: ast.Compare) -> Any:
+        names = [isinstance(each, (ast.Name, ast.Constant)) for each in node.comparators]
         self.generic_visit(node)
         if len(node.ops) == 1 or not self.may_be_late(node):
             return node
         parts: list[ast.expr] = []
         left = node.left
         for k, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
-            if k < len(node.ops) - 1 and not isinstance(right, (ast.Name, ast.Constant)):
+            if k < len(node.ops) - 1 and not names[k]:
                 return node  # naming the middle operand would need a new variable in the user's scope
             parts.append(ast.copy_location(ast.Compare(left, [op], [right]), node))
             left = right
@@ -208,7 +244,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in _own(node.body)):
-            rewrite(node, self._class_name)
+            rewrite(node, self._class_name, self._unset)
         return node  # generators stay as they are, as those that the function calls
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
@@ -280,7 +316,9 @@ def _own(statements: Sequence[ast.AST]) -> list[ast.AST]:
     while stack:
         node = stack.pop()
         nodes.append(node)
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        if isinstance(node, _Tail):
+            stack += node.rest
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             stack += ast.iter_child_nodes(node)
     return nodes
 

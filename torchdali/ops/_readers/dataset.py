@@ -88,7 +88,7 @@ def _is_image(value: Any) -> bool:
 
 
 def _of_image(image: Any) -> Tensor:
-    """Return pixels ``(H, W, C)``; with a palette the indices into it, as torchvision does: masks have their classes."""
+    """Return pixels ``(H, W, C)``; with a palette the indices into it, as torchvision does, which masks need."""
     pixels = _of_array(np.array(image.convert("L") if image.mode == "1" else image))
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
