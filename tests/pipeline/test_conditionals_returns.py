@@ -131,7 +131,7 @@ def unset_in_function(flag: bool) -> Any:
 
 def set_by_function(flag: bool) -> Any:
     if flag:
-        x = 1
+        x = 1  # noqa: F841
 
     def inner(x: Any) -> Any:
         return x
