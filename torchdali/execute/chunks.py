@@ -17,7 +17,8 @@ from typing import Any
 
 import torch
 
-from torchdali.calls.running import number_of_axes, stacked_if_small
+from torchdali.calls.layouts import number_of_axes
+from torchdali.calls.running import stacked_if_small
 from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_in_blocks
 from torchdali.declaration.batching import MOST_BYTES, ChunkResults, Column, EncodedBody, truth

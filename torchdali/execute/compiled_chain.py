@@ -16,14 +16,9 @@ from typing import Any, NamedTuple
 import torch
 
 from torchdali.calls.chunk_function import ChunkFunction, reports
-from torchdali.calls.running import (
-    channel_mistake,
-    column_of,
-    number_of_axes,
-    prepare,
-    stacked_if_small,
-    taken_layout,
-)
+from torchdali.calls.layouts import channel_mistake, number_of_axes, taken_layout
+from torchdali.calls.preparing import prepare
+from torchdali.calls.running import column_of, stacked_if_small
 from torchdali.declaration.batching import Column, shaped
 from torchdali.declaration.registry import is_ours
 from torchdali.errors import located

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from torchdali.calls.chunk_function import put
-from torchdali.calls.running import check_form, fitting
+from torchdali.calls.layouts import fitting
+from torchdali.calls.results import check_form
 from torchdali.forks import cached_property
 from torchdali.kernels.memory import IN_PLACE, SMALL_SAMPLE, ChunkImages, Share
 from torchdali.tensors import TensorList

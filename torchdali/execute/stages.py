@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from torchdali.calls.chunk_function import reports
-from torchdali.calls.running import Bodies, fitting
+from torchdali.calls.layouts import fitting
+from torchdali.calls.running import Bodies
 from torchdali.errors import DecodeError, StoreError, is_batch_level, located
 from torchdali.execute.bad_samples import BadSamples, recomputed
 from torchdali.execute.batch import InFlightBatch, Settings

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from torchdali.calls.running import Bodies, column_of, run_batch, taken_layouts
+from torchdali.calls.layouts import taken_layouts
+from torchdali.calls.running import Bodies, column_of, run_batch
 from torchdali.errors import is_batch_level, located
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.chunks import branches_of

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from torchdali.calls.chunk_function import report
 from torchdali.calls.decorators import chunk, operator
-from torchdali.calls.running import prepare
+from torchdali.calls.preparing import prepare
 from torchdali.codecs._native import Task, encoded, run_together
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.views import View

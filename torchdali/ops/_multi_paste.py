@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import operator
-from torchdali.calls.running import each_frame_value
+from torchdali.calls.preparing import each_frame_value
 from torchdali.declaration.schema import BatchOutput, Column, DType, PerFrame, PerSample, SampleIndices, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert

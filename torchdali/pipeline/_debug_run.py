@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from torchdali.calls.dispatch import CheckedCall, record
-from torchdali.calls.running import check_form
+from torchdali.calls.results import check_form
 from torchdali.declaration.registry import Operator
 from torchdali.errors import located, note
 from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from torchdali.calls.running import channel_mistake
+from torchdali.calls.layouts import channel_mistake
 from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = ["scale_mistake", "warn_of_likely_mistakes"]

@@ -1,0 +1,118 @@
+"""Check the results of an operator, and collect them into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from torchdali.calls.layouts import fitting
+from torchdali.errors import batch_level
+from torchdali.tensors import TensorList
+from torchdali.tensors._storage import Packed
+
+__all__ = ["check_form", "check_outputs", "check_size", "collect"]
+
+
+def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
+    """Make `TensorList`s of what a body over a batch returned: dense tensors, lists, or `TensorList`s."""
+    columns = results if isinstance(results, tuple) else (results,)
+    check_count(len(columns), len(layouts))
+    if len(columns) == 1:
+        return (_collect(columns[0], layouts[0]),)
+    return tuple(map(_collect, columns, layouts))
+
+
+def _collect(column: Any, layout: str) -> TensorList:
+    if isinstance(column, TensorList):
+        return column
+    if isinstance(column, Packed):
+        column = column.straight().samples()
+    if isinstance(column, torch.Tensor):
+        if column.ndim == 0:
+            raise TypeError(
+                "the operator returned a tensor without dimensions; the first one of a batch counts its samples"
+            )
+        return TensorList.from_dense(column, fitting(layout, column.ndim - 1))
+    _check_samples(column)
+    check_form(column)
+    layout = fitting(layout, column[0].ndim) if column else layout
+    if column and all(c.shape == column[0].shape for c in column):
+        whole = torch.stack(column) if len(column) > 1 else column[0].unsqueeze(0)
+        return TensorList.from_dense(whole, layout)
+    return TensorList.from_samples(list(column), layout)
+
+
+def check_form(samples: Sequence[torch.Tensor | None]) -> None:
+    """Refuse samples of a batch that differ in type or number of axes; None is one that a branch did not compute.
+
+    Raises:
+        RuntimeError: with the first that differs.
+    """
+    forms = [(i, s.dtype, s.ndim) for i, s in enumerate(samples) if s is not None]
+    for i, dtype, ndim in forms:
+        first, its_dtype, its_ndim = forms[0]
+        if dtype != its_dtype or ndim != its_ndim:
+            raise batch_level(
+                RuntimeError(
+                    f"the samples of a batch have one type and one number of axes; sample {i} has {dtype} and {ndim}, "
+                    f"sample {first} {its_dtype} and {its_ndim}"
+                )
+            )
+
+
+def check_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, ...]:
+    for batch in batches:
+        if len(batch) != size:
+            raise RuntimeError(f"the operator returned {count_of(len(batch), 'sample')} for a batch of {size}")
+    return batches
+
+
+def check_outputs(function: Callable[..., Any], outputs: int) -> Callable[..., Any]:
+    """Check the results of a user's operator on each sample; other operators would fail on them later."""
+
+    def run(*inputs: Any, **arguments: Any) -> Any:
+        result = function(*inputs, **arguments)
+        if outputs == 1 and isinstance(result, torch.Tensor):
+            return result
+        results = result if isinstance(result, tuple) else (result,)
+        check_count(len(results), outputs)
+        for each in results:
+            if not isinstance(each, torch.Tensor):
+                raise TypeError(f"the operator returned {kind_of(each)}, not a tensor")
+        return result if outputs > 1 else results[0]
+
+    return run
+
+
+def _check_samples(column: Any) -> None:
+    """Refuse what an operator over the batch returned, unless it is a list of tensors."""
+    if not isinstance(column, (list, tuple)):
+        raise TypeError(
+            f"the operator returned {kind_of(column)}; over a batch it returns a TensorList, a list of "
+            "tensors (one a sample), or one tensor whose first dimension is the batch"
+        )
+    for i, sample in enumerate(column):
+        if not isinstance(sample, torch.Tensor):
+            raise TypeError(f"the operator returned {kind_of(sample)} for sample {i}, not a tensor")
+
+
+def check_count(count: int, declared: int) -> None:
+    """Check the number of outputs that an operator returned."""
+    if count != declared:
+        raise TypeError(
+            f"the operator returned {count_of(count)}, and is declared to return {count_of(declared)}: several are a "
+            "tuple, and annotated as one (-> tuple[torch.Tensor, torch.Tensor])"
+        )
+
+
+def count_of(count: int, what: str = "output") -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def kind_of(value: Any) -> str:
+    """Return what a value is: None, "an int", "a list"."""
+    name = type(value).__name__
+    article = "an" if name[0] in "aeiou" else "a"
+    return "None" if value is None else f"{article} {name}"
