@@ -128,7 +128,7 @@ MADE = [f"{THIS}_failure", f"{THIS}<lambda>", f"{THIS}_made", "_factory.create"]
 # what runs: frames of the error, frames of its causes from the first on
 RUNNING: dict[Callable[[], Any], tuple[list[str], list[list[str]]]] = {
     truncated: (RUN, [["images.decode"]]),
-    wrong_dtype: (RUN, [["running.run"]]),  # nothing else shows where
+    wrong_dtype: (RUN, [["preparing.run"]]),  # nothing else shows where
     python_function: (RUN, [[], [f"{THIS}mine", f"{THIS}helper"]]),
     source_of_samples: ([*RUN, f"{THIS}by_sample", f"{THIS}helper"], []),
     source_of_batches: ([*RUN, f"{THIS}by_batch", f"{THIS}helper"], []),
