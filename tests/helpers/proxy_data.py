@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import PIL.Image
@@ -53,6 +53,49 @@ def labelled(proxy: Any, i: int) -> Any:
 
 def plain(proxy: Any, i: int) -> Any:
     return proxy(vector(i))
+
+
+class Named(NamedTuple):
+    """A sample whose values have names."""
+
+    image: Any
+    n: Any
+
+
+def in_tuple(proxy: Any, i: int) -> Any:
+    return (proxy(vector(i)),)
+
+
+def in_dictionary(proxy: Any, i: int) -> Any:
+    return {"image": proxy(vector(i))}
+
+
+def in_named_tuple(proxy: Any, i: int) -> Any:
+    return Named(proxy(vector(i)), i)
+
+
+def in_lists(proxy: Any, i: int) -> Any:
+    return [[proxy(vector(i))], {"n": (i,)}]
+
+
+def repeated(proxy: Any, i: int) -> Any:
+    return (proxy(vector(i)),) * 2
+
+
+def called_twice(proxy: Any, i: int) -> Any:
+    return proxy(vector(i)), proxy(vector(i + 100))
+
+
+def first_call(proxy: Any, i: int) -> Any:
+    return called_twice(proxy, i)[0]
+
+
+def second_call(proxy: Any, i: int) -> Any:
+    return called_twice(proxy, i)[1]
+
+
+def not_called(proxy: Any, i: int) -> Any:
+    return i
 
 
 def row(proxy: Any, i: int) -> Any:

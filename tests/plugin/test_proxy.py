@@ -108,6 +108,38 @@ def test_any_structure_and_two_calls_a_sample(workers: int) -> None:
     assert batch["b"]["c"][1].tolist() == [0, 1, 2, 3]
 
 
+SHAPES: dict[str, tuple[Any, Any]] = {
+    "alone": (data.plain, lambda x, n: x),
+    "tuple of one": (data.in_tuple, lambda x, n: [x]),
+    "dictionary": (data.in_dictionary, lambda x, n: {"image": x}),
+    "named tuple": (data.in_named_tuple, lambda x, n: data.Named(x, n)),
+    "lists": (data.in_lists, lambda x, n: [[x], {"n": [n]}]),
+    "one reference twice": (data.repeated, lambda x, n: [x, x]),
+    "two calls": (data.called_twice, lambda x, n: [x, x + 200]),
+    "the first of two calls": (data.first_call, lambda x, n: x),
+    "the second of two calls": (data.second_call, lambda x, n: x + 200),
+    "no call": (data.not_called, lambda x, n: n),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("torchs", [False, True])
+@pytest.mark.parametrize("name", SHAPES)
+def test_samples_of_any_shape_under_torchs_default_collate(name: str, torchs: bool, workers: int) -> None:
+    make, expected = SHAPES[name]
+    with proxy.DALIServer(doubled()) as server:
+        samples = data.Made(server.proxy, make)
+        if torchs:
+            batches = [server.produce_data(batch) for batch in torch.utils.data.DataLoader(samples, BATCH, num_workers=workers)]
+        else:
+            batches = list(proxy.DataLoader(server, samples, batch_size=BATCH, num_workers=workers))
+    for batch, first in zip(batches, (0, 4, 8), strict=True):
+        numbers = torch.arange(first, min(first + BATCH, 10))
+        wanted = expected(numbers[:, None].expand(-1, 3) * 2.0, numbers)
+        assert type(batch) is type(wanted)
+        torch.testing.assert_close(batch, wanted, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_torch_tensors_as_inputs(workers: int) -> None:
     assert firsts([x for x, _ in served(data.as_tensor, num_workers=workers)]) == EXPECTED
