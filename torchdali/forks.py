@@ -9,8 +9,8 @@ process does not run that pipeline.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
+from _thread import RLock
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
@@ -25,32 +25,20 @@ def on_fork(begin_anew: Callable[[], None]) -> None:
         os.register_at_fork(after_in_child=begin_anew)
 
 
-class ForkSafeLock:
-    """A reentrant lock that a forked process finds free, unless the thread that forked it holds it."""
+class ForkSafeLock(RLock):  # type: ignore[misc]  # final for type checkers only
+    """A reentrant lock that a forked process finds free, unless the thread that forked it holds it.
+
+    A `with` statement runs methods written in C, so that an interrupt can't leave it held.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
         _locks.add(self)
 
-    def acquire(self) -> None:
-        """Wait until no other thread holds it, and take it."""
-        self._lock.acquire()
-
-    def release(self) -> None:
-        """Give it back, once for each time that it was taken."""
-        self._lock.release()
-
-    def __enter__(self) -> None:
-        self.acquire()
-
-    def __exit__(self, *exc: object) -> None:
-        self.release()
-
     def _begin_anew(self) -> None:
-        if self._lock.acquire(blocking=False):  # it was free, or is this thread's: the forked one keeps its identity
-            self._lock.release()
+        if self.acquire(blocking=False):  # it was free, or is this thread's: the forked one keeps its identity
+            self.release()
         else:
-            self._lock = threading.RLock()
+            self._at_fork_reinit()  # type: ignore[attr-defined]
 
 
 _locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()

@@ -17,17 +17,22 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import queue
 import sys
 import threading
 import time
 import weakref
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from torchdali.errors import place_of
 
-__all__ = ["Thread", "close_abandoned", "close_at_end", "is_ending", "patience", "processor_time"]
+__all__ = [
+    "Thread", "call_apart", "close_abandoned", "close_at_end", "is_ending", "patience", "processor_time",
+]  # fmt: skip
+
+T = TypeVar("T")
 
 _LIMIT = 10.0  # seconds that a thread may take to end
 _CLOCK_OF_THREAD = 6  # bits of a number of Linux's clocks: of a thread, its time on processors
@@ -80,6 +85,33 @@ def close_abandoned(owner: _Owner) -> None:
     closed.acquire(timeout=_ABANDONED)
     while thread.is_alive() and time.monotonic() < deadline:
         time.sleep(1e-4)  # it is on its way out; a process with threads cannot be forked
+
+
+def call_apart(function: Callable[[], T]) -> T:
+    """Call a function in a thread of its own, and wait for its result.
+
+    An interrupt of the caller leaves the function running to its end, so that it falls inside no lock. Locks of
+    `threading` are written in Python: an interrupt inside of one may leave it held.
+    """
+    answer: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+
+    def call() -> None:
+        try:
+            answer.put((function(), None))
+        except BaseException as error:
+            answer.put((None, error))
+
+    try:
+        _thread.start_new_thread(Thread(call, (), "torchdali-call").start, ())  # it takes a lock of `threading`
+    except RuntimeError:  # there are no more threads
+        return function()
+    value, error = answer.get()
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error
+    return value  # type: ignore[return-value]
 
 
 def is_ending() -> bool:

@@ -133,11 +133,9 @@ def test_one_at_a_time() -> None:
     taking = executor_of(pipe)._taking
     while not refused:  # until the other thread waits for its batch
         try:
-            taking.__enter__()
+            taking.lock()
         except RuntimeError as error:
             refused.append(str(error))
-        else:
-            taking.__exit__()
     go.set()
     taker.join(PATIENCE)
     pipe.close()

@@ -23,7 +23,6 @@ OTHER_THREADS = {
     "execute/executor.py": "is no daemon, and starts processes only",
     "execute/hardware_decoding.py": "concurrent.futures waits for it",
     "execute/workers/channel.py": "of a worker process, sleeps",
-    "dataloader/_engines.py": "concurrent.futures waits for it",
     "kernels/torch_threads.py": "concurrent.futures waits for it",
     "plugin/pytorch/experimental/proxy/arrivals.py": "looks at processes, and ends with the iterator",
     **dict.fromkeys(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import queue
+import weakref
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +18,47 @@ from torch import Tensor
 from torchdali.dataloader._rows import Indices
 from torchdali.dataloader._sources import Leaves
 from torchdali.errors import PipelineError
+from torchdali.execute.sync import Latch
 from torchdali.ops._caching import cache_in
 from torchdali.ops._picture_steps import CenterCrop, Lattice, Pad, RandomCrop
 from torchdali.ops._pictures import Chain, Finish, Requests, _picture, _requests, _still_picture
 from torchdali.pipeline import Pipeline, pipeline_def
 from torchdali.rng import BatchRng
+from torchdali.threads import Thread, close_at_end
 
 __all__ = ["Arrays", "Pictures", "is_movable"]
+
+
+class _Task:
+    """A batch that a thread makes.
+
+    Attributes:
+        done: Set when `result` is the batch or its error.
+    """
+
+    def __init__(self, make: Callable[[], Tensor]) -> None:
+        self._make: Callable[[], Tensor] | None = make
+        self.done, self.result = Latch(), cast("Tensor | BaseException", None)
+
+    def run(self) -> None:
+        """Make the batch, unless it was dropped."""
+        make, self._make = self._make, None
+        if make is not None:
+            try:
+                self.result = make()
+            except BaseException as error:
+                self.result = error
+        self.done.set()
+
+    def drop(self) -> None:
+        """Make nothing."""
+        self._make = None
+
+
+def _work(tasks: queue.SimpleQueue[_Task | None]) -> None:
+    while (task := tasks.get()) is not None:
+        task.run()
+        del task
 
 
 class Arrays:
@@ -34,8 +71,12 @@ class Arrays:
         self.depth, self.process = max(depth, threads + 1), os.getpid()
         self._chain = chain
         self.renew(leaves)
-        self._pool = ThreadPoolExecutor(threads, "torchdali-arrays")
-        self._futures: dict[int, Future[Tensor]] = {}
+        self._pending: dict[int, _Task] = {}
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._end = weakref.finalize(self, _end, self._tasks, threads)
+        close_at_end(self)
+        for number in range(threads):
+            Thread(_work, (self._tasks,), f"torchdali-arrays-{number}").start()
 
     def renew(self, leaves: Leaves) -> None:
         """Take the pictures as they are now."""
@@ -45,25 +86,29 @@ class Arrays:
 
     def submit(self, number: int, indices: Indices, key: int) -> None:
         """Start a batch."""
-        self._futures[number] = self._pool.submit(self._batch, indices, key)
+        self._pending[number] = task = _Task(partial(self._batch, indices, key))
+        self._tasks.put(task)
 
     def take(self, number: int) -> list[Any] | Exception:
         """Wait for the images of a batch."""
-        future = self._futures[number]
-        error = future.exception()
-        del self._futures[number]
-        if error is None:
-            return [future.result()]
-        return error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__} in a thread: {error}")
+        task = self._pending[number]
+        while not task.done.is_set():
+            task.done.wait(60.0)
+        del self._pending[number]
+        result = task.result
+        if isinstance(result, Tensor):
+            return [result]
+        return result if isinstance(result, Exception) else RuntimeError(f"{result!r} in a thread")
 
     def reset(self) -> None:
         """Drop all requests."""
-        while self._futures:
-            self._futures.popitem()[1].cancel()
+        while self._pending:
+            self._pending.popitem()[1].drop()
 
     def close(self) -> None:
         """End the threads."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.reset()
+        self._end()
 
     def _batch(self, indices: Indices, key: int) -> Tensor:
         pictures = self._pixels[[self._leaves.place(i)[1] for i in indices]]
@@ -74,6 +119,11 @@ class Arrays:
         assert self._chain.finish is not None
         planes = np.ascontiguousarray(lattice.select(pictures).transpose(0, 3, 1, 2))
         return torch.from_numpy(_finished(planes, self._chain.finish))
+
+
+def _end(tasks: queue.SimpleQueue[_Task | None], threads: int) -> None:
+    for _ in range(threads):
+        tasks.put(None)
 
 
 def _finished(planes: npt.NDArray[np.uint8], finish: Finish) -> npt.NDArray[Any]:

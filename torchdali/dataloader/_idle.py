@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 from torchdali.dataloader._rows import Engine
+from torchdali.threads import close_abandoned
 
 __all__ = ["IdleEngines"]
 
@@ -37,7 +38,7 @@ class IdleEngines:
             if self._remove(entry):
                 if entry.key == key:
                     return entry.engine
-                entry.engine.close()
+                close_abandoned(entry.engine)
         return None
 
     def keep(self, key: Any, engine: Engine) -> None:
@@ -58,7 +59,7 @@ class IdleEngines:
 
     def _close(self, entry: _Entry) -> None:
         if self._remove(entry):
-            entry.engine.close()
+            close_abandoned(entry.engine)
 
     def _remove(self, entry: _Entry) -> bool:
         """Remove an entry; return True if its engine is now the caller's alone, and has its threads."""

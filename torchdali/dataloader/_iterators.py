@@ -27,6 +27,7 @@ from torchdali.dataloader._plan import Plan
 from torchdali.dataloader._rows import Engine, answer_of, integers
 from torchdali.dataloader._states import Progress, bare, seek, starting
 from torchdali.rng import mix
+from torchdali.threads import close_abandoned
 
 __all__ = ["AcceleratedIterator", "SingleProcessIterator", "WorkerIterator"]
 
@@ -267,7 +268,7 @@ class AcceleratedIterator(Counting):
         """Open an engine, and let it make all undelivered batches."""
         engine, self._engine = self._engine, None
         if engine is not None and engine.process == os.getpid():
-            engine.close()
+            close_abandoned(engine)
         self._repair_sampler()
         self._rows.clear()
         self._engine = self._loader._engine(self._plan)
@@ -358,7 +359,7 @@ class AcceleratedIterator(Counting):
         """End the threads, as torch's iterator ends its workers."""
         engine, self._engine, self._valid = self._engine, None, -1
         if engine is not None:
-            engine.close()
+            close_abandoned(engine)
 
     def _release(self) -> None:
         """Give the engine back, if it is in a known state."""
@@ -368,7 +369,7 @@ class AcceleratedIterator(Counting):
         if self._valid == self.progress.batches:
             self._loader._keep(self._plan.key, engine)
         else:
-            engine.close()
+            close_abandoned(engine)
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # the program may be ending

@@ -34,6 +34,7 @@ from torchdali.dataloader._rows import Engine
 from torchdali.dataloader._skipping import ITERATORS, Skipped, skipping
 from torchdali.dataloader._states import Progress, StatefulIndices, has_state, position_of, torchdata
 from torchdali.errors import call_site, on_behalf_of
+from torchdali.threads import call_apart
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -173,10 +174,11 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def _engine(self, plan: Plan) -> Engine:
         """Return an engine that no other iterator uses."""
-        assert plan.open is not None
+        make = plan.open
+        assert make is not None
         engine = self._idle.take(plan.key)
         if engine is None:
-            return on_behalf_of(self._site, plan.open)
+            return call_apart(lambda: on_behalf_of(self._site, make))
         engine.reset()
         engine.renew(plan.leaves)
         return engine

@@ -48,7 +48,7 @@ class LoaderStats:
     ) -> LoaderStats:
         """Return the times of a loop."""
         if progress is None or not progress.ended:
-            return cls(0, 0.0, 0.0, notes, pipeline)
+            return cls(0, 0.0, 0.0, notes, pipeline, skipped=tuple(skipped))
         seconds = progress.ended - progress.began
         return cls(progress.batches, seconds, progress.waited, notes, pipeline, progress.startup, tuple(skipped))
 

@@ -112,11 +112,12 @@ class _Unwrapping:
 
     skipped: Skipped
 
-    def __next__(self) -> Any:
-        while isinstance(data := super().__next__(), _Partial):  # type: ignore[misc]
+    def _next_data(self) -> Any:
+        while isinstance(data := super()._next_data(), _Partial):  # type: ignore[misc]
             self.skipped.note(data.lines)
             if data.data is not None:
                 return data.data
+            self.progress.batches = self._position()  # type: ignore[attr-defined]
         return data
 
 

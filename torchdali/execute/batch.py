@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchdali.execute.sync import Latch
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
@@ -99,7 +99,7 @@ class ThreadStart:
 
 
 # A batch goes from thread to thread: the user's makes it, the scheduler thread draws it and runs its first steps,
-# workers run its chains and the steps after them, the user's takes it. Each hand-over is a queue, a lock or the event
+# workers run its chains and the steps after them, the user's takes it. Each hand-over is a queue, a lock or the latch
 # `finished`, and after it the giver touches nothing of the batch: so its fields need no lock.
 @dataclass(eq=False)
 class InFlightBatch:
@@ -146,7 +146,7 @@ class InFlightBatch:
     ready: Any = None
     uploaded: list[TensorList] = field(default_factory=list)
     decoded: list[Any] = field(default_factory=list)
-    finished: threading.Event = field(default_factory=threading.Event)
+    finished: Latch = field(default_factory=Latch)
     _rng: BatchRng | None = None
 
     def rng_of(self, seed: int, node: Node) -> BatchRng:

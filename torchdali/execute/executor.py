@@ -238,7 +238,8 @@ class Executor:
         """
         self._check_open()
         if self._again:
-            self._repeat()
+            with self._taking.lock():
+                self._repeat()
         self._schedule(ended, random_keys, records)
 
     def _schedule(self, ended: bool, random_keys: Sequence[int] | None, records: Indices | None) -> None:
@@ -363,7 +364,7 @@ class Executor:
         """
         self._check_open()
         self.profile.asked(sum([batch.finished.is_set() for batch in self._flight.copy()]))
-        with self._taking:
+        with self._taking.lock():
             if not self._flight and not self._again:
                 raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
             with span("wait for a batch", self.settings.device):
@@ -420,7 +421,10 @@ class Executor:
         """Drop the batches in flight and start the next epoch of all sources that ended."""
         # Once nothing is in flight, the scheduler thread has no request left: until the next `schedule`, sources and
         # counters are this thread's.
-        for batch in reversed(self._drop_flight()):
+        self._check_open()
+        with self._taking.lock():
+            dropped = self._drop_flight()
+        for batch in reversed(dropped):
             for node, prepared in batch.prepared.items():
                 self.sources[node].take_back(prepared)
         for source in self.sources.values():
@@ -430,13 +434,11 @@ class Executor:
         self.taken_state = self.state()
 
     def _drop_flight(self) -> list[InFlightBatch]:
-        """Wait for the batches in flight, forget them, and return them."""
-        self._check_open()
+        """Wait for the batches in flight, forget them, and return them; the caller holds the lock."""
         dropped = []
-        with self._taking:
-            while self._flight:
-                self._wait(self._flight[0])
-                dropped.append(self._flight.pop(0))
+        while self._flight:
+            self._wait(self._flight[0])
+            dropped.append(self._flight.pop(0))
         return dropped
 
     def close(self) -> None:
@@ -651,12 +653,14 @@ class Executor:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a checkpoint state; batches in flight are dropped."""
+        self._check_open()
         self._again.clear()
+        with self._taking.lock():
+            self._drop_flight()
         self._restore(state)
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         # As in `reset`: with nothing in flight, no other thread reads cursors, settings or counters.
-        self._drop_flight()
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])
             if reader.processes is not None:

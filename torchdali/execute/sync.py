@@ -3,29 +3,59 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
-__all__ = ["CallerQueue", "SingleCaller", "Sequencer"]
+__all__ = ["CallerQueue", "Latch", "Sequencer", "SingleCaller"]
+
+
+class Latch:
+    """An event that is set once, for a thread that an interrupt may leave at any moment.
+
+    A KeyboardInterrupt inside a `threading.Event`, which is written in Python, may leave its lock held.
+    """
+
+    __slots__ = ("_is_set", "_wake")
+
+    def __init__(self) -> None:
+        self._is_set, self._wake = False, queue.SimpleQueue[None]()
+
+    def is_set(self) -> bool:
+        """Return True once it is set."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Wake a thread that waits."""
+        self._is_set = True
+        self._wake.put(None)
+
+    def wait(self, timeout: float) -> None:
+        """Wait until it is set, or for some seconds: call it in a loop, for another thread may have been woken."""
+        if not self._is_set:
+            with contextlib.suppress(queue.Empty):
+                self._wake.get(timeout=timeout)
 
 
 class SingleCaller:
     """A lock that raises instead of waiting: one thread may be inside at a time."""
 
     def __init__(self) -> None:
-        # Reentrant, since an interrupt may fall before the lock is released: its thread must get in again.
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
+    def lock(self) -> threading.Lock:
+        """Return the lock, for a `with` statement of the caller: written in C, it can't be left held by an interrupt.
+
+        Raises:
+            RuntimeError: another thread holds it.
+        """
+        if self._lock.locked():
             raise RuntimeError(
                 "another thread is taking a batch of this pipeline at this moment; batches have an order, so "
                 "let one thread take them, or share a lock"
             )
-
-    def __exit__(self, *exc: object) -> None:
-        self._lock.release()
+        return self._lock
 
 
 class Sequencer:
@@ -71,13 +101,13 @@ class CallerQueue:
     def __init__(self) -> None:
         self.interrupted = False
         self._tasks: deque[Callable[[], None]] = deque()
-        self._arrived = threading.Event()
+        self._arrived: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def put(self, task: Callable[[], None]) -> None:
         """Leave a task for the thread that waits."""
         # In this order: the waiting thread, once woken, must find the task.
         self._tasks.append(task)
-        self._arrived.set()
+        self._arrived.put(None)
 
     @contextlib.contextmanager
     def own(self) -> Iterator[None]:
@@ -87,11 +117,9 @@ class CallerQueue:
         self.interrupted = False
 
     def run_next(self, timeout: float) -> None:
-        """Run the oldest task, or wait for one."""
-        if not self._tasks:
-            self._arrived.clear()
-            if not self._tasks:  # put() may have come in between
-                self._arrived.wait(timeout)
-            return
-        with self.own():
-            self._tasks.popleft()()
+        """Wait for a task, and run the oldest."""
+        with contextlib.suppress(queue.Empty):
+            self._arrived.get(timeout=timeout)
+        if self._tasks:  # after an interrupt there may be more tasks than signals
+            with self.own():
+                self._tasks.popleft()()
