@@ -14,7 +14,7 @@ from _thread import RLock
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["ForkSafeLock", "cached_property", "on_fork"]
+__all__ = ["ForkSafeLock", "cached_property", "on_fork", "process"]
 
 T = TypeVar("T")
 
@@ -23,6 +23,22 @@ def on_fork(begin_anew: Callable[[], None]) -> None:
     """Have a function called in each process that is forked from this one, before anything else runs there."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=begin_anew)
+
+
+_process = os.getpid()
+
+
+def process() -> int:
+    """Return the present process's number, without a system call."""
+    return _process
+
+
+def _note_process() -> None:
+    global _process
+    _process = os.getpid()
+
+
+on_fork(_note_process)
 
 
 class ForkSafeLock(RLock):  # type: ignore[misc]  # final for type checkers only

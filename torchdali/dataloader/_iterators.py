@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
-import os
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from torchdali.dataloader._lazy_opening import FetchLazily, InitWorker
 from torchdali.dataloader._plan import Plan
 from torchdali.dataloader._rows import Engine, answer_of, integers
 from torchdali.dataloader._states import Progress, bare, seek, starting
+from torchdali.forks import process
 from torchdali.rng import mix
 from torchdali.threads import close_abandoned
 
@@ -267,7 +267,7 @@ class AcceleratedIterator(Counting):
     def _restart(self) -> None:
         """Open an engine, and let it make all undelivered batches."""
         engine, self._engine = self._engine, None
-        if engine is not None and engine.process == os.getpid():
+        if engine is not None and engine.process == process():
             close_abandoned(engine)
         self._repair_sampler()
         self._rows.clear()
@@ -289,7 +289,7 @@ class AcceleratedIterator(Counting):
         number, self._valid = progress.batches, -1
         if progress.finished:
             raise StopIteration
-        if self._engine is None or valid != number or self._engine.process != os.getpid():
+        if self._engine is None or valid != number or self._engine.process != process():
             self._restart()
         while self._requests and self._requests[0][1] < number:
             self._rows.pop(self._requests.popleft()[1], None)
@@ -364,7 +364,7 @@ class AcceleratedIterator(Counting):
     def _release(self) -> None:
         """Give the engine back, if it is in a known state."""
         engine, self._engine = self._engine, None
-        if engine is None or engine.process != os.getpid():
+        if engine is None or engine.process != process():
             return
         if self._valid == self.progress.batches:
             self._loader._keep(self._plan.key, engine)

@@ -74,6 +74,8 @@ def integers(indices: Any) -> list[int] | None:
         values = list(indices)
     except TypeError:
         return None
+    if set(map(type, values)) == {int}:
+        return values
     return [int(value) for value in values] if values and all(map(_is_integer, values)) else None
 
 
@@ -129,7 +131,7 @@ class Rows:
         dataset, rows = self._dataset, list(indices)
         while not isinstance(dataset, TensorDataset):
             dataset, rows = dataset.dataset, [dataset.indices[i] for i in rows]
-        numbers = integers(rows)
+        numbers = rows if dataset is self._dataset else integers(rows)
         if numbers is None:
             return _stack([dataset[row] for row in rows])
         where = np.asarray(numbers)
