@@ -47,7 +47,7 @@ FORBIDDEN = {
 
 # All that the delivering layer may know: what a user may import too.
 PUBLIC = frozenset(
-    ("", "cores", "environment", "installation", "submodules", "errors", "rng", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers", "pictures")
+    ("", "cores", "environment", "installation", "submodules", "errors", "forks", "threads", "rng", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers", "pictures")
 )
 DELIVERING = frozenset(LAYERS[-1])
 

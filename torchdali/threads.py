@@ -29,7 +29,7 @@ from typing import Any, Protocol, TypeVar
 from torchdali.errors import place_of
 
 __all__ = [
-    "Thread", "call_apart", "close_abandoned", "close_at_end", "is_ending", "patience", "processor_time",
+    "Latch", "Thread", "call_apart", "close_abandoned", "close_at_end", "is_ending", "patience", "processor_time",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -50,6 +50,33 @@ class Thread(threading.Thread):
     def __init__(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> None:
         super().__init__(target=target, args=args, name=name, daemon=True)
         _threads[id(self)] = self
+
+
+class Latch:
+    """An event that is set once, for a thread that an interrupt may leave at any moment.
+
+    A KeyboardInterrupt inside a `threading.Event`, which is written in Python, may leave its lock held.
+    """
+
+    __slots__ = ("_is_set", "_wake")
+
+    def __init__(self) -> None:
+        self._is_set, self._wake = False, queue.SimpleQueue[None]()
+
+    def is_set(self) -> bool:
+        """Return True once it is set."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Wake a thread that waits."""
+        self._is_set = True
+        self._wake.put(None)
+
+    def wait(self, timeout: float) -> None:
+        """Wait until it is set, or for some seconds: call it in a loop, for another thread may have been woken."""
+        if not self._is_set:
+            with contextlib.suppress(queue.Empty):
+                self._wake.get(timeout=timeout)
 
 
 _threads: weakref.WeakValueDictionary[int, Thread] = weakref.WeakValueDictionary()

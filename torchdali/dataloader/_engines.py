@@ -18,13 +18,12 @@ from torch import Tensor
 from torchdali.dataloader._rows import Indices
 from torchdali.dataloader._sources import Leaves
 from torchdali.errors import PipelineError
-from torchdali.execute.sync import Latch
 from torchdali.ops._caching import cache_in
 from torchdali.ops._picture_steps import CenterCrop, Lattice, Pad, RandomCrop
 from torchdali.ops._pictures import Chain, Finish, Requests, _picture, _requests, _still_picture
 from torchdali.pipeline import Pipeline, pipeline_def
 from torchdali.rng import BatchRng
-from torchdali.threads import Thread, close_at_end
+from torchdali.threads import Latch, Thread, close_at_end
 
 __all__ = ["Arrays", "Pictures", "is_movable"]
 

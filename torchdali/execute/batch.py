@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchdali.execute.sync import Latch
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
@@ -21,6 +20,7 @@ from torchdali.reading.look_ahead import LookAhead
 from torchdali.reading.sources import SourceBatch, SourceWorkers
 from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
+from torchdali.threads import Latch
 
 __all__ = ["InFlightBatch", "Reader", "Settings", "metadata_outputs", "random_key"]
 

@@ -8,34 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
-__all__ = ["CallerQueue", "Latch", "Sequencer", "SingleCaller"]
-
-
-class Latch:
-    """An event that is set once, for a thread that an interrupt may leave at any moment.
-
-    A KeyboardInterrupt inside a `threading.Event`, which is written in Python, may leave its lock held.
-    """
-
-    __slots__ = ("_is_set", "_wake")
-
-    def __init__(self) -> None:
-        self._is_set, self._wake = False, queue.SimpleQueue[None]()
-
-    def is_set(self) -> bool:
-        """Return True once it is set."""
-        return self._is_set
-
-    def set(self) -> None:
-        """Wake a thread that waits."""
-        self._is_set = True
-        self._wake.put(None)
-
-    def wait(self, timeout: float) -> None:
-        """Wait until it is set, or for some seconds: call it in a loop, for another thread may have been woken."""
-        if not self._is_set:
-            with contextlib.suppress(queue.Empty):
-                self._wake.get(timeout=timeout)
+__all__ = ["CallerQueue", "Sequencer", "SingleCaller"]
 
 
 class SingleCaller:
