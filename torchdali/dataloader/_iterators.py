@@ -23,9 +23,11 @@ from torch.utils.data.dataloader import (
 from torchdali.dataloader._generators import Snapshot, draws_early, generators_of, is_of_torch, snapshot
 from torchdali.dataloader._lazy_opening import FetchLazily, InitWorker
 from torchdali.dataloader._plan import Plan
+from torchdali.dataloader._pristine import find_collate_change
 from torchdali.dataloader._rows import Engine, answer_of, integers
 from torchdali.dataloader._states import Progress, bare, seek, starting
 from torchdali.forks import process
+from torchdali.dataloader._worker_blocks import BlockCollate, ReceivedBlocks
 from torchdali.rng import mix
 from torchdali.threads import close_abandoned
 
@@ -129,9 +131,12 @@ class WorkerIterator(Counting, _MultiProcessingDataLoaderIter):
     """
 
     def __init__(self, loader: Any, progress: Progress, is_lazy: bool) -> None:
+        loader = copy.copy(loader)
         if is_lazy:
-            loader = copy.copy(loader)
             vars(loader)["worker_init_fn"] = InitWorker(loader.worker_init_fn)
+        if loader._auto_collation and not find_collate_change(loader.collate_fn):
+            self._received_blocks = ReceivedBlocks(loader.num_workers, loader.prefetch_factor + _SPARE_BLOCKS)
+            vars(loader)["collate_fn"] = BlockCollate(self._received_blocks)
         super().__init__(loader, progress)
         self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"
 
@@ -147,6 +152,9 @@ class WorkerIterator(Counting, _MultiProcessingDataLoaderIter):
     def _position(self) -> int:
         by_number = self._dataset_kind != _DatasetKind.Iterable and getattr(self, "_in_order", True)
         return self._begun + self._rcvd_idx if by_number else super()._position()
+
+
+_SPARE_BLOCKS = 4  # of each worker, for batches that the program has
 
 
 def _restore_class(data: Any, error: RuntimeError) -> RuntimeError:

@@ -1,0 +1,117 @@
+"""Shared memory in which torch's worker processes put large batches.
+
+torch maps new memory for each batch, in the worker and in the main process, and the system clears its pages. Here a
+worker writes to a block again as soon as the program has released the last tensor on it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import deque
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import get_worker_info
+from torch.utils.data._utils import collate
+
+from torchdali.tensors.buffer_pool import Lease, Loan
+
+__all__ = ["BlockCollate", "ReceivedBlocks"]
+
+_LEAST = 1 << 20  # bytes of a batch; below, new memory is as fast
+
+
+class ReceivedBlocks:
+    """The main process's side: the blocks of all workers of a loop.
+
+    Attributes:
+        in_use: Whether a block has a batch: set by its worker, reset by the main process, ``(workers, blocks)``.
+    """
+
+    def __init__(self, workers: int, blocks: int) -> None:
+        self.in_use = torch.zeros(workers, blocks, dtype=torch.uint8).share_memory_()
+        self._blocks: dict[tuple[int, int], Tensor] = {}
+        self._loans: dict[tuple[int, int], Loan] = {}
+        self._returned: deque[Loan] = deque()
+        self.key = next(_keys)
+        _received[self.key] = self
+
+    def open(self, place: tuple[int, int], block: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Return the batch in a block, which is free again when the last tensor on it is gone."""
+        self._release()
+        if block is not None:
+            self._blocks[place] = block
+        lease = self._blocks[place].numpy().view(Lease)
+        # Only a queue is filled when the lease dies: Python code there could swallow an interrupt.
+        self._loans[place] = loan = Loan(lease, self._returned.append)
+        loan.number = place[0] * self.in_use.shape[1] + place[1]
+        size = dtype.itemsize * torch.Size(shape).numel()
+        return torch.from_numpy(lease)[:size].view(dtype).view(shape)
+
+    def _release(self) -> None:
+        for _ in range(len(self._returned)):
+            loan = self._returned.popleft()
+            place = divmod(loan.number, self.in_use.shape[1])
+            if self._loans.get(place) is loan:
+                del self._loans[place]
+                self.in_use[place] = 0  # the worker may write from now on
+
+
+_keys = itertools.count()
+_received: weakref.WeakValueDictionary[int, ReceivedBlocks] = weakref.WeakValueDictionary()
+
+
+class BlockCollate:
+    """torch's `default_collate`, with large tensors in blocks that are used again.
+
+    Args:
+        received: The main process's side.
+    """
+
+    def __init__(self, received: ReceivedBlocks) -> None:
+        self._in_use, self._key = received.in_use, received.key
+        self._blocks: dict[int, Tensor] = {}
+
+    def __call__(self, samples: Any) -> Any:
+        return collate.collate(samples, collate_fn_map={**collate.default_collate_fn_map, Tensor: self._stack})
+
+    def _stack(self, tensors: Any, *, collate_fn_map: Any = None) -> Any:
+        first, worker = tensors[0], get_worker_info()
+        size = len(tensors) * first.numel() * first.element_size()
+        if worker is None or size < _LEAST or not all(_is_like(each, first) for each in tensors):
+            return collate.collate_tensor_fn(tensors)
+        free = (self._in_use[worker.id] == 0).nonzero()
+        if not len(free):
+            return collate.collate_tensor_fn(tensors)
+        slot, shape = int(free[0]), (len(tensors), *first.shape)
+        block = self._blocks.get(slot)
+        is_new = block is None or block.numel() < size
+        if block is None or block.numel() < size:
+            block = self._blocks[slot] = torch.empty(size, dtype=torch.uint8).share_memory_()
+        self._in_use[worker.id, slot] = 1
+        torch.stack(tensors, out=block[:size].view(first.dtype).view(shape))
+        return _Sent(self._key, (worker.id, slot), block if is_new else None, shape, first.dtype)
+
+
+def _is_like(tensor: Tensor, first: Tensor) -> bool:
+    """Return whether a tensor can be stacked into memory of our own, as torch does."""
+    usual = type(tensor) is Tensor and tensor.layout == torch.strided and tensor.is_cpu and not tensor.requires_grad
+    bits = tensor.is_conj() or tensor.is_neg() or tensor.is_quantized
+    return usual and not bits and tensor.shape == first.shape and tensor.dtype == first.dtype
+
+
+class _Sent:
+    """A batch in a block, on its way from a worker; the main process receives a tensor."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+
+    def __reduce__(self) -> Any:
+        return _receive, self._arguments
+
+
+def _receive(key: int, place: tuple[int, int], block: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
+    received = _received.get(key)
+    return None if received is None else received.open(place, block, shape, dtype)  # None if the loop has ended
