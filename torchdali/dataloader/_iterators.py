@@ -26,8 +26,8 @@ from torchdali.dataloader._plan import Plan
 from torchdali.dataloader._pristine import find_collate_change
 from torchdali.dataloader._rows import Engine, answer_of, integers
 from torchdali.dataloader._states import Progress, bare, seek, starting
-from torchdali.forks import process
 from torchdali.dataloader._worker_blocks import BlockCollate, ReceivedBlocks
+from torchdali.forks import process
 from torchdali.rng import mix
 from torchdali.threads import close_abandoned
 
