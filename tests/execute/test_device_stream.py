@@ -25,9 +25,12 @@ from torchdali.tensors import TensorList, _foreign
 
 
 class Event:
-    """An event that is done once `done` is set."""
+    """An event that is done once `done` is set; its waits may block."""
 
     done = False
+
+    def __init__(self, blocking: bool) -> None:
+        self.blocking = blocking
 
     def record(self, stream: Stream) -> None:
         self.at = stream.enqueued

@@ -23,7 +23,7 @@ from torchvision.transforms import Compose, PILToTensor
 from torchdali.dataloader._chains import compiled
 from torchdali.dataloader._lazy_images import convert_image, convert_tensor
 from torchdali.dataloader._notes import name_of
-from torchdali.dataloader._pristine import find_transform_change
+from torchdali.dataloader._pristine import find_class_change, find_transform_change
 from torchdali.ops._pictures import Finish
 
 __all__ = ["forget_rows", "replace_calls"]
@@ -206,7 +206,7 @@ def replace_calls(is_active: Callable[[], bool]) -> Callable[[], None]:
     """Let a `Compose` make one call of conversions, where `is_active()`; return the function that undoes it."""
     v2 = sys.modules.get("torchvision.transforms.v2")
     methods = [(Compose, "__call__"), *([] if v2 is None else [(v2.Compose, "forward")])]
-    originals = [(kind, name, vars(kind)[name]) for kind, name in methods]
+    originals = [(kind, name, vars(kind)[name]) for kind, name in methods if not find_class_change(kind)]
     for kind, name, original in originals:
         setattr(kind, name, _replacement(original, is_active))
 

@@ -25,7 +25,7 @@ from torch.utils.data._utils import collate, fetch
 from torchdali.dataloader import _notes as notes
 from torchdali.errors import is_installed
 
-__all__ = ["find_collate_change", "find_dataset_change", "find_transform_change"]
+__all__ = ["find_class_change", "find_collate_change", "find_dataset_change", "find_transform_change"]
 
 _CHECKED = ("torchvision", "PIL")  # packages whose functions are followed
 _TRUSTED = {"torch", "torchvision", "PIL", "numpy", *sys.stdlib_module_names}
@@ -382,6 +382,15 @@ def find_transform_change(transform: Any) -> str:
         hooks = sys.modules["torch.nn.modules.module"]
         if hooks._global_forward_hooks or hooks._global_forward_pre_hooks:
             raise ChangedError("modules have global hooks")
+    except ChangedError as change:
+        return notes.is_changed(str(change))
+    return ""
+
+
+def find_class_change(kind: type) -> str:
+    """Return why the methods of a class of torchvision aren't its own; "" if they are."""
+    try:
+        _reach(frozenset([kind]), ())
     except ChangedError as change:
         return notes.is_changed(str(change))
     return ""

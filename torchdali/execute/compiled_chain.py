@@ -56,7 +56,7 @@ _Take = Callable[[Chunk], Any]
 
 
 class Way(Enum):
-    """How the samples of a chunk run through a chain.
+    """Ways in which the samples of a chunk run through a chain.
 
     Attributes:
         SAMPLES: One after the other.

@@ -39,6 +39,8 @@ from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from torchdali.tensors._devices import TensorListCPU
+
 _Batch = TypeVar("_Batch", bound="TensorList")
 
 # By whether the samples are in main memory; `_devices.py` fills it.
@@ -288,7 +290,7 @@ class TensorList:
     if TYPE_CHECKING:  # what `Pipeline.run` returns has them; a batch of an accelerator has no `as_array`
 
         def as_array(self) -> npt.NDArray[Any]: ...
-        def as_cpu(self) -> TensorList: ...
+        def as_cpu(self) -> TensorListCPU: ...
 
     else:  # for a type checker, what is missing stays missing
 
