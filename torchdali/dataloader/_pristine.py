@@ -427,10 +427,10 @@ def _check_attributes(kind: type, attributes: Mapping[str, Any]) -> None:
             raise ChangedError(f"a {kind.__name__} has hooks")
 
 
-def _is_of_package(kind: type) -> bool:
-    """Return True for a class of Python or of an installed package."""
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return _root(kind.__module__) in _TRUSTED or (file is not None and is_installed(file))
+def _is_of_package(thing: Any) -> bool:
+    """Return True for a class or function of Python, of an installed package, or of torchdali."""
+    file = getattr(sys.modules.get(thing.__module__), "__file__", None)
+    return _root(thing.__module__) in (*_TRUSTED, "torchdali") or (file is not None and is_installed(file))
 
 
 def find_collate_change(collate_fn: Any) -> str:
@@ -444,7 +444,7 @@ def find_collate_change(collate_fn: Any) -> str:
     functions = {
         kind: function.__name__
         for kind, function in collate.default_collate_fn_map.items()
-        if not function.__module__.startswith("torchdali.")  # the proxy's, for a class of its own
+        if kind in _COLLATED or not _is_of_package(function)  # a package's is for a class of its own: a proxy's
     }
     if functions != _COLLATED:
         return notes.is_changed("`default_collate_fn_map` was changed")
