@@ -266,7 +266,8 @@ def _is_checked(module: str) -> bool:
     return _root(module) in _CHECKED or module in _OF_TORCH
 
 
-_REGISTRIES = {"DECODERS", "ENCODERS", "OPEN", "SAVE", "SAVE_ALL"}  # of Pillow, for formats: see `_openers`
+# Of Pillow, for formats, and of torch: see `_openers` and `find_collate_change`.
+_REGISTRIES = {"DECODERS", "ENCODERS", "OPEN", "SAVE", "SAVE_ALL", "default_collate_fn_map"}
 _OF_EVERY_CLASS = {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__"}
 _IMPLICIT = (
     "__bool__", "__call__", "__contains__", "__enter__", "__eq__", "__exit__", "__getattr__", "__getattribute__",
@@ -438,7 +439,8 @@ def find_collate_change(collate_fn: Any) -> str:
     if collate_fn is not collate.default_collate:
         return notes.is_own_function("collate_fn", collate_fn)
     try:
-        _reach(frozenset([fetch._MapDatasetFetcher]), ("fetch",), frozenset([collate_fn]))
+        used = [function for kind, function in collate.default_collate_fn_map.items() if kind in _COLLATED]
+        _reach(frozenset([fetch._MapDatasetFetcher]), ("fetch",), frozenset([collate_fn, *used]))
     except ChangedError as change:
         return notes.is_changed(str(change))
     functions = {
