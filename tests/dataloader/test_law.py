@@ -56,7 +56,6 @@ TRANSFORMS: dict[str, list[Any]] = {
     "wide": [v1.CenterCrop(20), v1.TrivialAugmentWide(), v2.TrivialAugmentWide()],
     "choices": [v1.CenterCrop(20), v1.RandomApply([v1.CenterCrop(18)], 1.0), v2.RandomChoice([v2.CenterCrop(16)]), v2.RandomOrder([v2.Pad(2)])],
     "nested": [v2.Compose([v1.Compose([v2.CenterCrop(20)])]), torch.nn.Sequential(v1.CenterCrop(18))],
-    "distortion": [v1.CenterCrop(20), v2.RandomPhotometricDistort(p=1.0), v2.Identity()],
 }  # fmt: skip
 CHAINS: dict[str, Any] = {
     **{name: v2.Compose([*transforms, v2.PILToTensor()]) for name, transforms in TRANSFORMS.items()},
@@ -175,6 +174,7 @@ def locations() -> dict[int, list[Location]]:
     return result
 
 
+CONSTRUCTORS = "_log_api_usage_once"  # of torchvision, called where a plan creates a transform to compare with
 LOOP = ("torch.utils.data.dataloader", "torch.utils.data.sampler")  # the loop itself, which no plan replaces
 
 
@@ -182,6 +182,7 @@ def found(dataset: Any) -> tuple[list[Location], list[Location], list[Location]]
     """Return names of functions in modules and classes, of methods and of attributes of objects on torch's path."""
     codes, objects = trace(dataset)
     functions = [each for code in codes for each in locations().get(id(code), []) if _module(each.owner) not in LOOP]
+    functions = [each for each in functions if each.name != CONSTRUCTORS]
     names = {name for code in codes for name in code.co_names}
     methods = [Location(each, code.co_name) for each in objects for code in codes if hasattr(type(each), code.co_name)]
     methods = [each for each in methods if not each.name.startswith("__") and callable(getattr(each.owner, each.name))]
