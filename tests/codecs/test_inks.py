@@ -55,6 +55,14 @@ def deep(image: Image.Image, bits: int = 16, **options: Any) -> bytes:
     return codecs.jpeg2k_encode(inks, level=0, codecformat="jp2", colorspace="CMYK", bitspersample=bits, **options)
 
 
+def need_pillow_for(data: bytes) -> None:
+    """Skip a test if Pillow itself cannot read the file: Pillow 10.4 refuses small color profiles."""
+    try:
+        Image.open(io.BytesIO(data)).load()
+    except OSError:
+        pytest.skip("this Pillow cannot read the file")
+
+
 BY_HAND = np.random.RandomState(1).randint(0, 256, (52, 60, 4), np.uint8)  # black where there are other inks, too
 FILES = {
     "inks": lambda image: inks_of(image),
@@ -68,6 +76,7 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_colors_are_those_of_pillow(name, image):
     data, wanted = FILES[name](image), np.asarray(image.convert("CMYK").convert("RGB")).astype(int)
+    need_pillow_for(data)
     for output_type, order in (("RGB", slice(None)), ("BGR", slice(None, None, -1))):
         found = images.decode(tensor(data), output_type=output_type).numpy()[:, :, order]
         assert found.shape == (52, 60, 3) and np.abs(found - wanted).max() <= 1
@@ -100,7 +109,9 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_files_of_four_channels_are_colors(name):
-    assert np.array_equal(images.decode(tensor(OTHERS[name]())).numpy(), np.asarray(SMOOTH))
+    data = OTHERS[name]()
+    need_pillow_for(data)
+    assert np.array_equal(images.decode(tensor(data)).numpy(), np.asarray(SMOOTH))
 
 
 @pytest.mark.parametrize("options", [{}, {"tile_size": (16, 16)}])

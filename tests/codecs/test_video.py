@@ -169,8 +169,7 @@ def test_frames_on_the_way_that_no_other_refers_to_are_not_decoded(tmp_path):
 
 def test_an_open_decoder_is_collected_after_pyav_is_gone(tmp_path, monkeypatch):
     """As at the end of a program: the names in PyAV's modules are None by then."""
-    import av
-
+    av = pytest.importorskip("av", reason="the extra `video` is not installed")
     said = []
     monkeypatch.setattr(sys, "unraisablehook", said.append)
     decoder = VideoDecoder(make(tmp_path, "vp9.webm"))
