@@ -57,18 +57,18 @@ bench: ## compare with the real DALI and DataLoader on DIR
 derived: stubs ## make all that is derived: stubs, reference, pictures, page on parity, table of speeds
 	$(PYTHON) -m torchdali.reference docs/operators
 	$(PYTHON) -m torchdali.reference docs/pictures --pictures
-	$(PYTHON) -m pytest -q --write-parity=docs/parity.md
+	$(PYTHON) -m pytest -q --write-parity=benchmarks/parity.md
 	$(PYTHON) -m benchmarks.operators
 
-operators: ## measure the operators beside the real DALI; writes docs/speed.md
+operators: ## measure the operators beside the real DALI; writes benchmarks/speed.md
 	$(PYTHON) -m benchmarks.operators
 
 golden: ## store the answers of the real DALI that tests compare with
 	rm -rf tests/answers
 	TORCHDALI_LIVE_DALI=write $(PYTHON) -m pytest -q -p no:cacheprovider -m "golden and not parity" tests/ops tests/parity
 
-parity: ## compare with the real DALI; writes docs/parity.md
-	$(PYTHON) -m pytest -q --write-parity=docs/parity.md
+parity: ## compare with the real DALI; writes benchmarks/parity.md
+	$(PYTHON) -m pytest -q --write-parity=benchmarks/parity.md
 
 memory: ## look for growth of memory on DIR
 	$(PYTHON) -m benchmarks.memory $(DIR)

@@ -1,7 +1,7 @@
 """Ten minutes on a GPU: what runs, whether it is right, how fast it is. ``python -m benchmarks.gpu DIR [--parts ...]``.
 
 The parts of ``torchdali bench DIR --gpu``, and those for developers: every operator, and the kernels for batches, on
-CUDA and on the CPU. What an H100 gave is in docs/measurements_machines.md.
+CUDA and on the CPU. What an H100 gave is in benchmarks/measurements_machines.md.
 """
 
 from __future__ import annotations

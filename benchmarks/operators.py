@@ -1,7 +1,8 @@
 """Compare the operators with the real DALI: ``python -m benchmarks.operators``.
 
 Each side is a process; case by case they run in turn. All cases are
-measured in about eight minutes, and the tables are then written to ``docs/speed*.md``; `--only` takes some and prints.
+measured in about eight minutes, and the tables are then written to ``benchmarks/speed*.md``;
+`--only` selects some and prints them.
 """
 
 from __future__ import annotations
@@ -239,7 +240,7 @@ def _arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0.1, help="of a measurement, at least one batch")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--output", type=Path, help="the first page to write; docs/speed.md without --only")
+    parser.add_argument("--output", type=Path, help="the first page to write; benchmarks/speed.md without --only")
     return parser.parse_args(given)
 
 
@@ -269,7 +270,7 @@ def main(given: list[str] | None = None) -> None:
             side.close()
     if not results:
         raise SystemExit("no case takes input of that size")
-    target = options.output or (None if options.only else ROOT / "docs" / "speed.md")
+    target = options.output or (None if options.only else ROOT / "benchmarks" / "speed.md")
     for suffix, page in reports(results, source, options).items():
         if target is None:
             print(page)

@@ -15,28 +15,19 @@ from torchdali.reference import write
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {
     "docs/landing.md": "index.md",
-    "docs/README.md": "pages.md",
     "examples/migrate_from_dataloader.md": "from_dataloader.md",
     "examples/migrate_from_dali.md": "from_dali.md",
     "CONTRIBUTING.md": "contributing.md",
-    "CODE_OF_CONDUCT.md": "code_of_conduct.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
-    "benchmarks/NOTES.md": "notes.md",
-    "torchdali/execute/README.md": "execute.md",
 }
-"""Pages by their paths in the repository, and their names on the site; README.md is for GitHub alone."""
-
-GENERATED = (
-    "speed.md", "speed_images.md", "speed_numbers.md", "parity.md", "parity_operators.md", "parity_exceptions.md",
-)  # fmt: skip
-"""Tables that programs write; the search doesn't list them."""
+"""Pages by their paths in the repository, and their names on the site; README.md is only for GitHub."""
 
 _CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 
 _OPERATORS = re.compile(r"https://torchdali\.github\.io/torchdali/latest/operators/(?:(\w+)/)?")
-"""A page that is not in the repository: there, its address on the site stands for it."""
+"""Links to generated pages, which aren't in the repository: pages there use the address on the site."""
 
 
 def on_startup(command: str, dirty: bool) -> None:
@@ -54,12 +45,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Rewrite the links of a page: to another page of the site, or to the file on GitHub.
-
-    The search skips tables that programs write.
-    """
-    if page.file.src_uri in GENERATED:
-        page.meta["search"] = {"exclude": True}
+    """Rewrite the links of a page: to another page of the site, or to the file on GitHub."""
     names = {name: path for path, name in OUTSIDE.items()}
     here = page.file.src_uri
     folder = posixpath.dirname(names.get(here, f"docs/{here}"))

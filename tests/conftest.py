@@ -2,7 +2,7 @@
 
 Without a file or ``-m``, slow tests and those that need the real DALI are left out, and of those that compare with its
 stored answers, all but a sample. If pytest-xdist is installed, a process a core runs them.
-``pytest --write-parity=docs/parity.md`` writes the pages from the tests' own comparisons, with the real DALI.
+``pytest --write-parity=benchmarks/parity.md`` writes the pages from the tests' own comparisons, with the real DALI.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_the_page_lists_what_is_slow_and_what_failed() -> None:
     assert "`copy`" not in slowest
     assert "| `copy`" in pages["_images"]
     assert "- `clahe`, 224: dali: RuntimeError: no" in pages[""]
-    assert all((operators.ROOT / "docs" / f"speed{suffix}.md").read_text().splitlines()[0] == page.splitlines()[0] for suffix, page in pages.items())
+    assert all((operators.ROOT / "benchmarks" / f"speed{suffix}.md").read_text().splitlines()[0] == page.splitlines()[0] for suffix, page in pages.items())
 
 
 def test_cases_are_chosen_by_operator_or_by_name() -> None:

@@ -14,7 +14,7 @@ from torchdali.kernels import native
 
 PAGES = [
     str(path.relative_to(pages.ROOT))
-    for path in [*sorted((pages.ROOT / "docs").glob("**/*.md")), pages.ROOT / "CONTRIBUTING.md"]
+    for path in [*sorted((pages.ROOT / "docs").glob("**/*.md")), pages.ROOT / "torchdali" / "declaration" / "README.md", pages.ROOT / "CONTRIBUTING.md"]
     if pages.blocks(path.read_text(encoding="utf-8")) and path.parent.name != "recipes" and path.stem != "first_script"  # see test_recipes
 ]
 
@@ -86,7 +86,7 @@ def test_a_mark_needs_a_reason() -> None:
 
 
 def test_pictures_are_those_of_their_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, page = pages.ROOT / "docs" / "show", "docs/pictures.md"
+    folder, page = pages.ROOT / "docs" / "show", "docs/visualize.md"
     shown = set(re.findall(r"\]\(show/([\w.]+)\)", (pages.ROOT / page).read_text(encoding="utf-8")))
     assert shown == {path.name for path in folder.iterdir()}
     assert all(path.stat().st_size < 60_000 for path in folder.iterdir())

@@ -9,10 +9,7 @@ import pytest
 from tests.helpers.pages import ROOT
 from tests.helpers.sentences import mean_length, sentences
 
-OTHERS = {
-    *("README", "landing", "architecture", "declaring", "differences", "differences_data", "differences_operators", "gpu_internals", "history", "native"),
-    *("measurements", "measurements_data", "measurements_machines", "parity", "parity_operators", "parity_exceptions", "speed", "speed_images", "speed_numbers"),
-}
+OTHERS = {"README", "landing", "architecture", "differences", "differences_data", "differences_operators"}
 """Pages of ``docs/`` for explanation and development, and the list of pages."""
 
 START = ["README.md", "docs/installation.md", "docs/first_script.md", *(f"examples/migrate_from_{it}.md" for it in ("dataloader", "dali"))]

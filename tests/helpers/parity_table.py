@@ -1,6 +1,6 @@
-"""The tables of ``docs/parity*.md``, filled while the parity tests run.
+"""The tables of ``benchmarks/parity*.md``, filled while the parity tests run.
 
-``pytest --write-parity=docs/parity.md`` writes them (see ``conftest.py``). `tests.check.check` notes every case
+``pytest --write-parity=benchmarks/parity.md`` writes them (see ``conftest.py``). `tests.check.check` notes every case
 that it compares with the real DALI; `note_pixels` takes what ``parity/test_pixels.py`` measures on photos.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 __all__ = ["Case", "Distance", "Tolerance", "cases", "note", "note_pixels", "pages", "percent"]
 
-COMMAND = "python -m pytest --write-parity=docs/parity.md"
+COMMAND = "python -m pytest --write-parity=benchmarks/parity.md"
 
 _WRITTEN = f"Written by the tests, do not edit: `{COMMAND}`"
 _HEAD = f"""# Parity with DALI
