@@ -9,7 +9,7 @@ import pytest
 from tests.helpers.pages import ROOT
 from tests.helpers.sentences import mean_length, sentences
 
-OTHERS = {"README", "landing", "architecture", "differences", "differences_data", "differences_operators"}
+OTHERS = {"README", "landing", "architecture", "differences"}
 """Pages of ``docs/`` for explanation and development, and the list of pages."""
 
 START = ["README.md", "docs/installation.md", "docs/first_script.md", *(f"examples/migrate_from_{it}.md" for it in ("dataloader", "dali"))]

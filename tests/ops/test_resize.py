@@ -284,7 +284,7 @@ def test_exact_random_window():
 )
 @pytest.mark.parametrize("case", ["smaller", "larger", "smaller and larger", "without antialiasing"])
 def test_bytes_that_are_not_exact(case, interpolation, share):
-    """Hold the shares that docs/differences_operators.md names."""
+    """Hold the shares that docs/differences.md names."""
 
     def graph(fn, types, image):
         return fn.resize(image, **EXACT[case], interp_type=getattr(types, f"INTERP_{interpolation}"))

@@ -25,7 +25,7 @@ CASES = {
     **{path.stem: (path.name,) for path in sorted(SCRIPTS.glob("[!_]*.py"))},
     "resnet50 with the proxy": ("resnet50.py", "--data_loader", "dali_proxy"),
 }
-# Results that are not equal, with what they may differ by. docs/differences_operators.md names the reasons.
+# Results that are not equal, with what they may differ by. docs/differences.md names the reasons.
 FAR = {
     "resnet50": {"images": 0.06},
     "resnet50 with the proxy": {"images": 0.06},

@@ -153,7 +153,7 @@ class PipelineOptions:
     exact: bool = _option(
         False,
         "Give DALI's bytes where operators on the CPU have a faster way that is a level off here and there: `resize`, "
-        "`random_resized_crop`, `resize_crop_mirror`, decoders fused with them (docs/differences_operators.md).",
+        "`random_resized_crop`, `resize_crop_mirror`, decoders fused with them (docs/differences.md).",
         "True if bytes are DALI's where that is slower.",
     )
 
