@@ -16,7 +16,7 @@ from torchvision.transforms import v2
 
 from tests.dataloader.test_lazy_images import write
 from torchdali.dataloader import _lazy_compose
-from torchdali.dataloader._lazy_opening import lazy_images
+from torchdali.dataloader._lazy_opening import LazyOpening
 from torchdali.pipeline import native_status
 
 pytestmark = pytest.mark.skipif(not native_status().library, reason="decodes by the library")
@@ -118,7 +118,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_tensors_are_those_of_torchvision(paths: list[str], name: str, calls: list[Any]) -> None:
     is_one, transform = CHAINS[name]
     expected = results(transform, paths)
-    with lazy_images():
+    with LazyOpening():
         check(results(transform, paths), expected)
     assert any(call is not None for call in calls) == is_one
 
@@ -144,7 +144,7 @@ def test_samples_of_several_parts(paths: list[str], name: str) -> None:
         return [[*each.values()] if isinstance(each, dict) else each for each in outcomes]
 
     expected = flat(results(transform, paths, inputs))
-    with lazy_images():
+    with LazyOpening():
         check(flat(results(transform, paths, inputs)), expected)
 
 
@@ -159,13 +159,13 @@ def test_a_changed_transform_is_seen(paths: list[str]) -> None:
     for change in changes:
         change()
         expected = results(transform, paths)
-        with lazy_images():
+        with LazyOpening():
             check(results(transform, paths), expected)
 
 
 def test_methods_of_torchvision_are_restored(paths: list[str]) -> None:
     before = v1.Compose.__call__, v2.Compose.forward
-    with lazy_images():
+    with LazyOpening():
         assert (v1.Compose.__call__, v2.Compose.forward) != before
     assert (v1.Compose.__call__, v2.Compose.forward) == before
 
@@ -175,7 +175,7 @@ def test_another_default_dtype(paths: list[str]) -> None:
     torch.set_default_dtype(torch.float64)
     try:
         expected = results(transform, paths)
-        with lazy_images():
+        with LazyOpening():
             check(results(transform, paths), expected)
     finally:
         torch.set_default_dtype(torch.float32)
@@ -183,6 +183,6 @@ def test_another_default_dtype(paths: list[str]) -> None:
 
 def test_path_of_files(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jpg", 130, 97)
-    with lazy_images(), Image.open(path) as image:
+    with LazyOpening(), Image.open(path) as image:
         planes = v1.Compose([v1.ToTensor()])(image)
     assert torch.equal(planes, v1.functional.to_tensor(Image.open(path)))

@@ -17,12 +17,13 @@ from PIL import ExifTags, Image, ImageDraw, ImageEnhance, ImageFile, ImageFilter
 from PIL.JpegImagePlugin import JpegImageFile
 from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import Dataset, IterableDataset
+from torchvision.transforms import functional as F
 from torchvision.transforms import v2
 
 from torchdali import DataLoader
 from torchdali.dataloader import _lazy_images
 from torchdali.dataloader._lazy_images import LazyImage, LazyJpeg
-from torchdali.dataloader._lazy_opening import lazy_images
+from torchdali.dataloader._lazy_opening import LazyOpening
 from torchdali.dataloader._notes import LAZY
 from torchdali.ops._pictures import Source
 from torchdali.pipeline import native_status
@@ -140,14 +141,23 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "tobitmap": lambda i: i.convert("1").tobitmap(), "tobytes": lambda i: i.tobytes(), "tobytes, twice": lambda i: (i.crop((1, 2, 9, 9)).tobytes(), i.crop((3, 3, 12, 9)).tobytes(), i.tobytes("raw", "RGB")), "transform": lambda i: i.transform((20, 20), 0, (1, 0, 2, 0, 1, 3)), "transparency": lambda i: (i.info.update(transparency=(1, 2, 3)), i.convert("RGBA"))[1],
     "transpose": lambda i: i.transpose(FLIP).transpose(UPSIDE), "transpose a quarter": lambda i: i.transpose(UPSIDE).crop((2, 3, 9, 9)).transpose(QUARTER), "verify": lambda i: (i.verify(), i.fp is None), "verify, load": lambda i: (i.verify(), i.load()), "with": lambda i: (i.__enter__() is i, i.__exit__(None, None, None), i.fp is None), "with, load": lambda i: (i.__exit__(None, None, None), i.getpixel((1, 1))),
     "with, copy": lambda i: (j := i.convert("RGB"), i.__exit__(None, None, None), j.getpixel((1, 1)))[2],
+    "brightness": lambda i: [F.adjust_brightness(i, each) for each in FACTORS], "contrast": lambda i: [F.adjust_contrast(i, each) for each in FACTORS],
+    "saturation": lambda i: [F.adjust_saturation(i, each) for each in FACTORS], "hue": lambda i: [F.adjust_hue(i, each) for each in (-0.5, -0.1, 0, 0.001, 0.3, 0.5)],
+    "hue out of range": lambda i: F.adjust_hue(i, 0.6), "brightness of a text": lambda i: F.adjust_brightness(i, "1.5"), "brightness without a factor": lambda i: F.adjust_brightness(i),
+    "v2 brightness": lambda i: v2.functional.adjust_brightness(i, brightness_factor=1.3), "v2 contrast": lambda i: v2.functional.adjust_contrast(i, 0.6), "v2 saturation": lambda i: v2.functional.adjust_saturation(i, 0.6),
+    "v2 hue": lambda i: v2.functional.adjust_hue(i, hue_factor=0.2), "gray of 3": lambda i: [F.rgb_to_grayscale(i, 3), v2.functional.rgb_to_grayscale(i, 3), v2.functional.to_grayscale(i, 3)],
+    "gray of 1": lambda i: [F.rgb_to_grayscale(i), v2.functional.rgb_to_grayscale(i, num_output_channels=1)], "gray of 2": lambda i: F.rgb_to_grayscale(i, 2),
+    "colors, then views": lambda i: F.adjust_hue(F.adjust_contrast(i.crop((3, 4, 20, 25)).resize((9, 8), 2), 1.7), 0.1).transpose(FLIP).resize((20, 30)).crop((1, 1, 9, 9)),
+    "colors of one image": lambda i: [F.adjust_brightness(i, 0.4), F.adjust_saturation(i, 1.4), i, F.adjust_brightness(i.crop((1, 2, 8, 9)), 0.4).convert("L")],
 }  # fmt: skip
+FACTORS = (0, 0.0, 0.25, 1, 1.0, 1.5, 2, 300.0, -0.5, np.float32(0.5), float("nan"))
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_and_attributes_are_those_of_pillow(files: dict[str, str], name: str) -> None:
     for path in files.values():
         expected = outcome(METHODS[name], Image.open(path))
-        with lazy_images():
+        with LazyOpening():
             image = Image.open(path)
             assert outcome(METHODS[name], image) == expected, path
 
@@ -180,16 +190,18 @@ def _chained(image: Image.Image, seed: int) -> Image.Image:
 def test_chains_of_methods(files: dict[str, str], seed: int) -> None:
     for path in files.values():
         expected = _seen(_chained(Image.open(path), seed))
-        with lazy_images():
+        with LazyOpening():
             assert _seen(_chained(Image.open(path), seed)) == expected, path
 
 
 def test_a_resize_of_a_part_decodes_nothing_before_it_is_looked_at(files: dict[str, str]) -> None:
-    with lazy_images():
+    with LazyOpening():
         image = Image.open(files["color"])
-    assert type(image) is LazyJpeg
-    part = image.crop((3, 4, 30, 31)).resize((10, 12))
-    assert part.size == (10, 12) and part.getbands() == ("R", "G", "B") and type(part) is LazyImage
+        assert type(image) is LazyJpeg
+        part = image.crop((3, 4, 30, 31)).resize((10, 12))
+        assert part.size == (10, 12) and part.getbands() == ("R", "G", "B") and type(part) is LazyImage
+        part = F.adjust_hue(v2.functional.adjust_contrast(part, 1.5), 0.1)
+    assert part.size == (10, 12) and type(part) is LazyImage
     assert part.getpixel((0, 0)) and type(part) is Image.Image and type(image) is LazyJpeg
     assert image.getpixel((0, 0)) and type(image) is JpegImageFile
 
@@ -197,11 +209,11 @@ def test_a_resize_of_a_part_decodes_nothing_before_it_is_looked_at(files: dict[s
 def test_of_several_parts_of_an_image_the_whole_is_decoded_once(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     views: list[Any] = []
     pixels = Source.pixels
-    monkeypatch.setattr(Source, "pixels", lambda self, view: (views.append((self.size, view.size)), pixels(self, view))[1])
+    monkeypatch.setattr(Source, "pixels", lambda self, work: (views.append((self.size, work.view.size)), pixels(self, work))[1])
     boxes = ((0, 0, 9, 9), (1, 2, 30, 31), (5, 5, 9, 10))
     plain = Image.open(files["color"])
     for count in (1, 3):  # a part of its own, then the whole of it; of later images the whole at once
-        with lazy_images():
+        with LazyOpening():
             image = Image.open(files["color"])
         views.clear()
         parts = [image.crop(box) for box in boxes]
@@ -236,7 +248,7 @@ def test_files_of_the_user_are_read_as_far_as_by_pillow(files: dict[str, str]) -
     for path in files.values():
         for trailer in (b"", b"\0" * 200_000, b"\xff\xd9" * 40_000):
             expected = outcomes(path, trailer)
-            with lazy_images():
+            with LazyOpening():
                 assert outcomes(path, trailer) == expected
 
 
@@ -276,7 +288,7 @@ def test_damaged_files_have_the_errors_and_the_pixels_of_pillow(files: dict[str,
         for seed in range(20):
             bad = damaged(data, seed)
             expected = _decode(bad, seed % 4)
-            with lazy_images():
+            with LazyOpening():
                 assert _decode(bad, seed % 4) == expected, (name, seed)
 
 
@@ -287,7 +299,7 @@ def test_the_guard_against_bombs_is_pillows(files: dict[str, str], most: int | N
     for steps in range(4):
         data = Path(files["color"]).read_bytes()
         expected = _decode(data, steps)
-        with lazy_images():
+        with LazyOpening():
             assert _decode(data, steps) == expected
 
 
@@ -409,14 +421,14 @@ def _own_opener(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_user_changed_of_pillow_stays(files: dict[str, str], change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Image.open(files["color"])
     change(monkeypatch)
-    with lazy_images():
+    with LazyOpening():
         assert not isinstance(Image.open(files["color"]), LazyImage)
 
 
 def test_other_threads_get_images_of_pillow(files: dict[str, str]) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    with lazy_images(), ThreadPoolExecutor(1) as pool:
+    with LazyOpening(), ThreadPoolExecutor(1) as pool:
         assert type(pool.submit(Image.open, files["color"]).result()) is JpegImageFile
         assert type(Image.open(files["color"])) is LazyJpeg
 
@@ -426,7 +438,7 @@ def test_threads_share_a_lazy_image(files: dict[str, str]) -> None:
 
     expected = Image.open(files["color"]).convert("RGB").crop((1, 2, 50, 40)).tobytes()
     for _ in range(20):
-        with lazy_images():
+        with LazyOpening():
             image = Image.open(files["color"]).convert("RGB")
         with ThreadPoolExecutor(4) as pool:
             assert set(pool.map(lambda each: each.crop((1, 2, 50, 40)).tobytes(), [image] * 8)) == {expected}

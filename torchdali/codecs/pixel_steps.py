@@ -154,6 +154,11 @@ class Work:
         self._first: View | None = None
         self._steps = b""
 
+    @property
+    def is_view(self) -> bool:
+        """True if there are no steps."""
+        return self._first is None
+
     def add(self, steps: bytes, size: Size) -> None:
         """Take steps on the pixels.
 

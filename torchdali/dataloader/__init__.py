@@ -13,6 +13,7 @@
 `_lazy_opening`                 lets Pillow open JPEGs as lazy images, in torch's workers
 `_lazy_images`                  the lazy image
 `_lazy_compose`                 converts a lazy image to a normalized tensor in one call
+`_lazy_colors`                  lets torchvision's changes of colors wait until a lazy image is decoded
 `_skipping`                     skips damaged samples
 `_reports`                      times of loops, and `tune`
 ==============================  ==========================================================================

@@ -7,6 +7,7 @@ follows it, such as `ToDtype` and `Normalize`, become one call: if they are torc
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import operator
 import sys
@@ -26,7 +27,7 @@ from torchdali.dataloader._notes import name_of
 from torchdali.dataloader._pristine import find_class_change, find_transform_change
 from torchdali.ops._pictures import Finish
 
-__all__ = ["forget_rows", "replace_calls"]
+__all__ = ["compose_replacements"]
 
 _CONVERSIONS, _DTYPES = ("PILToTensor", "ToImage", "ToTensor"), ("ConvertImageDtype", "ToDtype")
 
@@ -153,7 +154,7 @@ _rows: weakref.WeakKeyDictionary[Any, _Row] = weakref.WeakKeyDictionary()
 _searches = itertools.count()
 
 
-def forget_rows() -> None:
+def _forget_rows() -> None:
     """Check again whether transforms are unchanged."""
     global _searches
     _rows.clear()
@@ -192,6 +193,7 @@ def _has_image(inputs: tuple[Any, ...]) -> bool:
 def _replacement(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
     """Return a method of a `Compose`, which makes one call of the conversion of an image."""
 
+    @functools.wraps(original)
     def forward(self: Any, *inputs: Any, **named: Any) -> Any:
         if not named and is_active() and _has_image(inputs):
             outputs = _call(self, inputs)
@@ -202,16 +204,11 @@ def _replacement(original: Callable[..., Any], is_active: Callable[[], bool]) ->
     return forward
 
 
-def replace_calls(is_active: Callable[[], bool]) -> Callable[[], None]:
-    """Let a `Compose` make one call of conversions, where `is_active()`; return the function that undoes it."""
+def compose_replacements(is_active: Callable[[], bool]) -> list[tuple[type, str, Callable[..., Any]]]:
+    """Return methods by which a `Compose` makes one call of conversions, where `is_active()`: class, name, function."""
+    _forget_rows()
     v2 = sys.modules.get("torchvision.transforms.v2")
     methods = [(Compose, "__call__"), *([] if v2 is None else [(v2.Compose, "forward")])]
-    originals = [(kind, name, vars(kind)[name]) for kind, name in methods if not find_class_change(kind)]
-    for kind, name, original in originals:
-        setattr(kind, name, _replacement(original, is_active))
-
-    def restore() -> None:
-        for kind, name, original in originals:
-            setattr(kind, name, original)
-
-    return restore
+    return [
+        (kind, name, _replacement(vars(kind)[name], is_active)) for kind, name in methods if not find_class_change(kind)
+    ]

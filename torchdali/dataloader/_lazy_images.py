@@ -1,14 +1,18 @@
 """Lazy Pillow images: only the region that the transforms keep is decoded.
 
-A JPEG that Pillow has opened defers its pixels: it is read, and crops, flips and one resize are recorded. As soon as
-pixels are needed, the image becomes an ordinary object of Pillow's own class, with bit-identical pixels. Files that
-could raise an error are decoded by Pillow at once, so that the error is raised where it always is.
+A JPEG that Pillow has opened defers its pixels: it is read, and crops, flips, one resize, and torchvision's changes of
+colors are recorded. As soon as pixels are needed, the image becomes an ordinary object of Pillow's own class, with
+bit-identical pixels. Files that could raise an error are decoded by Pillow at once, so that the error is raised where
+it always is.
 """
 
 from __future__ import annotations
 
+import copy
 import io
 import threading
+from collections.abc import Callable
+from operator import methodcaller
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +21,7 @@ from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from torch import Tensor
 
-from torchdali.ops._pictures import Finish, Source, View, finish_pixels, is_refused
+from torchdali.ops._pictures import Finish, Source, View, Work, finish_pixels, is_refused
 
 __all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
@@ -70,7 +74,7 @@ class LazyImage(Image.Image):
     def copy(self) -> Any:
         """Record a copy."""
         lazy = self._defer()
-        return self._decoded().copy() if lazy is None else self._record(lazy, lazy.view, "copy")
+        return self._decoded().copy() if lazy is None else self._record(lazy, lazy.view, methodcaller("copy"))
 
     __copy__ = copy
 
@@ -79,7 +83,7 @@ class LazyImage(Image.Image):
         lazy = None if arguments or named or mode != "RGB" else self._defer(("RGB", "L"))
         if lazy is None or "transparency" in self.info:
             return self._decoded().convert(mode, *arguments, **named)
-        return self._record(lazy, lazy.view, "convert", mode)
+        return self._record(lazy, lazy.view, methodcaller("convert", mode))
 
     def crop(self, box: Any = None) -> Any:
         """Record a window that is inside of the image."""
@@ -88,7 +92,7 @@ class LazyImage(Image.Image):
             left, top, right, bottom = map(int, box)
             view = lazy.view.crop(top, left, bottom - top, right - left)
             if view is not None and not is_refused(*view.size):
-                return self._record(lazy, view, "crop", box)
+                return self._record(lazy, view, methodcaller("crop", box))
         return self._decoded().crop(box)
 
     def resize(self, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None) -> Any:
@@ -98,7 +102,7 @@ class LazyImage(Image.Image):
         if lazy is not None:
             view = lazy.view.resize(int(size[1]), int(size[0]), _FILTERS[resample])
             if view is not None and not is_refused(*view.size):
-                return self._record(lazy, view, "resize", size, resample)
+                return self._record(lazy, view, methodcaller("resize", size, resample))
         return self._decoded().resize(size, resample, box, reducing_gap)
 
     def transpose(self, method: Any) -> Any:
@@ -107,16 +111,34 @@ class LazyImage(Image.Image):
         if lazy is None:
             return self._decoded().transpose(method)
         horizontal = method == Image.Transpose.FLIP_LEFT_RIGHT
-        return self._record(lazy, lazy.view.flip(horizontal, not horizontal), "transpose", method)
+        return self._record(lazy, lazy.view.flip(horizontal, not horizontal), methodcaller("transpose", method))
+
+    def change_colors(self, steps: bytes, change: Callable[[Any], Any], keeps_info: bool) -> Any:
+        """Record a change of colors; None if the image isn't in color.
+
+        Args:
+            steps: See `codecs.pixel_steps`.
+            change: Does the same to an image.
+            keeps_info: The result has the ``info`` of this image.
+        """
+        lazy = self._defer()
+        image = None if lazy is None else self._record(lazy, lazy.view, change, steps)
+        if image is not None and not keeps_info:
+            image.info = {}
+        return image
 
     def _defer(self, modes: tuple[str, ...] = ("RGB",)) -> Deferred | None:
         """Return the deferred pixels of an image that is read; None if Pillow has to decode it now."""
         return self._deferred if self._mode in modes else None
 
-    def _record(self, lazy: Deferred, view: View, method: str, *arguments: Any) -> Any:
+    def _record(self, lazy: Deferred, view: View, operation: Callable[[Any], Any], steps: bytes = b"") -> Any:
         image: Any = Image.Image._new(self, Image.new("RGB", (1, 1)).im)
         image._size = view.size[1], view.size[0]
-        vars(image).update(_im=None, _deferred=Deferred(lazy.jpeg, view, (self, method, *arguments)))
+        work = copy.copy(lazy.work)
+        work.view = view
+        if steps:
+            work.add(steps, view.size)
+        vars(image).update(_im=None, _deferred=Deferred(lazy.jpeg, work, (self, operation)))
         _set_class(image, LazyImage)
         return image
 
@@ -179,8 +201,8 @@ class LazyImage(Image.Image):
             self.im = core
 
     def _by_pillow(self, lazy: Deferred) -> Any:
-        image, method, *arguments = lazy.origin
-        return getattr(image._decoded() if isinstance(image, LazyImage) else image, method)(*arguments).im
+        image, operation = lazy.origin
+        return operation(image._decoded() if isinstance(image, LazyImage) else image).im
 
 
 class LazyJpeg(LazyImage, JpegImageFile):
@@ -207,7 +229,7 @@ class LazyJpeg(LazyImage, JpegImageFile):
         if jpeg is None:
             return
         self.tile, self.readonly, self.map = [], 0, None
-        self._deferred = Deferred(jpeg, View.of(self._size[1], self._size[0]), tile=tile)
+        self._deferred = Deferred(jpeg, Work(View.of(self._size[1], self._size[0])), tile=tile)
         if self._exclusive_fp and self._close_exclusive_fp_after_loading:
             fp.close()
         self.fp = None
@@ -224,32 +246,38 @@ class Deferred:
 
     Args:
         jpeg: The file.
-        view: The recorded operations.
-        origin: The image that these began with, the method and its arguments; empty for an opened image.
+        work: The recorded operations.
+        origin: The image before the last operation, and the operation; empty for an opened image.
         tile: With which Pillow decodes an opened image.
     """
 
-    def __init__(self, jpeg: JpegData, view: View, origin: tuple[Any, ...] = (), tile: Any = None) -> None:
-        self.jpeg, self.view, self.origin, self.tile = jpeg, view, origin, tile
+    def __init__(self, jpeg: JpegData, work: Work, origin: tuple[Any, ...] = (), tile: Any = None) -> None:
+        self.jpeg, self.work, self.origin, self.tile = jpeg, work, origin, tile
         self._pixels: Any = None
+
+    @property
+    def view(self) -> View:
+        """The part that is needed of the file, or of the pixels after the last change of colors."""
+        return self.work.view
 
     def render(self) -> Any:
         """Return the pixels as an array; None if Pillow has to decode the image."""
         with self.jpeg.lock:
             if self._pixels is None:
-                self._pixels = self.jpeg.render(self.view)
+                self._pixels = self.jpeg.render(self.work)
             return self._pixels
 
     @property
     def is_whole(self) -> bool:
         """True if all of the image is needed, of which nothing is decoded yet: then Pillow is as fast."""
-        return self._pixels is None and self.view.filter is None and self.view.size == self.jpeg.size
+        is_part = self.view.filter is not None or self.view.size != self.jpeg.size
+        return self._pixels is None and self.work.is_view and not is_part
 
     def planes(self, finish: Finish, planar: bool) -> Tensor | None:
         """Return the pixels as a normalized tensor; None if Pillow has to decode the image. See `finish_pixels`."""
         with self.jpeg.lock:
             if self._pixels is None:
-                planes: Tensor | None = self.jpeg.render(self.view, finish, planar)
+                planes: Tensor | None = self.jpeg.render(self.work, finish, planar)
                 return planes
             return finish_pixels(self._pixels, finish, planar)
 
@@ -293,9 +321,9 @@ class JpegData:
             or not (source.has_one_scan() or _has_one_scan(data, scan))
         ):
             return None
-        return None if source.pixels(corner) is None else cls(data, source, (size[1], size[0]))
+        return None if source.pixels(Work(corner)) is None else cls(data, source, (size[1], size[0]))
 
-    def render(self, view: View, *finish: Any) -> Any:
+    def render(self, work: Work, *finish: Any) -> Any:
         """Return the pixels of a part as an array, or as a tensor; None if Pillow has to decode the image.
 
         If several parts are needed, the whole image is decoded once. Later images of this process are, too.
@@ -303,10 +331,10 @@ class JpegData:
         self._parts += 1
         _habit.several |= self._parts > 1
         if _habit.several and self._whole is None:
-            pixels = self.source.pixels(View.of(*self.size))
+            pixels = self.source.pixels(Work(View.of(*self.size)))
             self._whole = None if pixels is None else Source(pixels)
         source = self.source if self._whole is None else self._whole
-        return source.planes(view, *finish) if finish else source.pixels(view)
+        return source.planes(work, *finish) if finish else source.pixels(work)
 
 
 class _Habit:

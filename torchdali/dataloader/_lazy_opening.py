@@ -1,31 +1,20 @@
 """Lazy images where a `DataLoader` makes its samples: Pillow's registry of formats opens JPEGs as lazy images.
 
-A program's own code runs unchanged. Nothing is registered in its main process, except while a dataset of a loader
+A program's own code runs unchanged. Nothing is replaced in its main process, except while a dataset of a loader
 without workers makes a sample, and then only for that thread.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
-import types
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from torchdali.dataloader._pristine import find_image_change
 from torchdali.pipeline import native_status
 
-__all__ = ["FetchLazily", "InitWorker", "lazy_images"]
-
-
-@contextlib.contextmanager
-def lazy_images() -> Iterator[_Opener | None]:
-    """Open JPEGs as lazy images in this thread, until the block is left; the value is what opens them, if it can."""
-    opener, restore = _install(threading.get_ident())
-    try:
-        yield opener
-    finally:
-        restore()
+__all__ = ["FetchLazily", "InitWorker", "LazyOpening"]
 
 
 class InitWorker:
@@ -41,7 +30,7 @@ class InitWorker:
     def __call__(self, worker: int) -> None:
         if self._worker_init_fn is not None:
             self._worker_init_fn(worker)
-        _install()
+        LazyOpening(in_all_threads=True).__enter__()
 
 
 class FetchLazily:
@@ -52,17 +41,13 @@ class FetchLazily:
     """
 
     def __init__(self, fetcher: Any) -> None:
-        self._fetcher, self._left = fetcher, _PATIENCE
-        if "torchvision.transforms" in sys.modules:
-            from torchdali.dataloader._lazy_compose import forget_rows
-
-            forget_rows()  # functions may have been replaced since the last loop
+        self._fetcher, self._left, self._opening = fetcher, _PATIENCE, LazyOpening()
 
     def fetch(self, indices: Any) -> Any:
         """Make the samples of a batch."""
-        with lazy_images() as opener:
+        with self._opening:
             batch = self._fetcher.fetch(indices)
-        self._left = _PATIENCE if opener is not None and opener.is_used else self._left - 1
+        self._left = _PATIENCE if self._opening.is_used else self._left - 1
         if not self._left:
             self.fetch = self._fetcher.fetch  # type: ignore[method-assign]
         return batch
@@ -71,78 +56,95 @@ class FetchLazily:
         return getattr(self._fetcher, name)
 
 
-class _Opener:
-    """Opens JPEGs as Pillow does, and makes them lazy.
-
-    Args:
-        opener: Pillow's.
-        thread: The thread whose images are lazy; None for all threads.
-
-    Attributes:
-        is_used: It has opened an image.
-    """
-
-    is_used = False
-
-    def __init__(self, opener: Callable[[Any, Any], Any], thread: int | None) -> None:
-        from torchdali.dataloader._lazy_images import make_lazy  # which imports Pillow
-
-        self._open, self._thread, self._make_lazy = opener, thread, make_lazy
-
-    def __call__(self, fp: Any, filename: Any) -> Any:
-        image = self._open(fp, filename)
-        self.is_used = True
-        return self._make_lazy(image) if self._thread in (None, threading.get_ident()) else image
-
-
 _PATIENCE = 4  # batches without an image, after which no more are expected
 
 
-def _install(thread: int | None = None) -> tuple[_Opener | None, Callable[[], None]]:
-    """Register the opener for lazy images, if Pillow is unchanged; return it, and the function that undoes it."""
-    try:
-        from PIL import Image, JpegImagePlugin
-    except ImportError:
-        return None, _nothing
-    previous = Image.OPEN.get("JPEG", (None, None))
-    if native_status().library is None or previous[0] is not JpegImagePlugin.jpeg_factory or not _is_pristine():
-        return None, _nothing
-    opener = _Opener(previous[0], thread)
-    if _installed.setdefault("opener", opener) is not opener:
-        return None, _nothing  # another thread was faster
-    Image.register_open("JPEG", opener, previous[1])
-    restore_calls = _replace_calls(thread)
+class LazyOpening:
+    """Opens JPEGs as Pillow does, as lazy images, within a ``with`` block.
 
-    def restore() -> None:
-        restore_calls()
-        if Image.OPEN["JPEG"][0] is opener:
-            Image.OPEN["JPEG"] = previous
-        _installed.clear()
+    Pillow and torchvision must be unchanged when it is created.
 
-    return opener, restore
+    Args:
+        in_all_threads: Else only in the thread that enters the block.
+
+    Attributes:
+        is_used: An image was opened since the block was entered.
+    """
+
+    def __init__(self, in_all_threads: bool = False) -> None:
+        self.is_used, self._thread, self._in_all_threads = False, 0, in_all_threads
+        self._entered: list[_Replacement] = []
+        self._replacements = self._find_replacements()
+
+    def _find_replacements(self) -> list[_Replacement]:
+        try:
+            from PIL import Image, JpegImagePlugin
+        except ImportError:
+            return []
+        opener, accept = Image.OPEN.get("JPEG", (None, None))
+        if native_status().library is None or opener is not JpegImagePlugin.jpeg_factory or find_image_change():
+            return []
+        from torchdali.dataloader._lazy_images import make_lazy
+
+        def open_lazily(fp: Any, filename: Any) -> Any:
+            image = opener(fp, filename)
+            self.is_used = True
+            return make_lazy(image) if self._is_active() else image
+
+        found: list[tuple[Any, str, Any]] = [(Image.OPEN, "JPEG", (open_lazily, accept))]
+        if "torchvision.transforms" in sys.modules:
+            from torchdali.dataloader._lazy_colors import color_replacements
+            from torchdali.dataloader._lazy_compose import compose_replacements
+
+            found += [*color_replacements(), *compose_replacements(self._is_active)]
+        return [_Replacement(owner, name, value, _value_of(owner, name)) for owner, name, value in found]
+
+    def _is_active(self) -> bool:
+        return self._in_all_threads or self._thread == threading.get_ident()
+
+    def __enter__(self) -> LazyOpening:
+        self.is_used = False
+        if self._replacements and _in_use.acquire(blocking=False):  # else another thread was faster
+            self._thread, self._entered = threading.get_ident(), self._replacements
+            for each in self._entered:
+                each.swap(each.original, each.value)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._entered:
+            for each in self._entered:
+                each.swap(each.value, each.original)
+            self._thread, self._entered = 0, []
+            _in_use.release()
 
 
-def _replace_calls(thread: int | None) -> Callable[[], None]:
-    if "torchvision.transforms" not in sys.modules:
-        return _nothing
-    from torchdali.dataloader._lazy_compose import replace_calls
-
-    return replace_calls(lambda: thread in (None, threading.get_ident()))
+_in_use = threading.Lock()
 
 
-def _nothing() -> None:
-    """Undo nothing."""
+class _Replacement(NamedTuple):
+    """A value that a name has while samples are made.
+
+    Attributes:
+        owner: A class, or a dictionary, such as a module's.
+        original: The value of the name before; None if there is none.
+    """
+
+    owner: Any
+    name: Any
+    value: Any
+    original: Any
+
+    def swap(self, present: Any, value: Any) -> None:
+        """Set the value, unless the program has set another one."""
+        if _value_of(self.owner, self.name) is not present:
+            return
+        if isinstance(self.owner, type):
+            setattr(self.owner, self.name, value)
+        elif value is None:
+            del self.owner[self.name]
+        else:
+            self.owner[self.name] = value
 
 
-_installed: dict[str, _Opener] = {}
-
-
-def _is_pristine() -> bool:
-    """Return whether the functions that open and change images are Pillow's own."""
-    from PIL import Image, ImageFile, JpegImagePlugin
-
-    owners = [(Image, Image.Image), (ImageFile, ImageFile.ImageFile), (JpegImagePlugin, JpegImagePlugin.JpegImageFile)]
-    functions: list[Any] = [(Image, Image.open), (JpegImagePlugin, JpegImagePlugin.jpeg_factory)]
-    for module, kind in owners:
-        functions += [(module, each) for each in vars(kind).values() if isinstance(each, types.FunctionType)]
-    return all(getattr(function, "__globals__", None) is vars(module) for module, function in functions)
+def _value_of(owner: Any, name: Any) -> Any:
+    return (vars(owner) if isinstance(owner, type) else owner).get(name)

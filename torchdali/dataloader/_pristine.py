@@ -25,7 +25,9 @@ from torch.utils.data._utils import collate, fetch
 from torchdali.dataloader import _notes as notes
 from torchdali.errors import is_installed
 
-__all__ = ["find_class_change", "find_collate_change", "find_dataset_change", "find_transform_change"]
+__all__ = [
+    "find_class_change", "find_collate_change", "find_dataset_change", "find_image_change", "find_transform_change",
+]  # fmt: skip
 
 _CHECKED = ("torchvision", "PIL")  # packages whose functions are followed
 _TRUSTED = {"torch", "torchvision", "PIL", "numpy", *sys.stdlib_module_names}
@@ -93,7 +95,7 @@ def _codes(module: str) -> dict[str, list[CodeType]]:
 @functools.cache
 def _folders() -> tuple[str, ...]:
     """Return the folders of the trusted packages."""
-    specs = [importlib.util.find_spec(name) for name in ("torch", "torchvision", "PIL", "numpy")]
+    specs = [importlib.util.find_spec(name) for name in ("torch", "torchvision", "PIL", "numpy", "torchdali")]
     folders = [folder for spec in specs if spec is not None for folder in spec.submodule_search_locations or ()]
     return tuple(folder + os.sep for folder in folders)
 
@@ -392,6 +394,19 @@ def find_class_change(kind: type) -> str:
     """Return why the methods of a class of torchvision aren't its own; "" if they are."""
     try:
         _reach(frozenset([kind]), ())
+    except ChangedError as change:
+        return notes.is_changed(str(change))
+    return ""
+
+
+def find_image_change() -> str:
+    """Return why the code that opens and changes JPEGs isn't Pillow's own; "" if it is."""
+    from PIL import Image, JpegImagePlugin
+
+    kind = JpegImagePlugin.JpegImageFile
+    methods = sorted({name for base in kind.__mro__ for name in vars(base)} - _OF_EVERY_CLASS)
+    try:
+        _reach(frozenset([kind]), tuple(methods), frozenset([Image.open, *_openers()]))
     except ChangedError as change:
         return notes.is_changed(str(change))
     return ""

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from PIL import Image  # imported if a picture needs it: `import torchdali` is quick
 
 __all__ = [
-    "Chain", "Choice", "End", "Finish", "Order", "Requests", "Source", "Step", "View", "Walk", "finish_pixels",
-    "is_refused", "library",
+    "Chain", "Choice", "End", "Finish", "Order", "Requests", "Source", "Step", "View", "Walk", "Work",
+    "finish_pixels", "is_refused", "library",
 ]  # fmt: skip
 
 
@@ -403,14 +403,14 @@ class Source:
         """Return True if it certainly has one baseline scan, which is whole."""
         return library() is not None and int(examine([self._data], _recipe(None))["lot"][0]) >= 0
 
-    def pixels(self, view: View) -> npt.NDArray[np.uint8] | None:
-        """Return the pixels ``(H, W, 3)`` of a view, or None if the library can't decode them."""
-        pixels = Work(view).render(_recipe(None), self._data)
+    def pixels(self, work: Work) -> npt.NDArray[np.uint8] | None:
+        """Return the pixels ``(H, W, 3)`` after some work, or None if the library can't decode them."""
+        pixels = work.render(_recipe(None), self._data)
         return None if pixels is None else pixels.numpy()
 
-    def planes(self, view: View, finish: Finish, planar: bool) -> Tensor | None:
-        """Return a view as a tensor; see `finish_pixels`."""
-        result = Work(view).render(_recipe(finish, planar), self._data)
+    def planes(self, work: Work, finish: Finish, planar: bool) -> Tensor | None:
+        """Return the pixels after some work as a tensor; see `finish_pixels`."""
+        result = work.render(_recipe(finish, planar), self._data)
         return result if result is None or planar else result.permute(2, 0, 1)
 
 
@@ -420,7 +420,7 @@ def finish_pixels(pixels: npt.NDArray[np.uint8], finish: Finish, planar: bool) -
     Args:
         planar: The tensor is contiguous; else it is a permuted ``(H, W, 3)``.
     """
-    return Source(pixels).planes(View.of(*pixels.shape[:2]), finish, planar)
+    return Source(pixels).planes(Work(View.of(*pixels.shape[:2])), finish, planar)
 
 
 class Requests:

@@ -1,0 +1,80 @@
+"""Changes of colors by torchvision's functions, which lazy images record."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torchvision.transforms import ColorJitter, RandomGrayscale
+from torchvision.transforms import _functional_pil as pillow
+
+from torchdali.dataloader._lazy_images import LazyImage
+from torchdali.dataloader._pristine import find_class_change
+from torchdali.ops._picture_colors import encoded
+
+__all__ = ["color_replacements"]
+
+
+class _Change(NamedTuple):
+    """What the library does as a function of torchvision does.
+
+    Attributes:
+        operation: Its name in `codecs.pixel_steps`.
+        is_known: Whether the library does it with a value.
+        keeps_info: The result has the ``info`` of the image.
+    """
+
+    operation: str
+    is_known: Callable[[float], bool]
+    keeps_info: bool = False
+
+
+def _is_factor(value: float) -> bool:
+    return 0 < value < 1000 and value != 1  # with 0 and 1, Pillow copies
+
+
+_CHANGES = {
+    "adjust_brightness": _Change("brightness", _is_factor),
+    "adjust_contrast": _Change("contrast", _is_factor),
+    "adjust_saturation": _Change("saturation", _is_factor, True),
+    "adjust_hue": _Change("hue", lambda value: -0.5 <= value <= 0.5),
+    "to_grayscale": _Change("gray", lambda value: value == 3),
+}
+
+
+def _replacement(original: Any, change: _Change) -> Callable[..., Any]:
+    """Return a function of torchvision that records a change of a lazy image."""
+    parameter = original.__code__.co_varnames[1]
+
+    @functools.wraps(original)
+    def function(image: Any, *arguments: Any, **named: Any) -> Any:
+        result, values = None, [*arguments, *(value for key, value in named.items() if key == parameter)]
+        if isinstance(image, LazyImage) and len(values) == 1 and len(arguments) + len(named) == 1:
+            (value,) = values
+            if type(value) in (int, float) and change.is_known(value):
+                steps = encoded([(change.operation, value)])
+                result = image.change_colors(steps, lambda each: original(each, value), change.keeps_info)
+        return original(image, *arguments, **named) if result is None else result
+
+    return function
+
+
+def color_replacements() -> list[tuple[dict[Any, Any], Any, Callable[..., Any]]]:
+    """Return functions that record changes of lazy images: a module or a table, the name there, the function."""
+    if find_class_change(ColorJitter) or find_class_change(RandomGrayscale):
+        return []
+    found: list[tuple[dict[Any, Any], Any, Callable[..., Any]]] = []
+    for name, change in _CHANGES.items():
+        function = _replacement(vars(pillow)[name], change)
+        found += [(vars(pillow), name, function), *((table, LazyImage, function) for table in _tables(name))]
+    return found
+
+
+def _tables(name: str) -> list[dict[Any, Any]]:
+    """Return torchvision's tables for a function of `transforms.v2`: what it calls for an image of some type."""
+    utils = sys.modules.get("torchvision.transforms.v2.functional._utils")
+    names = (name, "rgb_to_grayscale") if name == "to_grayscale" else (name,)
+    tables = {} if utils is None else {each.__name__: table for each, table in utils._KERNEL_REGISTRY.items()}
+    return [tables[each] for each in names if each in tables]
