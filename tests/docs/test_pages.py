@@ -24,7 +24,7 @@ LONG = ("docs/differentiable.md",)
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in PAGES])
 def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if page == "docs/readers/lmdb.md":
+    if page == "docs/readers/records.md":
         pytest.importorskip("lmdb", reason="writes a database by the package lmdb")
     monkeypatch.chdir(tmp_path)
     # The pages show plans without the library, wherever they run.
