@@ -85,7 +85,7 @@ def a_device_of_nothing() -> Iterator[None]:
     library = status.library._replace(run=nothing)
 
     def keep_alone(parts: Parts, recipe: Any, pixels: int, copies: int) -> int:
-        parts._files["out"] = parts.table["place"] + copies
+        parts._files.rows["out"] = parts.table["place"] + copies
         return 0
 
     def without_pinning(*sizes: Any, pin_memory: bool = False, **options: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -43,6 +46,24 @@ def test_numbers_drawn_with_the_batch_are_those_of_the_sample():
     expected = BatchRng(5, [2], [8]).uniform(40)[0].tolist()
     rng = BatchRng(5, [1, 2], [8, 8]).samples()[1]
     assert [rng.random() for _ in range(40)] == expected
+
+
+def test_parts_of_a_batch_share_their_numbers():
+    """Threads that take chunks of a batch draw once; each sample has one `Rng`."""
+    batch, barrier = BatchRng(5, [1] * 8, range(8)), threading.Barrier(4, timeout=60)
+    rngs = batch.samples()
+
+    def take(k: int) -> list[tuple[int, float]]:
+        chunk = rngs[2 * k : 2 * k + 2]
+        barrier.wait()
+        return [(id(rng), rng.random()) for rng in chunk]
+
+    with ThreadPoolExecutor(4) as threads:
+        taken = [each for chunk in threads.map(take, range(4)) for each in chunk]
+    assert [number for _, number in taken] == batch.uniform(1)[:, 0].tolist()
+    assert [key for key, _ in taken] == [id(rng) for rng in rngs] and rngs[3] is rngs[2:][1] is next(iter(rngs[3:4]))
+    key, words, _ = rngs[2:7][1:3].words()
+    assert (key, words.tolist()) == (5, [[1, 3], [1, 4]])
 
 
 def test_a_later_block_and_some_of_the_samples():

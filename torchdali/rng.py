@@ -11,12 +11,14 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BatchRng", "Rng", "generator_of", "mix", "normals", "philox", "prepare"]
+__all__ = ["BatchRng", "Rng", "SampleRngs", "generator_of", "mix", "normals", "philox", "prepare"]
 
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -166,11 +168,65 @@ class BatchRng:
         """Draw ``(batch, count)`` standard normal numbers."""
         return _normal(self.uniform(2 * -(-count // 2)))[:, :count]
 
-    def samples(self) -> list[Rng]:
+    def samples(self) -> SampleRngs:
         """Return one `Rng` a sample."""
-        keys = zip(*(words.tolist() for words in self._samples), strict=True)
-        rows = self.uniform(_DRAWN).tolist()
-        return [Rng(self._key, sample, row) for sample, row in zip(keys, rows, strict=True)]
+        return SampleRngs(self)
+
+
+class SampleRngs(Sequence[Rng]):
+    """The random numbers of some samples of a batch, one `Rng` a sample: drawn for the batch when the first is taken.
+
+    Args:
+        batch: All samples.
+        whole: Those of all samples; this if None.
+        part: Which samples of the whole.
+    """
+
+    __slots__ = ("_batch", "_drawn", "_lock", "_part", "_whole", "_words")
+
+    def __init__(self, batch: BatchRng, whole: SampleRngs | None = None, part: range | None = None) -> None:
+        self._batch, self._whole, self._part = batch, whole, range(batch.size) if part is None else part
+        if whole is None:
+            self._drawn: list[Rng] = []
+            self._words: tuple[Words, int] | None = None
+            self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._part)
+
+    def __iter__(self) -> Iterator[Rng]:
+        return iter(self._all()[self._part.start : self._part.stop])
+
+    @overload
+    def __getitem__(self, index: int) -> Rng: ...
+    @overload
+    def __getitem__(self, index: slice) -> SampleRngs: ...
+    def __getitem__(self, index: int | slice) -> Rng | SampleRngs:
+        if isinstance(index, slice):
+            return SampleRngs(self._batch, self._whole or self, self._part[index])
+        return self._all()[self._part[index]]
+
+    def _all(self) -> list[Rng]:
+        """Return the random numbers of all samples of the batch, always the same objects."""
+        whole = self if self._whole is None else self._whole
+        if not whole._drawn:
+            batch = self._batch
+            keys = zip(*(words.tolist() for words in batch._samples), strict=True)
+            rows = batch.uniform(_DRAWN).tolist()
+            drawn = [Rng(batch._key, sample, row) for sample, row in zip(keys, rows, strict=True)]
+            with whole._lock:  # two threads may have drawn the same; both take the first one's
+                whole._drawn = whole._drawn or drawn
+        return whole._drawn
+
+    def words(self) -> tuple[int, Words, int]:
+        """Return the key, epoch and record of each sample, ``(N, 2)``, and their address: what numbers are made of."""
+        whole = self if self._whole is None else self._whole
+        if whole._words is None:  # two threads may do it at once; what one of them has made serves the other, too
+            words = np.stack(self._batch._samples, 1)
+            whole._words = words, words.ctypes.data
+        words, address = whole._words
+        part = words[self._part.start : self._part.stop]
+        return self._batch._key, part, address + self._part.start * words.strides[0]
 
 
 def prepare(rngs: Sequence[Rng], count: int) -> None:

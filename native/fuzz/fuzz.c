@@ -257,7 +257,18 @@ static void check_parts(const tdn_recipe *recipe, const file *f, uint64_t codes[
         if (draw(50) == 0) /* nonsense, of the same size */
             parts[i].window[draw(2)] += (int64_t)draw(5000) - 2500;
     }
-    tdn_divide(files, parts, 3, draw(3) ? 1 << 23 : 0, regions[0][0], regions[1][0], totals);
+    double most = any_number(0, 2), widest = any_number(0.01, 9);
+    tdn_choice choice = {(int32_t)draw(3), r->upright, draw(12), {most / 9, most}, {widest / 3, widest},
+                         {log(widest / 3), log(widest)}};
+    uint64_t samples[6] = {0, draw(9), 1, draw(9), 2, draw(9)};
+    tdn_divide(&choice, draw(99), samples, files, parts, 3, draw(3) ? 1 << 23 : 0, regions[0][0], regions[1][0], totals);
+    for (int i = 0; i < 3 && choice.kind != TDN_GIVEN; i++) {
+        int64_t h = turned ? files[0].header.width : files[0].header.height;
+        int64_t w = turned ? files[0].header.height : files[0].header.width;
+        const int64_t *p = parts[i].window;
+        if (p[0] < 0 || p[1] < 0 || p[2] < 1 || p[3] < 1 || p[2] > h - p[0] || p[3] > w - p[1])
+            abort();
+    }
     uint8_t *pixels = malloc((size_t)totals[0]), *copies = malloc((size_t)totals[1]);
     tdn_do_parts(r, files, parts, 3, 1 << 20, pixels, copies);
     for (int i = 0; i < 3; i++)

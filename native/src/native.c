@@ -254,6 +254,10 @@ static void examine(const tdn_recipe *r, uint64_t max_pixels, tdn_file *f)
         return;
     const tdn_header *h = &frame.shown;
     f->header = *h;
+    if (h->channels != 1 && h->channels != 3 && h->channels != 4) {
+        f->code = TDN_UNSUPPORTED;
+        return;
+    }
     f->sampling = sampling_of(f, &frame);
     if (!r || !f->sampling || (r->upright && h->orientation != 1))
         return;
@@ -1111,13 +1115,101 @@ int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count)
     return failed;
 }
 
-void tdn_divide(const tdn_file *files, tdn_part *parts, int count, int32_t below, double *starts, double *ends,
-                int64_t totals[3])
+/* ---------------------------------------------------------------- windows of a chunk */
+
+/* A stream of random numbers, see rng.py: Philox4x32-10, whose counter is the block, and the sample. */
+typedef struct {
+    uint64_t key, record, epoch;
+    uint64_t next; /* index of the next number */
+    uint32_t block[4];
+} numbers;
+
+static void draw_block(numbers *n)
+{
+    uint32_t k0 = (uint32_t)n->key, k1 = (uint32_t)(n->key >> 32), *c = n->block;
+    c[0] = (uint32_t)(n->next / 4), c[1] = (uint32_t)n->record, c[2] = (uint32_t)(n->record >> 32), c[3] = (uint32_t)n->epoch;
+    for (int i = 0; i < 10; i++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+        uint64_t a = (uint64_t)c[0] * 0xD2511F53u, b = (uint64_t)c[2] * 0xCD9E8D57u;
+        c[0] = (uint32_t)(b >> 32) ^ c[1] ^ k0, c[1] = (uint32_t)b;
+        c[2] = (uint32_t)(a >> 32) ^ c[3] ^ k1, c[3] = (uint32_t)a;
+    }
+}
+
+static double next_number(numbers *n)
+{
+    if (n->next % 4 == 0)
+        draw_block(n);
+    return n->block[n->next++ % 4] * 0x1p-32;
+}
+
+/* A side in whole pixels, 1 at least; too large for any image if it is no number that fits. */
+static int64_t side(double area)
+{
+    double length = sqrt(area) + 0.5;
+    return length < 1 ? 1 : length < INT32_MAX ? (int64_t)length : INT32_MAX;
+}
+
+static int64_t least(int64_t length, double other)
+{
+    return other < (double)length ? (other > 0 ? (int64_t)other : 0) : length;
+}
+
+/* As `random_window` in kernels/random_window.py, to the bit. */
+static void choose_at_random(const tdn_choice *r, numbers *n, int64_t height, int64_t width, int64_t window[4])
+{
+    int64_t h = 0, w = 0;
+    for (int64_t i = 0; i < r->attempts; i++) {
+        double share = r->area[0] + (r->area[1] - r->area[0]) * next_number(n);
+        double pixels = (share > 0 ? share : 0) * (double)height * (double)width;
+        double aspect = exp(r->log_ratio[0] + (r->log_ratio[1] - r->log_ratio[0]) * next_number(n));
+        int64_t across = side(pixels * aspect), down = side(pixels / aspect);
+        double ratio = (double)across / (double)down;
+        if (across <= width && down <= height && r->ratio[0] <= ratio && ratio <= r->ratio[1]) {
+            h = down, w = across;
+            break;
+        }
+    }
+    if (!h) {
+        double ratio = (double)width / (double)height, area = r->area[1] > 0 ? r->area[1] : 0;
+        ratio = ratio > r->ratio[0] ? ratio : r->ratio[0];
+        ratio = ratio < r->ratio[1] ? ratio : r->ratio[1];
+        h = least(height, (double)width / ratio), w = least(width, (double)height * ratio);
+        double shrink = area * (double)height * (double)width / (double)(h * w > 1 ? h * w : 1);
+        shrink = sqrt(shrink < 1 ? shrink : 1);
+        h = (int64_t)((double)h * shrink), w = (int64_t)((double)w * shrink);
+        h = h > 1 ? h : 1, w = w > 1 ? w : 1;
+    }
+    window[0] = (int64_t)(next_number(n) * (double)(height - h + 1));
+    window[1] = (int64_t)(next_number(n) * (double)(width - w + 1));
+    window[2] = h, window[3] = w;
+}
+
+static void choose(const tdn_choice *choice, uint64_t key, const uint64_t sample[2], const tdn_header *header,
+                   int64_t window[4])
+{
+    int turned = choice->upright && header->orientation > 4;
+    int64_t height = turned ? header->width : header->height, width = turned ? header->height : header->width;
+    if (choice->kind == TDN_RANDOM) {
+        numbers n = {.key = key, .epoch = sample[0], .record = sample[1]};
+        choose_at_random(choice, &n, height, width, window);
+    } else if (choice->kind == TDN_WHOLE) {
+        window[0] = window[1] = 0;
+        window[2] = height, window[3] = width;
+    }
+}
+
+void tdn_divide(const tdn_choice *choice, uint64_t key, const uint64_t *samples, const tdn_file *files, tdn_part *parts,
+                int count, int32_t below, double *starts, double *ends, int64_t totals[3])
 {
     int64_t pixels = 0, copies = 0, shared = 0;
     for (int i = 0; i < count; i++) {
         const tdn_file *f = files + i;
         tdn_part *p = parts + i;
+        choose(choice, key, samples ? samples + 2 * i : NULL, &f->header, p->window);
+        for (int k = 0; k < 2 && starts && choice->kind == TDN_RANDOM; k++) {
+            starts[2 * i + k] = (double)p->window[k];
+            ends[2 * i + k] = (double)(p->window[k] + p->window[2 + k]);
+        }
         p->index = f->lot >= 0 && f->lot < below ? shared++ : -1;
         p->shape[0] = p->index < 0 ? p->window[2] : f->header.height;
         p->shape[1] = p->index < 0 ? p->window[3] : f->header.width;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TDN_ABI 12
+#define TDN_ABI 13
 
 #if defined(_WIN32)
 #define TDN_EXPORT __declspec(dllexport)
@@ -151,7 +151,7 @@ TDN_EXPORT int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found)
    is TDN_TOO_LARGE. */
 TDN_EXPORT int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_file *found,
                         const tdn_recipe *recipe, uint64_t max_pixels);
-/* Read the headers of files that are in memory, and draw their lots.  An engine decodes whole files of one baseline scan,
+/* Read the headers of files that are in memory, of 1, 3 or 4 channels, and draw their lots.  An engine decodes whole files of one baseline scan,
    of 8 bits, gray or YCbCr, with 4:4:4, 4:2:2, 4:4:0 or 4:2:0 values of color, that need not be turned (see `upright` of
    the recipe) and are within the limits. */
 TDN_EXPORT void tdn_draw(const tdn_recipe *recipe, uint64_t max_pixels, tdn_file *files, int count);
@@ -179,11 +179,20 @@ typedef struct {
     int64_t place;     /* of the pixels among those of the call, or of the copy of the file among the copies */
     int64_t index;     /* among the files for an engine; -1 if the image is decoded here */
 } tdn_part;
-/* Divide files between an engine, which gets those whose lots are below a number, and this library: fill in all but the
-   windows.  `starts` and `ends`, (count, 2) or NULL, are regions, which become those of the window where that is decoded.
+/* How the window of an image is chosen. */
+enum { TDN_WHOLE = 0, TDN_GIVEN = 1, TDN_RANDOM = 2 };
+typedef struct {
+    int32_t kind;     /* the whole image, the window that is in the part already, or a random one */
+    int32_t upright;  /* images are turned as their EXIF blocks say */
+    int64_t attempts; /* random windows to try before the largest that is allowed */
+    double area[2], ratio[2], log_ratio[2]; /* least and greatest share of the area, and width / height */
+} tdn_choice;
+/* Choose windows, and divide files between an engine, which gets those whose lots are below a number, and this library.
+   `key` and `samples`, (count, 2): epoch and record, are those of the random numbers.  `starts` and `ends`, (count, 2) or
+   NULL, are regions, those of random windows are written; they become those of the window where that is decoded.
    `totals` are bytes of pixels, bytes of copies and the number of files for the engine. */
-TDN_EXPORT void tdn_divide(const tdn_file *files, tdn_part *parts, int count, int32_t below, double *starts, double *ends,
-                           int64_t totals[3]);
+TDN_EXPORT void tdn_divide(const tdn_choice *choice, uint64_t key, const uint64_t *samples, const tdn_file *files,
+                           tdn_part *parts, int count, int32_t below, double *starts, double *ends, int64_t totals[3]);
 /* Decode windows to `pixels`, (height, width, 3) bytes each, and copy the engine's files to `copies`, where `out` points
    afterwards; `code` of each file is the result.  Returns how many are not TDN_DONE. */
 TDN_EXPORT int tdn_do_parts(const tdn_recipe *recipe, tdn_file *files, const tdn_part *parts, int count, uint64_t max_pixels,

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from tests.check import PerSample, check
 from tests.helpers.crop_cases import PAD, SHAPES, Array, arrays, f32, i32, message, refused_by_both
 from torchdali import fn
+from torchdali.codecs._native import Parts, Table, WindowChoice
 from torchdali.declaration.registry import registry
+from torchdali.kernels.native import ENCODED, library
 from torchdali.kernels.random_window import random_window, random_windows
+from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 
 
@@ -211,7 +214,7 @@ def test_the_largest_allowed_window(size: tuple[int, int], expected: tuple[int, 
     assert random_window(lambda: 0.0, *size, 0, area, [3 / 4, 4 / 3])[2:] == expected
 
 
-@pytest.mark.parametrize("area, ratio", [([0.5, 0.4], [1, 1]), ([0.1, 1], [0, 1]), ([], [1]), ([0, 1, 2], [1])])
+@pytest.mark.parametrize("area, ratio", [([0.5, 0.4], [1, 1]), ([0.1, 1], [0, 1]), ([], [1]), ([0, 1, 2], [1]), ([0.1, float("inf")], [1])])
 def test_random_windows_need_ranges(area: list[float], ratio: list[float]) -> None:
     with pytest.raises(RuntimeError, match="random_area"):
         random_window(lambda: 0.5, 10, 10, 1, area, ratio)
@@ -233,6 +236,29 @@ def test_windows_of_a_batch_are_those_of_its_samples(attempts: int, area: list[f
     found = np.concatenate(random_windows(draws, sizes.T, attempts, area, ratio))
     for window, (height, width), row in zip(found.T.tolist(), sizes.tolist(), draws.tolist(), strict=True):
         assert window == list(random_window(iter(row).__next__, height, width, attempts, area, ratio))
+
+
+@pytest.mark.skipif(library() is None, reason="without the library in C")
+@pytest.mark.parametrize("attempts", [0, 1, 10, 40])
+@pytest.mark.parametrize("area, ratio", [([0.08, 1.0], [3 / 4, 4 / 3]), ([0.9, 1.3], [1.0]), ([0.5], [2.0, 3.0]), ([-1.0, 0.01], [0.02, 30.0])])
+@pytest.mark.parametrize("upright", [False, True])
+def test_the_library_draws_the_same_windows(attempts: int, area: list[float], ratio: list[float], upright: bool) -> None:
+    """To the bit: those that another decoder or a device draws are drawn in Python."""
+    rng = np.random.default_rng(4)
+    files = Table.of(400, ENCODED)
+    files.rows["height"], files.rows["width"] = rng.choice([1, 2, 3, 500, 375, 4000, 65000], (2, 400))
+    files.rows["orientation"], files.rows["lot"] = rng.integers(1, 9, 400), -1
+    batch = BatchRng(int(rng.integers(1 << 62)), rng.integers(0, 3, 400), rng.integers(0, 1 << 40, 400))
+    regions = Table.of(4 * 400, np.dtype(np.float64))
+    choice = WindowChoice.random(upright, attempts, area, ratio)
+    parts = Parts(files, choice, 0.0, batch.samples().words(), regions=regions)
+    turned = upright & (files.rows["orientation"] > 4)
+    sides = zip(files.rows["height"].tolist(), files.rows["width"].tolist(), turned.tolist(), strict=True)
+    sizes = [(w, h) if turn else (h, w) for h, w, turn in sides]
+    expected = [random_window(one.random, *size, attempts, area, ratio) for size, one in zip(sizes, batch.samples(), strict=True)]
+    assert parts.table["window"].tolist() == list(map(list, expected))
+    starts, ends = regions.rows.reshape(2, 400, 2).tolist()
+    assert starts == [[0.0, 0.0]] * 400 and ends == [[float(h), float(w)] for _, _, h, w in expected]
 
 
 def test_roi_random_crop_covers_or_stays_inside() -> None:

@@ -35,10 +35,11 @@ from torchdali.kernels.native import (
     takes_bytes,
     takes_pixels,
 )
+from torchdali.kernels.random_window import window_ranges
 
 __all__ = [
-    "Encoded", "Files", "Parts", "Task", "decode_together", "encoded", "examine", "lots_of", "pixels_of", "read_files",
-    "run_together",
+    "Encoded", "Files", "Parts", "Table", "Task", "WindowChoice", "decode_together", "encoded", "examine", "lots_of",
+    "pixels_of", "read_files", "run_together",
 ]  # fmt: skip
 
 Files = npt.NDArray[Any]
@@ -55,6 +56,26 @@ class _Memory(threading.local):
     """Memory of a thread for files: valid until it reads the next ones."""
 
     files = np.empty(0, np.uint8)
+    address = 0
+
+
+class Table(NamedTuple):
+    """Rows of a structure of the library, and their address: NumPy takes longer to tell it than the call takes."""
+
+    rows: Files
+    address: int
+
+    @classmethod
+    def of(cls, count: int, dtype: np.dtype[Any]) -> Table:
+        """Return so many rows of zeros."""
+        memory = _buffer(count * dtype.itemsize)()
+        return cls(np.frombuffer(memory, dtype), ctypes.addressof(memory))
+
+    def pick(self, indices: Array) -> Table:
+        """Copy some rows."""
+        table = self.of(len(indices), self.rows.dtype)
+        table.rows[:] = self.rows[indices]
+        return table
 
 
 class Encoded(NamedTuple):
@@ -142,9 +163,10 @@ def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
     """
     native = library()
     about = None if native is None else _read_all(native, paths, _SMALL_ROOM)
-    if about is None or not (about["length"] * about["whole"]).all():
+    files = None if about is None else about.rows
+    if files is None or not (files["length"] * files["whole"]).all():
         return None
-    starts, lengths = (about["data"] - np.uint64(_memory.files.ctypes.data)).tolist(), about["length"].tolist()
+    starts, lengths = (files["data"] - np.uint64(_memory.address)).tolist(), files["length"].tolist()
     kept = _memory.files[: starts[-1] + lengths[-1]]
     kept = kept if lent else kept.copy()
     return [kept[start : start + length] for start, length in zip(starts, lengths, strict=True)]
@@ -156,14 +178,12 @@ def _read(native: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
     if about is None:
         return [None] * len(paths)
     return [
-        None
-        if code or channels not in _CHANNELS
-        else new_tuple(Encoded, (data, length, height, width, orientation, 0, channels))
-        for data, length, _, height, width, channels, orientation, code, *_ in about.tolist()
+        None if code else new_tuple(Encoded, (data, length, height, width, orientation, 0, channels))
+        for data, length, _, height, width, channels, orientation, code, *_ in about.rows.tolist()
     ]
 
 
-def _read_all(native: NativeLibrary, paths: Sequence[str], room: int, recipe: Recipe | None = None) -> Files | None:
+def _read_all(native: NativeLibrary, paths: Sequence[str], room: int, recipe: Recipe | None = None) -> Table | None:
     """Read files into this thread's memory, which has `room` bytes for each; None for invalid names.
 
     Args:
@@ -178,9 +198,9 @@ def _read_all(native: NativeLibrary, paths: Sequence[str], room: int, recipe: Re
         return None
     if len(_memory.files) < count * room:
         _memory.files = np.empty(count * room, np.uint8)
-    memory, about = _memory.files, np.zeros(count, ENCODED)
-    address = None if recipe is None else recipe.address
-    native.read(names, count, memory.ctypes.data, count * room, about.ctypes.data, address, limits.pixels)
+        _memory.address = _memory.files.ctypes.data
+    about, address = Table.of(count, ENCODED), None if recipe is None else recipe.address
+    native.read(names, count, _memory.address, count * room, about.address, address, limits.pixels)
     return about
 
 
@@ -190,7 +210,7 @@ def _buffer(size: int) -> Any:
     return ctypes.c_char * size
 
 
-def examine(sources: Sequence[Tensor | str | None], recipe: Recipe | None = None) -> Files:
+def examine(sources: Sequence[Tensor | str | None], recipe: Recipe | None = None) -> Table:
     """Read the headers of several samples; `code` is not 0 where the usual way has to decode.
 
     Files are read into memory of this thread, which is valid until it reads the next ones.
@@ -204,17 +224,17 @@ def examine(sources: Sequence[Tensor | str | None], recipe: Recipe | None = None
     paths = [source for source in sources if isinstance(source, str)]
     read = _read_all(native, paths, _ROOM, recipe) if paths else None
     if read is not None and len(paths) == len(sources):
-        files = read
-    else:
-        files = np.zeros(len(sources), ENCODED)
-        for i, source in enumerate(sources):
-            if isinstance(source, Tensor) and takes_bytes(source):
-                files["data"][i], files["length"][i] = source.data_ptr(), source.numel()
-        native.draw(None if recipe is None else recipe.address, limits.pixels, files.ctypes.data, len(files))
-        if read is not None:
-            files[[isinstance(source, str) for source in sources]] = read
-    files["code"][(files["channels"] != 3) & (files["channels"] != 1) & (files["channels"] != 4)] = _REFUSED
-    return files
+        return read
+    table = Table.of(len(sources), ENCODED)
+    files = table.rows
+    tensors = {i: each for i, each in enumerate(sources) if isinstance(each, Tensor) and takes_bytes(each)}
+    known = list(tensors)
+    files["data"][known] = [each.data_ptr() for each in tensors.values()]
+    files["length"][known] = [each.numel() for each in tensors.values()]
+    native.draw(None if recipe is None else recipe.address, limits.pixels, table.address, len(files))
+    if read is not None:
+        files[[isinstance(source, str) for source in sources]] = read.rows
+    return table
 
 
 def lots_of(share: float) -> int:
@@ -228,14 +248,59 @@ def lots_of(share: float) -> int:
     return math.ceil(share * (1 << 24))
 
 
+class WindowChoice(ctypes.Structure):
+    """How the windows of images are chosen: whole images, windows that are passed, or random ones.
+
+    See `kernels.random_window.random_window` for the attributes; `log_ratio` are the logarithms of `ratio`.
+    """
+
+    _fields_ = (
+        ("kind", ctypes.c_int32),
+        ("upright", ctypes.c_int32),
+        ("attempts", ctypes.c_int64),
+        ("area", ctypes.c_double * 2),
+        ("ratio", ctypes.c_double * 2),
+        ("log_ratio", ctypes.c_double * 2),
+    )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether whole images are taken."""
+        return bool(self.kind == 0)
+
+    @classmethod
+    def whole(cls, upright: bool) -> WindowChoice:
+        """Take whole images."""
+        return cls(0, upright)
+
+    @classmethod
+    def passed(cls, upright: bool) -> WindowChoice:
+        """Take the windows that the call passes."""
+        return cls(1, upright)
+
+    @classmethod
+    def random(cls, upright: bool, attempts: int, area: Sequence[float], ratio: Sequence[float]) -> WindowChoice:
+        """Draw windows.
+
+        Raises:
+            RuntimeError: see `random_window`.
+        """
+        *bounds, low, high = window_ranges(tuple(area), tuple(ratio))
+        pair = ctypes.c_double * 2
+        return cls(2, upright, attempts, pair(*bounds[:2]), pair(*bounds[2:]), pair(low, high))
+
+
 class Parts:
     """Windows of images, divided between the library and an engine of the device.
 
     Args:
         files: All must have a `code` of 0.
-        windows: ``(N, 4)``: y, x, height and width, of the upright images.
+        choice: How the windows are chosen.
         share: The engine's.
+        numbers: Of random windows; see `SampleRngs.words`.
+        windows: Those that are passed, ``(N, 4)``: y, x, height and width, of the upright images.
         regions: ``(2, N, 2)``, starts and ends in the images; changed to those in the windows that are decoded here.
+            Those of random windows are written.
 
     Attributes:
         table: Of the dtype `PARTS`.
@@ -244,26 +309,39 @@ class Parts:
         shared: The number of these.
     """
 
-    __slots__ = ("_files", "_native", "copies", "pixels", "shared", "table")
+    __slots__ = ("_address", "_files", "_native", "copies", "pixels", "shared", "table")
 
-    def __init__(self, files: Files, windows: Array, share: float, regions: Array | None) -> None:
+    def __init__(
+        self,
+        files: Table,
+        choice: WindowChoice,
+        share: float,
+        numbers: tuple[int, Array, int] | None = None,
+        windows: Array | None = None,
+        regions: Table | None = None,
+    ) -> None:
         native = library()
         assert native is not None
-        self._native, self._files, self.table = native, files, np.empty(len(files), PARTS)
-        self.table["window"] = windows
-        start = None if regions is None else regions.ctypes.data
-        end = None if start is None else start + 16 * len(files)
+        count = len(files.rows)
+        self._native, self._files = native, files
+        self.table, self._address = Table.of(count, PARTS)
+        if windows is not None:
+            self.table["window"] = windows
+        key, _, samples = (0, None, None) if numbers is None else numbers
+        start = None if regions is None else regions.address
         totals = (ctypes.c_int64 * 3)()
-        native.divide(files.ctypes.data, self.table.ctypes.data, len(files), lots_of(share), start, end, totals)
+        native.divide(
+            ctypes.addressof(choice), key, samples, files.address, self._address, count, lots_of(share), start,
+            None if start is None else start + 16 * count, totals,
+        )  # fmt: skip
         self.pixels, self.copies, self.shared = totals
 
     def do(self, recipe: Recipe, pixels: int, copies: int) -> int:
         """Decode windows, and copy the engine's files, to these addresses; return how many the usual way has to do."""
         # Without the GIL. Until it returns, the files and the places are this call's alone.
         failed: int = self._native.do_parts(
-            recipe.address, self._files.ctypes.data, self.table.ctypes.data, len(self._files), limits.pixels, pixels,
-            copies,
-        )  # fmt: skip
+            recipe.address, self._files.address, self._address, len(self.table), limits.pixels, pixels, copies
+        )
         return failed
 
 
@@ -275,7 +353,6 @@ def decode_together(
     return run_together(_recipe(upright, fast, fancy), tasks)
 
 
-_REFUSED = 1
 _recipe = functools.lru_cache(lambda upright, fast, fancy: Recipe(upright=upright, fast=fast, fancy=fancy))
 
 

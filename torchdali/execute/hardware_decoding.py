@@ -106,7 +106,7 @@ class SharedFiles:
         """Take the bytes of one file; return them as `data_of` does."""
         if any(data is view for view in list(self._views.values())):
             return data
-        files = examine([data])
+        files = examine([data]).rows
         files["out"] = address = self.reserve(-(-data.numel() // _FILE_ALIGNED) * _FILE_ALIGNED)
         memmove(address, data.data_ptr(), data.numel())
         index = self.add(files, np.zeros(1, PARTS), 1)

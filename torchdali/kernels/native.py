@@ -35,7 +35,7 @@ __all__ = [
 FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")
 """The library, which ``setup.py`` puts there."""
 
-ABI = 12
+ABI = 13
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
 """The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
 
@@ -151,8 +151,8 @@ def _load(file: str, level: int) -> NativeLibrary:
     ]  # fmt: skip
     divide, do_parts = held.tdn_divide, loaded.tdn_do_parts
     divide.argtypes = [
-        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p,
-        ctypes.c_void_p,
+        ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
+        ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
     ]  # fmt: skip
     divide.restype = None
     do_parts.argtypes = [

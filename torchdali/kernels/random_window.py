@@ -10,7 +10,7 @@ import numpy as np
 
 from torchdali.kernels.memory import Array
 
-__all__ = ["random_window", "random_windows"]
+__all__ = ["random_window", "random_windows", "window_ranges"]
 
 _NEXT = np.array([[2], [3]])  # where the numbers after those of an attempt are
 
@@ -43,7 +43,7 @@ def random_window(
     Raises:
         RuntimeError: a range is empty or has more than two values, or a ratio is not positive.
     """
-    smallest, largest, narrowest, widest, low, high = _ranges(tuple(area), tuple(ratio))
+    smallest, largest, narrowest, widest, low, high = window_ranges(tuple(area), tuple(ratio))
     for _ in range(attempts):
         pixels = max(0.0, smallest + (largest - smallest) * draw()) * height * width
         aspect = math.exp(low + (high - low) * draw())
@@ -72,7 +72,7 @@ def random_windows(
     Returns:
         Place (y and x) and extents (height and width) of the windows, ``(2, batch)`` each.
     """
-    smallest, largest, narrowest, widest, low, high = _ranges(tuple(area), tuple(ratio))
+    smallest, largest, narrowest, widest, low, high = window_ranges(tuple(area), tuple(ratio))
     rows = _numbers(len(draws))
     windows = np.empty((2, len(rows)))
     first = has_window = np.zeros(len(rows), np.bool_)
@@ -123,11 +123,12 @@ def _numbers(count: int) -> Array:
 
 
 @functools.lru_cache(maxsize=64)
-def _ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[float, float, float, float, float, float]:
+def window_ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[float, float, float, float, float, float]:
     """Return the bounds of areas, of ratios, and of their logarithms."""
     if not (1 <= len(area) <= 2 and 1 <= len(ratio) <= 2):
         raise RuntimeError(f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two")
-    if not area[0] <= area[-1] or not 0 < ratio[0] <= ratio[-1]:
+    is_finite = all(map(math.isfinite, (*area, *ratio)))
+    if not is_finite or not area[0] <= area[-1] or not 0 < ratio[0] <= ratio[-1]:
         raise RuntimeError(
             f"random_area {list(area)} and random_aspect_ratio {list(ratio)} must be ranges [least, greatest], the "
             "ratios positive"

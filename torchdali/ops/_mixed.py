@@ -15,14 +15,15 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.codecs._native import Files, Parts, examine, lots_of
+from torchdali.codecs._native import Files, Parts, Table, WindowChoice, examine, lots_of
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.views import View
 from torchdali.declaration.batching import ChunkResults, EncodedBody, argument_names
+from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, shares
 from torchdali.errors import Part
-from torchdali.kernels.memory import IN_PLACE, Array, ChunkImages, Room
+from torchdali.kernels.memory import IN_PLACE, Array, ChunkImages, Room, Share
 from torchdali.kernels.native import Lines, Recipe, library
 from torchdali.ops._crop import crop_window, narrow_to_crop
 from torchdali.ops._decode_chain import recipe_of
@@ -153,7 +154,7 @@ def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
     if data.ndim != 1 or share <= 0 or library() is None:
         return False
     recipe = recipe_of(arguments.get("adjust_orientation", True), False, True, False, {}, None)
-    return recipe is not None and 0 <= int(examine([data], recipe)["lot"][0]) < lots_of(share)
+    return recipe is not None and 0 <= int(examine([data], recipe).rows["lot"][0]) < lots_of(share)
 
 
 def _of_window(window: Window) -> Wanted:
@@ -198,29 +199,27 @@ def _seen(region: tuple[float, float], size: int, part: Lines, length: int) -> t
 
 # ---------------------------------------------------------------- several samples in one call
 
-_CHOOSING = ("num_attempts", "random_area", "random_aspect_ratio")
 _KNOWN = 256  # sizes of images whose windows are remembered
 
-Plan = Callable[[Sequence[tuple[int, int]], Sequence[Any]], tuple[Array, Array | None]]
-"""Takes heights and widths, and random numbers. Returns windows ``(N, 4)``, and what a resize takes of the images,
-``(outputs, N, 2)``."""
+Plan = Callable[[Sequence[tuple[int, int]]], tuple[Array, tuple[Array, ...], Array]]
+"""Takes heights and widths. Returns windows ``(N, 4)``, the size ``(N, 2)`` that a resize makes of each image, and the
+starts and ends of its regions, one after the other."""
 
 
 @chunk(_decode_share, "encoded")
 def _whole(constants: Mapping[str, Any]) -> EncodedBody | None:
-    return _body(constants, lambda sizes, _: (np.array([(0, 0, *size) for size in sizes]), None))
+    return _body(constants, WindowChoice.whole(_is_upright(constants)))
 
 
 @chunk(_decode_random_seen, "encoded")
 def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
-    options = {k: constants[k] for k in _CHOOSING if k in constants}
-
-    def plan(sizes: Sequence[tuple[int, int]], rngs: Sequence[Any]) -> tuple[Array, Array]:
-        windows = np.array([choose_window(rng, *size, **options) for size, rng in zip(sizes, rngs, strict=True)])
-        low = windows[:, :2].astype(np.float64)
-        return windows, np.stack((low, low + windows[:, 2:]))
-
-    return _body(constants, plan)
+    given = registry["_decode_random_seen"].arguments(constants)
+    attempts, area, ratio = (given[name] for name in ("num_attempts", "random_area", "random_aspect_ratio"))
+    try:
+        choice = WindowChoice.random(_is_upright(constants), attempts, area, ratio)
+    except RuntimeError:  # which each sample has
+        return None
+    return _body(constants, choice)
 
 
 @chunk(_decode_seen, "encoded")
@@ -233,16 +232,21 @@ def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
         assert part.size is not None and part.low is not None and part.high is not None
         return *part.window, *part.size, *part.low, *part.high
 
-    def plan(sizes: Sequence[tuple[int, int]], _: Any) -> tuple[Array, Array]:
+    def plan(sizes: Sequence[tuple[int, int]]) -> tuple[Array, tuple[Array, ...], Array]:
         rows = np.array(list(map(row, sizes)))
-        return rows[:, :4].astype(np.int64), rows[:, 4:].reshape(-1, 3, 2).transpose(1, 0, 2).copy()
+        regions = rows[:, 6:].reshape(-1, 2, 2).transpose(1, 0, 2)
+        return rows[:, :4].astype(np.int64), (rows[:, 4:6].copy(),), regions.ravel()
 
-    return _body(constants, plan)
+    return _body(constants, WindowChoice.passed(_is_upright(constants)), plan)
 
 
-def _body(constants: Mapping[str, Any], plan: Plan) -> EncodedBody | None:
+def _is_upright(constants: Mapping[str, Any]) -> bool:
+    return bool(constants.get("adjust_orientation", True))
+
+
+def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None = None) -> EncodedBody | None:
     """Return the function that decodes several samples."""
-    upright, load = constants.get("adjust_orientation", True), constants.get("hw_decoder_load", 0.0)
+    upright, load = _is_upright(constants), constants.get("hw_decoder_load", 0.0)
     fast, fancy = constants.get("use_fast_idct", False), constants.get("jpeg_fancy_upsampling", True)
     recipe = recipe_of(upright, fast, fancy, False, {}, None)
     if library() is None or recipe is None:
@@ -251,24 +255,40 @@ def _body(constants: Mapping[str, Any], plan: Plan) -> EncodedBody | None:
     def run(
         sources: Sequence[Tensor | str | None],
         out: Tensor | None,
-        rngs: Sequence[Any] | None,
+        rngs: Any,
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
     ) -> Sequence[Any] | ChunkResults:
-        files = examine(sources, recipe)
-        known, rngs = np.flatnonzero(files["code"] == 0), rngs or [None] * len(files)
-        if len(known) < len(files):
-            files, rngs = files[known], [rngs[int(k)] for k in known]
-        if not len(known):
+        table, known = examine(sources, recipe), None
+        drawn = None if rngs is None else rngs.words()
+        if table.rows["code"].any():
+            known = np.flatnonzero(table.rows["code"] == 0)
+            table, drawn = table.pick(known), None if drawn is None else _picked(drawn, known)
+        count = len(table.rows)
+        if not count:
             return [None] * len(sources)
-        windows, numbers = plan(_sizes(files, upright), rngs)  # before the device gets anything: it may raise
-        images, refused = _decoded(recipe, files, windows, numbers, load, out, room)
-        outputs = (images, *map(torch.from_numpy, () if numbers is None else numbers))
-        if len(files) == len(sources) and not len(refused):
+        windows: Array | None = None
+        size: tuple[Array, ...] = ()
+        regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
+        if plan is not None and regions is not None:  # before the device gets anything: it may raise
+            windows, size, regions.rows[:] = plan(_sizes(table.rows, upright))
+        share = None if room is None or room.share is None or not room.share.takes else room.share
+        parts = Parts(table, choice, 0.0 if share is None else load, drawn, windows, regions)
+        images, refused = _decoded(recipe, table.rows, parts, out, room, share)
+        numbers = () if regions is None else (*size, *regions.rows.reshape(2, count, 2))
+        outputs = (images, *map(torch.from_numpy, numbers))
+        if known is None and not len(refused):
             return ChunkResults(outputs)
-        return _among(outputs, known, refused, len(sources))
+        return _among(outputs, np.arange(count) if known is None else known, refused, len(sources))
 
     return run
+
+
+def _picked(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, Array, int]:
+    """Return the random numbers of some samples; see `SampleRngs.words`."""
+    key, words, _ = numbers
+    words = words[indices]
+    return key, words, words.ctypes.data
 
 
 def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> ChunkResults:
@@ -290,22 +310,13 @@ def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
 
 
 def _decoded(
-    recipe: Recipe,
-    files: Files,
-    windows: Array,
-    numbers: Array | None,
-    load: float,
-    out: Tensor | None,
-    room: Room | None,
+    recipe: Recipe, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: Share | None
 ) -> tuple[Sequence[Any], Array]:
     """Decode the CPU's images of a chunk, and give the device its share.
 
     Returns:
         The images as they are stored, and the indices of those that the library refused.
     """
-    share = None if room is None else room.share
-    share = share if share is not None and share.takes else None
-    parts = Parts(files, windows, 0.0 if share is None else load, None if numbers is None else numbers[-2:])
     place = -1 if room is None else room.take(parts.pixels)
     own = None if place >= 0 else _in_place(parts, out)
     memory = torch.empty(parts.pixels, dtype=torch.uint8) if place < 0 and own is None else None

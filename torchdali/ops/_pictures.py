@@ -401,7 +401,7 @@ class Source:
 
     def has_one_scan(self) -> bool:
         """Return True if it certainly has one baseline scan, which is whole."""
-        return library() is not None and int(examine([self._data], _recipe(None))["lot"][0]) >= 0
+        return library() is not None and int(examine([self._data], _recipe(None)).rows["lot"][0]) >= 0
 
     def pixels(self, work: Work) -> npt.NDArray[np.uint8] | None:
         """Return the pixels ``(H, W, 3)`` after some work, or None if the library can't decode them."""
