@@ -169,7 +169,7 @@ def test_a_batch_without_its_bad_samples_is_counted_last(tmp_path: Path, workers
             try:
                 item = next(iterator, None)
             except Stop:
-                lost = moment == ("_iterators.py", "__next__")  # after the count, on its way to the user
+                lost = moment == ("_torch_internals.py", "__next__")  # after the count, on its way to the user
                 continue
             finally:
                 sys.settrace(None)

@@ -118,7 +118,31 @@ def lit_data(folder: Path, paths: list[str]) -> Any:
     return Streamed(str(folder / "lit"))
 
 
-LIBRARIES: list[Callable[[Path, list[str]], Any]] = [hugging_face, hugging_face_stream, web_dataset, timm_folder, mosaic, lit_data]
+class WithState(torch.utils.data.Dataset[Any]):
+    """A dataset with a state of its own: torchdata's loader saves it."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> Any:
+        return transformed(Image.open(self.paths[index])), index
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        pass
+
+
+def torch_data(folder: Path, paths: list[str]) -> Any:
+    pytest.importorskip("torchdata")
+    return WithState(paths)
+
+
+LIBRARIES: list[Callable[[Path, list[str]], Any]] = [hugging_face, hugging_face_stream, web_dataset, timm_folder, mosaic, lit_data, torch_data]
 
 
 @pytest.fixture(scope="module")
@@ -137,12 +161,14 @@ def _flat(batch: Any) -> list[Any]:
     return [*image, label]
 
 
-@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.__name__)
-def test_batches_are_those_of_torchs_loader(tmp_path: Path, paths: list[str], library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("library", "workers"), [*((library, 1) for library in LIBRARIES), (torch_data, 0)])
+def test_batches_are_those_of_torchs_loader(
+    tmp_path: Path, paths: list[str], library: Any, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_lazy_images._habit, "several", False)
     dataset = library(tmp_path, paths)
-    expected = batches(TorchLoader(dataset, batch_size=2, num_workers=1))
-    found = batches(DataLoader(dataset, batch_size=2, num_workers=1))
+    expected = batches(TorchLoader(dataset, batch_size=2, num_workers=workers))
+    found = batches(DataLoader(dataset, batch_size=2, num_workers=workers))
     assert len(found) == len(expected) == COUNT // 2
     for batch, other in zip(map(_flat, found), map(_flat, expected), strict=True):
         assert torch.equal(batch[0], other[0]) and np.array_equal(batch[2], other[2])

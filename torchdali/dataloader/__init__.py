@@ -8,7 +8,8 @@
 `_sources`                      reads datasets of torchvision
 `_rules`, `_chains`             translate transforms of torchvision into steps
 `_engines`, `_rows`, `_idle`    make batches from indices, in threads
-`_iterators`                    loops over batches: torch's own iterators, and the accelerated one
+`_iterators`                    the accelerated iterator
+`_torch_internals`              torch's iterators, and all private names of torch
 `_states`, `_generators`        positions in an epoch, and the random numbers that belong to them
 `_lazy_opening`                 lets Pillow open JPEGs as lazy images, in torch's workers
 `_lazy_images`                  the lazy image

@@ -15,14 +15,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.dataloader._rows import Indices
+from torchdali.dataloader._rows import Indices, Seeds
 from torchdali.dataloader._sources import Leaves
 from torchdali.errors import PipelineError
 from torchdali.ops._caching import cache_in
 from torchdali.ops._picture_steps import CenterCrop, Lattice, Pad, RandomCrop
 from torchdali.ops._pictures import Chain, Finish, Requests, _picture, _requests, _still_picture
 from torchdali.pipeline import Pipeline, pipeline_def
-from torchdali.rng import BatchRng
+from torchdali.rng import BatchRng, mix
 from torchdali.threads import Latch, Thread, close_at_end
 
 __all__ = ["Arrays", "Pictures", "is_movable"]
@@ -83,9 +83,9 @@ class Arrays:
         assert leaf.pixels is not None
         self._leaves, self._pixels = leaves, leaf.pixels.numpy()
 
-    def submit(self, number: int, indices: Indices, key: int) -> None:
+    def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
         """Start a batch."""
-        self._pending[number] = task = _Task(partial(self._batch, indices, key))
+        self._pending[number] = task = _Task(partial(self._batch, indices, mix(*seeds, number)))
         self._tasks.put(task)
 
     def take(self, number: int) -> list[Any] | Exception:
@@ -170,9 +170,9 @@ class Pictures:
         """Take the samples as they are now."""
         self._requests.source = leaves.source
 
-    def submit(self, number: int, indices: Indices, key: int) -> None:
+    def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
         """Start a batch."""
-        self.pipeline.submit_records(indices, key)
+        self.pipeline.submit_records(indices, mix(*seeds, number))
         self._numbers.append(number)
 
     def take(self, number: int) -> list[Any] | Exception:

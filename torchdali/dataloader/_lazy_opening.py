@@ -6,13 +6,14 @@ without workers makes a sample, and then only for that thread.
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchdali.dataloader._pristine import find_image_change
-from torchdali.pipeline import native_status
+from torchdali.kernels.native import status as native_status
 
 __all__ = ["FetchLazily", "InitWorker", "LazyOpening"]
 
@@ -22,10 +23,13 @@ class InitWorker:
 
     Args:
         worker_init_fn: The user's.
+        context: Starts the processes; None for Python's default.
     """
 
-    def __init__(self, worker_init_fn: Callable[[int], None] | None) -> None:
+    def __init__(self, worker_init_fn: Callable[[int], None] | None, context: Any) -> None:
         self._worker_init_fn = worker_init_fn
+        if "PIL.Image" in sys.modules and (context or multiprocessing).get_start_method() == "fork":
+            import torchdali.dataloader._lazy_images  # noqa: F401  once, for all workers
 
     def __call__(self, worker: int) -> None:
         if self._worker_init_fn is not None:
@@ -84,9 +88,10 @@ class LazyOpening:
         opener, accept = Image.OPEN.get("JPEG", (None, None))
         if native_status().library is None or opener is not JpegImagePlugin.jpeg_factory or find_image_change():
             return []
-        from torchdali.dataloader._lazy_images import make_lazy
 
         def open_lazily(fp: Any, filename: Any) -> Any:
+            from torchdali.dataloader._lazy_images import make_lazy  # not before: it imports the operators
+
             image = opener(fp, filename)
             self.is_used = True
             return make_lazy(image) if self._is_active() else image

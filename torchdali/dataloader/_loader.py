@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch.utils.data
-from torch.utils.data import BatchSampler, Dataset, Sampler
+from torch.utils.data import BatchSampler, Dataset, IterableDataset, Sampler
 
 from torchdali.cores import cores
 from torchdali.dataloader._arguments import check_dataset, check_policy
 from torchdali.dataloader._generators import generators_of, snapshot
 from torchdali.dataloader._idle import IdleEngines
-from torchdali.dataloader._iterators import AcceleratedIterator, SingleProcessIterator, WorkerIterator
+from torchdali.dataloader._iterators import AcceleratedIterator
+from torchdali.dataloader._lazy_opening import FetchLazily, InitWorker
 from torchdali.dataloader._notes import Notes
-from torchdali.dataloader._plan import Plan
 from torchdali.dataloader._plans import plan_of
+from torchdali.dataloader._pristine import find_collate_change
 from torchdali.dataloader._reports import (
     LoaderStats,
     WorkerReport,
@@ -30,10 +30,17 @@ from torchdali.dataloader._reports import (
     operator_names,
     place,
 )
-from torchdali.dataloader._rows import Engine
+from torchdali.dataloader._rows import Engine, Plan
 from torchdali.dataloader._skipping import ITERATORS, Skipped, skipping
 from torchdali.dataloader._states import Progress, StatefulIndices, has_state, position_of, torchdata
-from torchdali.errors import call_site, on_behalf_of
+from torchdali.dataloader._torch_internals import (
+    SingleProcessIterator,
+    WorkerIterator,
+    replace_attributes,
+    wrap_fetcher,
+)
+from torchdali.dataloader._worker_blocks import BlockCollate, ReceivedBlocks
+from torchdali.errors import call_site, on_behalf_of, warn
 from torchdali.threads import call_apart
 
 if TYPE_CHECKING:
@@ -115,7 +122,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             timeout, worker_init_fn, multiprocessing_context, generator, prefetch_factor=prefetch_factor,
             persistent_workers=persistent_workers, pin_memory_device=pin_memory_device, **own,
         )  # fmt: skip
-        check_policy(bad_samples, self._dataset_kind != 0)
+        check_policy(bad_samples, self._is_iterable)
         iterates_itself = type(self)._get_iterator is not DataLoader._get_iterator
         if snapshot_every_n_steps is not None or (has_state(dataset) and not iterates_itself):
             self._join_torchdata()
@@ -130,46 +137,69 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return super().__iter__()
 
     def _get_iterator(self) -> Any:
-        if self._of_torchdata is not None:
-            return self._of_torchdata._get_iterator(self)
         began, plan = time.perf_counter(), plan_of(self)
-        progress = self._start(plan.open is not None)
-        iterator = self._open_iterator(plan, progress)
-        iterator.skipped, self._running = self._skipped, weakref.ref(iterator)
-        if isinstance(self.dataset, torch.utils.data.IterableDataset):
+        changes = self._replaced_attributes(plan)
+        if self._of_torchdata is not None:
+            iterator = self._of_torchdata._get_iterator(replace_attributes(self, changes))
+            self.next_iter_state = None
+        else:
+            generators = generators_of(self)
+            progress = self._start(generators, plan=plan)
+            iterator = self._open_iterator(plan, progress, generators, changes)
+            iterator.skipped, self._running = self._skipped, weakref.ref(iterator)
+        if plan.is_lazy and not self.num_workers:
+            wrap_fetcher(iterator, FetchLazily)
+        if self._of_torchdata is not None:
+            return iterator
+        if self._is_iterable:
             _skip(iterator, progress)
         progress.began, progress.startup = began, time.perf_counter() - began
         progress.waited = progress.startup
         return iterator
 
-    def _open_iterator(self, plan: Plan, progress: Progress) -> Any:
-        skips = self.bad_samples == "skip" and self._dataset_kind == 0
+    def _open_iterator(self, plan: Plan, *start: Any) -> Any:
+        skips = self.bad_samples == "skip"
         accelerated, *torchs = ITERATORS if skips else (AcceleratedIterator, SingleProcessIterator, WorkerIterator)
         if plan.open is not None:
-            return accelerated(self, progress, plan)
-        loader = self
+            return accelerated(self, plan, *start)
         if self.num_workers:
             self.check_worker_number_rationality()
-        if skips:
-            loader = copy.copy(self)
-            vars(loader).update(skipping(self))
-        return torchs[self.num_workers > 0](loader, progress, plan.is_lazy)
+        return torchs[self.num_workers > 0](self, *start)
 
-    def _start(self, is_accelerated: bool, previous: Progress | None = None) -> Progress:
+    def _replaced_attributes(self, plan: Plan) -> dict[str, Any]:
+        """Return attributes that torch's iterators see in the place of this loader's."""
+        changes: dict[str, Any] = {}
+        if self.pin_memory and not torch.accelerator.is_available():
+            warn("'pin_memory' argument is set as true but no accelerator is found, so memory isn't pinned")
+            changes["pin_memory"] = False
+        if plan.open is not None:
+            return changes
+        if self.bad_samples == "skip" and self._of_torchdata is None:
+            changes |= skipping(self)
+        elif self.num_workers and self.batch_sampler is not None and not find_collate_change(self.collate_fn):
+            changes["collate_fn"] = BlockCollate(ReceivedBlocks(self.num_workers, self.prefetch_factor or 2))
+        if self.num_workers and plan.is_lazy:
+            changes["worker_init_fn"] = InitWorker(self.worker_init_fn, self.multiprocessing_context)
+        return changes
+
+    def _start(
+        self, generators: Mapping[str, Any], previous: Progress | None = None, plan: Plan | None = None
+    ) -> Progress:
         """Return the position where a loop begins.
 
         Args:
-            is_accelerated: torchdali makes the samples.
+            generators: See `generators_of`.
             previous: The position of the epoch before with the same workers, if they persist.
+            plan: If this isn't another epoch of the same workers.
         """
         self._skipped.lines.clear()
         progress, self._late = self._late, None
         if progress is None:
-            progress = Progress(snapshot(generators_of(self)))
+            progress = Progress(snapshot(generators))
             if previous is not None:
                 progress.epoch, progress.base_seed = previous.epoch + 1, previous.base_seed
         self._progress = progress
-        note_loop(self, progress, is_accelerated)
+        note_loop(self, progress, plan)
         return progress
 
     def _engine(self, plan: Plan) -> Engine:
@@ -182,10 +212,6 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         engine.reset()
         engine.renew(plan.leaves)
         return engine
-
-    def _keep(self, key: Any, engine: Engine) -> None:
-        """Keep the engine of an iterator that has ended, for the next loop."""
-        self._idle.keep(key, engine)
 
     # ------------------------------------------------------------ states
 
@@ -220,6 +246,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         self._of_torchdata.load_state_dict(self, state_dict)
 
     @property
+    def _is_iterable(self) -> bool:
+        return isinstance(self.dataset, IterableDataset)
+
+    @property
     def _index_sampler(self) -> Any:
         # torch's and torchdata's iterators ask for it when they begin.
         return super()._index_sampler if self._stateful_indices is None else self._stateful_indices
@@ -231,10 +261,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             return
         self.snapshot_every_n_steps = self.snapshot_every_n_steps or 1
         self.next_iter_state, self._initial_iter_for_state_dict = None, False
-        if self._dataset_kind == 0 and type(self.batch_sampler) is BatchSampler and has_state(self.sampler):
+        if not self._is_iterable and type(self.batch_sampler) is BatchSampler and has_state(self.sampler):
             # A sampler with a state of its own. Attributes of a loader cannot be set.
             vars(self)["batch_sampler"] = module.sampler.BatchSampler(self.sampler, self.batch_size, self.drop_last)
-        elif self._dataset_kind == 0 and not has_state(self._index_sampler):
+        elif not self._is_iterable and not has_state(self._index_sampler):
             self._stateful_indices = StatefulIndices(self, self._index_sampler)
         self._of_torchdata = module.StatefulDataLoader
 
@@ -254,7 +284,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def explain(self) -> str:
         """Return the notes and, if the loader is accelerated, the steps that each image goes through."""
-        plan, lines = plan_of(self), list(self.notes)
+        plan = plan_of(self)
+        lines = list(plan.notes)
         if plan.leaves is not None:
             dataset = type(plan.leaves.leaves[0].dataset).__name__
             lines += ["", *explain(dataset, lines, self.num_workers or cores(), self.cache, self._site)]
@@ -262,12 +293,12 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def stats(self) -> LoaderStats:
         """Return how long the last loop took, and how long it waited for data; print it for a table."""
-        plan, pipeline, notes = plan_of(self), self._pipeline(), self.notes
+        plan, pipeline = plan_of(self), self._pipeline()
         if pipeline is None or plan.leaves is None:
-            return LoaderStats.of(self._progress, notes, None, self._skipped.lines)
-        names = operator_names(type(plan.leaves.leaves[0].dataset).__name__, notes)
+            return LoaderStats.of(self._progress, plan.notes, None, self._skipped.lines)
+        names = operator_names(type(plan.leaves.leaves[0].dataset).__name__, plan.notes)
         stats = named(pipeline.stats(), names)
-        return LoaderStats.of(self._progress, notes, stats, stats.skipped)
+        return LoaderStats.of(self._progress, plan.notes, stats, stats.skipped)
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
         """Return a contact sheet of the batch that a new loop would begin with.
@@ -315,9 +346,9 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def _with(self, **changes: Any) -> DataLoader[T]:
         """Return a loader with other arguments."""
-        own = self._dataset_kind == 0 and self.batch_sampler is not None
+        own = not self._is_iterable and self.batch_sampler is not None
         batches: dict[str, Any] = {"batch_sampler": self.batch_sampler} if own else {"batch_size": self.batch_size}
-        if self._dataset_kind == 0 and not own:
+        if not self._is_iterable and not own:
             batches |= {"sampler": self.sampler}
         names = (
             "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator", "cache",

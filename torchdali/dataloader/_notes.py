@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from torchdali.pipeline import native_status
+from torchdali.kernels.native import status as native_status
 
 __all__ = [
     "GUIDE", "LAZY", "Notes", "NotSupportedError", "accelerated", "accelerated_names", "breaks_rule",

@@ -9,8 +9,8 @@ from torchdali.dataloader import _notes as notes
 from torchdali.dataloader._chains import Compiled, compiled
 from torchdali.dataloader._engines import Arrays, Pictures, is_movable
 from torchdali.dataloader._notes import Notes, NotSupportedError
-from torchdali.dataloader._plan import Plan
 from torchdali.dataloader._pristine import find_transform_change
+from torchdali.dataloader._rows import Plan
 from torchdali.dataloader._sources import Leaves, leaves_of
 from torchdali.ops._pictures import Chain
 

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.utils.data import ConcatDataset, Subset
+from torch.utils.data import ConcatDataset, IterableDataset, Subset
 
 from torchdali.dataloader import _notes as notes
 from torchdali.dataloader._notes import Notes, NotSupportedError
-from torchdali.dataloader._plan import Plan
 from torchdali.dataloader._pristine import find_collate_change, find_dataset_change
-from torchdali.dataloader._rows import Rows, bases_of, is_rows
-from torchdali.pipeline import native_status
+from torchdali.dataloader._rows import Plan, Rows, bases_of, is_rows
+from torchdali.kernels.native import status as native_status
 
 __all__ = ["plan_of"]
 
@@ -42,7 +41,7 @@ def _choose(loader: Any) -> Plan:
         NotSupportedError: it is left to torch.
     """
     dataset = loader.dataset
-    if loader._dataset_kind != 0:
+    if isinstance(dataset, IterableDataset):
         raise NotSupportedError(notes.is_iterable(dataset))
     if not (is_rows(dataset) or all(_is_of_torchvision(type(base)) for base in bases_of(dataset))):
         raise NotSupportedError(notes.is_own_dataset(bases_of(dataset)[0]))
@@ -58,7 +57,7 @@ def _choose(loader: Any) -> Plan:
 
 def _check_functions(loader: Any) -> None:
     """Raise if torch's loader would call a function of the user, besides those of the dataset's samples."""
-    if not loader._auto_collation:
+    if loader.batch_sampler is None:
         raise NotSupportedError(notes.has_no_batches())
     if loader.num_workers and loader.worker_init_fn is not None:
         raise NotSupportedError(notes.is_own_function("worker_init_fn", loader.worker_init_fn))

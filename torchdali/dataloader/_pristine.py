@@ -15,14 +15,15 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter, is_
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data._utils import collate, fetch
 
 from torchdali.dataloader import _notes as notes
+from torchdali.dataloader._torch_internals import collate, fetch
 from torchdali.errors import is_installed
 
 __all__ = [
@@ -51,24 +52,24 @@ class ChangedError(Exception):
     """The user changed code or attributes on the path of a sample; the text names them."""
 
 
-class _Binding(NamedTuple):
-    """A name of a module or class when it was checked.
+class _Namespace:
+    """Names of a module or class, and their values when they were checked."""
 
-    Attributes:
-        size: Number of names there: a new one may come before the one of a base class, or of `builtins`.
-    """
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._all, self._size = values, len(values)  # a new one may come before the one of a base class, or a built-in
+        self._values: dict[str, Any] = {}
+        self._codes: dict[Any, CodeType] = {}
 
-    namespace: Mapping[str, Any]
-    size: int
-    name: str
-    value: Any
-    code: CodeType | None
+    def note(self, name: str) -> None:
+        """Note the value of a name, and the code of a function."""
+        value = self._values[name] = self._all[name]
+        if isinstance(value, FunctionType):
+            self._codes[value] = value.__code__
 
     def is_current(self) -> bool:
-        """Return True if the name still has that value, and the value that code."""
-        value = self.namespace.get(self.name)
-        has_code = self.code is None or getattr(value, "__code__", None) is self.code
-        return value is self.value and len(self.namespace) == self.size and has_code
+        """Return True if the names still have those values, and functions the same code."""
+        same = len(self._all) == self._size and all(map(is_, map(self._all.get, self._values), self._values.values()))
+        return same and all(map(is_, map(attrgetter("__code__"), self._codes), self._codes.values()))
 
 
 # ---------------------------------------------------------------- code of files
@@ -153,17 +154,18 @@ class _Reach:
     """The functions that methods of classes can reach.
 
     Attributes:
-        bindings: All names that were looked up, to see later whether one has changed.
+        namespaces: All names that were looked up, to see later whether one has changed.
         names: Names of attributes that the functions mention.
     """
 
     def __init__(self, classes: Iterable[type], entries: Iterable[str], functions: Iterable[FunctionType]) -> None:
-        self.bindings: dict[tuple[str, str], _Binding] = {}
+        self.namespaces: dict[str, _Namespace] = {}
         self.names: set[str] = set()
         self._todo: list[tuple[FunctionType, str]] = []
         self._seen: set[int] = set()
         self._classes: set[type] = set()
-        self._roots = (*classes, _image_class())
+        has_images = any(map(_has_images, (*classes, *functions)))
+        self._roots = (*classes, *([_image_class()] if has_images else ()))
         for kind in self._roots:
             self._add_class(kind, entries)
         for function in functions:
@@ -175,7 +177,7 @@ class _Reach:
         """Check the methods of a class: some, those that Python calls, and those of names that functions mention."""
         self._classes.add(kind)
         for base in kind.__mro__:
-            self._note(vars(base), f"{base.__module__}.{base.__qualname__}", "", None)
+            self._namespace(vars(base), f"{base.__module__}.{base.__qualname__}")
         for name in {*entries, *_IMPLICIT, *self.names}:
             self._add_methods(kind, name)
 
@@ -200,7 +202,7 @@ class _Reach:
     def _bind(self, namespace: Mapping[str, Any], name: str, module: str, qualname: str) -> None:
         """Check a name of a module or class, and note its value."""
         value = namespace[name]
-        self._note(namespace, f"{module}.{qualname}", name, value)
+        self._namespace(namespace, f"{module}.{qualname}".removesuffix(f".{name}")).note(name)
         functions = [each for each in _functions(value) if isinstance(each, FunctionType)]
         if not functions and not isinstance(value, (BuiltinFunctionType, type)) and _is_checked(module):
             was_function = qualname in _codes(module)
@@ -209,9 +211,10 @@ class _Reach:
         for function in functions:
             self._add_function(function, module, qualname)
 
-    def _note(self, namespace: Mapping[str, Any], qualname: str, name: str, value: Any) -> None:
-        binding = _Binding(namespace, len(namespace), name, value, getattr(value, "__code__", None))
-        self.bindings.setdefault((qualname, name), binding)
+    def _namespace(self, namespace: Mapping[str, Any], qualname: str) -> _Namespace:
+        if qualname not in self.namespaces:
+            self.namespaces[qualname] = _Namespace(namespace)
+        return self.namespaces[qualname]
 
     def _add_function(self, function: FunctionType, module: str, qualname: str) -> None:
         if id(function) in self._seen:
@@ -284,6 +287,11 @@ _OF_TORCH = (
 )
 
 
+def _has_images(thing: Any) -> bool:
+    """Return True for a class or function of torchvision or Pillow, and for a class under one."""
+    return any(_root(each.__module__) in _CHECKED for each in getattr(thing, "__mro__", (thing,)))
+
+
 def _image_class() -> type:
     from PIL import Image
 
@@ -329,7 +337,7 @@ def _reach(classes: frozenset[type], entries: tuple[str, ...], functions: frozen
     """Return the reach of methods and functions; an earlier one, if no name in it has another value now."""
     key = classes, entries, functions
     reach = _reaches.get(key)
-    if reach is None or not all(binding.is_current() for binding in reach.bindings.values()):
+    if reach is None or not all(namespace.is_current() for namespace in reach.namespaces.values()):
         _reaches.pop(key, None)
         reach = _reaches[key] = _Reach(classes, entries, functions)
     return reach
@@ -350,7 +358,8 @@ def find_dataset_change(dataset: Any) -> str:
         used = {name: value for name, value in vars(dataset).items() if name in reach.names and name not in _TRANSFORMS}
         _check_attributes(kind, used)
         functions = [value for value in used.values() if isinstance(value, FunctionType)]
-        _reach(frozenset(), (), frozenset([*functions, *_openers()]))
+        openers = _openers() if _has_images(kind) else []
+        _reach(frozenset(), (), frozenset([*functions, *openers]))
         for name, value in used.items():
             if not _is_of_package(type(value)):
                 raise ChangedError(f"`{name}` is a {type(value).__name__}")

@@ -166,14 +166,19 @@ recording = False  # `torchdali run` sets it
 _loops: dict[int, _Loops] = {}  # by a number of the loader; in the order of their first loops
 
 
-def note_loop(loader: Any, progress: Progress, accelerated: bool) -> None:
-    """Remember a loop, for `summary`, if that is wanted."""
+def note_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
+    """Remember a loop, for `summary`, if that is wanted.
+
+    Args:
+        plan: Of the loader's first loop.
+    """
     if not recording:
         return
     number = loader.__dict__.setdefault("_number", len(_loops))
-    if number not in _loops:
-        _loops[number] = _Loops(type(loader.dataset).__name__, accelerated, loader.notes)
-    _loops[number].progress.append(progress)
+    if number not in _loops and plan is not None:
+        _loops[number] = _Loops(type(loader.dataset).__name__, plan.open is not None, plan.notes)
+    if number in _loops:
+        _loops[number].progress.append(progress)
 
 
 def summary() -> str:

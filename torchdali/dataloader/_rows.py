@@ -1,9 +1,10 @@
-"""Rows of tensors: datasets whose samples are rows, and the engine that makes batches of them."""
+"""`Plan` and `Engine`: how an accelerated loader makes its batches; and the engine for rows of tensors."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,9 +13,13 @@ import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
-__all__ = ["Engine", "Indices", "Rows", "answer_of", "bases_of", "integers", "is_rows"]
+from torchdali.dataloader._notes import Notes
+
+__all__ = ["Engine", "Indices", "Plan", "Rows", "Seeds", "bases_of", "integers", "is_rows"]
 
 Indices = Sequence[int]
+Seeds = tuple[int, int]
+"""Of an epoch: torch's base seed, and the number of epochs before with the same workers."""
 
 
 class Engine(Protocol):
@@ -32,8 +37,8 @@ class Engine(Protocol):
         """Use the datasets' present samples."""
         ...
 
-    def submit(self, number: int, indices: Indices, key: int) -> None:
-        """Request a batch, whose random numbers follow from a key."""
+    def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
+        """Request a batch, whose random numbers follow from the seeds and its number."""
         ...
 
     def take(self, number: int) -> list[Any] | Exception:
@@ -52,20 +57,23 @@ class Engine(Protocol):
         ...
 
 
-def answer_of(make: Callable[[], Any]) -> Any:
-    """Return the result of a function without side effects, or the error that it always raises.
+@dataclass(frozen=True)
+class Plan:
+    """Decision on how the samples of a loader are made.
 
-    An exception that doesn't repeat came from outside, such as from the handler of an alarm, and is raised.
+    Attributes:
+        open: Makes the engine; None if torch makes the samples.
+        notes: What is accelerated, and why the rest isn't.
+        key: Equal for plans of which one may use the engine of the other.
+        leaves: The datasets of the images; None if the engine makes whole samples.
+        is_lazy: JPEGs that the dataset opens with Pillow are lazy images.
     """
-    try:
-        return make()
-    except Exception as error:
-        try:
-            make()
-        except Exception as repeated:
-            if type(repeated) is type(error):
-                return repeated
-        raise
+
+    open: Callable[[], Engine] | None
+    notes: Notes
+    key: Any = None
+    leaves: Any = field(default=None, compare=False)
+    is_lazy: bool = False
 
 
 def integers(indices: Any) -> list[int] | None:
@@ -111,7 +119,7 @@ class Rows:
     def renew(self, leaves: Any) -> None:
         """Do nothing: each batch reads the tensors."""
 
-    def submit(self, number: int, indices: Indices, key: int) -> None:
+    def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
         """Note a batch."""
         self._requests[number] = indices
 
@@ -122,13 +130,9 @@ class Rows:
     def close(self) -> None:
         """Do nothing: there are no threads."""
 
-    def take(self, number: int) -> Any:
-        """Return the rows of each tensor, or the error of an index."""
-        indices = self._requests.pop(number)
-        return answer_of(lambda: self._rows(indices))
-
-    def _rows(self, indices: Indices) -> list[Tensor]:
-        dataset, rows = self._dataset, list(indices)
+    def take(self, number: int) -> list[Any]:
+        """Return the rows of each tensor."""
+        dataset, rows = self._dataset, self._requests.pop(number)
         while not isinstance(dataset, TensorDataset):
             dataset, rows = dataset.dataset, [dataset.indices[i] for i in rows]
         numbers = rows if dataset is self._dataset else integers(rows)

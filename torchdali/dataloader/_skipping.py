@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from torchdali.dataloader._iterators import AcceleratedIterator, SingleProcessIterator, WorkerIterator
+from torchdali.dataloader._iterators import AcceleratedIterator
+from torchdali.dataloader._torch_internals import SingleProcessIterator, WorkerIterator, pin_memory
 from torchdali.errors import DecodeError, warn
 
 __all__ = ["ITERATORS", "Skipped", "skipping"]
@@ -52,8 +53,6 @@ class _Partial:
 
     def pin_memory(self, device: Any = None) -> _Partial:
         """Pin the batch, as torch does for other batches."""
-        from torch.utils.data._utils.pin_memory import pin_memory
-
         return _Partial(pin_memory(self.data, device), self.lines)
 
 
@@ -104,7 +103,10 @@ class _Collate:
 
 def skipping(loader: Any) -> dict[str, Any]:
     """Return the attributes of a loader whose workers skip bad samples."""
-    return {"dataset": _Samples(loader.dataset), "collate_fn": _Collate(loader.collate_fn, loader._auto_collation)}
+    return {
+        "dataset": _Samples(loader.dataset),
+        "collate_fn": _Collate(loader.collate_fn, loader.batch_sampler is not None),
+    }
 
 
 class _Unwrapping:

@@ -14,12 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils.data import get_worker_info
-from torch.utils.data._utils import collate
 
+from torchdali.dataloader._torch_internals import collate
 from torchdali.tensors.buffer_pool import Lease, Loan
 
 __all__ = ["BlockCollate", "ReceivedBlocks"]
 
+_SPARE = 4  # blocks of each worker, for batches that the program has
 _LEAST = 1 << 20  # bytes of a batch; below, new memory is as fast
 
 
@@ -30,8 +31,8 @@ class ReceivedBlocks:
         in_use: Whether a block has a batch: set by its worker, reset by the main process, ``(workers, blocks)``.
     """
 
-    def __init__(self, workers: int, blocks: int) -> None:
-        self.in_use = torch.zeros(workers, blocks, dtype=torch.uint8).share_memory_()
+    def __init__(self, workers: int, batches: int) -> None:
+        self.in_use = torch.zeros(workers, batches + _SPARE, dtype=torch.uint8).share_memory_()
         self._blocks: dict[tuple[int, int], Tensor] = {}
         self._loans: dict[tuple[int, int], Loan] = {}
         self._returned: deque[Loan] = deque()
@@ -71,8 +72,12 @@ class BlockCollate:
     """
 
     def __init__(self, received: ReceivedBlocks) -> None:
+        self._received: ReceivedBlocks | None = received  # as long as torch's iterator has its collate function
         self._in_use, self._key = received.in_use, received.key
         self._blocks: dict[int, Tensor] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_received": None}
 
     def __call__(self, samples: Any) -> Any:
         return collate.collate(samples, collate_fn_map={**collate.default_collate_fn_map, Tensor: self._stack})

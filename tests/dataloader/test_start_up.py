@@ -1,0 +1,50 @@
+"""What a process has to load for a loader, and which of torch's private names are used where."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset
+
+from torchdali import DataLoader
+
+FOLDER = Path(__file__).resolve().parents[2] / "torchdali" / "dataloader"
+HEAVY = ("torchdali.ops", "torchdali.pipeline", "torchdali.execute", "torchvision")
+SCRIPT = f"""
+import sys
+import torchdali.dataloader
+print(*(name for name in {HEAVY} if name in sys.modules))
+"""
+
+
+class Loaded(Dataset[Any]):
+    """Samples say which modules are loaded where they are made."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.tensor([name in sys.modules for name in HEAVY])
+
+
+def test_the_import_loads_no_operators() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_a_spawned_worker_loads_no_operators() -> None:
+    (batch,) = DataLoader(Loaded(), 2, num_workers=1, multiprocessing_context="spawn", timeout=120)
+    assert not batch.any()
+
+
+PRIVATE = re.compile(r"torch\.utils\.data\._|_(Base|SingleProcess|MultiProcessing)DataLoaderIter|_DatasetKind|_dataset_kind|_auto_collation|_rcvd_idx")
+
+
+def test_private_names_of_torch_are_in_one_file() -> None:
+    files = [path for path in FOLDER.glob("*.py") if PRIVATE.search(path.read_text(encoding="utf-8"))]
+    assert [path.name for path in files] == ["_torch_internals.py"]

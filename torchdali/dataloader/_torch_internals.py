@@ -1,0 +1,189 @@
+"""torch's private names that the loader uses, read in torch 2.6 to 2.14.
+
+Functions come from `torch.utils.data._utils`. Of torch's iterators, the classes here and their subclasses override
+`_next_data`, `_next_index`, `_process_data`, `_reset` and `_shutdown_workers`, and use the attributes
+`_auto_collation`, `_base_seed`, `_collate_fn`, `_dataset`, `_dataset_fetcher`, `_dataset_kind`, `_drop_last`,
+`_in_order` (if there is one), `_index_sampler`, `_num_workers`, `_pin_memory`, `_pin_memory_device`, `_profile_name`,
+`_rcvd_idx` and `_sampler_iter`.
+`_loader` overrides `_get_iterator` and `_index_sampler` of torch's loader, and resets its `_iterator`.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from torch.utils.data import IterableDataset
+from torch.utils.data._utils import collate, fetch
+from torch.utils.data._utils.pin_memory import pin_memory
+from torch.utils.data.dataloader import (
+    _BaseDataLoaderIter,
+    _DatasetKind,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
+
+from torchdali.dataloader._generators import Snapshot, snapshot
+from torchdali.dataloader._states import Progress, bare, seek, starting
+
+__all__ = [
+    "CountingIterator", "SingleProcessIterator", "WorkerIterator", "collate", "fetch", "pin_memory",
+    "replace_attributes", "wrap_fetcher",
+]  # fmt: skip
+
+
+def replace_attributes(loader: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy of a loader with other attributes, which torch lets nobody set."""
+    if not changes:
+        return loader
+    other = copy.copy(loader)
+    vars(other).update(changes)
+    return other
+
+
+def wrap_fetcher(iterator: Any, wrapper: Callable[[Any], Any]) -> None:
+    """Replace what fetches the samples of an iterator without workers, torch's or torchdata's."""
+    iterator._dataset_fetcher = wrapper(iterator._dataset_fetcher)
+
+
+class CountingIterator(_BaseDataLoaderIter):
+    """An iterator that counts its batches, and the time that a loop waits for them.
+
+    Args:
+        loader: Its arguments mean what they mean for torch's iterators.
+        progress: Where the loop begins.
+        generators: See `generators_of`.
+        changes: Attributes in the place of the loader's.
+    """
+
+    def __init__(
+        self, loader: Any, progress: Progress, generators: Mapping[str, Any], changes: Mapping[str, Any]
+    ) -> None:
+        self.progress, self._generators = progress, generators
+        self._is_drawing, self._begun, self._drawn = False, progress.batches, 0
+        self._after_start: Snapshot | None = None
+        with starting(generators, progress):
+            super().__init__(replace_attributes(loader, changes))
+            if not progress.is_resumed:
+                progress.base_seed = int(self._base_seed)
+            self._base_seed = progress.base_seed
+            self._prime(loader)
+            self._after_start = snapshot(generators)
+
+    def _prime(self, loader: Any) -> None:
+        """Do nothing: torch's iterators draw their first indices themselves."""
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        if not first_iter:  # the workers persist for another epoch
+            self.progress = loader._start(self._generators, self.progress)
+            self._is_drawing, self._begun, self._drawn, self._after_start = False, 0, 0, None
+        super()._reset(loader, first_iter)
+
+    def _begin_drawing(self) -> None:
+        """Note the states in which the sampler begins to draw, or continue where a state was taken."""
+        progress = self.progress
+        states = progress.first or (self._after_start if progress.is_resumed else None) or snapshot(self._generators)
+        if progress.is_resumed:
+            self._sampler_iter = seek(self._sampler_iter, self._generators, states, self._begun)
+        progress.first, self._is_drawing = states, True
+
+    def _indices(self) -> Iterator[Any]:
+        """Return the sampler's iterator, for the rest of the epoch."""
+        if not self._is_drawing:
+            self._begin_drawing()
+        return bare(self._sampler_iter)
+
+    def _restart_indices(self, number: int) -> None:
+        """Begin the sampler again, before a batch."""
+        states = self.progress.first
+        self._sampler_iter, self._is_drawing = iter(self._index_sampler), states is not None
+        if states is not None:
+            self._sampler_iter = seek(self._sampler_iter, self._generators, states, number)
+
+    def _next_index(self) -> Any:
+        if not self._is_drawing:
+            self._begin_drawing()
+        index: Any = super()._next_index()  # type: ignore[no-untyped-call]
+        self._drawn += 1
+        return index
+
+    def _create_fetcher(self) -> Any:
+        """Return torch's object that makes batches of indices."""
+        return _DatasetKind.create_fetcher(
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+        )
+
+    def _pin(self, data: Any) -> Any:
+        """Pin a batch, if the user wants that."""
+        return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
+
+    def __next__(self) -> Any:
+        started, progress = time.perf_counter(), self.progress
+        try:
+            data = super().__next__()
+        except StopIteration:
+            progress.finished = True
+            raise
+        except Exception:
+            self._fail()
+            raise
+        progress.ended = time.perf_counter()
+        progress.waited += progress.ended - started
+        batches = self._position()
+        # Last, and without a call before the return: an interrupt leaves the batch either undelivered or with the user.
+        progress.batches = batches
+        return data
+
+    def _fail(self) -> None:
+        """Count a batch that failed: the loop continues after it."""
+        self.progress.batches = self._position()
+
+    def _position(self) -> int:
+        """Return the number of batches that were delivered or failed."""
+        return self.progress.batches + 1
+
+
+class SingleProcessIterator(CountingIterator, _SingleProcessDataLoaderIter):
+    """torch's own, which counts."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._profile_name = f"enumerate(DataLoader)#{_SingleProcessDataLoaderIter.__name__}.__next__"
+
+    def _position(self) -> int:
+        return super()._position() if isinstance(self._dataset, IterableDataset) else self._begun + self._drawn
+
+
+class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
+    """torch's own, which counts."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"
+
+    def _process_data(self, data: Any, *worker: Any) -> Any:
+        try:
+            return super()._process_data(data, *worker)  # type: ignore[no-untyped-call]
+        except RuntimeError as error:
+            restored = _restore_class(data, error)
+            if restored is error:
+                raise
+            raise restored from error
+
+    def _position(self) -> int:
+        by_number = not isinstance(self._dataset, IterableDataset) and getattr(self, "_in_order", True)
+        return self._begun + self._rcvd_idx if by_number else super()._position()
+
+
+def _restore_class(data: Any, error: RuntimeError) -> RuntimeError:
+    """Return a worker's error with its own class, which torch loses if the constructor takes several arguments."""
+    kind = getattr(data, "exc_type", RuntimeError)
+    if isinstance(error, kind):
+        return error
+    text = str(data.exc_msg).rpartition(f"{kind.__name__}: ")[2].strip()
+    restored: Any = type(
+        kind.__name__, (kind, RuntimeError), {"__module__": kind.__module__, "__str__": lambda self: text}
+    )
+    return restored.__new__(restored, text)  # type: ignore[no-any-return]
