@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,64 @@ def test_cures_of_the_page_are_accelerated(tmp_path: Path, make: Any, options: A
     assert not any(map(_notes.is_not_accelerated, loader.notes)), loader.notes
     assert [label for _, batch in loader for label in batch.tolist()] == labels
     loader.close()
+
+
+# ---------------------------------------------------------------- errors
+
+
+class Fails(torch.utils.data.Dataset[Any]):
+    """A dataset whose batches can't be made."""
+
+    def __init__(self, sample: Any) -> None:
+        self.sample = sample
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> Any:
+        return self.sample(index)
+
+
+ERRORS: dict[str, Any] = {
+    "sizes": (lambda i: torch.zeros(3, 4 + i, 4), "samples of a batch must have one size: resize or crop them"),
+    "images": (lambda i: PIL.Image.new("RGB", (4, 4)), r"end its transforms with `v2.ToImage\(\)`"),
+    "None": (lambda i: None, "a `return` may be missing"),
+}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="needs notes of exceptions")
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_of_a_batch_has_its_cure(name: str, workers: int) -> None:
+    sample, cure = ERRORS[name]
+    with pytest.raises((RuntimeError, TypeError)) as caught:
+        next(iter(DataLoader(Fails(sample), 2, num_workers=workers)))
+    assert len(caught.value.__notes__) == 1 and re.search(cure, caught.value.__notes__[0])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="needs notes of exceptions")
+def test_a_dataset_that_cannot_be_sent_has_its_cure() -> None:
+    with pytest.raises(Exception, match="pickle") as caught:
+        iter(DataLoader(Fails(lambda i: i), 2, num_workers=1, multiprocessing_context="spawn"))
+    assert "use no `lambda`" in caught.value.__notes__[0]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="needs notes of exceptions")
+def test_images_of_several_sizes_are_named(tmp_path: Path) -> None:
+    sizes = [(8, 9), (8, 9), (7, 9)]
+    for i, size in enumerate(sizes):
+        (tmp_path / f"{i}").mkdir()
+        PIL.Image.new("RGB", size).save(tmp_path / f"{i}" / "a.png")
+    with pytest.raises(RuntimeError, match="equal size") as caught:
+        next(iter(DataLoader(ImageFolder(str(tmp_path), v2.Compose([v2.ToImage()])), 3)))
+    files, cure = caught.value.__notes__
+    assert files == f"{tmp_path}/0/a.png: (3, 9, 8); {tmp_path}/2/a.png: (3, 9, 7)" and "must have one size" in cure
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without accelerator")
+@pytest.mark.parametrize("dataset", [TensorDataset(torch.arange(4)), Fails(int)], ids=["accelerated", "torch's"])
+def test_a_warning_of_pinned_memory_is_on_the_users_line(dataset: Any) -> None:
+    loader = DataLoader(dataset, 2, pin_memory=True)
+    with pytest.warns(UserWarning, match="'pin_memory' argument is set as true but no accelerator is found") as warned:
+        assert len(list(loader)) == 2
+    assert [Path(each.filename).name for each in warned] == ["test_notes.py"]

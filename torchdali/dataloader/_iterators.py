@@ -14,6 +14,7 @@ from torch.utils.data import default_collate
 from torchdali.dataloader._generators import draws_early, is_of_torch
 from torchdali.dataloader._rows import Engine, Plan, integers
 from torchdali.dataloader._torch_internals import CountingIterator
+from torchdali.errors import note
 from torchdali.forks import process
 from torchdali.threads import close_abandoned
 
@@ -190,8 +191,20 @@ class AcceleratedIterator(CountingIterator):
             if isinstance(images, torch.Tensor):
                 data = [images, default_collate(targets)]
             else:
-                data = default_collate(list(zip(images, targets, strict=True)))  # of several sizes: torch's error
+                data = self._collate_sizes(indices, list(zip(images, targets, strict=True)))
         return self._pin(data)
+
+    def _collate_sizes(self, indices: list[int], samples: list[Any]) -> Any:
+        """Raise torch's error for images of several sizes, with their files."""
+        try:
+            return default_collate(samples)
+        except RuntimeError as error:
+            for index, (image, _) in zip(indices, samples, strict=True):
+                if image.shape != samples[0][0].shape:
+                    ends = ((indices[0], samples[0][0]), (index, image))
+                    note(error, "; ".join(f"{self._plan.leaves.source(i)}: {tuple(each.shape)}" for i, each in ends))
+                    break
+            raise
 
     def _position(self) -> int:
         return max(self._valid, self.progress.batches)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from torchdali.errors import note
 from torchdali.kernels.native import status as native_status
 
 __all__ = [
-    "GUIDE", "LAZY", "Notes", "NotSupportedError", "accelerated", "accelerated_names", "breaks_rule",
+    "GUIDE", "LAZY", "Notes", "NotSupportedError", "accelerated", "accelerated_names", "add_cure", "breaks_rule",
     "different_transforms", "empty", "fast_path", "has_no_batches", "has_no_tensors", "has_small_batches",
     "is_changed", "is_fast_path", "is_iterable", "is_not_accelerated", "is_own_dataset", "is_own_function",
     "is_own_transform", "is_switched_off", "is_unsupported", "name_of", "not_accelerated", "raised", "short",
@@ -180,6 +181,28 @@ def different_transforms() -> str:
 def raised(error: BaseException) -> str:
     """Return the reason for a dataset or transform that raised while it was examined."""
     return f"{type(error).__name__} while its dataset and transforms were examined: {error}"
+
+
+# ---------------------------------------------------------------- errors
+
+
+def add_cure(error: BaseException) -> None:
+    """Add a note with the cure to an error whose own words don't say it."""
+    text = str(error)
+    for words, cure in _ERRORS.items():
+        if words in text:
+            note(error, cure)
+
+
+_ERRORS = {
+    "each tensor to be equal size": "The samples of a batch must have one size: resize or crop them, for example by "
+    "`v2.Resize((224, 224))`, or pass a collate_fn",
+    "found <class 'PIL.": "The dataset returns PIL images: end its transforms with `v2.ToImage()` or `ToTensor()`",
+    "found <class 'NoneType'>": "`__getitem__` or a transform returned None: a `return` may be missing",
+    "pickle": "Worker processes receive the dataset, collate_fn and worker_init_fn by pickle: define their "
+    "functions and classes at the top level of a module, and use no `lambda`",
+}
+"""By words of torch's and Python's errors."""
 
 
 # ---------------------------------------------------------------- the fast path

@@ -26,6 +26,7 @@ from torch.utils.data.dataloader import (
 )
 
 from torchdali.dataloader._generators import Snapshot, snapshot
+from torchdali.dataloader._notes import add_cure
 from torchdali.dataloader._states import Progress, bare, seek, starting
 
 __all__ = [
@@ -126,8 +127,9 @@ class CountingIterator(_BaseDataLoaderIter):
         except StopIteration:
             progress.finished = True
             raise
-        except Exception:
+        except Exception as error:
             self._fail()
+            add_cure(error)
             raise
         progress.ended = time.perf_counter()
         progress.waited += progress.ended - started
@@ -160,7 +162,11 @@ class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
     """torch's own, which counts."""
 
     def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+        try:
+            super().__init__(*arguments)
+        except Exception as error:  # of a dataset that can't be sent to a process
+            add_cure(error)
+            raise
         self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"
 
     def _process_data(self, data: Any, *worker: Any) -> Any:
