@@ -1,7 +1,7 @@
 """Datasets of torchvision: the paths or pixels of their images, and what else a sample has.
 
-A sample comes from the dataset's own `__getitem__` when its batch is made, so that edited samples count: it runs on a
-copy of the dataset that returns the path, or few pixels, in the place of the image.
+They come from the dataset when a batch is made, so that edited samples count. For paths, the dataset's own
+`__getitem__` runs on a copy of the dataset that returns the path in the place of the image.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 import torchvision
 from torch.utils.data import ConcatDataset, Subset
@@ -26,8 +25,8 @@ from torchdali.dataloader._rows import bases_of
 
 __all__ = ["Leaf", "Leaves", "leaves_of"]
 
-Sample = Callable[[int], tuple[Any, Any]]
-"""Returns the path of an image, or its pixels ``(H, W, C)``, and what else a sample has."""
+Sample = Callable[[int], tuple[str, Any]]
+"""Returns the path of an image, and what else a sample has."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +35,14 @@ class Leaf:
 
     Attributes:
         transform: Of its images.
-        sample: See `Sample`.
-        target: Returns what a sample has besides its image, without the image.
+        source: Returns the path of an image, or its pixels ``(H, W, C)``.
+        target: Returns what a sample has besides its image.
         pixels: All images in memory, ``(N, H, W, C)``; None for files.
     """
 
     dataset: Any
     transform: Any
-    sample: Sample
+    source: Callable[[int], Any]
     target: Callable[[int], Any]
     pixels: torch.Tensor | None = None
 
@@ -145,7 +144,7 @@ def _leaf(dataset: Any) -> Leaf:
     sample = _FILES[name](dataset)
     joint_only = name in ("CocoDetection", "OxfordIIITPet", "Places365")  # these look at `transforms` alone
     transform = getattr(joint, "transform", None) if joint_only else dataset.transform
-    return Leaf(dataset, transform, sample, lambda i: sample(i)[1])
+    return Leaf(dataset, transform, lambda i: sample(i)[0], lambda i: sample(i)[1])
 
 
 def _in_memory(dataset: Any, array: _Array) -> Leaf:
@@ -155,19 +154,13 @@ def _in_memory(dataset: Any, array: _Array) -> Leaf:
     pixels = pixels[..., None] if pixels.dim() == 3 else pixels
     if pixels.dtype != torch.uint8 or pixels.dim() != 4 or pixels.shape[3] not in (1, 3):
         raise NotSupportedError(notes.is_unsupported(dataset, f"{pixels.dtype} data of shape {tuple(pixels.shape)}"))
-    bare = _bare(dataset)
-
-    def sample(i: int) -> tuple[Any, Any]:
-        image, target = bare[i]
-        values = np.array(image)
-        return values if values.ndim == 3 else values[:, :, None], target
-
-    return Leaf(dataset, dataset.transform, sample, _target(dataset, array, bare), pixels)
+    return Leaf(dataset, dataset.transform, lambda i: pixels[i].contiguous(), _target(dataset, array), pixels)
 
 
-def _target(dataset: Any, array: _Array, bare: Any) -> Callable[[int], Any]:
-    """Return a function that returns a target as `__getitem__` does, without the image."""
+def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
+    """Return a function that returns a target as `__getitem__` does."""
     if array.targets is None:
+        bare = _bare(dataset)
         return lambda i: bare[i][1]
     targets = getattr(dataset, array.targets)
     converts = "int" in type(dataset).__getitem__.__code__.co_names  # the code is torchvision's: see `_pristine`
@@ -214,7 +207,7 @@ class Leaves:
     def source(self, index: int) -> Any:
         """Return the path of a picture, or its pixels ``(H, W, C)``."""
         leaf, number = self.place(index)
-        return leaf.sample(number)[0]
+        return leaf.source(number)
 
     def target(self, index: int) -> Any:
         """Return what a sample has besides its picture."""
