@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchdali.calls.decorators import operator, reader, source
     from torchdali.dataloader import DataLoader
     from torchdali.graph.nodes import DataNode, newaxis
+    from torchdali.ops._readers.mixture import WeightedReader
     from torchdali.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
     from torchdali.plugin.pytorch.loader import Loader
     from torchdali.plugin.resharding import reshard
@@ -26,6 +27,7 @@ __all__ = [
     "OperatorConcurrency",
     "Pipeline",
     "StreamPolicy",
+    "WeightedReader",
     "newaxis",
     "operator",
     "pipeline_def",
@@ -41,6 +43,7 @@ _HOMES = {
     "OperatorConcurrency": "types",
     "Pipeline": "pipeline",
     "StreamPolicy": "types",
+    "WeightedReader": "ops._readers.mixture",
     "newaxis": "graph.nodes",
     "operator": "calls.decorators",
     "pipeline_def": "pipeline",

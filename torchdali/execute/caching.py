@@ -194,7 +194,7 @@ class CachedDataset:
         return len(self.origin)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("metadata", "classes"):
+        if name in ("metadata", "classes", "runs", "draw", "remotes"):
             return getattr(self.origin, name)
         raise AttributeError(name)
 

@@ -12,7 +12,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -110,6 +110,9 @@ def _plain(value: Any) -> str:
         return f"[{', '.join(map(_plain, value))}]"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}"
+    if is_dataclass(value) and not isinstance(value, type):
+        known = {each.name: getattr(value, each.name) for each in fields(value) if each.compare}
+        return type(value).__qualname__ + _plain(known)
     if isinstance(value, (np.ndarray, np.generic, torch.Tensor)):
         array = np.ascontiguousarray(value)
         return f"{array.dtype}{list(array.shape)} {hashlib.sha256(array.tobytes()).hexdigest()[:12]}"

@@ -74,6 +74,7 @@ from torchdali.ops._readers import (  # noqa: F401
     dataset,
     file,
     fits,
+    mixture,
     mxnet,
     nemo_asr,
     numpy,

@@ -216,5 +216,4 @@ def _opened(options: PipelineOptions, node: Node) -> Reader:
     processes = open_processes(dataset, seed, options.py_start_method, options.py_callback_pickler)
     own = loader.seed if loader.seed not in (None, -1) else None
     seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
-    order = EpochOrder(len(dataset), loader, seed, getattr(dataset, "runs", None))
-    return Reader(dataset, Cursor(order), processes)
+    return Reader(dataset, Cursor(EpochOrder.of(dataset, loader, seed)), processes)

@@ -217,6 +217,7 @@ class EpochOrder:
         options: Shards, padding, shuffling.
         seed: Orders the records inside a shard (``random_shuffle``).
         runs: Keeps neighbours together in shuffled epochs; None shuffles record by record.
+        draw: Returns the records at some positions of an epoch; None if a position is its record.
 
     Raises:
         RuntimeError: There are no records, or fewer than shards.
@@ -226,6 +227,7 @@ class EpochOrder:
     options: LoaderOptions = field(default_factory=LoaderOptions)
     seed: int = 0
     runs: Runs | None = None
+    draw: Callable[[int, Indices], Indices] | None = None
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -235,6 +237,11 @@ class EpochOrder:
                 f"The number of input samples: {self.size}, needs to be at least equal to the requested number of "
                 f"shards: {self.options.num_shards}."
             )
+
+    @classmethod
+    def of(cls, dataset: Any, options: LoaderOptions, seed: int) -> EpochOrder:
+        """Return the order of a data set, which may have `runs` or `draw`."""
+        return cls(len(dataset), options, seed, getattr(dataset, "runs", None), getattr(dataset, "draw", None))
 
     def records(self, epoch: int) -> Indices:
         """Return the record indices of this rank's shard in an epoch, int64, without padding."""
@@ -248,7 +255,7 @@ class EpochOrder:
             cuts: Changes of the number of shards in that epoch before this rank joined; only what
                 they left is divided.
         """
-        rest = self._whole(epoch)
+        rest = self._whole(epoch) if self.draw is None else self._drawn(self.draw, epoch)
         for cut in cuts:
             rest = self._left_over(rest, epoch, cut)
         options = self.options
@@ -256,6 +263,10 @@ class EpochOrder:
         length = -(-len(rest) // options.num_shards) if options.pad_last_batch else len(records)
         filler = records[-1:] if len(records) else rest[:1]
         return Shard(records, length, int(filler[0]) if len(filler) else 0)
+
+    def _drawn(self, draw: Callable[[int, Indices], Indices], epoch: int) -> Order:
+        whole = self._whole(epoch)
+        return Order(self.size, lambda positions: draw(epoch, whole.at(positions)))
 
     def _whole(self, epoch: int) -> Order:
         options = self.options

@@ -34,8 +34,8 @@ FAMILIES = (
         "readers",
         "Readers of files and data sets",
         "These operators read records of files and of data sets in Python, and keep them.",
-        "readers.file readers.coco readers.numpy readers.nemo_asr readers.dataset experimental.readers.fits "
-        "io.file.read cache",
+        "readers.file readers.coco readers.numpy readers.nemo_asr readers.dataset readers.mixture "
+        "experimental.readers.fits io.file.read cache",
     ),
     Family(
         "containers",
@@ -147,6 +147,7 @@ TASKS = {
     "read images with boxes, or with masks": "readers.coco",
     "read arrays of NumPy": "readers.numpy",
     "read my own `Dataset`": "readers.dataset",
+    "mix several data sets by weights": "readers.mixture",
     "read clips of videos": "readers.video",
     "read speech with its texts": "readers.nemo_asr",
     "feed data from a Python function": "external_source",

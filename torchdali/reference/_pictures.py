@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali import fn, tfrecord, types
+from torchdali import WeightedReader, fn, tfrecord, types
 from torchdali.pipeline import Pipeline
 from torchdali.reference._containers import write_containers
 from torchdali.reference._examples import EXAMPLES, PICTURES
@@ -54,6 +54,7 @@ def run(name: str, folder: Path) -> list[Result]:
             "fn": fn,
             "types": types,
             "tfrecord": tfrecord,
+            "WeightedReader": WeightedReader,
             "np": np,
             "torch": torch,
             **_inputs(folder),

@@ -191,7 +191,7 @@ def _reads_here(node: Node, reader: Reader, elsewhere: bool) -> str:
 
 def _reads_ahead(node: Node, dataset: Any) -> bool:
     """Return True if records are on their way before somebody waits for them, over connections of this process."""
-    return node.reads_urls or (not node.operator.is_ours and hasattr(dataset, "read_many"))
+    return bool(getattr(dataset, "remotes", ())) or (not node.operator.is_ours and hasattr(dataset, "read_many"))
 
 
 def _cannot_start_anew(node: Node) -> str:

@@ -84,8 +84,7 @@ class Reader:
         options, seed = _order_of(constants)
         open_processes(self._dataset, seed, "spawn")
         self._constants = {**constants, "_dataset": self._dataset}
-        runs = getattr(self._dataset, "runs", None)
-        self._cursor = Cursor(EpochOrder(len(self._dataset), options, seed, runs))
+        self._cursor = Cursor(EpochOrder.of(self._dataset, options, seed))
         self._batch_size: int | None = None
         self._iterating: object | None = None
         # Batches that the present loop has delivered, and those that a restored state has.

@@ -69,7 +69,7 @@ class Ranges:
         self, remote: Remote, storages: Sequence[Storage], files: Indices, places: Indices,
         arguments: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        self._remote, self._storages, self._files, self._places = remote, storages, files, places
+        self.remote, self._storages, self._files, self._places = remote, storages, files, places
         self._sizes = places[:, :, 1].sum(1)
         self.bytes_ahead = int(remote.options.io_ahead)
         mean, window = max(1.0, float(self._sizes.mean())), remote.options.shuffle_window
@@ -88,7 +88,7 @@ class Ranges:
     @property
     def is_busy(self) -> bool:
         """True if requests wait for others to end."""
-        return self._remote.is_busy
+        return self.remote.is_busy
 
     def byte_count(self, records: Indices) -> int:
         """Return the bytes of some records."""

@@ -48,6 +48,11 @@ class ListedFiles:
         self.bytes_ahead = 0 if remote is None else int(remote.options.io_ahead)
 
     @property
+    def remotes(self) -> tuple[Remote, ...]:
+        """Connections that read the files at URLs."""
+        return () if self._remote is None else (self._remote,)
+
+    @property
     def is_busy(self) -> bool:
         """True if requests wait for others to end."""
         return self._remote is not None and self._remote.is_busy

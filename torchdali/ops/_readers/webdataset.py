@@ -65,6 +65,7 @@ class WebDataset:
 
     runs = property(lambda self: None if self._ranges is None else self._ranges.runs)
     bytes_ahead = property(lambda self: 0 if self._ranges is None else self._ranges.bytes_ahead)
+    remotes = property(lambda self: () if self._ranges is None else (self._ranges.remote,))
     is_busy = property(lambda self: self._ranges.is_busy)
 
     def byte_count(self, records: Indices) -> int:

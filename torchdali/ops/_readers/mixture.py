@@ -1,0 +1,230 @@
+"""Several readers as one: each delivers a fixed share of an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+
+from torchdali.calls.decorators import reader
+from torchdali.calls.dispatch import bind
+from torchdali.declaration.registry import Operator, registry
+from torchdali.declaration.schema import OutputCount, shares
+from torchdali.formats.remote import RemoteOptions
+from torchdali.formats.urls import represented
+from torchdali.reading.cursor import EpochOrder
+from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read, start_reads
+from torchdali.reading.file_lists import list_identity
+from torchdali.reading.mixture import Mixture, Weight, epoch_counts
+
+__all__ = ["MixedDataset", "WeightedReader", "mixture"]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class WeightedReader:
+    """A reader in a mixture, with its share of an epoch. See `fn.readers.mixture`.
+
+    Args:
+        reader: A reader of `fn`, such as ``fn.readers.webdataset``.
+        proportion: Part of an epoch's samples, relative to the other readers.
+        repeat: How often an epoch takes each record: 2 for each one twice, 0.5 for half of them.
+        choose: How many records an epoch takes.
+        arguments: Of the reader, such as ``paths``. Shuffling and shards are arguments of the mixture.
+
+    Raises:
+        TypeError: `reader` is no reader of `fn`. ValueError: the shares exclude each other or are not positive, or an
+            argument belongs to the mixture. What the reader raises for its arguments.
+    """
+
+    name: str
+    weight: Weight
+    settings: Mapping[str, Any]
+    places: Mapping[str, Any] = field(compare=False)
+
+    def __init__(
+        self, reader: Any, /, *, proportion: float | None = None, repeat: float | None = None,
+        choose: int | None = None, **arguments: Any,
+    ) -> None:  # fmt: skip
+        operator = getattr(reader, "operator", None)
+        if not isinstance(operator, Operator) or operator.kind != "reader":
+            raise TypeError(f"a mixture must be of readers of fn, such as fn.readers.file, got {reader!r}")
+        weight = Weight(proportion, repeat, choose)
+        weight.check()
+        misplaced = arguments.keys() & (LoaderOptions.__dataclass_fields__.keys() - {"dont_use_mmap"})
+        if misplaced:
+            raise ValueError(f"{', '.join(sorted(misplaced))} must be passed to fn.readers.mixture, not to one of its readers")
+        parts: tuple[dict[str, Any], dict[str, Any]] = {}, {}
+        for name, value in bind(operator, [], arguments).constants.items():
+            of_places = name in operator.schema.paths or name in RemoteOptions.__dataclass_fields__
+            parts[of_places][name] = value
+        for name, value in (("name", operator.name), ("weight", weight), ("settings", parts[0]), ("places", parts[1])):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        shares_ = {name: value for name, value in self.weight._asdict().items() if value is not None}
+        arguments = [f"{name}={represented(value)}" for name, value in {**shares_, **self.constants}.items()]
+        return f"WeightedReader({', '.join([self.name, *arguments])})"
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The reader's arguments: where the data is, and what is read of it."""
+        return {**self.settings, **self.places}
+
+    @property
+    def operator(self) -> Operator:
+        """The reader's declaration."""
+        return registry[self.name]
+
+
+class MixedDataset:
+    """The records of several data sets, numbered through.
+
+    Args:
+        datasets: Of the readers.
+        labels: Whether the last output of each comes from its `metadata`.
+        mixture: The records of each epoch.
+    """
+
+    def __init__(self, datasets: Sequence[Any], labels: Sequence[bool], mixture: Mixture) -> None:
+        self._datasets, self._labels, self._mixture = datasets, labels, mixture
+        self.draw = mixture.draw
+        self.remotes = tuple(remote for each in datasets for remote in getattr(each, "remotes", ()))
+        self.bytes_ahead = max(getattr(each, "bytes_ahead", 0) for each in datasets)
+
+    @property
+    def is_busy(self) -> bool:
+        """True if requests wait for others to end."""
+        return any(remote.is_busy for remote in self.remotes)
+
+    def byte_count(self, records: Indices) -> int:
+        """Return the bytes of those records that are remote."""
+        counts = [
+            self._datasets[part].byte_count(np.array([index]))
+            for part, index in map(self._mixture.locate, records.tolist())
+            if getattr(self._datasets[part], "bytes_ahead", 0)
+        ]
+        return sum(counts)
+
+    def __len__(self) -> int:
+        return len(self._mixture)
+
+    def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
+        """Start to read records."""
+        places = [self._mixture.locate(record) for record in records]
+        reads: list[Any] = [None] * len(records)
+        for part, dataset in enumerate(self._datasets):
+            chosen = [i for i, (each, _) in enumerate(places) if each == part]
+            if chosen:
+                started = start_reads(dataset, [places[i][1] for i in chosen], [epochs[i] for i in chosen])
+                for i, read in zip(chosen, started, strict=True):
+                    reads[i] = partial(self._row, part, places[i][1], read)
+        return reads
+
+    def read(self, index: int) -> tuple[torch.Tensor, ...]:
+        """Return the outputs of a record, labels among them."""
+        part, own = self._mixture.locate(index)
+        return self._row(part, own, partial(self._datasets[part].read, own))
+
+    def _row(self, part: int, index: int, read: Read) -> tuple[torch.Tensor, ...]:
+        row = tuple(read())
+        if self._labels[part]:
+            row += tuple(values[0] for values in self._datasets[part].metadata(np.array([index])))
+        return row
+
+    def identity(self, index: int | None = None) -> bytes | None:
+        """Return the identity of a record's file, or of the list of all; see `Dataset`."""
+        if index is None:
+            return b"".join(list_identity(each) or bytes(8) for each in self._datasets)
+        part, own = self._mixture.locate(index)
+        of_part = getattr(self._datasets[part], "identity", None)
+        found: bytes | None = None if of_part is None else of_part(own)
+        return found
+
+    def info(self, index: int) -> str:
+        """Name a record as its own reader does."""
+        part, own = self._mixture.locate(index)
+        name: str = self._datasets[part].info(own)
+        return name
+
+
+def _first(arguments: Mapping[str, Any]) -> WeightedReader:
+    sources = arguments["sources"]
+    if not sources or not all(isinstance(each, WeightedReader) for each in sources):
+        raise TypeError(f"sources must be a list of torchdali.WeightedReader, got {sources!r}")
+    first: WeightedReader = sources[0]
+    counts = [each.operator.count_outputs(each.constants) for each in sources]
+    if len(set(counts)) > 1:
+        raise ValueError(f"the sources of a mixture must have equally many outputs, got {counts}")
+    return first
+
+
+def _count(arguments: Mapping[str, Any]) -> int | None:
+    first = _first(arguments)
+    count = first.operator.count_outputs(first.constants)
+    return count if first.operator.returns_list(first.constants) else None
+
+
+def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    first = _first(arguments)
+    return first.operator.output_layouts(layouts, first.constants)
+
+
+def _results(arguments: Mapping[str, Any], outputs: Any) -> Any:
+    first = _first(arguments)
+    rule = first.operator.options.results
+    return outputs if rule is None else rule(first.constants, outputs)
+
+
+@reader(name="readers.mixture", outputs=_count, layout=_layouts, results=_results, marks=("view",))
+def mixture(
+    *,
+    sources: list[Any],
+    stratified: bool = False,
+    epoch_size: int | None = None,
+    source_seed: int = 0,
+    **options: Annotated[Any, shares(LoaderOptions)],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read several data sets as one, each with a fixed share of every epoch. Not in DALI.
+
+    ::
+
+        images, labels = fn.readers.mixture(
+            sources=[
+                WeightedReader(fn.readers.file, proportion=3, file_root="photos"),
+                WeightedReader(fn.readers.webdataset, proportion=1, paths=shards, ext=["jpg", "cls"]),
+            ],
+            random_shuffle=True,
+        )
+
+    A data set is walked through without repetition across epochs: one of which an epoch takes a fifth has been seen
+    whole after five. Resuming and ranks are as exact as those of one reader.
+
+    Args:
+        sources: The readers, each a `torchdali.WeightedReader`. All must have the same outputs.
+        stratified: Shuffle the records of each data set, and interleave the data sets, so that each batch has the
+            weights; excludes ``random_shuffle``, which shuffles the whole epoch, so that batches have them on average.
+        epoch_size: Samples of an epoch, with proportions; by default as many as there are records.
+        source_seed: Of the order within each data set; the same on all ranks.
+
+    Returns:
+        The outputs of the first reader.
+
+    Raises:
+        TypeError: a source is no `WeightedReader`. ValueError: shares contradict each other, a source gets no sample,
+            the sources differ in their outputs, or ``stratified`` goes with ``random_shuffle``. What a reader raises.
+    """
+    if stratified and (options.get("random_shuffle") or options.get("shuffle_after_epoch")):
+        raise ValueError("stratified must be False with random_shuffle or shuffle_after_epoch: pass one of them")
+    shuffles = stratified or options.get("random_shuffle") or options.get("shuffle_after_epoch")
+    if options.get("random_shuffle") and any(each.constants.get("shuffle_window") for each in sources):
+        raise ValueError("shuffle_window must go with stratified=True: random_shuffle takes records from everywhere")
+    datasets = [each.operator.body(**{**each.constants, "random_shuffle": bool(shuffles)}) for each in sources]
+    counts = epoch_counts([len(each) for each in datasets], [each.weight for each in sources], epoch_size)
+    order = LoaderOptions(random_shuffle=bool(shuffles))
+    orders = [EpochOrder.of(each, order, source_seed + i) for i, each in enumerate(datasets)]
+    labels = [bool(each.operator.metadata) for each in sources]
+    return MixedDataset(datasets, labels, Mixture(orders, counts))

@@ -1,0 +1,126 @@
+"""Mixtures: epochs that draw records of several data sets, each in a fixed number, as a pure function.
+
+An epoch interleaves its data sets evenly: the ``j``-th of ``c`` records of one comes at ``(j + 1/2) / c`` of the epoch,
+so that each batch has the weights of the whole. A data set is walked through without repetition, pass by pass, across
+epochs: one of which an epoch takes a fifth has been seen whole after five.
+
+Records are numbered through, data set after data set. A record that an epoch takes several times has another number
+each time, so that each copy has random numbers of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from torchdali.reading.cursor import EpochOrder
+from torchdali.reading.datasets import Indices
+
+__all__ = ["Mixture", "Weight", "epoch_counts"]
+
+
+class Weight(NamedTuple):
+    """The share of one data set in an epoch: one of these, or none for each record once.
+
+    Attributes:
+        proportion: Part of the epoch's samples, relative to the other data sets.
+        repeat: How often an epoch takes each record; fractions are fine.
+        choose: How many records an epoch takes.
+    """
+
+    proportion: float | None = None
+    repeat: float | None = None
+    choose: int | None = None
+
+    def check(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            ValueError: several are set, or one is not positive.
+        """
+        given = {name: value for name, value in self._asdict().items() if value is not None}
+        if len(given) > 1:
+            raise ValueError(f"pass one of proportion, repeat and choose, got {', '.join(given)}")
+        for name, value in given.items():
+            if not value > 0:
+                raise ValueError(f"{name} must be above 0, got {value}")
+
+
+def epoch_counts(sizes: Sequence[int], weights: Sequence[Weight], epoch_size: int | None) -> list[int]:
+    """Return how many records an epoch takes of each data set.
+
+    Args:
+        sizes: Records of each data set.
+        weights: Of each.
+        epoch_size: Samples of an epoch, with proportions; by default as many as there are records.
+
+    Raises:
+        ValueError: only some weights are proportions, `epoch_size` goes without them, or a data set gets no sample.
+    """
+    proportions = [weight.proportion for weight in weights]
+    if any(proportions):
+        if not all(proportions):
+            raise ValueError("if one source has a proportion, all must have one")
+        counts = _apportion(sum(sizes) if epoch_size is None else epoch_size, [each or 0.0 for each in proportions])
+    elif epoch_size is not None:
+        raise ValueError("epoch_size goes with proportions: the counts of repeat and choose add up to the epoch")
+    else:
+        counts = [w.choose or int(s * (w.repeat or 1.0)) for s, w in zip(sizes, weights, strict=True)]
+    if min(counts) < 1:
+        raise ValueError(f"each source must have at least one sample in an epoch, got {counts}: raise its weight")
+    return counts
+
+
+def _apportion(total: int, weights: Sequence[float]) -> list[int]:
+    """Divide a number by weights; the largest remainders are rounded up."""
+    shares = [total * weight / sum(weights) for weight in weights]
+    counts = [int(share) for share in shares]
+    by_remainder = sorted(range(len(shares)), key=lambda i: (counts[i] - shares[i], i))
+    for i in by_remainder[: total - sum(counts)]:
+        counts[i] += 1
+    return counts
+
+
+class Mixture:
+    """The records of each epoch; a pure function.
+
+    Args:
+        orders: The order of each data set, pass by pass.
+        counts: Records of each in an epoch.
+    """
+
+    def __init__(self, orders: Sequence[EpochOrder], counts: Sequence[int]) -> None:
+        sizes = [order.size for order in orders]
+        self._sizes, self._counts = np.array(sizes), np.array(counts)
+        self._starts, self._ends = np.cumsum([0, *sizes[:-1]]), np.cumsum(counts)
+        self._total, self._orders = sum(sizes), tuple(orders)
+        self._of_pass = lru_cache(2 * len(sizes))(lambda part, number: self._orders[part].shard(number).records)
+        # Sorted by their place in the epoch, all samples of data set 0, then all of data set 1, and so on.
+        places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+        self._interleaved = np.argsort(places, kind="stable")
+
+    def __len__(self) -> int:
+        return len(self._interleaved)
+
+    def draw(self, epoch: int, positions: Indices) -> Indices:
+        """Return the numbers of the records at some positions of an epoch."""
+        samples = self._interleaved[positions]
+        parts = np.searchsorted(self._ends, samples, side="right")
+        counts, sizes = self._counts[parts], self._sizes[parts]
+        walked = epoch * counts + samples - (self._ends - self._counts)[parts]  # since the first epoch
+        passes, places = walked // sizes, walked % sizes
+        records = np.empty(len(samples), np.int64)
+        for part, number in set(zip(parts.tolist(), passes.tolist(), strict=True)):
+            chosen = (parts == part) & (passes == number)
+            records[chosen] = self._of_pass(part, number).at(places[chosen])
+        copies = passes - epoch * counts // sizes
+        return records + self._starts[parts] + copies * self._total
+
+    def locate(self, record: int) -> tuple[int, int]:
+        """Return the data set of a record's number, and the record's index there."""
+        number = record % self._total
+        part = int(np.searchsorted(self._starts, number, side="right")) - 1
+        return part, number - int(self._starts[part])
