@@ -7,7 +7,7 @@ import os
 import shutil
 import wave
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,15 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.helpers.containers import write_tar
 from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.object_server import ObjectServer, object_server
 from tests.helpers.own_process import in_own_process
 from torchdali import fn, pipeline_def, types
 from torchdali.calls.decorators import operator
 from torchdali.declaration.schema import Data
 from torchdali.formats import recordio, tar, tfrecord
+from torchdali.formats.remote import Remote
 from torchdali.ops._caching import Size
 from torchdali.ops._readers.file import FileDataset
 from torchdali.tfrecord import FixedLenFeature, string
@@ -575,3 +578,74 @@ def test_replicas_share_it(where: str, method: str, images: Path, tmp_path: Path
     misses = int(line.split(" hits")[1].split(", ")[1].split(" misses")[0])
     assert "10 samples" in line and COUNT <= misses <= 2 * COUNT  # both may compute a sample at once
     pipe.close()
+
+
+# ---------------------------------------------------------------- far data
+
+
+def far(place: str, kind: str, keep: dict[str, Any], **reader: Any) -> Callable[[], Any]:
+    def define() -> Any:
+        if kind == "tar":
+            data = fn.readers.webdataset(paths=[f"{place}/a.tar"], ext=["png"], name="Reader", **reader)
+        else:
+            data = fn.readers.file(files=[f"{place}/{i}.png" for i in range(COUNT)], name="Reader", **reader)[0]
+        return fn.cache(fn.resize(fn.decoders.image(data), size=[24, 32]), **keep)
+
+    return define
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ObjectServer]:
+    pytest.importorskip("aiohttp", reason="fsspec reads web servers by aiohttp")
+    contents = [encoded(picture(40 + i, 60 - i), "PNG") for i in range(COUNT)]
+    write_tar(tmp_path / "a.tar", [(f"{i}.png", content) for i, content in enumerate(contents)])
+    with object_server() as server:
+        server.objects = {"a.tar": (tmp_path / "a.tar").read_bytes(), **{f"{i}.png": c for i, c in enumerate(contents)}}
+        server.tags = True
+        yield server
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+@pytest.mark.parametrize("kind", ["tar", "file"])
+def test_what_is_kept_of_an_url_is_not_asked_for_again(kind: str, where: str, store: ObjectServer, tmp_path: Path) -> None:
+    keep = places(tmp_path)[where]
+    reader = {"random_shuffle": True, "pad_last_batch": True}
+    with build(far(store.url, kind, keep, **reader)) as pipe:
+        first = samples(pipe, 3)
+        store.requests.clear()
+        assert not same(first, samples(pipe, 3))  # another order
+        assert not store.requests
+        assert "20 misses" not in pipe.stats().caches[0] and " 10 samples" in pipe.stats().caches[0]
+    with build(far(store.url, kind, keep, **reader)) as pipe:
+        assert same(samples(pipe, 3), first)
+        asked = {method for method, path, _ in store.requests if path.endswith(".png")}
+        assert asked == ({"HEAD", "GET"} if where == "memory" else {"HEAD"}) if kind == "file" else not asked
+
+
+@pytest.mark.parametrize("kind", ["tar", "file"])
+def test_an_object_that_is_replaced_is_computed_again(kind: str, store: ObjectServer, tmp_path: Path) -> None:
+    keep = places(tmp_path)["disk"]
+    with build(far(store.url, kind, keep)) as pipe:
+        first = samples(pipe, 2)
+    content = encoded(picture(70, 50), "PNG")
+    write_tar(tmp_path / "b.tar", [(f"{i}.png", content) for i in range(COUNT)])
+    store.objects |= {"a.tar": (tmp_path / "b.tar").read_bytes(), "3.png": content}
+    with build(far(store.url, kind, keep)) as pipe:
+        second = samples(pipe, 2)
+    changed = [not torch.equal(a, b) for a, b in zip(first[0], second[0], strict=True)]
+    assert changed[:COUNT] == ([True] * 8 if kind == "tar" else [i == 3 for i in range(8)])
+
+
+def test_an_object_that_is_replaced_between_two_requests_is_not_kept(store: ObjectServer, tmp_path: Path) -> None:
+    remote = Remote()
+    assert remote.identity(f"{store.url}/3.png") and remote.identity(f"{store.url}/none.png") is None
+    store.objects["3.png"] = store.objects["4.png"]
+    with pytest.raises(RuntimeError, match="was replaced while it was read"):
+        remote.read(f"{store.url}/3.png")
+
+
+def test_a_store_that_names_no_versions_is_refused(store: ObjectServer) -> None:
+    store.tags = False
+    for kind in ("tar", "file"):
+        with pytest.raises(RuntimeError, match="the store sends neither an ETag nor a time"):
+            build(far(store.url, kind, {"bytes": "1MB"})).build()

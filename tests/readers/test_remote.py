@@ -376,26 +376,81 @@ def test_a_cache_gets_each_block_of_a_container_once(
 CONTAINERS = {"tfrecord": "/a.tfrecord", "mxnet": "/a.rec", "webdataset": "/a.tar"}
 
 
-def test_containers_larger_than_the_cache_are_read_by_record(server: ObjectServer, local: str, tmp_path: Path) -> None:
-    cached = {"cache_dir": str(tmp_path), "cache_size": 100_000, "random_shuffle": True, "seed": 1}
-    with pipeline("mxnet", server.url, **cached) as pipe:
+def test_a_cache_for_half_of_the_data_finds_half_of_it(server: ObjectServer, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urls, "BLOCK", 4096)
+    size = len(server.objects["a.tfrecord"])
+    cached = {"cache_dir": str(tmp_path), "cache_size": size // 2, "random_shuffle": True, "seed": 1, "pad_last_batch": True}
+    received = []
+    with pipeline("tfrecord", server.url, **cached) as pipe:
         pipe.build()
-        server.requests.clear()
-        found = [values(pipe.run()) for _ in range(5)]
-    assert found == run("mxnet", local, random_shuffle=True, seed=1)
-    assert len([wanted for _, _, wanted in server.requests if wanted]) > 4
+        found = []
+        for _ in range(3):  # epochs
+            server.requests.clear()
+            found += [values(pipe.run()) for _ in range(3)]
+            ranges = [wanted.removeprefix("bytes=").split("-") for _, _, wanted in server.requests if wanted]
+            received.append(sum(int(last) - int(first) + 1 for first, last in ranges))
+    assert found == run("tfrecord", local, batches=9, random_shuffle=True, seed=1, pad_last_batch=True)
+    assert 0.4 * size < received[2] < 0.65 * size
+    kept = [path for path in (tmp_path / "torchdali").iterdir() if len(path.name) == 64]
+    assert 0.4 * size < sum(path.stat().st_size for path in kept) <= size // 2
 
 
-def test_the_cache_stays_below_its_size(tmp_path: Path) -> None:
+def test_what_this_run_has_read_first_stays_and_what_earlier_runs_left_goes(tmp_path: Path) -> None:
+    before = DiskCache(str(tmp_path), 1000)
+    for i in range(20):
+        before.put(f"old{i}", bytes([i]) * 90)
+    assert before.is_full and before.get("old0") and before.get("old19") is None
+    for path in (tmp_path / "torchdali").iterdir():
+        os.utime(path, (0, 0))
     caches = [DiskCache(str(tmp_path), 1000) for _ in range(2)]  # as two processes have them
+    assert caches[0].get("old7") == bytes([7]) * 90
     for i in range(50):
-        caches[i % 2].put(f"key{i}", bytes([i]) * 90)
-        caches[1].get("key0")
+        caches[i % 2].put(f"new{i}", bytes([i]) * 90)
         kept = [path for path in (tmp_path / "torchdali").iterdir() if len(path.name) == 64]
         assert sum(path.stat().st_size for path in kept) <= 1000
-    assert caches[0].get("key49") == bytes([49]) * 90 and caches[0].get("key1") is None
+    assert [bool(caches[0].get(f"new{i}")) for i in range(50)] == [i < 9 for i in range(50)]
+    assert caches[1].get("old7") and caches[1].get("old8") is None
     caches[0].put("large", bytes(1001))
     assert caches[0].get("large") is None
+
+
+READ_ALL = """
+import sys
+from torchdali.formats import urls
+urls.BLOCK = 4096
+from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
+remote = Remote(RemoteOptions(cache_dir=sys.argv[2], io_concurrency=1))
+file = RemoteFile(remote, sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for offset in range(0, file.size, 4096):
+    assert len(remote.read(sys.argv[1], offset, min(4096, file.size - offset), file.version))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="cache_dir needs locks of files")
+def test_ranks_of_a_machine_download_each_block_once(server: ObjectServer, tmp_path: Path) -> None:
+    server.latency = 0.01
+    command = [sys.executable, "-c", READ_ALL, f"{server.url}/a.tar", str(tmp_path)]
+    ranks = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    for rank in ranks:
+        assert rank.stdout is not None and rank.stdout.readline() == "ready\n"
+    server.requests.clear()
+    for rank in ranks:
+        rank.communicate("go\n", timeout=60)
+        assert not rank.returncode
+    ranges = [wanted for _, _, wanted in server.requests]
+    assert len(ranges) == len(set(ranges)) == -(-len(server.objects["a.tar"]) // 4096)
+
+
+def test_a_download_of_another_process_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    cache = DiskCache(str(tmp_path), 1000)
+    monkeypatch.setattr("torchdali.formats.disk_cache._PATIENCE", 0.1)
+    monkeypatch.setattr(fcntl, "lockf", lambda *_: (_ for _ in ()).throw(BlockingIOError))
+    with cache.downloading("key"):
+        cache.put("key", b"data")
+    assert cache.get("key") == b"data"
 
 
 def test_what_a_crash_left_in_the_cache_is_removed(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -16,17 +17,19 @@ from torchdali.errors import Part
 from torchdali.execute.compiled_chain import axes_after
 from torchdali.execute.sent_graph import SentGraph
 from torchdali.execute.steps import run_in_scope
+from torchdali.forks import ForkSafeLock
 from torchdali.formats.sample_store import MemoryStore, SampleStore, disk_store
 from torchdali.formats.shared_counts import Shared, SharedCounts, shared
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import edges, is_metadata
-from torchdali.reading.datasets import check_dataset, read_row, source_namer
+from torchdali.reading.datasets import Read, check_dataset, read_row, source_namer, start_reads
 from torchdali.reading.file_lists import list_identity
 from torchdali.tensors import TensorList
 
 __all__ = ["CachedDataset", "KeptSamples"]
 
 _HITS, _MISSES, _LEFT_OUT = 0, 1, 2
+_OF_ORIGIN = frozenset(("metadata", "classes", "runs", "draw", "remotes", "bytes_ahead", "is_busy", "byte_count"))
 
 
 class KeptSamples:
@@ -74,10 +77,10 @@ class KeptSamples:
         (reader,) = (node for node in self.graph.nodes if node.operator.kind == "reader")
         origin = reader.operator.body(**reader.constants)
         check_dataset(origin)
-        if getattr(origin, "identity", None) is None or reader.reads_urls:
+        if getattr(origin, "identity", None) is None or (_is_far(origin) and origin.identity(0) is None):
             raise RuntimeError(
-                f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file of this "
-                "machine a record is from, so that a change of the data could not be noticed"
+                f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file a record is "
+                "from, or the store sends neither an ETag nor a time, so that a change of the data could not be noticed"
             )
         if self._store is None:  # before there are other processes, which share it
             self._store = self._opened()
@@ -163,6 +166,10 @@ class KeptSamples:
         )
 
 
+def _is_far(dataset: Any) -> bool:
+    return bool(getattr(dataset, "remotes", ()))
+
+
 def _counts() -> SharedCounts:
     try:
         return SharedCounts()
@@ -184,6 +191,7 @@ class CachedDataset:
     def __init__(self, origin: Any, kept: KeptSamples) -> None:
         self.origin, self.kept = origin, kept
         self._graph, self._parts = kept.graph, kept.parts
+        self._starting = ForkSafeLock()
         self._bodies: dict[Node, Bodies] = {node: {} for node in self._graph.nodes}
         self._sees_metadata = any(
             e.source is not None and e.source.operator.kind == "reader" and is_metadata(e)
@@ -194,7 +202,7 @@ class CachedDataset:
         return len(self.origin)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("metadata", "classes", "runs", "draw", "remotes"):
+        if name in _OF_ORIGIN:
             return getattr(self.origin, name)
         raise AttributeError(name)
 
@@ -211,14 +219,32 @@ class CachedDataset:
         identity: bytes | None = list_identity(self.origin) if index is None else self.origin.identity(index)
         return identity
 
-    def read(self, index: int) -> tuple[torch.Tensor, ...]:
-        """Return the values at the cache."""
+    def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
+        """Start to read those records from far that are not kept."""
+        if not _is_far(self.origin):
+            return None
+        submit = self.origin.remotes[0].submit  # to know the version of an object takes a request
+        return [partial(self.read, i, submit(partial(self._start, i, e))) for i, e in zip(records, epochs, strict=True)]
+
+    def _start(self, record: int, epoch: int) -> Read | None:
+        key = self._key(record)
+        if key is not None and key in self.kept.store:
+            return None
+        with self._starting:
+            return start_reads(self.origin, [record], [epoch])[0]
+
+    def read(self, index: int, started: Future[Read | None] | None = None) -> tuple[torch.Tensor, ...]:
+        """Return the values at the cache.
+
+        Args:
+            started: Reads the record, if it is on its way.
+        """
         key = self._key(index)
         if key is not None and (values := self.kept.get(key)) is not None:
             return values
         # Threads and processes that miss a sample at once all compute it: the first one keeps it, and `put` of the
         # others finds it there. To wait for each other would cost more than the few samples that this happens to.
-        computed = self._computed(index)
+        computed = self._computed(index, None if started is None else started.result())
         if key is not None and key == self._key(index):  # the file did not change meanwhile
             self.kept.put(key, computed)
         return computed
@@ -235,12 +261,12 @@ class CachedDataset:
                 key.update(value.numpy().tobytes())
         return key.digest()
 
-    def _computed(self, index: int) -> tuple[torch.Tensor, ...]:
+    def _computed(self, index: int, read: Read | None) -> tuple[torch.Tensor, ...]:
         """Read a record, and run the operators on it."""
         values: dict[DataNode, TensorList] = {}
         for node in self._graph.nodes:
             if node.operator.kind == "reader":
-                values.update(self._read(node, index))
+                values.update(self._read(node, index, read))
                 continue
             try:
                 inputs = [None if e is None else values[e] for e in node.inputs]
@@ -253,9 +279,9 @@ class CachedDataset:
             values.update(zip(node.outputs, results, strict=True))
         return tuple(values[edge].samples()[0] for edge in self._graph.outputs)
 
-    def _read(self, node: Node, index: int) -> Mapping[DataNode, TensorList]:
+    def _read(self, node: Node, index: int, read: Read | None) -> Mapping[DataNode, TensorList]:
         with Part(self._parts.index(node.name)):
-            outputs = list(read_row(partial(self.origin.read, index)))
+            outputs = list(read_row(read or partial(self.origin.read, index)))
         if self._sees_metadata:
             outputs += [value[0] for value in self.origin.metadata(np.array([index]))]
         layouts = node.operator.output_layouts((), node.constants)

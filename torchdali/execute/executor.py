@@ -181,10 +181,12 @@ class Executor:
     def stats(self) -> Stats:
         """Return where the time goes, and how the worker processes are."""
         caches = tuple(kept.summary() for kept in self.caches)
+        remotes = {each for r in self.readers.values() for each in getattr(r.dataset, "remotes", ())}
+        stores = tuple(each.summary(self.profile.samples) for each in remotes)
         if self.replicas is None:
-            return self.profile.stats(self.buffers.bytes_out, caches=caches)
+            return replace(self.profile.stats(self.buffers.bytes_out, caches=caches), stores=stores)
         used = self.buffers.bytes_out + self.replicas.bytes_out
-        return self.profile.stats(used, self.replicas.summary(), caches)
+        return replace(self.profile.stats(used, self.replicas.summary(), caches), stores=stores)
 
     @property
     def caches(self) -> list[KeptSamples]:

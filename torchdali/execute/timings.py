@@ -90,6 +90,7 @@ class Stats:
         processes: Worker processes: how many run and were replaced, then how each ended that died; empty for none.
         verdict: Which of the two limits the speed.
         caches: Hits, misses and bytes of each `fn.cache`; empty for none.
+        stores: Requests, bytes and their price, of each connection with object stores; empty for none.
         fallbacks: Operators whose bodies for several samples fail; empty for none.
         skipped: Samples that were skipped or replaced, as file and reason, each once.
     """
@@ -106,6 +107,7 @@ class Stats:
     caches: tuple[str, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
     skipped: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         width = max([32, *(len(o.operator) for o in self.operators)])
@@ -118,7 +120,7 @@ class Stats:
         )
         if self.skipped:
             lines.append(f"{len(self.skipped)} bad samples were left out, the first: {self.skipped[0]}")
-        return "\n".join([*lines, *self.caches, *map(str, self.fallbacks), *self.processes, self.verdict])
+        return "\n".join([*lines, *self.caches, *self.stores, *map(str, self.fallbacks), *self.processes, self.verdict])
 
 
 class Profile:

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import struct
+import time
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,7 @@ from torchdali.formats.shared_folder import FileLock, open_folder, open_own, rea
 __all__ = ["DiskCache"]
 
 _FULL = 0.9  # of the size that is left after making room
+_PATIENCE, _PAUSE = 30.0, 0.01  # seconds to wait for another process's download, and between two trials
 _NAME = 64  # letters of a digest
 _CHUNK = 1 << 16  # bytes of a string that have a check sum
 _SUM = struct.Struct("<I")
@@ -25,7 +27,10 @@ _TOTAL = struct.Struct("<QI")  # bytes of all strings, and a check sum
 
 
 class DiskCache:
-    """Byte strings in a folder; those that were not used for longest are removed when there are too many.
+    """Byte strings in a folder. When it is full, those go that were used before this was opened.
+
+    The strings of the present run stay, and no more are kept: of data twice as large as the cache, each epoch finds
+    half. To replace the strings that were not used for longest would find a tenth.
 
     A string appears as a whole or not at all; one that is damaged is as good as none. What belongs to others in the
     folder is not touched.
@@ -33,6 +38,9 @@ class DiskCache:
     Args:
         folder: Made if it does not exist, readable for its owner only.
         size: Bytes of all strings at most.
+
+    Attributes:
+        is_full: Nothing more is kept.
 
     Raises:
         RuntimeError: the folder cannot be made, or belongs to somebody else.
@@ -43,17 +51,20 @@ class DiskCache:
             raise RuntimeError("cache_dir needs Linux or macOS: Windows has no locks of files as it uses them")
         self._path, self._size = os.path.join(os.path.abspath(folder), "torchdali"), size
         self._lock = FileLock(os.path.join(self._path, "lock"), by_opening=True)
-        self._warned = False
+        self._warned = self.is_full = False
+        self._since = time.time_ns() - 1_000_000_000  # times of files are coarse
         try:
             self._folder = open_folder(self._path, own=True)
+            self._downloads = open_own("downloads", os.O_RDWR | os.O_CREAT, self._folder)
         except OSError as error:
             raise RuntimeError(
                 f"cannot make cache_dir {folder}: {self._path}: {error.strerror}. Take another folder"
             ) from None
 
     def __del__(self) -> None:
-        if hasattr(self, "_folder"):
-            os.close(self._folder)
+        for name in ("_folder", "_downloads"):
+            if hasattr(self, name):
+                os.close(getattr(self, name))
 
     def get(self, key: str, start: int = 0, count: int | None = None) -> bytes | None:
         """Return the string of a key, or a part of it; None if it is not here, or damaged."""
@@ -74,7 +85,7 @@ class DiskCache:
     def put(self, key: str, data: bytes) -> None:
         """Keep a string, unless it is larger than the cache, the disk is full or others keep the folder locked."""
         size = _sealed_size(len(data))
-        if size > self._size:
+        if self.is_full or size > self._size:
             return
         try:
             with self._locked() as lock:
@@ -89,7 +100,10 @@ class DiskCache:
             return
         total = self._total(lock)
         if total + size > self._size:
-            total = self._removed(size)
+            total = self._remove_old(size)
+        if total + size > self._size:
+            self.is_full = True
+            return
         total += size  # before the string is there: too large a number is found when there is no room
         number = struct.pack("<Q", total)
         os.pwrite(lock, number + _SUM.pack(zlib.crc32(number)), 0)
@@ -101,6 +115,27 @@ class DiskCache:
         except OSError:
             return False
         return True
+
+    @contextlib.contextmanager
+    def downloading(self, key: str) -> Iterator[None]:
+        """Let one process of the machine get the string of a key, while others wait, but not without end."""
+        import fcntl
+
+        place = int(_name(key)[:12], 16)
+        deadline = time.monotonic() + _PATIENCE
+        locked = False
+        with contextlib.suppress(OSError):  # a file system without locks
+            while not locked and time.monotonic() < deadline:
+                try:
+                    fcntl.lockf(self._downloads, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                    locked = True
+                except (BlockingIOError, PermissionError):
+                    time.sleep(_PAUSE)
+        try:
+            yield
+        finally:
+            if locked:
+                fcntl.lockf(self._downloads, fcntl.LOCK_UN, 1, place)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
@@ -121,12 +156,12 @@ class DiskCache:
                 return int(total)
         return sum(size for _, size, _ in self._entries())
 
-    def _removed(self, count: int) -> int:
-        """Remove the entries that were not used for longest, until `count` more bytes fit; return the bytes left."""
+    def _remove_old(self, count: int) -> int:
+        """Remove entries that this run has not used, until `count` more bytes fit; return the bytes of the others."""
         entries = sorted(self._entries())
         total = sum(size for _, size, _ in entries)
-        for _, size, name in entries:
-            if total + count <= self._size * _FULL:
+        for used, size, name in entries:
+            if used >= self._since or total + count <= self._size * _FULL:
                 break
             with contextlib.suppress(FileNotFoundError):  # it was damaged, and another process has removed it
                 os.unlink(name, dir_fd=self._folder)

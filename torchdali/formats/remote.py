@@ -8,6 +8,7 @@ kept in a folder that several processes share. Credentials come from where fsspe
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import re
 from collections import OrderedDict
@@ -34,6 +35,7 @@ T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
 
 _EARLY = SizeOrNone(256_000_000)  # bytes that are requested early
+_PRICE = 0.4  # dollars for a million GET requests, as Amazon lists it for S3 Standard
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
 _BLOCK, _AHEAD, _KEPT = 1 << 20, 16, 32  # bytes, and blocks, of small reads one after the other
 
@@ -58,7 +60,7 @@ class RemoteOptions:
             shuffled. Ranges of 4 MB from the whole data set are drawn at random, and each is one request. None
             shuffles record by record, with a request for each.
         cache_dir: Of URLs: folder where what was read is kept; processes of one user may share it.
-        cache_size: Bytes that are kept there at most; what was not used for longest goes first.
+        cache_size: Bytes that are kept there at most. What this run reads first stays; what earlier runs left goes.
 
     Raises:
         ValueError: a number is too small.
@@ -133,14 +135,10 @@ class Remote:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
         self._bytes, self._count = 1 << 17, 1  # of what was read, about; a first guess
-        self._by_ranges = 0  # bytes of all objects that are read by ranges
+        self._requests, self._received, self._repeated = 0, 0, 0
+        self._pinned: dict[str, Version] = {}
         self._renewed: set[tuple[int, str]] = set()
         self._coming: dict[tuple[int, str], Future[bytes]] = {}  # of each process
-
-    def open(self, size: int) -> None:
-        """Count an object that will be read by ranges."""
-        with self._lock:
-            self._by_ranges += size
 
     @property
     def mean_size(self) -> float:
@@ -174,9 +172,10 @@ class Remote:
             RuntimeError: it cannot be read.
         """
         data: Any
+        version = version or self._pinned.get(url)
         if self._cache is None:
             data = self._fetch(url, start, count, version)
-        elif exact or count is None or version is None or self._by_ranges > self.options.cache_size:
+        elif exact or count is None or version is None:
             data = self._cached(self._cache, url, start, count, version, 0, count)
         else:
             data = self._from_blocks(self._cache, url, start, count, version)
@@ -190,6 +189,7 @@ class Remote:
         def get() -> tuple[bytes, Version]:
             system, path = self._system(url)
             data, version = stores.get(system, path, 0, count, None, self.options.io_timeout)
+            self._pinned.get(url, Version()).check(version)
             return bytes(data)[:count], version
 
         data, version = self._repeat(url, get)
@@ -218,15 +218,18 @@ class Remote:
         data = cache.get(key, first, part)
         if data is not None and (part is None or len(data) == part):
             return data
+        if cache.is_full:
+            return bytes(self._fetch(url, start + first, part, version))
         # Hand-over: who puts the future here reads; the others wait for that, which a thread has begun already.
         mine: Future[bytes] = Future()
         future = self._coming.setdefault((os.getpid(), key), mine)
         if future is mine:
             try:
-                whole = cache.get(key)  # somebody may have read it since
-                if whole is None or (count is not None and len(whole) != count):
-                    whole = bytes(self._fetch(url, start, count, version))
-                    cache.put(key, whole)
+                with cache.downloading(key):
+                    whole = cache.get(key)  # somebody may have read it since
+                    if whole is None or (count is not None and len(whole) != count):
+                        whole = bytes(self._fetch(url, start, count, version))
+                        cache.put(key, whole)
                 mine.set_result(whole)
             except BaseException as error:
                 mine.set_exception(error)
@@ -253,6 +256,7 @@ class Remote:
         hedge = self._hedge
         data = self._repeat(url, get if hedge is None else lambda: hedge.send(get), version)
         self._bytes, self._count = self._bytes + len(data), self._count + 1
+        self._received += len(data)
         return data
 
     def _system(self, url: str) -> tuple[Any, str]:
@@ -276,9 +280,16 @@ class Remote:
             self._systems.pop(place, None)
 
     def _repeat(self, url: str, request: Callable[[], T], version: Version | None = None) -> T:
-        options = self.options
+        options, sent = self.options, itertools.count()
+
+        def send() -> T:
+            with self._lock:
+                self._requests += 1
+                self._repeated += next(sent) > 0
+            return request()
+
         try:
-            return repeat(request, options.io_deadline, options.io_retries, _LONGEST_PAUSE, lambda: self._renew(url))
+            return repeat(send, options.io_deadline, options.io_retries, _LONGEST_PAUSE, lambda: self._renew(url))
         except GaveUp as failure:
             raise _named(url, failure, version is not None) from None
 
@@ -294,6 +305,30 @@ class Remote:
             return Version.of(stores.call(system, self.options.io_timeout, "info", path))
 
         return self._repeat(url, ask)
+
+    def identity(self, url: str) -> bytes | None:
+        """Return the identity of an object's version, which is the one that is read from now on.
+
+        None if there is no such object, or if the store tells neither an ETag nor a time.
+        """
+        if url not in self._pinned:
+            try:
+                self._pinned[url] = self.info(url)
+            except NoSuchObject:
+                return None
+        return self._pinned[url].identity(url)
+
+    def summary(self, samples: int) -> str:
+        """Return requests, bytes and their price as a line.
+
+        Args:
+            samples: That were delivered.
+        """
+        each = self._requests / max(1, samples)
+        return (
+            f"stores: {self._requests:,} requests, {self._repeated:,} of them again, {self._received / 2**20:,.1f} MiB; "
+            f"a million samples cost {each * _PRICE:,.2f} dollars at {_PRICE} dollars for a million requests"
+        )
 
     def contents(self, url: str) -> tuple[list[str], list[str]]:
         """List the folders and the objects of a folder, each in the order of their names' bytes.
@@ -402,18 +437,20 @@ class RemoteFile:
         version: To read; the store is asked if it is left out.
     """
 
-    identity = None  # nothing tells, at once, when it changes
-
     def __init__(self, remote: Remote, url: str, version: Version | None = None) -> None:
         self.remote, self._url, self.path = remote, url, urls.shown(url)
         self.version = version or remote.info(url)
         if self.version.size is None:
             raise RuntimeError(f"cannot read {self.path} by ranges: the store does not tell its size")
         self.size = self.version.size
-        remote.open(self.size)
         self._blocks: OrderedDict[int, Pending] = OrderedDict()
         self._process = os.getpid()
         self._lock = ForkSafeLock()
+
+    @property
+    def identity(self) -> bytes | None:
+        """Identity of the version; None if the store tells neither an ETag nor a time."""
+        return self.version.identity(self._url)
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a range; of a small one the blocks around it are kept, and those that follow are read ahead."""

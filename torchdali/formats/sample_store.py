@@ -202,6 +202,10 @@ class SampleStore:
                 self._places[key] = offset, size, of_sample
                 self._end = max(self._end, offset + size)
 
+    def __contains__(self, key: bytes) -> bool:
+        """Return whether a key has tensors, as far as this process knows."""
+        return key in self._places
+
     def __len__(self) -> int:
         """Return the number of samples."""
         self._catch_up()

@@ -57,6 +57,11 @@ class Version(NamedTuple):
             if before not in (None, "") and after not in (None, "") and before != after:
                 raise Replaced(f"its {name} was {before} and is {after}")
 
+    def identity(self, url: str) -> bytes | None:
+        """Return bytes that change with the version; None if nothing tells."""
+        mark = self.etag or self.changed
+        return f"{url}\0{mark}\0{self.size}".encode("utf-8", "surrogateescape") if mark else None
+
     @property
     def condition(self) -> str | None:
         """ETag for `If-Match`; None if there is none, or one that may stay when bytes change."""

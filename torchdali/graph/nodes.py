@@ -23,7 +23,7 @@ import torch.utils._pytree as pytree
 
 from torchdali.declaration.registry import Operator, expression, lookup
 from torchdali.errors import on_behalf_of, part_of
-from torchdali.formats.urls import is_url, represented
+from torchdali.formats.urls import represented
 from torchdali.reading.user_random import Draws
 
 if TYPE_CHECKING:
@@ -134,12 +134,6 @@ class Node:
         self.name = name
         for output in self.outputs:
             output.name = name
-
-    @property
-    def reads_urls(self) -> bool:
-        """True if an argument that says where data lie is an URL, or a list with some."""
-        places = [self.constants.get(name) or () for name in self.operator.schema.paths]
-        return any(is_url(each) for place in places for each in ([place] if isinstance(place, str) else place))
 
     @property
     def where(self) -> str:

@@ -66,7 +66,10 @@ class ListedFiles:
 
     def identity(self, index: int | None = None) -> bytes | None:
         """Return the identity of a file, or of the list of all."""
-        return list_digest(self._paths) if index is None else file_identity(self._path(index))
+        if index is None:
+            return list_digest(self._paths)
+        path = self._path(index)
+        return file_identity(path) if self._remote is None or not is_url(path) else self._remote.identity(path)
 
     def _path(self, index: int) -> str:
         path = self._paths[index]
