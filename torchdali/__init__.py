@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchdali.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
     from torchdali.plugin.pytorch.loader import Loader
     from torchdali.plugin.resharding import reshard
+    from torchdali.reading.tar_stream import TarStream
 
 __version__ = "0.1.0"
 
@@ -27,6 +28,7 @@ __all__ = [
     "OperatorConcurrency",
     "Pipeline",
     "StreamPolicy",
+    "TarStream",
     "WeightedReader",
     "newaxis",
     "operator",
@@ -43,6 +45,7 @@ _HOMES = {
     "OperatorConcurrency": "types",
     "Pipeline": "pipeline",
     "StreamPolicy": "types",
+    "TarStream": "reading.tar_stream",
     "WeightedReader": "ops._readers.mixture",
     "newaxis": "graph.nodes",
     "operator": "calls.decorators",

@@ -61,7 +61,7 @@ WEIGHTS = {
     "choose": ([{"choose": 7}, {"choose": 12}, {"repeat": 1.2}], [7, 12, 30]),
     "proportion": ([{"proportion": 1}, {"proportion": 1}, {"proportion": 2}], [19, 19, 37]),
 }
-ORDERS = {"in order": {}, "stratified": {"stratified": True}, "shuffled": {"random_shuffle": True}}
+ORDERS = {"in order": {}, "stratified": {"stratified": True, "random_shuffle": True}, "shuffled": {"random_shuffle": True}}
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -85,7 +85,7 @@ def test_an_epoch_has_the_shares_and_passes_repeat_nothing(weights: str, order: 
 
 
 def test_stratified_batches_have_the_weights(sources: list[dict[str, Any]]) -> None:
-    loader = Loader(mixed(sources, [{"proportion": 1}, {"proportion": 1}, {"proportion": 2}], batch=16, epoch_size=160, stratified=True))
+    loader = Loader(mixed(sources, [{"proportion": 1}, {"proportion": 1}, {"proportion": 2}], batch=16, epoch_size=160, stratified=True, random_shuffle=True))
     batches = rows(loader)
     for batch in batches:
         taken = Counter(source for source, _ in batch)
@@ -144,7 +144,7 @@ def test_resuming_at_each_batch_is_exact_on_all_ranks(ranks: int, order: str, so
 
 
 def test_another_number_of_ranks_takes_the_rest(sources: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    define = mixed(sources, [{"repeat": 0.5}, {"repeat": 3}, {}], batch=5, stratified=True)
+    define = mixed(sources, [{"repeat": 0.5}, {"repeat": 3}, {}], batch=5, stratified=True, random_shuffle=True)
     whole, states, taken = [], [], []
     for rank in range(2):
         monkeypatch.setenv("RANK", str(rank))
@@ -188,7 +188,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "unknown argument": (lambda s: weighted({**s[0], "flies": 1}), Exception, "flies"),
     "no list": (lambda s: mixed(s, [])(), TypeError, "must be a list of torchdali.WeightedReader"),
     "outputs": (lambda s: mixed([s[0], s[3]], [{}, {}])(), ValueError, "equally many outputs, got \\[1, 2\\]"),
-    "two orders": (lambda s: mixed(s, [{}], stratified=True, random_shuffle=True)().build(), RuntimeError, "stratified must be False"),
+    "other shuffling": (lambda s: mixed(s, [{}], shuffle_after_epoch=True)().build(), RuntimeError, "shuffle_after_epoch must be False"),
     "some proportions": (lambda s: mixed(s, [{"proportion": 1}, {}])().build(), RuntimeError, "all must have one"),
     "size": (lambda s: mixed(s, [{}, {}], epoch_size=9)().build(), RuntimeError, "epoch_size goes with proportions"),
     "nothing": (lambda s: mixed(s, [{"proportion": 1}, {"proportion": 1e9}], epoch_size=9)().build(), RuntimeError, "at least one sample"),

@@ -212,7 +212,7 @@ def _tar(storage: Storage, decode: bool) -> CheckedRecords:
     names: set[str] = set()
     last = ""
     archive = tar.Archive(storage)
-    for name, offset, size in archive.members():
+    for name, offset, size, _ in archive.members():
         problem = ""
         if name in names:
             problem = f"a second member has the name {name!r}"

@@ -29,7 +29,9 @@ from torchdali.tensors import TensorList
 __all__ = ["CachedDataset", "KeptSamples"]
 
 _HITS, _MISSES, _LEFT_OUT = 0, 1, 2
-_OF_ORIGIN = frozenset(("metadata", "classes", "runs", "draw", "remotes", "bytes_ahead", "is_busy", "byte_count"))
+_OF_ORIGIN = frozenset(
+    ("metadata", "classes", "runs", "draw", "draws_shuffled", "remotes", "bytes_ahead", "is_busy", "byte_count")
+)
 
 
 class KeptSamples:

@@ -326,7 +326,8 @@ class Remote:
         """
         each = self._requests / max(1, samples)
         return (
-            f"stores: {self._requests:,} requests, {self._repeated:,} of them again, {self._received / 2**20:,.1f} MiB; "
+            f"stores: {self._requests:,} requests, {self._repeated:,} of them again, "
+            f"{self._received / 2**20:,.1f} MiB; "
             f"a million samples cost {each * _PRICE:,.2f} dollars at {_PRICE} dollars for a million requests"
         )
 
@@ -455,9 +456,9 @@ class RemoteFile:
     def read(self, offset: int, count: int) -> Bytes:
         """Return a range; of a small one the blocks around it are kept, and those that follow are read ahead."""
         self._check(offset, count)
-        if count > _BLOCK:
-            return self.remote.read(self._url, offset, count, self.version)
         first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
+        if count > _BLOCK * (_AHEAD if first in self._blocks else 1):
+            return self.remote.read(self._url, offset, count, self.version)
         parts = [self._block(number).bytes() for number in range(first, last + 1)]
         whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return whole[offset - first * _BLOCK :][:count]
@@ -478,8 +479,7 @@ class RemoteFile:
                     start = each * _BLOCK
                     count = max(0, min(_BLOCK, self.size - start))
                     self._blocks[each] = self.start(start, count)
-            self._blocks.move_to_end(number)
-            while len(self._blocks) > _KEPT:
+            while len(self._blocks) > _KEPT:  # the oldest; those that are read ahead are wanted next
                 self._blocks.popitem(last=False)
             return self._blocks[number]
 

@@ -22,8 +22,8 @@ from torchdali.formats.tar_sparse import BLOCK, Records, Sparse, header_number, 
 from torchdali.formats.urls import shown
 
 __all__ = [
-    "BLOCK", "Archive", "Component", "Member", "group", "indexed_samples", "index_text", "parse_index", "read_index",
-    "samples", "split_name",
+    "BLOCK", "Archive", "Component", "Member", "group", "indexed_samples", "index_text", "located_samples",
+    "parse_index", "read_index", "samples", "split_name",
     "write_end", "write_index", "write_member",
 ]  # fmt: skip
 
@@ -34,11 +34,12 @@ Component = tuple[str, int, int, str]
 
 
 class Member(NamedTuple):
-    """A file in an archive."""
+    """A file in an archive; its headers begin at `start`."""
 
     name: str
     offset: int
     size: int
+    start: int = 0
 
 
 # ---------------------------------------------------------------- archives
@@ -123,20 +124,23 @@ class Archive:
                 data[first - offset : last - offset] = self._storage.read(place + first - start, last - first)
         return data
 
-    def members(self) -> Iterator[Member]:
+    def members(self, start: int = 0) -> Iterator[Member]:
         """Yield the files in their order; a hard link is the file before it that it names.
+
+        Args:
+            start: Where headers of a member begin.
 
         Raises:
             RuntimeError: the archive is damaged, or ends in a member.
         """
         try:
-            yield from self._members()
+            yield from self._members(start)
         except ValueError as error:
             described = described_storage(self._storage, "tar")
             raise RuntimeError(f"corrupted tar file {self.path}: {error}{described}") from None
 
-    def _members(self) -> Iterator[Member]:
-        at, before, end = 0, _Before(), self._storage.size
+    def _members(self, at: int) -> Iterator[Member]:
+        start, before, end = at, _Before(), self._storage.size
         while at < end:
             if end - at < BLOCK:
                 raise ValueError(f"{end - at} bytes are left at {at}, too few for a header")
@@ -150,14 +154,15 @@ class Archive:
             elif kind in _FILES:
                 length = length if before.size < 0 else before.size
                 member, data = self._file(header, data, length, before)
-                yield self._known(member)
+                yield self._known(member._replace(start=start))
             elif kind != b"g":
-                yield from self._other(header, at, before)
+                yield from (member._replace(start=start) for member in self._other(header, at, before))
                 length = 0 if kind in _WITHOUT_CONTENT else length
             if kind not in (*_BEFORE, b"g"):
                 before = _Before()
             self._check_length(data, length)
             at = data + -(-length // BLOCK) * BLOCK
+            start = start if kind in _BEFORE else at
 
     def _file(self, header: bytes, data: int, length: int, before: _Before) -> tuple[Member, int]:
         """Return a file, and where the content that `length` counts begins."""
@@ -282,6 +287,21 @@ def samples(archive: Archive) -> Iterator[list[Component]]:
             f"{archive.path}: members that are no files are left out of the samples, {len(archive.left_out)} in all, "
             f"such as {archive.left_out[0][1]}. Write the archive with the files themselves (tar --dereference)"
         )
+
+
+def located_samples(archive: Archive, start: int) -> Iterator[tuple[int, list[Component]]]:
+    """Yield the samples from a place on, each with the place where its headers begin."""
+    starts: dict[tuple[str, int], int] = {}
+
+    def noted() -> Iterator[Member]:
+        for member in archive.members(start):
+            starts[member.name, member.offset] = member.start
+            yield member
+
+    for sample in group(noted()):
+        yield starts[sample[0][3], sample[0][1]], sample
+        for _, offset, _, name in sample:
+            starts.pop((name, offset), None)
 
 
 def indexed_samples(storage: Storage) -> Iterator[list[Component]]:

@@ -240,7 +240,12 @@ class EpochOrder:
 
     @classmethod
     def of(cls, dataset: Any, options: LoaderOptions, seed: int) -> EpochOrder:
-        """Return the order of a data set, which may have `runs` or `draw`."""
+        """Return the order of a data set, which may have `runs` or `draw`.
+
+        If its `draw` shuffles (``draws_shuffled``), nothing else does.
+        """
+        if getattr(dataset, "draws_shuffled", False):
+            options = replace(options, random_shuffle=False)
         return cls(len(dataset), options, seed, getattr(dataset, "runs", None), getattr(dataset, "draw", None))
 
     def records(self, epoch: int) -> Indices:

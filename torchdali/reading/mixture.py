@@ -117,7 +117,8 @@ class Mixture:
             chosen = (parts == part) & (passes == number)
             records[chosen] = self._of_pass(part, number).at(places[chosen])
         copies = passes - epoch * counts // sizes
-        return records + self._starts[parts] + copies * self._total
+        records += self._starts[parts] + copies * self._total
+        return records
 
     def locate(self, record: int) -> tuple[int, int]:
         """Return the data set of a record's number, and the record's index there."""

@@ -157,8 +157,9 @@ EXAMPLES: dict[str, str] = PICTURES | {
     "readers.sequence": "fn.readers.sequence(file_root=folder, sequence_length=1)",
     "readers.mxnet": 'fn.readers.mxnet(path=f"{folder}/images.rec")',
     "readers.mixture": (
-        "fn.readers.mixture(sources=[WeightedReader(fn.readers.file, repeat=2, file_root=folder)], stratified=True)"
+        "fn.readers.mixture(sources=[WeightedReader(fn.readers.file, repeat=2, file_root=folder)], random_shuffle=True)"
     ),
+    "readers.stream": "fn.readers.stream(dataset=[(1, 2.5), (3, 4.5)])",
     "readers.nemo_asr": 'fn.readers.nemo_asr(manifest_filepaths=f"{folder}/manifest.json", sample_rate=16000.0)',
     "readers.dataset": "fn.readers.dataset(dataset=[(1, 2.5), (3, 4.5)])",
     "readers.tfrecord": (

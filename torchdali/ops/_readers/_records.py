@@ -28,6 +28,7 @@ __all__ = [
     "Names",
     "Offsets",
     "RecordsDataset",
+    "in_threads",
     "local_only",
     "open_containers",
     "open_remote",
@@ -212,7 +213,7 @@ def open_containers(
         )
     else:
         calls = [functools.partial(opened, *each) for each in zip(paths, index_paths or [""] * len(paths), strict=True)]
-    return _in_threads(calls, 1 if remote is None else remote.options.io_concurrency)
+    return in_threads(calls, 1 if remote is None else remote.options.io_concurrency)
 
 
 def _text(path: str, remote: Remote | None) -> str | None:
@@ -245,13 +246,13 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
 def over_containers(function: Callable[[Indexed], T], containers: Sequence[Indexed]) -> list[T]:
     """Call a function, which may scan a container, on each; on several remote ones at a time."""
     remote = any(is_url(each.storage.path) and each.text is None for each in containers)
-    return _in_threads([functools.partial(function, each) for each in containers], _SCANS if remote else 1)
+    return in_threads([functools.partial(function, each) for each in containers], _SCANS if remote else 1)
 
 
 _SCANS = 8  # at a time: each reads ahead
 
 
-def _in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
+def in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
     if threads == 1 or len(calls) < 2:
         return [call() for call in calls]
     with ThreadPoolExecutor(min(threads, len(calls))) as pool:

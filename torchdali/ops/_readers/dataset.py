@@ -33,7 +33,7 @@ from torchdali.reading.sources import SourceWorkers, Work, WorkResult
 from torchdali.reading.user_random import seed_sample
 from torchdali.tensors import TensorList
 
-__all__ = ["MapStyle", "PythonDataset", "dataset"]
+__all__ = ["MapStyle", "PythonDataset", "as_tensor", "dataset", "is_image", "value_of"]
 
 Row = tuple[Tensor, ...]
 _PARTS = 2  # for each worker, so that one that is slow does not hold up a batch
@@ -57,7 +57,7 @@ def as_tensor(value: Any) -> Tensor:
         return torch.from_numpy(np.frombuffer(value, np.uint8).copy())
     if isinstance(value, (np.ndarray, np.generic)):
         return _of_array(np.asarray(value))
-    if _is_image(value):
+    if is_image(value):
         return _of_image(value)
     if isinstance(value, float):
         return torch.tensor(value, dtype=torch.float64)
@@ -81,7 +81,7 @@ def _of_array(array: Any) -> Tensor:
     return torch.from_numpy(native if native.flags.writeable else native.copy())
 
 
-def _is_image(value: Any) -> bool:
+def is_image(value: Any) -> bool:
     """True for an image of Pillow, which is not imported for this."""
     pillow = sys.modules.get("PIL.Image")
     return pillow is not None and isinstance(value, pillow.Image)
@@ -209,7 +209,7 @@ class _Read:
             count = len(sample) if isinstance(sample, tuple) else None
             if count != self._count:
                 raise RuntimeError(f"the sample has {count or 1} values, and the first one {self._count or 1}")
-            return tuple([_value(leaf, sample) for leaf in self._leaves])
+            return tuple([value_of(leaf, sample) for leaf in self._leaves])
         except Exception as error:
             return error
 
@@ -227,7 +227,7 @@ def _reads_several(dataset: Any) -> bool:
     return bool(getattr(dataset, "__getitems__", None))
 
 
-def _value(leaf: Leaf, sample: Any) -> Tensor:
+def value_of(leaf: Leaf, sample: Any) -> Tensor:
     """Return a value of a sample as a tensor; an error names the value, and says what to do."""
     kind: type[Exception] = RuntimeError
     try:
@@ -350,7 +350,7 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
         return tuple(arguments["layouts"])
     dataset = arguments["dataset"]
     values = [leaf.value(dataset.first) for leaf in dataset.leaves(arguments["columns"])]
-    return tuple("HWC" if _is_image(value) else "" for value in values)
+    return tuple("HWC" if is_image(value) else "" for value in values)
 
 
 def _count(arguments: Mapping[str, Any]) -> int | None:

@@ -56,7 +56,9 @@ class WeightedReader:
         weight.check()
         misplaced = arguments.keys() & (LoaderOptions.__dataclass_fields__.keys() - {"dont_use_mmap"})
         if misplaced:
-            raise ValueError(f"{', '.join(sorted(misplaced))} must be passed to fn.readers.mixture, not to one of its readers")
+            raise ValueError(
+                f"{', '.join(sorted(misplaced))} must be passed to fn.readers.mixture, not to one of its readers"
+            )
         parts: tuple[dict[str, Any], dict[str, Any]] = {}, {}
         for name, value in bind(operator, [], arguments).constants.items():
             of_places = name in operator.schema.paths or name in RemoteOptions.__dataclass_fields__
@@ -87,11 +89,14 @@ class MixedDataset:
         datasets: Of the readers.
         labels: Whether the last output of each comes from its `metadata`.
         mixture: The records of each epoch.
+        draws_shuffled: The mixture shuffles, and nothing else.
     """
 
-    def __init__(self, datasets: Sequence[Any], labels: Sequence[bool], mixture: Mixture) -> None:
+    def __init__(
+        self, datasets: Sequence[Any], labels: Sequence[bool], mixture: Mixture, draws_shuffled: bool
+    ) -> None:  # fmt: skip
         self._datasets, self._labels, self._mixture = datasets, labels, mixture
-        self.draw = mixture.draw
+        self.draw, self.draws_shuffled = mixture.draw, draws_shuffled
         self.remotes = tuple(remote for each in datasets for remote in getattr(each, "remotes", ()))
         self.bytes_ahead = max(getattr(each, "bytes_ahead", 0) for each in datasets)
 
@@ -179,13 +184,16 @@ def _results(arguments: Mapping[str, Any], outputs: Any) -> Any:
     return outputs if rule is None else rule(first.constants, outputs)
 
 
+def _reads_in_runs(dataset: Any) -> bool:
+    return getattr(dataset, "runs", None) is not None or getattr(dataset, "draws_shuffled", False)
+
+
 @reader(name="readers.mixture", outputs=_count, layout=_layouts, results=_results, marks=("view",))
 def mixture(
     *,
     sources: list[Any],
     stratified: bool = False,
     epoch_size: int | None = None,
-    source_seed: int = 0,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read several data sets as one, each with a fixed share of every epoch. Not in DALI.
@@ -205,26 +213,27 @@ def mixture(
 
     Args:
         sources: The readers, each a `torchdali.WeightedReader`. All must have the same outputs.
-        stratified: Shuffle the records of each data set, and interleave the data sets, so that each batch has the
-            weights; excludes ``random_shuffle``, which shuffles the whole epoch, so that batches have them on average.
+        stratified: With ``random_shuffle``, shuffle the records of each data set, and interleave the data sets, so
+            that each batch has the weights. Otherwise the whole epoch is shuffled, and batches have them on average.
         epoch_size: Samples of an epoch, with proportions; by default as many as there are records.
-        source_seed: Of the order within each data set; the same on all ranks.
 
     Returns:
         The outputs of the first reader.
 
     Raises:
         TypeError: a source is no `WeightedReader`. ValueError: shares contradict each other, a source gets no sample,
-            the sources differ in their outputs, or ``stratified`` goes with ``random_shuffle``. What a reader raises.
+            or the sources differ in their outputs. What a reader raises.
     """
-    if stratified and (options.get("random_shuffle") or options.get("shuffle_after_epoch")):
-        raise ValueError("stratified must be False with random_shuffle or shuffle_after_epoch: pass one of them")
-    shuffles = stratified or options.get("random_shuffle") or options.get("shuffle_after_epoch")
-    if options.get("random_shuffle") and any(each.constants.get("shuffle_window") for each in sources):
-        raise ValueError("shuffle_window must go with stratified=True: random_shuffle takes records from everywhere")
-    datasets = [each.operator.body(**{**each.constants, "random_shuffle": bool(shuffles)}) for each in sources]
+    shuffles = bool(options.get("random_shuffle"))
+    if options.get("shuffle_after_epoch"):
+        raise ValueError("shuffle_after_epoch must be False for a mixture: use random_shuffle")
+    shared = {"random_shuffle": shuffles, "seed": options.get("seed")}
+    datasets = [each.operator.body(**{**each.constants, **shared}) for each in sources]
+    if shuffles and not stratified and any(map(_reads_in_runs, datasets)):
+        raise ValueError("tables and shuffle_window need stratified=True: otherwise records are taken from everywhere")
     counts = epoch_counts([len(each) for each in datasets], [each.weight for each in sources], epoch_size)
-    order = LoaderOptions(random_shuffle=bool(shuffles))
-    orders = [EpochOrder.of(each, order, source_seed + i) for i, each in enumerate(datasets)]
+    seed = 0 if options.get("seed") in (None, -1) or not stratified else int(options["seed"])
+    order = LoaderOptions(random_shuffle=shuffles)
+    orders = [EpochOrder.of(each, order, seed + i) for i, each in enumerate(datasets)]
     labels = [bool(each.operator.metadata) for each in sources]
-    return MixedDataset(datasets, labels, Mixture(orders, counts))
+    return MixedDataset(datasets, labels, Mixture(orders, counts), stratified)

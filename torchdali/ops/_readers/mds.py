@@ -1,0 +1,157 @@
+"""MDS, the format of mosaicml-streaming: https://docs.mosaicml.com/projects/streaming/en/stable/fundamentals/dataset_format.html."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.calls.decorators import reader
+from torchdali.declaration.schema import FilePath, OutputCount, shares
+from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
+from torchdali.formats.storage import Bytes, MappedFile, Storage, read_text
+from torchdali.formats.urls import is_url, shown
+from torchdali.ops._readers._records import Offsets, RecordsDataset, in_threads, open_remote
+from torchdali.reading.datasets import Dataset, LoaderOptions
+
+__all__ = ["MDSDataset", "mds"]
+
+_AS_BYTES = frozenset(("bytes", "str", "json", "jpeg", "png"))
+_NUMBERS = {"int": np.dtype("<i8"), **{name: np.dtype(name).newbyteorder("<") for name in (
+    "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+)}}  # fmt: skip
+
+
+class MDSDataset(RecordsDataset):
+    """Samples of shards.
+
+    Args:
+        storages, offsets, arguments: Of `RecordsDataset`.
+        fields: Of each column its size, None if each sample has one of its own.
+        parsers: By the column's place, what makes a tensor of its bytes, in the order of the outputs.
+    """
+
+    wrong = "cannot read the sample"
+
+    def __init__(
+        self, storages: Sequence[Storage], offsets: Sequence[Offsets], fields: Sequence[int | None],
+        parsers: Sequence[tuple[int, Callable[[Bytes], Tensor]]], arguments: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        super().__init__(storages, offsets, arguments)
+        self._fields, self._parsers = fields, parsers
+
+    def parse(self, record: Bytes) -> tuple[Tensor, ...]:
+        """Return the columns of a sample; ValueError if it is damaged."""
+        own = sum(size is None for size in self._fields)
+        sizes = iter(record[: 4 * own].view("<u4").tolist() if len(record) >= 4 * own else [])
+        ends = [4 * own]
+        for size in self._fields:
+            ends.append(ends[-1] + (next(sizes, 0) if size is None else size))
+        if ends[-1] != len(record):
+            raise ValueError(f"its columns must have {len(record)} bytes, got {ends[-1]}")
+        return tuple(parse(record[ends[place] : ends[place + 1]]) for place, parse in self._parsers)
+
+
+def _numbers(dtype: np.dtype[Any], shape: tuple[int, ...], data: Bytes) -> Tensor:
+    return torch.from_numpy(np.frombuffer(data.tobytes(), dtype).astype(dtype.newbyteorder("=")).reshape(shape))
+
+
+def _parser(name: str, encoding: str) -> Callable[[Bytes], Tensor]:
+    kind, *form = encoding.split(":")
+    if kind in _AS_BYTES:
+        return torch.from_numpy
+    if kind in _NUMBERS:
+        return partial(_numbers, _NUMBERS[kind], ())
+    if kind == "ndarray" and len(form) == 2 and form[0] in _NUMBERS:
+        return partial(_numbers, _NUMBERS[form[0]], tuple(map(int, form[1].split(","))))
+    raise RuntimeError(
+        f"column {name!r} has the encoding {encoding!r}; readers.mds takes bytes, str, json, jpeg, png, numbers, and "
+        "ndarray with dtype and shape. Leave it out (columns=), or use fn.readers.stream with a StreamingDataset"
+    )
+
+
+@reader(
+    name="readers.mds",
+    outputs=lambda arguments: len(arguments["columns"]),
+    results=lambda arguments, outputs: dict(zip(arguments["columns"], outputs, strict=True)),
+    marks=("view",),
+)
+def mds(
+    *,
+    path: FilePath,
+    columns: list[str],
+    **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read samples of MDS shards, as mosaicml-streaming writes them, by random access. Not in DALI.
+
+    A call returns a dictionary of outputs, by column. Opening a shard at an URL takes one small request.
+
+    Args:
+        path: Folder of ``index.json``, or its URL.
+        columns: The columns that are wanted.
+
+    Returns:
+        Of ``bytes``, ``str``, ``json``, ``jpeg`` and ``png`` the bytes, ``(n,)`` uint8; of numbers and arrays their
+        values.
+
+    Raises:
+        RuntimeError: the index or a shard cannot be read, shards are compressed or differ in their columns, a column
+            does not exist or has another encoding. While running: a sample is damaged.
+    """
+    remote = open_remote([path], options)
+    place = f"{path.rstrip('/')}/index.json" if is_url(path) else os.path.join(path, "index.json")
+    try:
+        shards = json.loads(read_text(place, remote))["shards"]
+        fields = {
+            tuple(zip(*(s[f"column_{part}"] for part in ("names", "encodings", "sizes")), strict=True)) for s in shards
+        }
+        counts = [(s["raw_data"]["basename"], int(s["raw_data"]["bytes"]), int(s["samples"])) for s in shards]
+        compressed = [s["raw_data"]["basename"] for s in shards if s.get("compression")]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RuntimeError(f"{shown(place)} is damaged: {type(error).__name__}: {error}") from None
+    if compressed or len(fields) != 1:
+        why = f"shard {compressed[0]!r} is compressed" if compressed else "shards differ in their columns"
+        raise RuntimeError(f"cannot read {shown(path)}: {why}. Use fn.readers.stream with a StreamingDataset")
+    (form,) = fields
+    names = [name for name, _, _ in form]
+    if missing := [name for name in columns if name not in names]:
+        raise RuntimeError(f"columns must be among {names}, got {missing}")
+    parsers = [(names.index(name), _parser(name, form[names.index(name)][1])) for name in columns]
+    calls = [
+        partial(_opened, os.path.join(os.path.dirname(place), name), size, count, remote)
+        for name, size, count in counts
+    ]
+    opened = in_threads(calls, 1 if remote is None else remote.options.io_concurrency)
+    storages, offsets = [each[0] for each in opened], [each[1] for each in opened]
+    return MDSDataset(storages, offsets, [size for _, _, size in form], parsers, options)
+
+
+def _opened(path: str, size: int, count: int, remote: Remote | None) -> tuple[Storage, Offsets]:
+    """Open a shard, and read the offsets of its samples."""
+    length = 4 * (count + 2)
+    storage: Storage
+    if remote is None:
+        storage = MappedFile(path)
+        head = storage.read(0, min(length, storage.size))
+    else:
+        head, version = remote.head(path, length)
+        storage = RemoteFile(remote, path, version._replace(size=size if version.size is None else version.size))
+    numbers = head[: len(head) // 4 * 4].view("<u4").astype(np.int64)
+    starts = numbers[1:]
+    if (
+        storage.size != size
+        or len(numbers) != count + 2
+        or numbers[0] != count
+        or (np.diff(starts) < 0).any()
+        or starts[-1] > size
+    ):
+        raise RuntimeError(
+            f"{storage.path} is damaged: its head doesn't fit index.json ({count} samples, {size} bytes)"
+        )
+    return storage, np.stack([starts[:-1], np.diff(starts)], 1)

@@ -1,0 +1,251 @@
+"""Streams of samples as a source: iterable data sets of torch, mosaicml, litdata, Hugging Face and webdataset."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from torchdali.calls.decorators import source
+from torchdali.declaration.schema import OutputCount
+from torchdali.forks import cached_property
+from torchdali.ops._readers._nested import Leaf, chosen, leaves_of_sample, nested
+from torchdali.ops._readers.dataset import as_tensor, is_image, value_of
+from torchdali.reading.sources import Source, SourceBatch
+from torchdali.tensors import TensorList
+
+__all__ = ["IterableStyle", "SampleStream", "stream"]
+
+
+class IterableStyle:
+    """A stream as it was given, and the form of its samples.
+
+    Args:
+        dataset: Iterates over samples, each time from the start.
+
+    Raises:
+        TypeError: it doesn't.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        if not isinstance(dataset, Iterable) or isinstance(dataset, Iterator):
+            raise TypeError(f"dataset must start again at each iter(), got a {type(dataset).__name__}")
+        self.users_dataset = _without_decoding(dataset)
+
+    @classmethod
+    def from_argument(cls, value: Any) -> IterableStyle:
+        """Return a stream as the argument takes it."""
+        return value if isinstance(value, cls) else cls(value)
+
+    def __repr__(self) -> str:
+        return f"a {type(self.users_dataset).__name__}"
+
+    @cached_property
+    def _begun(self) -> tuple[Any, list[Iterator[Any]]]:
+        iterator = iter(self.users_dataset)
+        for first in iterator:
+            return first, [itertools.chain([first], iterator)]
+        raise RuntimeError(f"the stream, a {type(self.users_dataset).__name__}, is empty")
+
+    @property
+    def first(self) -> Any:
+        """The first sample, which shows the form of all."""
+        return self._begun[0]
+
+    def begin(self) -> Iterator[Any]:
+        """Start from the first sample; the loop that `first` began counts."""
+        return self._begun[1].pop() if self._begun[1] else iter(self.users_dataset)
+
+    def leaves(self, columns: Sequence[str] | None) -> list[Leaf]:
+        """Return the values of each sample that are outputs.
+
+        Raises:
+            RuntimeError: there are no such columns.
+        """
+        leaves = leaves_of_sample(self.first, as_tensor)
+        return chosen(leaves, columns) if columns else leaves
+
+    def place(self, taken: int) -> Any:
+        """Return the stream's own position; 0 if it tells none.
+
+        Args:
+            taken: Samples since the last start.
+        """
+        state_dict = getattr(self.users_dataset, "state_dict", None)
+        if state_dict is None or not hasattr(self.users_dataset, "load_state_dict"):
+            return 0
+        known = {
+            "num_samples": taken,
+            "num_samples_yielded": taken,
+            "from_beginning": False,
+            "num_workers": 0,
+            "batch_size": 1,
+        }
+        names = inspect.signature(state_dict).parameters
+        return copy.deepcopy(state_dict(**{name: value for name, value in known.items() if name in names}))
+
+
+def _without_decoding(dataset: Any) -> Any:
+    """Return a stream of Hugging Face whose images and sounds come as they are stored."""
+    module = sys.modules.get("datasets")
+    if module is not None and isinstance(dataset, module.IterableDataset) and dataset.features is not None:
+        return dataset.decode(False)
+    return dataset
+
+
+class SampleStream(Source):
+    """Batches of a stream, drawn by the thread that starts batches.
+
+    Args:
+        samples: The stream.
+        leaves: The values of each sample that are wanted.
+        layouts: Of the outputs.
+        epoch_size: Samples of an epoch; None for those up to the stream's end.
+    """
+
+    def __init__(
+        self, samples: IterableStyle, leaves: Sequence[Leaf], layouts: Sequence[str], epoch_size: int | None
+    ) -> None:
+        self._samples, self._leaves, self._layouts, self._epoch_size = samples, leaves, layouts, epoch_size
+        self._iterator: Iterator[Any] | None = None
+        self._start_at(0, 0, 0, 0, 0)
+
+    def _start_at(self, epoch: int, sample: int, passes: int, taken: int, place: Any) -> None:
+        self._epoch, self._sample, self._passes, self._taken, self._place = epoch, sample, passes, taken, place
+        self._since, self._ended = 0, False  # samples that the iterator gave
+
+    def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
+        """Return the next batch of each output."""
+        count = batch_size if self._epoch_size is None else min(batch_size, self._epoch_size - self._sample)
+        rows = [tuple(value_of(leaf, sample) for leaf in self._leaves) for sample in self._take(count)]
+        if not rows:
+            raise StopIteration
+        self._sample += len(rows)
+        self._place = self._samples.place(self._since)
+        columns = zip(zip(*rows, strict=True), self._layouts, strict=True)
+        return tuple(TensorList.from_samples(list(column), layout) for column, layout in columns)
+
+    def _take(self, count: int) -> list[Any]:
+        samples: list[Any] = []
+        while len(samples) < count and not self._ended:
+            if self._iterator is None:
+                self._iterator = self._begin()
+            part = list(itertools.islice(self._iterator, count - len(samples)))
+            self._taken, self._since = self._taken + len(part), self._since + len(part)
+            samples += part
+            if len(samples) < count:
+                if self._epoch_size is None:
+                    self._ended = True
+                    break
+                if not self._taken:
+                    raise RuntimeError(f"the stream, {self._samples!r}, has no samples in its pass {self._passes}")
+                self._iterator, self._passes, self._taken, self._place = None, self._passes + 1, 0, 0
+        return samples
+
+    def _begin(self) -> Iterator[Any]:
+        dataset, self._since = self._samples.users_dataset, 0
+        if self._passes and hasattr(dataset, "set_epoch"):
+            dataset.set_epoch(self._passes)
+        if self._place:
+            dataset.load_state_dict(copy.deepcopy(self._place))
+            return iter(dataset)
+        iterator = iter(dataset) if self._passes or self._taken else self._samples.begin()
+        for _ in range(self._taken):  # it tells no position of its own
+            next(iterator, None)
+        return iterator
+
+    def reset(self) -> None:
+        """Start the next epoch: at the start of the stream, or with `epoch_size` at the next sample."""
+        self._epoch, self._sample = self._epoch + 1, 0
+        if self._epoch_size is None:
+            self._iterator, self._passes, self._taken, self._place, self._ended = None, self._epoch, 0, 0, False
+
+    def state(self) -> dict[str, Any]:
+        """Return the position, with that of the stream if it tells one."""
+        return {
+            "epoch": self._epoch, "sample": self._sample, "passes": self._passes, "taken": self._taken,
+            "ended": int(self._ended), "place": copy.deepcopy(self._place),
+        }  # fmt: skip
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue at a position.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        numbers: Any
+        *numbers, ended = [state.get(name) for name in ("epoch", "sample", "passes", "taken", "ended")]
+        if not all(type(number) is int and number >= 0 for number in (*numbers, ended)) or "place" not in state:
+            raise ValueError(f"the checkpoint of a stream is damaged: {dict(state)!r}")
+        epoch, sample, passes, taken = numbers
+        if not sample + passes + taken:  # the start of an epoch, whatever came before
+            passes = epoch
+        self._iterator = None
+        self._start_at(epoch, sample, passes, taken, state["place"])
+        self._ended = bool(ended)
+
+    def close(self) -> None:
+        """Let go of the stream."""
+        self._iterator = None
+
+
+def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    if arguments["layouts"]:
+        return tuple(arguments["layouts"])
+    samples = arguments["dataset"]
+    values = [leaf.value(samples.first) for leaf in samples.leaves(arguments["columns"])]
+    return tuple("HWC" if is_image(value) else "" for value in values)
+
+
+def _count(arguments: Mapping[str, Any]) -> int | None:
+    count = len(arguments["dataset"].leaves(arguments["columns"]))
+    return count if count > 1 or isinstance(arguments["dataset"].first, (Mapping, tuple)) else None
+
+
+def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
+    return nested(arguments["dataset"].leaves(arguments.get("columns")), outputs)
+
+
+@source(name="readers.stream", outputs=_count, layout=_layouts, results=_results)
+def stream(
+    *,
+    dataset: IterableStyle,
+    columns: list[str] | None = None,
+    layouts: list[str] | None = None,
+    epoch_size: int | None = None,
+) -> Annotated[Source, OutputCount(1)]:
+    """Take samples from a stream that another library fetches. Not in DALI.
+
+    A stream is any iterable data set of torch: mosaicml's or litdata's `StreamingDataset`, one of Hugging Face, a
+    `webdataset.WebDataset`, `torchdali.TarStream`, or a torch `DataLoader` over one of these with ``batch_size=None``,
+    which fetches in processes. Values become tensors as in `readers.dataset`; give the stream encoded images, and
+    decode them here.
+
+    The stream shuffles, and divides samples among ranks. If it has ``state_dict()`` and ``load_state_dict()``, its
+    position is part of the pipeline's; of others, resuming reads what came before again. ``set_epoch(n)`` is called
+    before each pass but the first.
+
+    Args:
+        dataset: Iterates over samples: tuples, dictionaries or single values, all of the form of the first.
+        columns: Of dictionaries, those that are wanted, in this order; all if left out.
+        layouts: Of the outputs.
+        epoch_size: Samples of an epoch on this rank. The stream is repeated, and the next epoch continues where this
+            one stopped, so that all ranks have equally many batches. By default, an epoch ends with the stream.
+
+    Returns:
+        The values of each sample; of dictionaries, a dictionary of outputs.
+
+    Raises:
+        TypeError: ``dataset`` is no stream, or can be read only once. RuntimeError: it is empty, or an argument is
+            wrong. While running: what the stream raises; TypeError for a value that is no tensor.
+    """
+    leaves = dataset.leaves(columns)
+    if layouts and len(layouts) != len(leaves):
+        raise RuntimeError(f"layouts must have {len(leaves)} values, one for each output, got {len(layouts)}")
+    if epoch_size is not None and epoch_size < 1:
+        raise RuntimeError(f"epoch_size must be at least 1, got {epoch_size}")
+    kinds = _layouts((), {"dataset": dataset, "columns": columns, "layouts": layouts})
+    return SampleStream(dataset, leaves, kinds, epoch_size)

@@ -1,0 +1,346 @@
+"""Tables: parquet and Arrow files by pyarrow, Lance by pylance."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchdali.calls.decorators import reader
+from torchdali.declaration.schema import FilePath, OutputCount, shares
+from torchdali.errors import MissingExtraError
+from torchdali.formats.daemon_pool import DaemonPool
+from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
+from torchdali.formats.storage import MappedFile, Storage, open_storage
+from torchdali.formats.urls import shown
+from torchdali.ops._readers._records import in_threads, open_remote
+from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read
+from torchdali.reading.file_lists import list_digest
+from torchdali.reading.groups import GroupOrder
+
+__all__ = ["LanceDataset", "TableDataset", "table"]
+
+_WINDOW = 256 << 20  # bytes among which rows are shuffled
+_KEPT = 64 << 20  # bytes of groups, beside those of two windows
+_THREADS = 4  # that read groups of local files ahead
+
+
+class _Group(NamedTuple):
+    """Rows that are read together: how many, their bytes, and the function that reads them."""
+
+    rows: int
+    size: int
+    load: Callable[[], Any]
+
+
+class _File:
+    """A storage as a file that pyarrow reads."""
+
+    closed = False
+    mode = "rb"
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage, self._at = storage, 0
+
+    def read(self, count: int = -1) -> bytes:
+        end = self._storage.size if count is None or count < 0 else min(self._at + count, self._storage.size)
+        start, self._at = self._at, max(self._at, end)
+        if isinstance(self._storage, RemoteFile):
+            return self._storage.start(start, self._at - start, exact=True).bytes().tobytes()
+        return self._storage.read(start, self._at - start).tobytes()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._storage.size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def size(self) -> int:
+        return self._storage.size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _pyarrow(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtraError(module.partition(".")[0], "columns", "reading tables") from None
+
+
+def _parquet_groups(storage: Storage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
+    parquet = _pyarrow("pyarrow.parquet")
+    whole = parquet.ParquetFile(_File(storage))
+    metadata, schema = whole.metadata, whole.schema_arrow
+    _check_columns(storage.path, schema.names, columns)
+
+    def load(number: int) -> Any:
+        file = parquet.ParquetFile(_File(storage), metadata=metadata, pre_buffer=True)
+        return file.read_row_group(number, columns=list(columns), use_threads=False)
+
+    groups = []
+    for number in range(metadata.num_row_groups):
+        about = metadata.row_group(number)
+        chunks = [about.column(i) for i in range(about.num_columns)]
+        size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".")[0] in columns)
+        groups.append(_Group(about.num_rows, size, partial(load, number)))
+    return groups, schema
+
+
+def _arrow_groups(storage: Storage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
+    """Map a file of Arrow, or a stream of it, as Hugging Face writes them."""
+    if not isinstance(storage, MappedFile):
+        raise RuntimeError(f"Arrow files are mapped into memory: download {storage.path} first, or write parquet")
+    arrow, ipc = _pyarrow("pyarrow"), _pyarrow("pyarrow.ipc")
+    buffer = arrow.py_buffer(storage.bytes)
+    is_file = storage.read(0, min(6, storage.size)).tobytes() == b"ARROW1"
+    whole = (ipc.open_file if is_file else ipc.open_stream)(buffer).read_all()
+    _check_columns(storage.path, whole.schema.names, columns)
+    chosen = whole.select(list(columns))
+    return [_Group(len(chosen), 0, lambda: chosen)], whole.schema
+
+
+_OPENERS = {".parquet": _parquet_groups, ".arrow": _arrow_groups, ".feather": _arrow_groups}
+
+
+def _check_columns(path: str, names: Sequence[str], columns: Sequence[str]) -> None:
+    if missing := [name for name in columns if name not in names]:
+        raise RuntimeError(f"columns of {path} must be among {list(names)}, got {missing}")
+
+
+class _Rows:
+    """Rows of a part of a table that is on its way."""
+
+    def __init__(self, future: Future[Any], columns: Sequence[str]) -> None:
+        self._future, self._names = future, columns
+        self._columns: list[Any] = []
+
+    def row(self, index: int) -> tuple[Tensor, ...]:
+        """Return the values of a row."""
+        if not self._columns:
+            table = self._future.result()
+            self._columns = [table.column(name).combine_chunks() for name in self._names]
+        return tuple(_tensor(name, column[index]) for name, column in zip(self._names, self._columns, strict=True))
+
+
+def _tensor(name: str, scalar: Any) -> Tensor:
+    """Return a value of a column; of an image or a sound of Hugging Face its bytes."""
+    if hasattr(scalar, "as_buffer"):
+        data = scalar.as_buffer()
+        return torch.from_numpy(np.frombuffer(b"" if data is None else data, np.uint8).copy())
+    value = scalar.as_py() if scalar.is_valid else None
+    if isinstance(value, dict) and isinstance(value.get("bytes"), bytes):
+        return torch.from_numpy(np.frombuffer(value["bytes"], np.uint8).copy())
+    if hasattr(scalar, "values") and value is not None:
+        array = np.asarray(scalar.values)
+        if array.dtype.kind in "biuf":
+            return torch.from_numpy(array.copy())
+        value = np.array(value)
+        if value.dtype.kind in "biuf":
+            return torch.from_numpy(value)
+    if isinstance(value, (bool, int, float)):
+        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+    raise TypeError(f"column {name!r}: a value of type {scalar.type} can't become a tensor; leave it out (columns=)")
+
+
+class TableDataset:
+    """Rows of files, read by groups.
+
+    Args:
+        paths: Of the files.
+        groups: Of all files, in their order.
+        columns: The outputs.
+        arguments: Of the reader.
+        remote: Reads URLs, if there are some.
+    """
+
+    draws_shuffled = True
+
+    def __init__(
+        self, paths: Sequence[str], groups: Sequence[_Group], columns: Sequence[str], arguments: Mapping[str, Any],
+        remote: Remote | None,
+    ) -> None:  # fmt: skip
+        self._paths, self._groups, self._columns = paths, groups, columns
+        self._ends = np.cumsum([group.rows for group in groups])
+        if not len(self._ends) or not self._ends[-1]:
+            raise RuntimeError(f"no rows found in {', '.join(map(shown, paths))}")
+        sizes = sum(group.size for group in groups)
+        self._mean = sizes / int(self._ends[-1])
+        options = RemoteOptions() if remote is None else remote.options
+        window = int(options.shuffle_window or _WINDOW)
+        block = max(1, round(window / max(1, sizes / len(groups))))
+        if arguments.get("random_shuffle"):
+            seed = arguments.get("seed")
+            rows = np.array([group.rows for group in groups])
+            self.draw = GroupOrder(rows, block, 0 if seed in (None, -1) else int(seed)).draw
+        self.remotes = () if remote is None else (remote,)
+        self.bytes_ahead = int(options.io_ahead)
+        self._most = self.bytes_ahead + 2 * window + _KEPT
+        self._live: OrderedDict[int, _Rows] = OrderedDict()
+        self._lock = threading.Lock()
+        self._pool = DaemonPool(_THREADS if remote is None else options.io_concurrency, "torchdali-table")
+
+    @property
+    def is_busy(self) -> bool:
+        """True if groups wait for others to arrive."""
+        return self._pool.waiting > _THREADS
+
+    def byte_count(self, records: Indices) -> int:
+        """Return the bytes of some rows, about."""
+        return int(len(records) * self._mean)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
+        """Start to read the groups of some rows."""
+        return [partial(self.read, record, *self._place(record)) for record in records]
+
+    def _place(self, record: int) -> tuple[_Rows, int]:
+        number = int(np.searchsorted(self._ends, record, side="right"))
+        with self._lock:
+            rows = self._live.get(number)
+            if rows is None:
+                rows = self._live[number] = _Rows(self._pool.submit(self._groups[number].load), self._columns)
+            self._live.move_to_end(number)
+            while len(self._live) > 1 and sum(self._groups[each].size for each in self._live) > self._most:
+                self._live.popitem(last=False)
+        return rows, record - int(self._ends[number]) + self._groups[number].rows
+
+    def read(self, index: int, rows: _Rows | None = None, place: int = 0) -> tuple[Tensor, ...]:
+        """Return the values of a row.
+
+        Args:
+            rows: Its group, if that is on its way.
+            place: The row's index in the group.
+        """
+        if rows is None:
+            rows, place = self._place(index)
+        return rows.row(place)
+
+    def info(self, index: int, output: int | None = None) -> str:
+        """Name a row; nothing for other outputs than the first."""
+        return "" if output else f"row {index} of {shown(self._paths[0])}{', ...' if len(self._paths) > 1 else ''}"
+
+    def identity(self) -> bytes | None:
+        """Return the identity of the list of files."""
+        return list_digest(self._paths)
+
+
+class LanceDataset:
+    """Rows of a Lance dataset, by random access.
+
+    Args:
+        path: Of the dataset, or its URL, which pylance reads itself.
+        columns: The outputs.
+    """
+
+    def __init__(self, path: str, columns: Sequence[str]) -> None:
+        try:
+            lance = importlib.import_module("lance")
+        except ImportError:
+            raise MissingExtraError("pylance", "columns", "reading Lance") from None
+        self._data, self._path, self._columns = lance.dataset(path), path, list(columns)
+        _check_columns(shown(path), self._data.schema.names, columns)
+        self._size = self._data.count_rows()
+        self._pool = DaemonPool(_THREADS, "torchdali-lance")
+
+    def __len__(self) -> int:
+        return int(self._size)
+
+    def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
+        """Start to read some rows, in one call."""
+        unique = sorted(set(records))
+        take = partial(self._data.take, unique, columns=self._columns)
+        rows, places = _Rows(self._pool.submit(take), self._columns), {each: i for i, each in enumerate(unique)}
+        return [partial(rows.row, places[record]) for record in records]
+
+    def read(self, index: int) -> tuple[Tensor, ...]:
+        """Return the values of a row."""
+        return self.read_many([index], [0])[0]()
+
+    def info(self, index: int, output: int | None = None) -> str:
+        """Name a row; nothing for other outputs than the first."""
+        return "" if output else f"row {index} of {shown(self._path)}"
+
+    def identity(self) -> bytes | None:
+        """Return the identity of the dataset's version."""
+        return list_digest([f"{self._path}@{self._data.version}"])
+
+
+@reader(
+    name="readers.table",
+    outputs=lambda arguments: len(arguments["columns"]),
+    results=lambda arguments, outputs: dict(zip(arguments["columns"], outputs, strict=True)),
+)
+def table(
+    *,
+    paths: list[FilePath],
+    columns: list[str],
+    **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
+) -> Annotated[Dataset, OutputCount(1)]:
+    """Read rows of parquet, Arrow and Lance. Not in DALI.
+
+    A call returns a dictionary of outputs, by column. Parquet is read by row groups, several ahead, by pyarrow; with
+    ``random_shuffle`` row groups are drawn at random, and the rows of ``shuffle_window`` (256 MB by default) are
+    shuffled together; the ``seed`` must be the same on all ranks, and is 0 by default. Arrow files (``.arrow``,
+    ``.feather``) are mapped into memory. One Lance dataset (``.lance``) is read row by row, by pylance.
+
+    Args:
+        paths: Of the files, or the URLs of parquet files and of a Lance dataset.
+        columns: The columns that are wanted.
+
+    Returns:
+        Of binary and text columns the bytes, ``(n,)`` uint8, also of images and sounds of Hugging Face; of numbers
+        scalars; of lists of numbers arrays.
+
+    Raises:
+        MissingExtraError: pyarrow or pylance is missing (extra ``columns``). RuntimeError: a file cannot be read, is of
+            another format, or lacks a column. While running: TypeError for a value that is no tensor, such as a null.
+    """
+    if not paths:
+        raise RuntimeError("paths is empty: pass at least one file")
+    if options.get("shuffle_after_epoch"):
+        raise RuntimeError("shuffle_after_epoch must be False for tables: use random_shuffle")
+    endings = {path.rstrip("/")[path.rstrip("/").rfind(".") :].lower() for path in paths}
+    if endings == {".lance"} and len(paths) == 1:
+        return LanceDataset(paths[0], columns)
+    if len(endings) > 1 or not endings <= _OPENERS.keys():
+        raise RuntimeError(
+            f"paths must all end in .parquet, .arrow or .feather, or be one .lance, got {sorted(endings)}"
+        )
+    remote = open_remote(paths, options)
+    opener = _OPENERS[endings.pop()]
+
+    def opened(path: str) -> tuple[list[_Group], Any]:
+        storage = open_storage(path, remote=remote)
+        try:
+            return opener(storage, columns)
+        except _pyarrow("pyarrow").ArrowException as error:
+            raise RuntimeError(f"cannot read {shown(path)}: {str(error).partition(chr(10))[0]}") from None
+
+    files = in_threads(
+        [partial(opened, path) for path in paths], 1 if remote is None else remote.options.io_concurrency
+    )
+    groups = [group for of_file, _ in files for group in of_file if group.rows]
+    return TableDataset(paths, groups, columns, options, remote)
