@@ -26,7 +26,7 @@ from torchdali.reference._pictures import Result, files, run
 OPERATORS = {o.name: o for o in registry.values() if is_public(o) and not is_alias(o)}
 FOLDER = pages.ROOT / "docs" / "pictures"
 
-PACKAGES = {"experimental.readers.fits": ("astropy", "astronomy"), "decoders.inflate": ("lz4", "inflate")}
+PACKAGES = {"experimental.readers.fits": ("astropy", "astronomy"), "decoders.inflate": ("lz4", "inflate"), "readers.table": ("pyarrow", "columns")}
 WITHOUT_PICTURE = {
     "cast": "the picture stays",
     "cast_like": "the picture stays",

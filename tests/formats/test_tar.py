@@ -30,7 +30,7 @@ def members(path: str) -> list[tar.Member]:
 def test_members_are_those_of_the_standard_library(tmp_path: Path, format: int) -> None:
     path = write_tar(tmp_path / "a.tar", MEMBERS, format)
     with tarfile.open(path) as archive:
-        wanted = [(m.name, m.offset_data, m.size) for m in archive if m.isreg()]
+        wanted = [(m.name, m.offset_data, m.size, m.offset) for m in archive if m.isreg()]
     assert [tuple(member) for member in members(path)] == wanted
 
 

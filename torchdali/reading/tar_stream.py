@@ -22,7 +22,7 @@ _BATCH = 64  # samples that are read ahead in order
 
 
 class _Place(NamedTuple):
-    """Where a sample begins: number of the archive in the epoch's order, and offset in it."""
+    """The start of a sample: number of its archive in the epoch's order, and offset in it."""
 
     archive: int
     offset: int

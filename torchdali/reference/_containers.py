@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import struct
 from collections.abc import Sequence
@@ -36,9 +38,26 @@ def write_containers(folder: Path, jpegs: Sequence[bytes]) -> None:
         "annotations": [{"image_id": i, "category_id": 1, "bbox": box} for i in (0, 1) for box in boxes],
     }
     (folder / "annotations.json").write_text(json.dumps(annotations))
+    _write_mds(folder / "mds", jpegs)
+    with contextlib.suppress(ImportError):
+        parquet = importlib.import_module("pyarrow.parquet")
+        table = importlib.import_module("pyarrow").table({"image": list(jpegs), "label": list(range(len(jpegs)))})
+        parquet.write_table(table, folder / "images.parquet")
     _write_fits(folder / "stars.fits")
     _write_database(folder / "caffe", [_datum(data, label) for label, data in enumerate(jpegs)])
     _write_database(folder / "caffe2", [_protos(data, label) for label, data in enumerate(jpegs)])
+
+
+def _write_mds(folder: Path, jpegs: Sequence[bytes]) -> None:
+    folder.mkdir()
+    samples = [struct.pack("<I", len(data)) + data + bytes([label]) for label, data in enumerate(jpegs)]
+    ends = np.cumsum([4 * (len(samples) + 2), *map(len, samples)])
+    content = struct.pack(f"<{len(ends) + 1}I", len(samples), *ends) + b"".join(samples)
+    (folder / "shard.00000.mds").write_bytes(content)
+    raw = {"basename": "shard.00000.mds", "bytes": len(content)}
+    columns = {"names": ["image", "label"], "encodings": ["jpeg", "uint8"], "sizes": [None, 1]}
+    shard = {"raw_data": raw, "samples": len(samples), **{f"column_{name}": value for name, value in columns.items()}}
+    (folder / "index.json").write_text(json.dumps({"version": 2, "shards": [shard]}))
 
 
 def _write_fits(path: Path) -> None:

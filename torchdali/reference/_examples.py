@@ -160,6 +160,8 @@ EXAMPLES: dict[str, str] = PICTURES | {
         "fn.readers.mixture(sources=[WeightedReader(fn.readers.file, repeat=2, file_root=folder)], random_shuffle=True)"
     ),
     "readers.stream": "fn.readers.stream(dataset=[(1, 2.5), (3, 4.5)])",
+    "readers.mds": 'fn.readers.mds(path=f"{folder}/mds", columns=["image", "label"])["label"]',
+    "readers.table": 'fn.readers.table(paths=[f"{folder}/images.parquet"], columns=["image", "label"])["label"]',
     "readers.nemo_asr": 'fn.readers.nemo_asr(manifest_filepaths=f"{folder}/manifest.json", sample_rate=16000.0)',
     "readers.dataset": "fn.readers.dataset(dataset=[(1, 2.5), (3, 4.5)])",
     "readers.tfrecord": (

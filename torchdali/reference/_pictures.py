@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali import WeightedReader, fn, tfrecord, types
+from torchdali import fn, tfrecord, types
+from torchdali.ops._readers.mixture import WeightedReader
 from torchdali.pipeline import Pipeline
 from torchdali.reference._containers import write_containers
 from torchdali.reference._examples import EXAMPLES, PICTURES

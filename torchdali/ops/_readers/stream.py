@@ -6,7 +6,7 @@ import copy
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from torchdali.calls.decorators import source
