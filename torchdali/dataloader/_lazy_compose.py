@@ -120,34 +120,33 @@ def _find_row(transforms: Sequence[Any]) -> _Row:
 
 def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _Row | None:
     row, first = everything[start:stop], name_of(everything[start])
-    known = [_of_images(t) for t in row]
+    kind, known = None, []
+    for t in row:
+        kind = _kind_after(t, kind)
+        known.append(_of_kind(t, kind))
     chain = compiled(Compose(known if first in _CONVERSIONS else [PILToTensor(), *known]))
     finish = None if chain.chain is None or chain.chain.steps or chain.chain.ends else chain.chain.finish
     if finish is None or not finish.unit or find_transform_change(list(row)):
         return None
     states = tuple(copy.deepcopy(vars(t)) for t in row)
-    of_tensors = first in _DTYPES
-    return _Row(start, stop, everything, states, finish, first == "ToTensor", of_tensors, _kind(row, of_tensors))
+    return _Row(start, stop, everything, states, finish, first == "ToTensor", first in _DTYPES, kind)
 
 
-def _kind(row: Sequence[Any], of_tensors: bool) -> Any:
-    """Return the class of the tensor after a row; None for the class of its input."""
-    kind = None if of_tensors else Tensor
-    for t in row:
-        if name_of(t) == "ToImage":
-            kind = sys.modules["torchvision.tv_tensors"].Image
-        elif name_of(t) == "ToPureTensor":
-            kind = Tensor
-    return kind
+def _kind_after(t: Any, kind: Any) -> Any:
+    """Return the class of an image after a transform; None for the class that it had before the first one."""
+    name = name_of(t)
+    if name == "ToImage":
+        return sys.modules["torchvision.tv_tensors"].Image
+    return Tensor if name in ("PILToTensor", "ToPureTensor", "ToTensor") else kind
 
 
-def _of_images(t: Any) -> Any:
-    """Return a conversion of dtypes as it is for images alone."""
+def _of_kind(t: Any, kind: Any) -> Any:
+    """Return a conversion of dtypes as it is for a class of images, if that is known."""
     dtypes = getattr(t, "dtype", None) if name_of(t) == "ToDtype" else None
-    tv_tensors = sys.modules.get("torchvision.tv_tensors")
-    if not isinstance(dtypes, dict) or tv_tensors is None or type(t).__module__ != "torchvision.transforms.v2._misc":
+    if not isinstance(dtypes, dict) or kind is None or type(t).__module__ != "torchvision.transforms.v2._misc":
         return t
-    return type(t)(dtypes.get(tv_tensors.Image, torch.uint8), t.scale)
+    dtype = dtypes.get(kind, dtypes.get("others"))
+    return type(t)(dtype, t.scale) if isinstance(dtype, torch.dtype) else t
 
 
 _rows: weakref.WeakKeyDictionary[Any, _Row] = weakref.WeakKeyDictionary()
