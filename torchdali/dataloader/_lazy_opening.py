@@ -29,7 +29,7 @@ class InitWorker:
     def __init__(self, worker_init_fn: Callable[[int], None] | None, context: Any) -> None:
         self._worker_init_fn = worker_init_fn
         if "PIL.Image" in sys.modules and (context or multiprocessing).get_start_method() == "fork":
-            import torchdali.dataloader._lazy_images  # noqa: F401  once, for all workers
+            LazyOpening()  # the workers inherit its imports and checks
 
     def __call__(self, worker: int) -> None:
         if self._worker_init_fn is not None:
