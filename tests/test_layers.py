@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+import torchdali.ops  # noqa: F401  fills the registry
+from torchdali.declaration.registry import registry
+
 PACKAGE = Path(__file__).resolve().parents[1] / "torchdali"
 
 LAYERS = (
@@ -68,6 +71,10 @@ LATE = {
     "stubs.__main__": "placeholders come first, where PyTorch is not installed",
     "tensors._batch": "Pillow is loaded when a batch is shown",
 }
+
+
+DEVICE_DECODER = PACKAGE / "execute" / "hardware_decoding.py"
+ENGINE = [file for file in sorted((PACKAGE / "execute").rglob("*.py")) if file != DEVICE_DECODER]
 
 
 @dataclass(frozen=True)
@@ -344,3 +351,18 @@ def test_finds_circles(tmp_path: Path, files: dict[str, str], expected: list[str
 def test_new_modules_need_a_layer(tmp_path: Path) -> None:
     package = _fake(tmp_path, {"widgets/__init__.py": ""})
     assert units(package) - set(ORDER) == {"gadgets", "widgets"}
+
+
+@pytest.mark.parametrize("file", ENGINE, ids=lambda file: str(file.relative_to(PACKAGE / "execute")))
+def test_the_engine_knows_three_methods_of_the_decoder_on_the_device(file: Path) -> None:
+    """`accepts`, `submit` and `collect`, to make it and to close it; neither its parts nor the operators that share."""
+    tree = ast.parse(file.read_text())
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = {each.name for node in froms if node.module == "torchdali.execute.hardware_decoding" for each in node.names}
+    assert names <= {"HardwareDecoding"} and "torchdali.codecs.engines" not in {node.module for node in froms}
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)]
+    methods = {node.attr for node in used if isinstance(node.value, ast.Attribute) and node.value.attr == "_decoder"}
+    assert methods <= {"accepts", "submit", "collect", "close"} and bool(methods) == bool(names)
+    words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    sharing = {name for name, operator in registry.items() if operator.has("shared")}
+    assert sharing and not words & sharing

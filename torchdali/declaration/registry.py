@@ -22,7 +22,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
-Mark: TypeAlias = Literal["levels", "bytes", "view", "anywhere", "pixels", "encoded", "frames"]
+Mark: TypeAlias = Literal["levels", "bytes", "view", "anywhere", "pixels", "encoded", "frames", "shared"]
 LayoutRule = Callable[[tuple[str, ...], Mapping[str, Any]], "str | tuple[str, ...]"]
 
 
@@ -66,6 +66,7 @@ class OperatorOptions:
             ``"encoded"``   a reader whose first output are files as they are
             ``"frames"``    it does frames each by itself, in as many operations as one: on a device, samples of one
                             shape are done as the frames of one sample, unless an argument is given per sample
+            ``"shared"``    a decoder that leaves a share of the images, `hw_decoder_load`, to one on the device
             ==============  ===========================================================================
     """
 

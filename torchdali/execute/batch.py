@@ -111,7 +111,7 @@ class InFlightBatch:
         kept: Original indices of the samples that are left after bad ones were dropped or replaced; None for all.
         ready: Event on the device stream behind all kernels of the batch, if there is one.
         uploaded: Values that have a copy on the device, while the batch is computed.
-        decoded: What an engine of the device decodes; its memory is used again when the batch is computed.
+        there: Images that a decoder on the device has made; their memory is used again when the batch is computed.
         asked: True once the scheduler thread was asked to start it.
         prepared: By source, the batches that were taken in the user's thread.
         reads: By reader, what reads each sample; see `datasets.start_reads`.
@@ -145,7 +145,7 @@ class InFlightBatch:
     outputs: tuple[TensorList, ...] = ()
     ready: Any = None
     uploaded: list[TensorList] = field(default_factory=list)
-    decoded: list[Any] = field(default_factory=list)
+    there: list[Any] = field(default_factory=list)
     finished: Latch = field(default_factory=Latch)
     _rng: BatchRng | None = None
 

@@ -25,19 +25,20 @@ from torchdali.declaration.batching import MOST_BYTES, ChunkResults, Column, Enc
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Chain, Value, encoded_operator, value_of
+from torchdali.graph.plan import Chain, Value, encoded_operator, is_shared, value_of
 from torchdali.kernels.memory import SMALL_SAMPLE
 from torchdali.reading.datasets import Read, WholeFiles, read_row
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Packed, Samples, arrays_of
 
 __all__ = [
-    "MOST_ENCODED", "Chunk", "ChunkReader", "Columns", "Fused", "PartialResult", "Places", "branches_of",
+    "Chunk", "ChunkReader", "Columns", "Fused", "PartialResult", "Places", "branches_of",
     "bytes_in_tensors", "bytes_of_sample", "can_be_chunk", "chunk_size", "fused", "is_encoded", "is_of_user",
     "is_small",
 ]  # fmt: skip
 
-_MOST, MOST_ENCODED = 64, 16  # samples of a chunk
+_MOST, _MOST_ENCODED = 64, 16  # samples of a chunk
+_MOST_SHARED = 32  # of a chunk of which files for the device are only copied
 _TINY = 1 << 10  # bytes of a sample; a batch of such is done sooner than another thread wakes
 
 
@@ -271,6 +272,12 @@ class Fused:
     node: Node
     data: Node | DataNode
     values: Mapping[str, Value]
+
+    def chunk_size(self, count: int, threads: int) -> int:
+        """Choose how many samples a chunk of a batch has."""
+        if is_shared(self.node.outputs[0]):
+            return chunk_size(count, threads, 0, _MOST_SHARED, parts=1)
+        return chunk_size(count, threads, 0, _MOST_ENCODED)
 
     def bind(self, columns: Columns) -> Callable[[range], Collection[int]]:
         """Return what does some samples of a batch, and returns those that it leaves."""

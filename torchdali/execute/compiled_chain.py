@@ -23,7 +23,6 @@ from torchdali.declaration.batching import Column, shaped
 from torchdali.declaration.registry import is_ours
 from torchdali.errors import located
 from torchdali.execute.chunks import (
-    MOST_ENCODED,
     Chunk,
     ChunkReader,
     Columns,
@@ -126,7 +125,7 @@ class BoundChain:
         if count < 2:
             return Division(1)
         if self.fused is not None and not timed:
-            return Division(chunk_size(count, threads, 0, MOST_ENCODED), Way.FUSED)
+            return Division(self.fused.chunk_size(count, threads), Way.FUSED)
         asks = bool(self.chain.inputs) and (self.tensors or self.alone)
         sample = bytes_in_tensors(self.chain.inputs, batches, count) if asks else None
         small = sample is not None and self.alone and max(sample, result) <= SMALL_SAMPLE

@@ -30,22 +30,22 @@ from torchdali.codecs.images import decode
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena, OpenBuffer
 from torchdali.graph.nodes import DataNode
+from torchdali.graph.plan import is_shared
 from torchdali.kernels.memory import Array, ChunkImages
 from torchdali.kernels.native import PARTS
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import on_stream
 from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["ROOM", "Decoded", "HardwareDecoding", "SharedFiles", "is_shared"]
+__all__ = ["HardwareDecoding"]
 
-ROOM = 1 << 18  # bytes of pixels, and of files, for a sample of the first batch
+_ROOM = 1 << 18  # bytes of pixels, and of files, for a sample of the first batch
 _ALIGNED = 256
 _FILE_ALIGNED = 64
 _NAME = "torchdali-engine"
 _STATES = 3  # batches that are on their way in the engine
 _MORE = 1.2  # of the images that its share of a batch is likely to have
 _MOST_FAILURES = 3  # calls in a row, after which the engine gets no more
-_SHARING = ("_decode_share", "_decode_seen", "_decode_random_seen")
 
 
 class SharedFiles:
@@ -163,7 +163,7 @@ class SharedFiles:
 
 
 class Decoded:
-    """The images of a batch that the engine decodes, by their index in its `SharedFiles`.
+    """The images of a batch that the engine decodes, by their index in its `SharedFiles`; see `DeviceImages`.
 
     Args:
         arena: On the device; after its elements `used` is room for the CPU's images.
@@ -181,22 +181,13 @@ class Decoded:
         return good
 
     def release(self) -> None:
-        """Let a later batch have the arena."""
+        """See `DeviceImages`."""
         self._decoding.give_back(self.arena, self._event)
 
     def join(
         self, opened: OpenBuffer, batches: Sequence[TensorList], keeps: bool
     ) -> tuple[Tensor, list[int], list[tuple[int, ...]], list[TensorList]]:
-        """Bring the CPU's images to the device, into one piece of memory with these. Must run inside the `context`.
-
-        Args:
-            opened: All images of the batch: in its arena, files of the share, or tensors that did not fit.
-            batches: Small ones that go up in the same copy, if there is room.
-            keeps: The batch may outlive the arena, and needs memory of its own.
-
-        Returns:
-            The elements on the device, where each image starts, the shapes, and the batches that went up.
-        """
+        """See `DeviceImages`."""
         indices, starts, shapes, others = self._table(opened)
         assert opened.arena is not None
         stream = self._decoding.device_stream
@@ -259,7 +250,7 @@ class HardwareDecoding:
         buffers: Gives memory for files.
         count: Images of the largest batch.
         threads: Threads of the pipeline.
-        edges: The images that it may decode; see `is_shared`.
+        edges: All that chains deliver.
 
     Attributes:
         lost: The engine does not work; it must get no more images.
@@ -269,7 +260,7 @@ class HardwareDecoding:
         self, device_stream: DeviceStream, buffers: BufferPool, count: int, threads: int, edges: Sequence[DataNode]
     ) -> None:
         self.device_stream, self._buffers = device_stream, buffers
-        self._work = _work_of(edges, count, threads)
+        self._work = _work_of([edge for edge in edges if is_shared(edge)], count, threads)
         self._engine: Engine | None = None
         self._free: list[tuple[Tensor, Any]] = []
         self._lock = threading.Lock()
@@ -286,11 +277,13 @@ class HardwareDecoding:
         """Return whether the engine decodes a share of an edge's images, and open that of a batch.
 
         Args:
-            opened: The results of the batch. Decoders find the share in its arena.
+            opened: The results of the batch, which get an arena. Decoders find the share there.
         """
-        if opened.arena is None or not is_shared(edge):
+        if self.lost or not is_shared(edge):
             return False
-        room = self._room or opened.size * ROOM
+        if opened.arena is None:
+            opened.whole, opened.arena = None, Arena(self._buffers.empty((opened.size * _ROOM,), torch.uint8))
+        room = self._room or opened.size * _ROOM
         files = Arena(self._buffers.empty((room,), torch.uint8))
         opened.arena.share = SharedFiles(self, opened.size, files, opened.arena.flat.numel())
         return True
@@ -315,9 +308,7 @@ class HardwareDecoding:
         for share in shares:
             share.submit().add_done_callback(one)
 
-    def collect(
-        self, edge: DataNode, opened: OpenBuffer, failures: dict[int, BaseException]
-    ) -> tuple[Decoded | None, OpenBuffer]:
+    def collect(self, edge: DataNode, opened: OpenBuffer, failures: dict[int, BaseException]) -> OpenBuffer:
         """Wait for the images of a batch; decode those that the engine did not take on the CPU.
 
         Args:
@@ -325,7 +316,7 @@ class HardwareDecoding:
             failures: By sample; those of images that the CPU cannot decode either are added.
 
         Returns:
-            The engine's images, None if it has none, and the results with the CPU's.
+            The results with those images; `there` are the engine's, if it has any.
         """
         share = _share_of(opened)
         decoded = share.submit().result()
@@ -341,7 +332,8 @@ class HardwareDecoding:
             assert edge.source is not None
             self._decode_rest(results, rest, edge.source.constants.get("adjust_orientation", True), failures)
             opened = opened.replaced(results)
-        return decoded, opened
+        opened.there = decoded
+        return opened
 
     def close(self) -> None:
         """End the thread, and wait for the engine."""
@@ -512,14 +504,6 @@ def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> Work:
     )
     fancy = all(each.get("jpeg_fancy_upsampling", True) for each in constants)
     return Work(min(count, math.ceil(count * share * _MORE)), _STATES, fancy, threads, (height, width))
-
-
-def is_shared(edge: DataNode) -> bool:
-    """Return whether a decoder on the device makes some of the samples of an edge."""
-    node = edge.source
-    if node is None or node.operator.name not in _SHARING or edge.index:
-        return False
-    return bool(node.constants.get("hw_decoder_load", 0) > 0)
 
 
 def _share_of(opened: OpenBuffer) -> SharedFiles:

@@ -7,7 +7,7 @@ import operator as op
 import threading
 from collections.abc import Sequence
 from ctypes import memmove
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -20,7 +20,7 @@ from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Dense, Packed, Storage
 from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["Arena", "OpenBuffer", "OutputBuffer"]
+__all__ = ["Arena", "DeviceImages", "OpenBuffer", "OutputBuffer"]
 
 _Tensor = torch.Tensor
 
@@ -98,6 +98,27 @@ class Arena:
         return TensorList.from_packed(self.flat, places, shapes, fitting(layout, len(shapes[0])), info)
 
 
+class DeviceImages(Protocol):
+    """Images of a batch that are on the device before the others are copied there."""
+
+    def join(
+        self, opened: OpenBuffer, batches: Sequence[TensorList], keeps: bool
+    ) -> tuple[torch.Tensor, list[int], list[tuple[int, ...]], list[TensorList]]:
+        """Bring the other images to the device, into one piece of memory with these. Must run inside the `context`.
+
+        Args:
+            opened: All images of the batch: in its arena, on the device, or tensors that did not fit.
+            batches: Small ones that go up in the same copy, if there is room.
+            keeps: The batch may outlive the memory of these, and needs memory of its own.
+
+        Returns:
+            The elements on the device, where each image starts, the shapes, and the batches that went up.
+        """
+
+    def release(self) -> None:
+        """Let a later batch have the memory."""
+
+
 class OpenBuffer:
     """The results of one batch, for one edge, and the memory where they are written.
 
@@ -106,10 +127,17 @@ class OpenBuffer:
         whole: A tensor for all of them; None if its shape is not known. It stays as it is from here on: operators have
             places in it, and threads read it without a lock.
         arena: Memory for samples of any shapes.
+        there: Images that are on the device.
     """
 
-    def __init__(self, size: int, whole: torch.Tensor | None = None, arena: Arena | None = None) -> None:
-        self.size, self.whole, self.arena = size, whole, arena
+    def __init__(
+        self,
+        size: int,
+        whole: torch.Tensor | None = None,
+        arena: Arena | None = None,
+        there: DeviceImages | None = None,
+    ) -> None:
+        self.size, self.whole, self.arena, self.there = size, whole, arena, there
         # By the first sample of a chunk; None are results that lie in the tensor for all. Each thread that does a chunk
         # writes under keys of its own, and nobody reads before all chunks are done.
         self._chunks: dict[int, tuple[range, Storage | Sequence[Any] | None]] = {}
@@ -147,7 +175,7 @@ class OpenBuffer:
 
     def replaced(self, results: Sequence[Any]) -> OpenBuffer:
         """Return a buffer for the same edge that holds other results, one a sample."""
-        buffer = OpenBuffer(len(results), arena=self.arena)
+        buffer = OpenBuffer(len(results), arena=self.arena, there=self.there)
         buffer.store(range(len(results)), results)
         return buffer
 
@@ -199,11 +227,10 @@ class OutputBuffer:
 
     Args:
         packs: Samples of different shapes go into one piece of memory too, since they are copied to a device next.
-        room: Bytes for a sample of the first batch, if there is to be a piece of memory for each batch.
     """
 
-    def __init__(self, buffers: BufferPool, packs: bool = False, room: int = 0) -> None:
-        self._buffers, self._packs, self._room = buffers, packs, room
+    def __init__(self, buffers: BufferPool, packs: bool = False) -> None:
+        self._buffers, self._packs = buffers, packs
         self._ragged: tuple[int, torch.dtype] | None = None
         self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
 
@@ -222,8 +249,6 @@ class OutputBuffer:
         """
         # Read once: this thread starts a batch, while a worker may close an earlier one and guess anew.
         guess, ragged = self._guess, self._ragged
-        if self._room and ragged is None:
-            ragged = self._room * size, torch.uint8
         if ragged is not None and not chunk and size:
             elements, dtype = ragged
             return OpenBuffer(size, arena=Arena(self._buffers.empty((elements,), dtype)))

@@ -20,9 +20,9 @@ from torchdali.execute.batch import InFlightBatch, Settings
 from torchdali.execute.chain_run import ChainRun
 from torchdali.execute.compiled_chain import CompiledChain, Way, set_assumed_layout
 from torchdali.execute.device_stream import DeviceStream
-from torchdali.execute.hardware_decoding import ROOM, Decoded, HardwareDecoding, is_shared
+from torchdali.execute.hardware_decoding import HardwareDecoding
 from torchdali.execute.memory_stats import MemoryStats
-from torchdali.execute.output_buffer import OutputBuffer
+from torchdali.execute.output_buffer import DeviceImages, OutputBuffer
 from torchdali.execute.source_info import read_edges, source_edges
 from torchdali.execute.spans import span, spanned, wants_spans
 from torchdali.execute.steps import delivered, fail_alone, run_step
@@ -79,9 +79,8 @@ class StageRunner:
         self.threads = ThreadPool(settings.num_threads, start)
         delivered = [edge for s in plan.stages if s.chain for edge in s.chain.delivers]
         self._decoder = HardwareDecoding(
-            self.device_stream, self.buffers, settings.batch_size, settings.num_threads,
-            [edge for edge in delivered if is_shared(edge)],
-        )  # fmt: skip
+            self.device_stream, self.buffers, settings.batch_size, settings.num_threads, delivered
+        )
         self._chains = [
             CompiledChain(s.chain, datasets, self.profile.fell_back, self._empty()) if s.chain else None
             for s in plan.stages
@@ -90,9 +89,7 @@ class StageRunner:
         # either entry serves both.
         self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
-        self._buffers = {
-            edge: OutputBuffer(self.buffers, self._packs(edge), ROOM if is_shared(edge) else 0) for edge in delivered
-        }
+        self._buffers = {edge: OutputBuffer(self.buffers, self._packs(edge)) for edge in delivered}
         self._orders = [device_last(s.steps) for s in plan.stages]
         self._uploads = [uploads([node for s in plan.stages[i:] for node in s.steps]) for i in range(len(plan.stages))]
         self.reset_order(0, 0)
@@ -341,18 +338,18 @@ class StageRunner:
             if run.timings is not None:
                 self.profile.chain(run.timings, run.bound.chain.nodes, batch.index)
             failures = run.end(failures)
-            decoded = self._collect(run, failures)
+            self._collect(run, failures)
             if failures:
                 results = {edge: opened.samples() for edge, opened in run.opened.items()}
                 self._leave_out(batch, self._before(batch), results, failures, run.node_of)
                 run.opened.update({edge: run.opened[edge].replaced(each) for edge, each in results.items()})
-            for edge in run.opened:
-                if edge not in decoded:
+            for edge, opened in run.opened.items():
+                if opened.there is None:
                     batch.values[edge] = self._closed(edge, run)
             # Now that all small values are known, which go up with others.
-            for edge in run.opened:
-                if edge in decoded:
-                    self._join(edge, run, decoded[edge])
+            for edge, opened in run.opened.items():
+                if opened.there is not None:
+                    self._join(edge, run, opened.there)
                 elif edge.device != "cpu":
                     self._send(edge, run)
         except BaseException as error:
@@ -380,24 +377,21 @@ class StageRunner:
                 return located(RuntimeError(f"{reason}; {error}"), batch.location(edge.source, sample))
         return located(error, batch.location(edge.source))
 
-    def _collect(self, run: ChainRun, failures: dict[int, BaseException]) -> dict[DataNode, Decoded]:
-        """Return the images that the device's decoder has of a batch."""
-        by_edge = {}
+    def _collect(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
+        """Collect the images that the device's decoder has of a batch."""
         for edge in run.shared:
             assert edge.source is not None
             before = set(failures)
-            decoded, run.opened[edge] = self._decoder.collect(edge, run.opened[edge], failures)
+            opened = run.opened[edge] = self._decoder.collect(edge, run.opened[edge], failures)
             run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
-            if decoded is not None:
-                by_edge[edge] = decoded
-                run.batch.decoded.append(decoded)
-        return by_edge
+            if opened.there is not None:
+                run.batch.there.append(opened.there)
 
-    def _join(self, edge: DataNode, run: ChainRun, decoded: Decoded) -> None:
+    def _join(self, edge: DataNode, run: ChainRun, there: DeviceImages) -> None:
         """Make the batch of the device's images and the CPU's."""
         batch, opened = run.batch, run.opened[edge]
         with self.device_stream.context():
-            flat, starts, shapes, uploaded = decoded.join(opened, self._small(batch), self._is_kept(edge))
+            flat, starts, shapes, uploaded = there.join(opened, self._small(batch), self._is_kept(edge))
         batch.uploaded += uploaded
         assert opened.arena is not None
         self._buffers[edge].make_room(opened.arena.used, opened.arena.flat.dtype)
@@ -480,9 +474,9 @@ class StageRunner:
         for value in batch.uploaded:
             value.set_uploaded(None)
         batch.uploaded.clear()
-        for decoded in batch.decoded:
-            decoded.release()
-        batch.decoded.clear()
+        for there in batch.there:
+            there.release()
+        batch.there.clear()
         if error is None:
             with self.device_stream.context():
                 batch.outputs = delivered(batch.values, self.plan.graph.outputs, self._may_share)

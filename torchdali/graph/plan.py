@@ -271,6 +271,14 @@ def is_metadata(edge: DataNode) -> bool:
     return edge.index >= len(source.outputs) - source.operator.metadata
 
 
+def is_shared(edge: DataNode) -> bool:
+    """Return whether a decoder on the device makes some of the samples of an edge."""
+    node = edge.source
+    if node is None or edge.index or not node.operator.has("shared"):
+        return False
+    return bool(node.constants.get("hw_decoder_load", 0) > 0)
+
+
 def encoded_operator(chain: Chain) -> Node | None:
     """Return the operator of a chain that takes several encoded samples in one call, from elsewhere or from a reader.
 

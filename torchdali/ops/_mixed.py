@@ -71,7 +71,7 @@ Describe = Callable[[tuple[int, int], Any], Wanted]
 """Takes height and width of an image, and random numbers."""
 
 
-@operator(layout="HWC", devices=("mixed",))
+@operator(layout="HWC", devices=("mixed",), marks=("shared",))
 def _decode_share(
     data: Encoded,
     /,
@@ -83,7 +83,7 @@ def _decode_share(
     return image.body(data, **arguments)
 
 
-@operator(layout="HWC", devices=("mixed",))
+@operator(layout="HWC", devices=("mixed",), marks=("shared",))
 def _decode_seen(
     data: Encoded,
     /,
@@ -101,7 +101,7 @@ def _decode_seen(
     return outputs  # type: ignore[return-value]
 
 
-@operator(layout="HWC", devices=("mixed",))
+@operator(layout="HWC", devices=("mixed",), marks=("shared",))
 def _decode_random_seen(
     data: Encoded,
     /,

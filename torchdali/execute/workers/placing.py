@@ -18,12 +18,11 @@ from torchdali.environment import read_number
 from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.caching import CachedDataset
 from torchdali.execute.chunks import is_of_user
-from torchdali.execute.hardware_decoding import is_shared
 from torchdali.execute.process_state import has_gil, others_sleep
 from torchdali.execute.user_state import UserState
 from torchdali.execute.user_writes import written_name
 from torchdali.graph.nodes import Node
-from torchdali.graph.plan import Chain, Plan, Stage, edges, is_metadata
+from torchdali.graph.plan import Chain, Plan, Stage, edges, is_metadata, is_shared
 
 __all__ = ["Placing", "default_processes", "has_side_effect", "has_user_code", "may_fork", "place", "place_elsewhere"]
 

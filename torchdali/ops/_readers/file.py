@@ -26,6 +26,8 @@ from torchdali.reading.file_lists import list_digest
 
 __all__ = ["FileDataset", "ListedFiles", "file", "read_whole"]
 
+_IS_POSIX = os.sep == "/"
+
 
 class ListedFiles:
     """Records that are files: their paths as they were listed, and what relative ones start from.
@@ -73,7 +75,9 @@ class ListedFiles:
 
     def _path(self, index: int) -> str:
         path = self._paths[index]
-        if os.path.isabs(path) or (self._remote is not None and is_url(path)):
+        if path.startswith("/") if _IS_POSIX else os.path.isabs(path):  # for each file, while the GIL is held
+            return path
+        if self._remote is not None and is_url(path):
             return path
         return self._folder + path
 
