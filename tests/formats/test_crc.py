@@ -1,21 +1,17 @@
-"""CRC-32C against a bit by bit reference and published values."""
+"""Check sums of TFRecord: published values, the mask, and what happens without the package."""
 
 from __future__ import annotations
+
+import io
+import sys
 
 import numpy as np
 import pytest
 
-from torchdali.formats.crc import crc32c, crc32c_by_numpy, masked_crc32c
-
-
-def reference(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
+from torchdali import fn
+from torchdali.errors import MissingExtraError
+from torchdali.formats import tfrecord
+from torchdali.tfrecord import FixedLenFeature, string
 
 # RFC 3720, B.4, and the usual check value.
 KNOWN = [
@@ -26,15 +22,14 @@ KNOWN = [
 
 @pytest.mark.parametrize(("data", "crc"), KNOWN)
 def test_published_values(data: bytes, crc: int) -> None:
-    assert crc32c(data) == crc32c_by_numpy(data) == crc
+    pytest.importorskip("google_crc32c")
+    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32
+    assert tfrecord.masked_crc32c(data) == tfrecord.masked_crc32c(np.frombuffer(data, np.uint8)) == masked
 
 
-@pytest.mark.parametrize("size", [1, 63, 1023, 1024, 1025, 4096, 5000, 9999])
-def test_sizes(size: int) -> None:
-    data = np.random.default_rng(size).integers(0, 256, size, np.uint8)
-    assert crc32c(data) == crc32c_by_numpy(data) == reference(data.tobytes())
-
-
-def test_mask() -> None:
-    crc = crc32c(b"abc")
-    assert masked_crc32c(b"abc") == ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google_crc32c", None)
+    with pytest.raises(MissingExtraError, match="the check sums of TFRecord needs the package 'google-crc32c'"):
+        tfrecord.write_record(io.BytesIO(), b"abc")
+    with pytest.raises(MissingExtraError):
+        fn.readers.tfrecord.body(path=["none"], features={"image": FixedLenFeature((), string, "")}, verify=True)

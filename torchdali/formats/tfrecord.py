@@ -7,6 +7,7 @@ counts the whole record.
 
 from __future__ import annotations
 
+import importlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
@@ -14,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.crc import masked_crc32c
+from torchdali.errors import MissingExtraError
 from torchdali.formats.protobuf import (
     BYTES,
     FIXED32,
@@ -31,7 +32,7 @@ from torchdali.formats.urls import shown
 
 __all__ = [
     "FeatureValue", "features", "find", "index_text", "parse_index", "payload", "read_index", "scan", "verify",
-    "write_example", "write_index", "write_record",
+    "masked_crc32c", "write_example", "write_index", "write_record",
 ]  # fmt: skip
 
 HEADER, FOOTER = 12, 4
@@ -116,7 +117,7 @@ def verify(record: Bytes) -> None:
     """Check both check sums of a record.
 
     Raises:
-        ValueError: one is wrong.
+        ValueError: one is wrong. MissingExtraError: google-crc32c is missing (extra ``checksums``).
     """
     begin, end = payload(record)
     (of_length,) = struct.unpack_from("<I", record.data, 8)
@@ -125,6 +126,15 @@ def verify(record: Bytes) -> None:
         raise ValueError("the check sum of the length is wrong")
     if of_payload != masked_crc32c(record[begin:end]):
         raise ValueError("the check sum of the payload is wrong")
+
+
+def masked_crc32c(data: Any) -> int:
+    """Return a check sum as TFRecord stores it: rotated by 15 bits, plus a constant."""
+    try:
+        crc = importlib.import_module("google_crc32c").value(bytes(data))
+    except ImportError:
+        raise MissingExtraError("google-crc32c", "checksums", "the check sums of TFRecord") from None
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 # ---------------------------------------------------------------- examples
@@ -276,7 +286,11 @@ def _kind_of(data: memoryview, at: int, end: int) -> FeatureValue:
 
 
 def write_record(file: BinaryIO, content: bytes) -> int:
-    """Write a record and return how many bytes it takes."""
+    """Write a record and return how many bytes it takes.
+
+    Raises:
+        MissingExtraError: google-crc32c is missing (extra ``checksums``).
+    """
     length = _LENGTH.pack(len(content))
     file.write(length + struct.pack("<I", masked_crc32c(length)))
     file.write(content)

@@ -91,7 +91,7 @@ def tfrecord(
             are walked through when the pipeline is built. An index that does not exist is written, but not to an URL.
         features: Names of features, and what they are: see `torchdali.tfrecord`.
         use_o_direct: Read past the system's cache; goes with ``dont_use_mmap``.
-        verify: Check the check sums of each record.
+        verify: Check the check sums of each record, by google-crc32c (extra ``checksums``).
 
     Returns:
         Of a string its bytes, ``(n,)`` uint8. Of numbers int64 or float32: with ``FixedLenFeature`` in its shape,
@@ -99,9 +99,11 @@ def tfrecord(
         the default: a number as a scalar, a string as its bytes.
 
     Raises:
-        RuntimeError: a file or index cannot be read. While running: a record is damaged, has more values than the
+        MissingExtraError: google-crc32c is missing. RuntimeError: a file or index cannot be read. While running: a record is damaged, has more values than the
             shape, values of another type, or more strings than one are asked for.
     """
+    if verify:
+        format.masked_crc32c(b"")  # so that a missing package is an error here, and no bad sample
     containers = open_containers("tfrecord", path, index_path, use_o_direct, options)
     offsets = record_offsets(containers, format.parse_index, format.scan, format.write_index)
     storages = [each.storage for each in containers]
