@@ -159,6 +159,43 @@ def test_a_wait_beyond_the_deadline_is_an_error() -> None:
     assert caught.value.attempts == 1
 
 
+class Clock:
+    """Time that passes while somebody waits."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr(retries.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(retries, "_wait", self.wait)
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize("status", [503, 500, None])
+def test_an_outage_of_a_minute_is_waited_for_and_one_of_an_hour_is_an_error(status: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for outage in (60, 3600):
+        with monkeypatch.context() as patch:
+            clock, options = Clock(patch), RemoteOptions()
+            ends, sent = clock.now + outage, []
+
+            def request(clock: Clock = clock, ends: float = ends, sent: list[float] = sent) -> str:
+                sent.append(clock.now)
+                if clock.now < ends:
+                    error = OSError("down")
+                    error.status = status  # type: ignore[attr-defined]
+                    raise error
+                return "done"
+
+            send = lambda request=request, options=options: retries.repeat(request, options.io_deadline, options.io_retries, 4.0, lambda: None)  # noqa: E731
+            if outage == 60:
+                assert send() == "done" and clock.now < ends + 6 and len(sent) < 50
+            else:
+                with pytest.raises(retries.GaveUp):
+                    send()
+                assert 290 < clock.now - 1000 <= 300
+    assert RemoteOptions().io_timeout == 10.0  # what a silent connection costs
+
+
 def test_pauses_draw_no_number_of_the_program(server: ObjectServer) -> None:
     state = random.getstate()
     server.queued.extend([PASSING["unavailable"]] * 3)
@@ -293,6 +330,23 @@ def test_pack_writes_to_a_bucket_and_nowhere_else(client: str, server: ObjectSer
     assert (problems, counts["samples"]) == ([], 6)
     with pytest.raises(RuntimeError, match=r"cannot read|nothing at"):
         containers.check([f"{target}/none"])
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_pack_reads_a_folder_in_a_bucket(client: str, server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for label in "ab":
+        (tmp_path / "images" / label).mkdir(parents=True)
+        for i in range(3):
+            Image.fromarray(np.full((20 + i, 9, 3), 40 * i, np.uint8)).save(tmp_path / "images" / label / f"{i}.png")
+            server.objects[f"bucket/images/{label}/{i}.png"] = (tmp_path / "images" / label / f"{i}.png").read_bytes()
+    options = containers.PackOptions(shard_size=1500)
+    near = containers.pack(str(tmp_path / "images"), str(tmp_path / "near"), options)
+    far = containers.pack(f"{root(client, server, monkeypatch)}/images", str(tmp_path / "far"), options)
+    assert far.samples == near.samples == 6 and len(far.shards) == len(near.shards) > 1
+    for name in os.listdir(tmp_path / "near"):
+        if name != "pack.json":  # which has the source's name
+            assert (tmp_path / "far" / name).read_bytes() == (tmp_path / "near" / name).read_bytes()
+    assert {method for method, *_ in server.requests} <= {"GET", "HEAD"}
 
 
 # ---------------------------------------------------------------- processes and redirections

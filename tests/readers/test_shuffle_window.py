@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from tests.helpers.containers import write_tar, write_tfrecord
 from tests.helpers.object_server import ObjectServer, object_server
-from torchdali import fn, pipeline_def
+from torchdali import Loader, fn, pipeline_def
 from torchdali.formats.remote import RemoteOptions
 from torchdali.ops._readers import _ranges
 from torchdali.reading import cursor as cursor_module
@@ -221,3 +222,27 @@ def test_a_checkpoint_continues_while_bytes_come_early(server: ObjectServer) -> 
         rest = [[s[0].item() for s in pipe.run()[0].samples()] for _ in range(30)]
     with define(checkpoint=state) as pipe:
         assert [[s[0].item() for s in pipe.run()[0].samples()] for _ in range(30)] == rest
+
+
+@pytest.mark.parametrize("options", [{}, {"cache_dir": "cache"}, {"shuffle_window": None}])
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_a_loader_resumes_exactly_at_each_batch_on_all_ranks(ranks: int, options: dict[str, Any], server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {"random_shuffle": True, "shuffle_window": 100_000, **options}
+    paths = {"paths": [f"{server.url}/{i}.tar" for i in range(4)], "index_paths": [f"{server.url}/{i}.idx" for i in range(4)]}
+    define = pipeline_def(batch_size=24, num_threads=2, device_id=None)(lambda: fn.readers.webdataset(**paths, ext=["bin"], **given))
+    everything: list[int] = []
+    for rank in range(ranks):
+        monkeypatch.setenv("RANK", str(rank))
+        monkeypatch.setenv("WORLD_SIZE", str(ranks))
+        with Loader(define, ragged=[0]) as loader:
+            whole, states = [], []
+            for samples in loader:
+                whole.append([sample[0].item() for sample in samples])
+                states.append(loader.state_dict())
+        for i, state in enumerate(states[:-1]):
+            with Loader(define, ragged=[0]) as again:
+                again.load_state_dict(json.loads(json.dumps(state)))
+                assert [[sample[0].item() for sample in samples] for samples in again] == whole[i + 1 :]
+        everything += [number for batch in whole for number in batch]
+    assert sorted(everything) == list(range(COUNT)) != everything

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.codecs.files import read_file
 from torchdali.containers._check import IMAGES
 from torchdali.declaration.registry import lookup
 from torchdali.formats import caffe, lmdb, recordio, tar, tfrecord
 from torchdali.formats.storage import Storage, open_storage
+from torchdali.formats.urls import is_url
 from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND
 
 __all__ = ["UNKNOWN", "Sample", "Source", "open_source"]
@@ -84,7 +84,7 @@ def open_source(path: str) -> Source:
     """
     if os.path.isdir(path) and os.path.exists(lmdb.data_file(path)) and lmdb.data_file(path) != path:
         return _database(path)
-    files = [path] if "://" in path or os.path.isfile(path) else sorted(glob.glob(path))
+    files = [path] if is_url(path) or os.path.isfile(path) else sorted(glob.glob(path))
     if os.path.isdir(path):
         files = [os.path.join(path, name) for name in sorted(os.listdir(path)) if _opener(name)]
     files = [file for file in files if _opener(file)]
@@ -132,11 +132,12 @@ def _labeled(image: bytes, label: Any, extension: str = "") -> Sample:
 
 
 def _folder(path: str) -> Source:
-    if not os.path.isdir(path):
+    if not is_url(path) and not os.path.isdir(path):
         raise RuntimeError(f"there is no folder or container {path}")
     filters = [f"[!.]{pattern}" for pattern in IMAGE_AND_SOUND]
     try:
-        dataset = lookup("readers.file").body(file_root=path, file_filters=filters, dir_filters=["[!.]*"])
+        options = {"file_filters": filters, "dir_filters": ["[!.]*"], "dont_use_mmap": True}
+        dataset = lookup("readers.file").body(file_root=path, **options)
     except RuntimeError as error:
         if not str(error).startswith("no files found"):
             raise
@@ -146,22 +147,14 @@ def _folder(path: str) -> Source:
         ) from None
     count = len(dataset)
     labels = dataset.metadata(np.arange(count))[0][:, 0].tolist()
-    sizes = np.array([_size(dataset.info(i)) for i in range(count)], np.int64)
+    sizes = np.array(dataset.byte_counts(), np.int64)
 
     def read(index: int) -> Sample:
-        name = dataset.info(index)
-        content = read_file(name, mapped=False).numpy().tobytes()
-        extension = os.path.splitext(name)[1][1:].lower()
+        content = dataset.read(index)[0].numpy().tobytes()
+        extension = os.path.splitext(dataset.info(index))[1][1:].lower()
         return _labeled(content, labels[index], _USUAL.get(extension, extension))
 
     return Source(partial(dataset.info, output=0), sizes, read, dataset.classes)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.path.getsize(path)
-    except OSError:  # such as a link to nothing: to read it is an error that names it
-        return 0
 
 
 def _archives(storages: Sequence[Storage]) -> Source:

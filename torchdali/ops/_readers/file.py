@@ -147,9 +147,28 @@ class FileDataset(ListedFiles):
                 )
             raise
 
+    def byte_counts(self) -> list[int]:
+        """Return the bytes of each file; 0 of one that cannot be read, of which `read` tells more.
+
+        Of those at URLs, each takes a request.
+        """
+        paths = map(self._path, range(len(self)))
+        return list(map(_size, paths)) if self._remote is None else self._remote.map(self._remote_size, paths)
+
+    def _remote_size(self, path: str) -> int:
+        assert self._remote is not None
+        return (self._remote.info(path).size or 0) if is_url(path) else _size(path)
+
     def metadata(self, records: npt.NDArray[np.int64]) -> tuple[torch.Tensor]:
         """Return the labels, ``(N, 1)``."""
         return (torch.from_numpy(self._labels[records, None]),)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
 
 
 def read_whole(

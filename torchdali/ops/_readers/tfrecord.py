@@ -99,8 +99,9 @@ def tfrecord(
         the default: a number as a scalar, a string as its bytes.
 
     Raises:
-        MissingExtraError: google-crc32c is missing. RuntimeError: a file or index cannot be read. While running: a record is damaged, has more values than the
-            shape, values of another type, or more strings than one are asked for.
+        MissingExtraError: google-crc32c is missing. RuntimeError: a file or index cannot be read. While running: a
+            record is damaged, has more values than the shape, values of another type, or more strings than one are
+            asked for.
     """
     if verify:
         format.masked_crc32c(b"")  # so that a missing package is an error here, and no bad sample
