@@ -131,7 +131,7 @@ def verify(record: Bytes) -> None:
 def masked_crc32c(data: Any) -> int:
     """Return a check sum as TFRecord stores it: rotated by 15 bits, plus a constant."""
     try:
-        crc = importlib.import_module("google_crc32c").value(bytes(data))
+        crc: int = importlib.import_module("google_crc32c").value(bytes(data))
     except ImportError:
         raise MissingExtraError("google-crc32c", "checksums", "the check sums of TFRecord") from None
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
