@@ -2,7 +2,7 @@
 
     python examples/lightning_style.py DATA [--epochs 3]
 
-Shows where a torchdali loader goes in such a framework: ``train_dataloader`` returns the iterator, and
+Shows how to use a torchdali loader in a framework like Lightning: ``train_dataloader`` returns the iterator, and
 ``training_step`` unpacks its batches.
 """
 
@@ -21,7 +21,7 @@ from torchdali.plugin.pytorch import DALIClassificationIterator, LastBatchPolicy
 
 
 class DataModule:
-    """Makes the loaders."""
+    """Builds the loaders."""
 
     def __init__(self, root: str, batch_size: int = 32, threads: int = 2) -> None:
         self.root, self.batch_size, self.threads = root, batch_size, threads
@@ -41,7 +41,7 @@ class DataModule:
 
 
 class Classifier(nn.Module):
-    """The network and one step of its training."""
+    """The network and its training step."""
 
     def __init__(self, classes: int) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Train on a folder of pictures with torch's own `ImageFolder`, its transform replaced by a pipeline.
+"""Train with torchvision's `ImageFolder` and a pipeline as its transform.
 
-``python examples/proxy_imagefolder.py DIR`` where DIR has one folder of pictures a class. The worker
-processes only read files; decoding and augmentation run on the threads of one pipeline (with ``--device 0``
-on a GPU), and batches arrive as tensors on its device.
+``python examples/proxy_imagefolder.py DIR``, where DIR contains one folder of images per class. The worker
+processes only read files. One pipeline decodes and augments on its threads (with ``--device 0`` on a GPU),
+and batches arrive as tensors on its device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torchdali.plugin.pytorch.experimental import proxy
 
 @pipeline_def
 def augment(size: int, device: Literal["cpu", "mixed"]) -> Any:
-    """Decode, cut out a random part, mirror at random, normalize."""
+    """Decode, crop and mirror at random, and normalize."""
     files = fn.external_source(name="files", no_copy=True)
     images = fn.decoders.image(files, device=device, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=size)
@@ -37,7 +37,7 @@ def augment(size: int, device: Literal["cpu", "mixed"]) -> Any:
 
 
 def network(classes: int) -> nn.Module:
-    """A small convolutional network."""
+    """Build a small convolutional network."""
     return nn.Sequential(
         nn.Conv2d(3, 16, 3, stride=2), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=2), nn.ReLU(),
         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, classes),
@@ -87,7 +87,7 @@ def _epoch(model: nn.Module, optimizer: torch.optim.Optimizer, loader: Any) -> f
 
 
 def main(arguments: Sequence[str] | None = None) -> list[float]:
-    """Read the command line and train."""
+    """Parse the command line and train."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root", help="folder with one folder of pictures a class")
     parser.add_argument("--epochs", type=int, default=5)

@@ -1,9 +1,9 @@
-"""Learn to tell spoken digits apart, from MFCCs, on the CPU.
+"""Train a classifier of spoken digits from MFCCs, on the CPU.
 
     python examples/speech_digits.py [DATA] [--epochs 30] [--threads 2]
 
-DATA holds WAV files whose names begin with the digit, as those of the Free Spoken Digit Dataset (``7_jackson_3.wav``).
-Every sixth file of a digit is kept for the test. Without DATA, sounds of two tones for each digit are made.
+DATA contains WAV files whose names begin with the digit, like the Free Spoken Digit Dataset (``7_jackson_3.wav``).
+Every sixth file of a digit is used for testing. Without DATA, the script generates two tones for each digit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RATE, FRAMES, COEFFICIENTS = 8000, 64, 20
 
 
 def features(sound):
-    """Return the MFCCs of the part that is not silent, ``(COEFFICIENTS, FRAMES)``."""
+    """Return the MFCCs of the part that isn't silent, ``(COEFFICIENTS, FRAMES)``."""
     begin, length = fn.nonsilent_region(sound, cutoff_db=-40.0, window_length=256)
     sound = fn.preemphasis_filter(fn.slice(sound, begin, length, axes=[0]))
     spectrum = fn.spectrogram(sound, window_length=256, window_step=80)
@@ -66,7 +66,7 @@ def network() -> nn.Module:
 
 
 def make_tones(folder: Path) -> None:
-    """Write sounds of two tones, of several lengths, loudnesses and amounts of noise."""
+    """Write recordings of two tones with different lengths, volumes and noise."""
     rng = np.random.default_rng(3)
     for digit in range(10):
         for number in range(24):
@@ -80,7 +80,7 @@ def make_tones(folder: Path) -> None:
 
 
 def split(folder: Path) -> tuple[list[str], list[str]]:
-    """Divide the files into those to learn from and those to test with."""
+    """Divide the files into a training set and a test set."""
     files = sorted(str(path) for path in folder.glob("[0-9]*.wav"))
     places: dict[str, int] = {}
     train, test = [], []

@@ -1,10 +1,10 @@
-"""Train on several processes with torchrun; each reads its own shard, and a killed run continues in mid-epoch.
+"""Train in several processes with torchrun. Each reads its own shard, and a killed run resumes mid-epoch.
 
     torchrun --nproc-per-node 2 examples/train_ddp.py DATA --checkpoint DIR [--resume]
 
-DATA holds one folder a class. Without a GPU the processes run on CPUs (gloo); with GPUs, one each (nccl). Every
-``--save-every`` steps the network and the place in the data are saved, so that ``--resume`` goes on with the next
-unseen batch, with the same pixels an uninterrupted run would have seen.
+DATA contains one folder per class. Without a GPU the processes run on CPUs (gloo); with GPUs, on one each (nccl).
+Every ``--save-every`` steps, the script saves the network and the position in the data. ``--resume`` continues with
+the next unseen batch, and with the same pixels as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.distributed.nn.functional  # before there is a group: see main
+import torch.distributed.nn.functional  # before the group exists, see main
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -63,7 +63,7 @@ def network(classes: int) -> nn.Module:
 
 
 class Checkpoint:
-    """The network and optimiser once, the place in the data once a rank."""
+    """Saves the network and optimizer once, and the position in the data once per rank."""
 
     def __init__(self, folder: str | None, rank: int) -> None:
         self.folder, self.rank = None if folder is None else Path(folder), rank
@@ -86,7 +86,7 @@ class Checkpoint:
         dist.barrier()
 
     def _replace(self, name: str, write) -> None:
-        """Write beside the old file and rename, so that a crash leaves one of them whole."""
+        """Write a new file and rename it, so that one complete file survives a crash."""
         assert self.folder is not None
         new = self.folder / f"{name}.new"
         write(new)
@@ -124,9 +124,9 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     # The threads of gloo must be gone when the interpreter ends, or it may abort ("terminate called without an active
-    # exception"). They end with the last reference to the group: `train` keeps those of the network to itself, and
-    # torch.distributed.nn.functional, which DistributedDataParallel loads, holds the group for ever in its default
-    # arguments unless it was loaded before there was one.
+    # exception"). They exit with the last reference to the group: `train` keeps the network's references local, and
+    # torch.distributed.nn.functional, which DistributedDataParallel imports, keeps the group in its default
+    # arguments forever unless it was imported before the group existed.
     options = arguments()
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     train(options)

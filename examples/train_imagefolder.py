@@ -1,8 +1,8 @@
-"""Train a classifier on a folder of class folders, in one process.
+"""Train a classifier on a folder with one subfolder per class, in one process.
 
     python examples/train_imagefolder.py DATA [--epochs 5] [--batch-size 64] [--threads 4] [--device cuda:0]
 
-DATA holds one folder a class. With a GPU the network trains there; decoding and augmentation run on CPU threads.
+DATA contains one folder per class. With a GPU the network trains there; CPU threads decode and augment.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Train a classifier on a folder of class folders; Ray actors load the images, here or on other machines.
+"""Train a classifier on a folder with one subfolder per class; Ray actors load the images on any machine.
 
     python examples/train_ray.py DATA [--address auto] [--actors 2] [--threads 2] [--epochs 5] [--device cuda:0]
 
-DATA holds one folder a class, and has that name on all machines. Without --address, Ray starts on this machine.
+DATA contains one folder per class, at the same path on all machines. Without --address, Ray starts on this machine.
 """
 
 from __future__ import annotations

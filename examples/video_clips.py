@@ -1,10 +1,10 @@
-"""Learn to tell in which direction things move, from clips of videos, on the CPU.
+"""Train a classifier of the direction of movement from video clips, on the CPU.
 
     python examples/video_clips.py [DATA] [--epochs 8] [--threads 2] [--length 8]
 
-DATA holds a folder of videos for each class. Without DATA, videos of squares that move left or right are made. A
-window, a contrast and a mirror image are drawn once a clip, so that all its frames change alike. Needs the extra
-``video``.
+DATA contains one folder of videos per class. Without DATA, the script generates squares that move left or right. The
+crop window, the contrast and the mirroring are drawn once per clip, so that all of its frames change alike. Needs the
+extra ``video``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def network(classes: int) -> nn.Module:
 
 
 def make_videos(root: Path, count: int = 6, frames: int = 24, size: int = 48) -> None:
-    """Write videos of a bright square that moves left or right over a dark ground."""
+    """Write videos of a bright square that moves left or right on a dark background."""
     rng = np.random.default_rng(7)
     for name, speed in (("left", -2), ("right", 2)):
         (root / name).mkdir()

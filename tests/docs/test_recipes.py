@@ -72,25 +72,35 @@ RED_OR_YELLOW = """
 red, green = images[:, :2].amax((2, 3)).T > 0
 assert red.any() and (green.long() == {labels})[red].all()
 """
+MASKS = """
+for _ in range(2):
+    for images, labels in train:
+        assert ((images[:, 0] > 0) == (labels.view(-1, 64, 64) == 1)).float().mean() > 0.95
+        assert len(labels.unique()) == 2
+"""
+AROUND = """
+        rows, columns = ((image[0] > 0.5).any(axis).nonzero().flatten() for axis in (1, 0))
+        found = torch.stack([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1])
+        assert (found - boxes[0]).abs().max() < 6
+"""
+AGAIN = CAT_OR_DOG.format(labels="numbers") + """
+again = [number for _, numbers in train for number in numbers.tolist()]
+assert len(again) == 40 and again != seen
+"""
 CHECKS = {
     "The script": """
 again = DataLoader(train_set, batch_size=32, shuffle=True, num_workers=2)
 again.load_state_dict(torch.load(checkpoint)["train"])
 assert sum(len(labels) for _, labels in again) == 25
 """,
-    "Segmentation with masks": """
-for _ in range(2):
-    for images, labels in train:
-        assert ((images[:, 0] > 0) == (labels == 1)).float().mean() > 0.95
-        assert len(labels.unique()) == 2
-""",
+    "Segmentation with masks": MASKS,
+    "Masks in a pipeline": MASKS,
     "Detection with boxes": """
+for images, targets in train:
+    for image, boxes in zip(images, (target["boxes"] for target in targets)):""" + AROUND,
+    "Boxes in a pipeline": """
 for batch in train:
-    for image, boxes in zip(batch["images"], batch["boxes"]):
-        rows, columns = ((image[0] > 0.5).any(axis).nonzero().flatten() for axis in (1, 0))
-        found = torch.stack([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1])
-        assert (found - boxes[0]).abs().max() < 6
-""",
+    for image, boxes in zip(batch["images"], batch["boxes"]):""" + AROUND,
     "SimCLR: two views of each image": """
 assert not torch.equal(first, second)
 assert torch.equal(*(each.mean((2, 3)).argmax(1) for each in (first, second)))
@@ -103,20 +113,20 @@ place = (columns * torch.arange(32)).sum(2) / whole
 visible = whole[:, [0, -1]].amin(1) > 50
 assert ((place[:, -1] > place[:, 0]).long() == labels)[visible].all()
 """,
-    "Sounds": "assert ((mels.mean(2).argmax(1) < 20).long() == labels).all()",
+    "Audio": "assert ((mels.mean(2).argmax(1) < 20).long() == labels).all()",
     "Mixup inside the pipeline": """
 red = torch.tensor([(200 - 124) / 58, (40 - 124) / 58])
 assert (share * red[labels] + (1 - share) * red[others] - images[:, 0].mean((1, 2))).abs().max() < 0.1
 """,
-    "Weighted sampling": CAT_OR_DOG.format(labels="numbers") + """
-again = [number for _, numbers in train for number in numbers.tolist()]
-assert len(again) == 40 and again != seen
-""",
+    "Weighted sampling": AGAIN,
+    "Weighted sampling in a pipeline": AGAIN,
     "Test-time augmentation": "assert torch.equal(images[:, 0].flip(3), images[:, 1])",
     "A list in a CSV file": RED_OR_YELLOW.format(labels="numbers"),
+    "A CSV file in a pipeline": RED_OR_YELLOW.format(labels="numbers"),
     "Remote data": RED_OR_YELLOW.format(labels="numbers"),
     "webdataset archives": RED_OR_YELLOW.format(labels="labels"),
     "Hugging Face datasets": CAT_OR_DOG.format(labels="labels"),
+    "A split in a pipeline": CAT_OR_DOG.format(labels="labels"),
     "Training and validation parts of one folder": CAT_OR_DOG.format(labels="labels"),
 }
 """Lines that run at the end of a program, for what it does not print: by title."""
