@@ -9,7 +9,6 @@ import site
 import subprocess
 import sys
 import sysconfig
-import types
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 
 from torchdali import errors
 from torchdali.errors import is_installed, place_of
-from torchdali.execute.user_state import _Walk
 from torchdali.graph.conditionals import convert
 
 
@@ -79,11 +77,6 @@ def test_a_file_is_installed_in_one_way_for_all(name: str) -> None:
     except ValueError as error:
         frame = error.__traceback__.tb_next.tb_frame
     assert (file not in place_of(frame)) == expected
-    module = types.ModuleType("a_module")
-    module.__file__ = file
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "a_module", module)
-        assert _Walk()._is_users("a_module") == (not expected)
 
 
 def test_a_package_that_a_pth_file_names(tmp_path: Path) -> None:

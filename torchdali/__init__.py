@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchdali.calls.decorators import operator, reader, source
     from torchdali.dataloader import DataLoader
+    from torchdali.formats.shared_value import Shared
     from torchdali.graph.nodes import DataNode, newaxis
     from torchdali.ops._readers.mixture import WeightedReader
     from torchdali.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
@@ -27,6 +28,7 @@ __all__ = [
     "Loader",
     "OperatorConcurrency",
     "Pipeline",
+    "Shared",
     "StreamPolicy",
     "TarStream",
     "WeightedReader",
@@ -44,6 +46,7 @@ _HOMES = {
     "Loader": "plugin.pytorch.loader",
     "OperatorConcurrency": "types",
     "Pipeline": "pipeline",
+    "Shared": "formats.shared_value",
     "StreamPolicy": "types",
     "TarStream": "reading.tar_stream",
     "WeightedReader": "ops._readers.mixture",

@@ -62,7 +62,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@operator(name="_hazard")
+@operator(name="_hazard", pure=True)
 def _hazard(image: Image, /, *, how: str = "", marks: str = "", parent: int = 0, height: int = 0) -> Image:
     """Do something bad in a worker, as often as there are marks, on images of a height."""
     if height and image.shape[0] != height:
@@ -297,7 +297,7 @@ def test_a_process_that_cannot_start_says_why_at_once(
     pipe.close()
 
 
-@operator(name="_asks")
+@operator(name="_asks", pure=True)
 def _asks(image: Image, /, *, how: str) -> Image:
     """Ask the user."""
     if how == "breakpoint":

@@ -65,7 +65,7 @@ def of_source(source, workers, **options):
     return tuple(fn.external_source(source=source, **pipe_options))
 
 
-@operator(name="_test_add_draws")
+@operator(name="_test_add_draws", pure=True)
 def add_draws(x, /):
     return torch.cat([x, torch.from_numpy(draws())])
 

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 from torchvision.transforms.functional import pil_to_tensor
 
 from tests.helpers.own_process import in_own_process
-from torchdali import Loader, Pipeline, fn, pipeline_def, reader
+from torchdali import Loader, Pipeline, Shared, fn, pipeline_def, reader
 from torchdali import dynamic as ndd
 from torchdali.declaration.schema import OutputCount, shares
 from torchdali.errors import PipelineError
@@ -622,31 +622,36 @@ def test_features_of_hugging_face_tell_what_an_empty_list_is(first: int) -> None
 
 
 class Scaled(torch.utils.data.Dataset[Any]):
-    """Numbers of a process, times an attribute that a program may change."""
+    """Numbers of a process, times a number that a program may change."""
 
-    scale = 1.0
+    def __init__(self, scale: Any) -> None:
+        self.scale = scale
 
     def __len__(self) -> int:
         return 8
 
     def __getitem__(self, index: int) -> tuple[float, int]:
-        return index * self.scale, os.getpid()
+        return index * (self.scale.value if isinstance(self.scale, Shared) else self.scale), os.getpid()
 
 
 @pytest.mark.slow
-def test_replicas_read_records_in_their_copies_of_the_data_set() -> None:
-    data = Scaled()
+@pytest.mark.parametrize("is_pure", [False, True])
+def test_an_epoch_has_the_values_of_its_beginning_in_this_process_and_in_copies_of_a_pure_dataset(is_pure: bool) -> None:
+    data = Scaled(Shared(0.0) if is_pure else 0.0)
 
     @pipeline_def(batch_size=4, num_threads=2, num_processes=2, device_id=None)
     def define() -> Any:
-        numbers, processes = fn.readers.dataset(dataset=data)
+        numbers, processes = fn.readers.dataset(dataset=data, pure=is_pure)
         return numbers, processes
 
     with Loader(define) as loader:
-        for scale in (1.0, 2.0, 3.0):  # as at the beginning of an epoch of torch's workers
-            data.scale = scale
+        for scale in (1.0, 2.0, 3.0):
+            if is_pure:
+                data.scale.value = scale
+            else:
+                data.scale = scale
             batches = list(loader)
             assert torch.cat([numbers for numbers, _ in batches]).tolist() == [scale * i for i in range(8)]
             processes = {int(pid) for _, pids in batches for pid in pids}
-            assert len(processes) <= 2 and os.getpid() not in processes
-        assert "2 worker processes" in loader.pipeline.explain()
+            assert len(processes) <= 2 and (os.getpid() in processes) != is_pure
+        assert ("2 worker processes" in loader.pipeline.explain()) == is_pure

@@ -44,7 +44,7 @@ from torchdali import fn, operator, pipeline_def
 from torchdali.tuning.machine import Machine
 import torch
 
-@operator
+@operator(pure=True)
 def inverted(image: torch.Tensor, /) -> torch.Tensor:
     return 255 - image
 

@@ -50,6 +50,8 @@ class OperatorOptions:
         only_mixed: Arguments that mean something on ``"mixed"`` alone. There the body is always given them,
             elsewhere never.
         preserve: Keep it even if no output needs it: it is there for its side effect.
+        pure: Worker processes may run a function of the user: its results depend on its arguments alone, and on
+            `torchdali.Shared` values that it keeps. Otherwise it stays in the main process.
         check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
             given per sample are left out.
         merges: Its inputs are the values of branches, of which a per-sample argument selects one.
@@ -82,6 +84,7 @@ class OperatorOptions:
     devices: tuple[str, ...] = ("cpu", "gpu")
     only_mixed: tuple[str, ...] = ()
     preserve: bool = False
+    pure: bool = False
     check: Callable[[Mapping[str, Any]], None] | None = None
     merges: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)

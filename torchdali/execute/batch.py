@@ -42,12 +42,15 @@ class Reader:
             return self.cursor.next_batch(count)
         return Keys(records, np.zeros(len(records), np.int64), np.zeros(len(records), bool))
 
-    def is_at_end(self, count: int) -> bool:
-        """Return whether the next samples, of a data set that reads ahead, are of the next epoch."""
-        if not getattr(self.dataset, "bytes_ahead", 0) or self.cursor.epoch + self.cursor.taken == 0:
-            return False
-        is_padded = self.cursor.order.options.pad_last_batch
-        return self.cursor.taken == 0 or (not is_padded and self.cursor.left() < count)
+    @property
+    def is_remote(self) -> bool:
+        """True if the dataset requests bytes before they are read."""
+        return bool(getattr(self.dataset, "bytes_ahead", 0))
+
+    def leaves_epoch(self, count: int, before: Keys) -> bool:
+        """Return whether the next samples are not all of the epoch in which the batch before began."""
+        straddles = not self.cursor.order.options.pad_last_batch and self.cursor.left() < count
+        return self.cursor.epoch + straddles != int(before.epochs[0])
 
     def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
         """Start to read the samples of a batch, and of the next ones; of given records, these alone."""
@@ -112,13 +115,12 @@ class InFlightBatch:
         ready: Event on the device stream behind all kernels of the batch, if there is one.
         uploaded: Values that have a copy on the device, while the batch is computed.
         there: Images that a decoder on the device has made; their memory is used again when the batch is computed.
-        asked: True once the scheduler thread was asked to start it.
+        wanted: True once the user's thread waits for it.
         prepared: By source, the batches that were taken in the user's thread.
         reads: By reader, what reads each sample; see `datasets.start_reads`.
         bad_samples: How many were bad at once, and the error of the first of them; see `BadSamples.check_budget`.
         random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
         skipped: Batches that are passed over before it is drawn.
-        version: Of the user's state when it was scheduled; see `UserState`.
         records: Of the readers, in place of those that their cursors give; see `Executor.schedule`.
     """
 
@@ -136,11 +138,10 @@ class InFlightBatch:
     bad_samples: list[tuple[int, Exception]] = field(default_factory=list)
     stage: int = 0
     ended: bool = False
-    asked: bool = False
+    wanted: bool = False
     prepared: dict[Node, SourceBatch] = field(default_factory=dict)
     random_keys: Sequence[int] | None = None
     skipped: int = 0
-    version: int = 0
     records: Indices | None = None
     outputs: tuple[TensorList, ...] = ()
     ready: Any = None

@@ -102,9 +102,13 @@ def can_be_chunk(node: Node) -> bool:
     return bool(takes) and not (lasting or is_of_user(node))
 
 
-def is_of_user(node: Node) -> bool:
-    """Return True if an operator is declared outside of this package, or is given a function."""
-    return not node.operator.is_ours or any(map(callable, node.constants.values()))
+def is_of_user(call: Any) -> bool:
+    """Return True if an operator is declared outside of this package, or is given a function.
+
+    Args:
+        call: A node, or something else that has an operator and constants.
+    """
+    return not call.operator.is_ours or any(map(callable, call.constants.values()))
 
 
 def is_encoded(batch: TensorList) -> bool:

@@ -10,10 +10,8 @@ The contract, which every line below keeps:
   operator, line, sample and file; the batches around it are whole, and the executor goes on.
 - *End.* StopIteration from a source ends the epoch: that batch and those scheduled after it are empty and
   raise StopIteration when popped, until `reset`.
-- *The user's state.* A batch that begins an epoch of a reader is computed with the values that operators of the user
-  read from outside when it is taken: if they have changed since it was scheduled, the batches in flight are computed
-  again. That is not so if there are sources, or operators with side effects. Replicas learn of a change before the
-  batches that are scheduled after it.
+- *The user's state.* If functions of the user may read values that change, the first batch of an epoch begins when it
+  is taken, so that the epoch sees the values at its beginning. Pipelines with sources have no such epochs.
 - *Cancellation.* Waiting in `pop` can be interrupted (Ctrl-C) at any moment and repeated.
 - *One at a time.* A second thread that takes a batch while one is being taken, and a process forked after
   the threads were started, get an error.
@@ -48,16 +46,16 @@ from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import Stats
-from torchdali.execute.user_state import UserState
 from torchdali.execute.workers.batches import BatchJob, Replicas
 from torchdali.execute.workers.messages import Made, read_failure
-from torchdali.execute.workers.placing import Placing, has_side_effect
+from torchdali.execute.workers.placing import Placing, may_see_changes
 from torchdali.execute.workers.pool import WorkerPool
 from torchdali.execute.workers.starting import Starter
 from torchdali.execute.workers.worker import Worker
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Plan, nodes_of
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
+from torchdali.reading.cursor import Keys
 from torchdali.reading.datasets import Indices, RecordNames
 from torchdali.reading.file_lists import list_identity
 from torchdali.reading.sources import Source, SourceBatch
@@ -102,9 +100,7 @@ class Executor:
             )
         self.placing = Placing(1) if placing is None else placing
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
-        nodes = nodes_of(plan.stages)
-        self._user_state = UserState(nodes)
-        self._can_repeat = not (sources or self._user_state.is_empty or any(map(has_side_effect, nodes)))
+        self._sees_changes = any(map(may_see_changes, nodes_of(plan.stages)))
         starter, processes = self._start_processes(start, plan, settings, readers)  # before there are threads
         self._labels = labels(plan.graph)
         self._caller_queue = CallerQueue() if settings.synchronous else None
@@ -125,15 +121,13 @@ class Executor:
         self._flight: list[InFlightBatch] = []  # no deque: a copy of one is several steps without the GIL
         self._count = self._position = 0
         self._stopped = self._ended = False
-        self._epoch: int | None = None  # of the first sample of the last batch that was taken
-        self._again: list[InFlightBatch] = []  # see `_repeat`
         self._scheduled = self._skipped = 0
         self._prepared: dict[Node, SourceBatch] = {}
         self.taken_state = self.state()
         self._taking = SingleCaller()
-        self._held = False  # a batch of the next epoch, see `_holds_back`
+        self._drawn: Mapping[Node, Keys] = {}  # of the last batch that was drawn
         self._asking_sources = threading.RLock()
-        self._requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[Executor | None] = queue.SimpleQueue()
         with keep_torch_threads(1) as ready:
             begin = ThreadStart(settings.max_pixels, settings.exact)
             self._scheduler = Thread(_schedule_batches, (self._requests, ready, begin), "torchdali-scheduler")
@@ -163,9 +157,7 @@ class Executor:
             device = self.device_stream.device if self.device_stream.pins else None
             pool = WorkerPool(processes, partial(_run_on, threads), starter, device=device)
             # The last write: the scheduler thread, which reads it, sees all of the replicas or none.
-            self.replicas = Replicas(
-                starter.plan, self._remote_stages, self.readers, pool, 0 if self.placing.forked else -1
-            )
+            self.replicas = Replicas(starter.plan, self._remote_stages, self.readers, pool)
         return True
 
     @property
@@ -236,33 +228,20 @@ class Executor:
 
         With ``random_keys``, random operators draw for these, whatever the position of the batch. With ``records``,
         the batch has these of each reader, however many, and the places of the readers stay.
-        A synchronous executor returns when the batch is done, all steps having run in this thread.
+        A synchronous executor returns when the batch is done, all steps having run in this thread, unless the batch
+        waits for its epoch to begin.
         """
         self._check_open()
-        if self._again:
-            with self._taking.lock():
-                self._repeat()
-        self._schedule(ended, random_keys, records)
-
-    def _schedule(self, ended: bool, random_keys: Sequence[int] | None, records: Indices | None) -> None:
         with self._asking_sources:  # not under the lock: close() must not wait for the user's code
             self._ended |= ended
             batch = InFlightBatch(
                 -1, self.settings.batch_size, 0, ended=ended, random_keys=random_keys, skipped=self._skipped,
-                version=self._look(),
                 records=records,
             )  # fmt: skip
             self._skipped = 0
             if not self._ended and not self._stopped:
                 self._prepare(batch)
             self._put_in_flight(batch)
-
-    def _look(self, thorough: bool = False) -> int:
-        """Look at what the user's functions read from outside, tell replicas what has changed, return its version."""
-        version, replicas = self._user_state.look(thorough), self.replicas
-        if replicas is not None:
-            replicas.tell(self._user_state)
-        return version
 
     def skip(self, count: int) -> None:
         """Pass over batches between the last that was scheduled and the next."""
@@ -303,34 +282,27 @@ class Executor:
             self._flight.append(batch)
             self._scheduled += 1
             if self._caller_queue is None:
-                self._ask()
+                self._request()
         if self._caller_queue is not None:
             self.profile.asked(0)
-            self._wait(batch)
+            self._request()
+            if batch.index >= 0:
+                self._wait(batch)
 
-    def _ask(self) -> None:
-        """Request the start of all scheduled batches.
-
-        Safe to repeat: a KeyboardInterrupt may fall between any two lines.
-        """
-        for batch in self._flight.copy():
-            if batch.asked:
-                continue
-            if self._caller_queue is None:
-                # Hand-over to the scheduler thread. The queue keeps the order of the calls, so batches are started in
-                # it. The request holds the executor, the thread itself does not: see the end of the file.
-                self._requests.put((self, batch))
-            else:
-                with self._caller_queue.own(), torch.no_grad(), self.settings.here():
-                    self.start(batch)
-            batch.asked = True
+    def _request(self) -> None:
+        """Have the batches in flight started that are not yet; safe to repeat, as after a KeyboardInterrupt."""
+        if self._caller_queue is None:
+            # The request holds the executor, the scheduler thread itself does not: see the end of the file.
+            self._requests.put(self)
+        else:
+            with self._caller_queue.own(), torch.no_grad(), self.settings.here():
+                self.start()
 
     def _wait(self, batch: InFlightBatch) -> None:
         """Wait for a batch, in slices: close() in another thread must be noticed."""
-        if not batch.asked:
-            self._ask()
-        elif batch.index < 0 and self._caller_queue is None:
-            self._requests.put((self, batch))  # it may have been held back; to start it twice does nothing
+        batch.wanted = True  # before the next line: the scheduler thread, which holds batches back, sees one of the two
+        if batch.index < 0:
+            self._request()
         if self._caller_queue is None:
             while not batch.finished.is_set():
                 self._check_open()
@@ -367,15 +339,16 @@ class Executor:
         self._check_open()
         self.profile.asked(sum([batch.finished.is_set() for batch in self._flight.copy()]))
         with self._taking.lock():
-            if not self._flight and not self._again:
+            if not self._flight:
                 raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
             with span("wait for a batch", self.settings.device):
-                batch = self._oldest()
+                batch = self._flight[0]
+                self._wait(batch)
             # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
             self._flight.pop(0)
             # Noted by the scheduler thread when it drew the batch, and not changed since: batches drawn meanwhile have
             # states of their own, so that a checkpoint counts only what was taken.
-            self.taken_state, self._epoch = batch.state, _epoch_of(batch, self._epoch)
+            self.taken_state = batch.state
         error, batch.error = batch.error, None  # whose frames hold the batch
         if error is not None:
             try:
@@ -387,37 +360,6 @@ class Executor:
         # In the user's thread, which does not wait: its stream does, for the kernels of this batch alone.
         self.device_stream.hand_over(batch.outputs, batch.ready, stream)
         return batch
-
-    def _oldest(self) -> InFlightBatch:
-        """Wait for the oldest batch."""
-        if self._again:
-            return self._repeat()
-        self._wait(self._flight[0])
-        return self._repeat() if self._is_outdated(self._flight[0]) else self._flight[0]
-
-    def _is_outdated(self, batch: InFlightBatch) -> bool:
-        """Return whether a batch begins an epoch, and was made before something changed that its functions read."""
-        if not self._can_repeat or _epoch_of(batch, self._epoch) == self._epoch:
-            return False
-        return self._look(thorough=True) != batch.version
-
-    def _repeat(self) -> InFlightBatch:
-        """Make the batches in flight again; return the first of them when it is done.
-
-        An interrupt may fall anywhere: what is to be made again is remembered until it is scheduled.
-        """
-        again = self._again = self._again or self._flight.copy()
-        self._drop_flight()
-        self._count, skipped = again[0].index, self._skipped
-        self._stages.reset_order(self._count, self._turns)
-        self._restore(self.taken_state)
-        for batch in again:
-            self.bad_samples.take(batch.index)
-            self._skipped = batch.skipped
-            self._schedule(batch.ended, batch.random_keys, batch.records)
-        self._again, self._skipped = [], skipped
-        self._wait(self._flight[0])
-        return self._flight[0]
 
     def reset(self) -> None:
         """Drop the batches in flight and start the next epoch of all sources that ended."""
@@ -432,7 +374,6 @@ class Executor:
         for source in self.sources.values():
             source.reset()
         self._stopped = self._ended = False
-        self._again.clear()
         self.taken_state = self.state()
 
     def _drop_flight(self) -> list[InFlightBatch]:
@@ -484,27 +425,28 @@ class Executor:
 
     # ------------------------------------------------------------ starting a batch (scheduler thread)
 
-    def start(self, batch: InFlightBatch) -> None:
-        """Draw the samples of a batch and begin its first stage."""
-        if batch.index >= 0 or self._closed:
-            return  # it was asked for twice, or nobody will take it
-        if self._holds_back(batch):
-            self._held = True
-            return
-        held, self._held = self._held, False
-        self._start(batch)
-        for later in self._flight.copy() if held else ():
-            if later.asked and later.index < 0:
-                self._requests.put((self, later))
+    def start(self) -> None:
+        """Start the batches in flight in their order, up to one that is held back."""
+        for batch in self._flight.copy():
+            if self._closed or (batch.index < 0 and self._holds_back(batch)):
+                return
+            if batch.index < 0:
+                # From here the batch is the scheduler thread's, until a chain gives it to the workers.
+                self._start(batch)
 
     def _holds_back(self, batch: InFlightBatch) -> bool:
-        """Leave the next epoch of remote data unread until its first batch is wanted: the program may end before."""
-        if self._caller_queue is not None or self.sources or batch.ended or batch.records is not None:
+        """Return whether a batch waits until it is wanted, since another epoch begins with it.
+
+        Values that functions of the user read may change until then; of remote data, the program may end before.
+        """
+        if batch.wanted or self.sources or batch.ended or batch.records is not None:
             return False
-        oldest = self._flight[:1]  # the user's thread may take it meanwhile, and then asks for the next one again
-        if not oldest or oldest[0] is batch:
-            return False
-        return any(reader.is_at_end(self.settings.batch_size) for reader in self.readers.values())
+        return any(
+            (self._sees_changes or reader.is_remote)
+            and reader.leaves_epoch(self.settings.batch_size, self._drawn[node])
+            for node, reader in self.readers.items()
+            if node in self._drawn
+        )
 
     def _start(self, batch: InFlightBatch) -> None:
         try:
@@ -515,7 +457,7 @@ class Executor:
                 raise StopIteration
             batch.position = self._position
             # Asked once a batch: they may come at any moment, and what is read here must also be run here.
-            replicas = None if self.replicas is None or self.replicas.version < 0 else self.replicas
+            replicas = self.replicas
             self._draw(batch, replicas)
         except StopIteration as stop:
             self._stopped = True
@@ -586,6 +528,8 @@ class Executor:
             sizes[node] = len(keys.records)
         if len(set(sizes.values())) > 1:
             raise RuntimeError(_clash(sizes))
+        if batch.records is None:
+            self._drawn = batch.keys
         batch.size = next(iter(sizes.values()), self.settings.batch_size)
         self._position += batch.size
         batch.info = self._source_infos(batch)
@@ -656,12 +600,8 @@ class Executor:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a checkpoint state; batches in flight are dropped."""
         self._check_open()
-        self._again.clear()
         with self._taking.lock():
             self._drop_flight()
-        self._restore(state)
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
         # As in `reset`: with nothing in flight, no other thread reads cursors, settings or counters.
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])
@@ -671,7 +611,7 @@ class Executor:
             source.reseed(seed_of_name(state["seed"], node.name))
             source.restore(state["sources"][self._labels[node]])
         self._stages.settings = replace(self.settings, seed=state["seed"])
-        self._position, self._skipped, self._epoch = state["position"], 0, None
+        self._position, self._skipped, self._drawn = state["position"], 0, {}
         self._stopped = self._ended = state["stopped"]
         self.taken_state = self.state()
 
@@ -717,12 +657,6 @@ def _prepared_in_own_frames(prepare: Callable[[int], SourceBatch | None], size: 
     yield prepare(size)
 
 
-def _epoch_of(batch: InFlightBatch, default: int | None) -> int | None:
-    """Return the epoch in which a batch begins; the default if no reader or no sample tells it."""
-    keys = next(iter(batch.keys.values()), None)
-    return int(keys.epochs[0]) if keys is not None and len(keys.epochs) else default
-
-
 def _clash(sizes: Mapping[Node, int]) -> str:
     """Say which sources gave batches of which sizes, and on which of the user's lines they are."""
     first, size = next(iter(sizes.items()))
@@ -735,7 +669,7 @@ def _clash(sizes: Mapping[Node, int]) -> str:
 
 
 def _schedule_batches(
-    requests: queue.SimpleQueue[tuple[Executor, InFlightBatch] | None],
+    requests: queue.SimpleQueue[Executor | None],
     ready: threading.Barrier,
     begin: ThreadStart,
 ) -> None:
@@ -743,8 +677,6 @@ def _schedule_batches(
     use_one_torch_thread(ready)
     begin(0)
     with torch.no_grad():
-        while (request := requests.get()) is not None:
-            executor, batch = request
-            # From here the batch is the scheduler thread's, until a chain gives it to the workers.
-            executor.start(batch)
-            del request, executor, batch
+        while (executor := requests.get()) is not None:
+            executor.start()
+            del executor

@@ -24,7 +24,7 @@ import torch
 
 from torchdali.errors import warn, warning_place, warnings_on
 from torchdali.forks import ForkSafeLock
-from torchdali.formats.shared_counts import Shared, anonymous_descriptor, opened, shared
+from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, opened, shared
 from torchdali.formats.shared_folder import FileLock, open_folder, open_own, read_into, room
 
 __all__ = ["DiskStore", "MemoryStore", "SampleStore", "decoded", "disk_store", "encoded"]
@@ -238,12 +238,12 @@ class MemoryStore(SampleStore):
                 "process (ulimit -v, ulimit -f)"
             ) from None
 
-    def shared(self) -> tuple[int, Shared, Shared]:
+    def shared(self) -> tuple[int, DescriptorPlace, DescriptorPlace]:
         """Return what `joined` takes in another process, while this one has the store open."""
         return self.limit, shared(self._data), shared(self._index)
 
     @classmethod
-    def joined(cls, limit: int, data: Shared, index: Shared) -> MemoryStore:
+    def joined(cls, limit: int, data: DescriptorPlace, index: DescriptorPlace) -> MemoryStore:
         """Open the store of another process of this machine."""
         return cls(limit, (opened(data), opened(index)))
 

@@ -11,12 +11,12 @@ import tempfile
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.shared_folder import FileLock
 
-__all__ = ["Shared", "SharedCounts", "anonymous_descriptor", "opened", "shared"]
+__all__ = ["DescriptorPlace", "SharedCounts", "anonymous_descriptor", "opened", "shared"]
 
 _ROWS = 1024
 _NUMBERS = 8  # of a row: the process, then what it counted; a row is a line of a processor's cache
 _SIZE = _ROWS * _NUMBERS * 8
-Shared = tuple[str, str]
+DescriptorPlace = tuple[str, str]
 """Path and name of a file without a name in a folder, by which another process of this machine opens it."""
 
 
@@ -40,7 +40,7 @@ class SharedCounts:
             os.close(self.descriptor)
 
     @classmethod
-    def joined(cls, place: Shared) -> SharedCounts:
+    def joined(cls, place: DescriptorPlace) -> SharedCounts:
         """Open the numbers of another process of this machine, see `shared`; of one that is not here, make new ones."""
         try:
             return cls(opened(place))
@@ -87,13 +87,13 @@ def anonymous_descriptor(size: int) -> int:
     return descriptor
 
 
-def shared(descriptor: int) -> Shared:
+def shared(descriptor: int) -> DescriptorPlace:
     """Return what `opened` takes in another process, while this one has the file open."""
     path = f"/proc/{os.getpid()}/fd/{descriptor}"
     return path, os.readlink(path)
 
 
-def opened(place: Shared) -> int:
+def opened(place: DescriptorPlace) -> int:
     """Open a file without a name that another process has open.
 
     Raises:

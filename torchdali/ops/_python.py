@@ -1,8 +1,8 @@
 """The user's own Python functions as operators.
 
-A function runs on one thread at a time, batch after batch, so it need not be thread-safe and may keep a state. To
-run a function on many samples at once, inside the fused chain, declare it with `operator` instead (or wrap it
-with `plugin.pytorch.as_operator`).
+A function runs on one thread at a time, batch after batch, so it need not be thread-safe and may keep a state. One that
+is declared pure may run in worker processes, each batch in one of them. To run a function on many samples at once,
+inside the fused chain, declare it with `operator` instead (or wrap it with `plugin.pytorch.as_operator`).
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def python_function(
     batch_processing: bool = False,
     num_outputs: int = 1,
     output_layouts: Any = None,
+    pure: bool = False,
     size: BatchSize,
 ) -> Outputs:
     """Call a function on NumPy arrays.
@@ -73,6 +74,8 @@ def python_function(
         batch_processing: Call it once, with a list of arrays an input, instead of once a sample.
         num_outputs: 0 for a function that is called for its effect.
         output_layouts: One for all, or one an output.
+        pure: Worker processes may run the function: its results depend on its arguments alone, and on
+            `torchdali.Shared` values.
 
     Raises:
         RuntimeError: the function raises, or returns something other than arrays.
@@ -88,6 +91,7 @@ def torch_python_function(
     batch_processing: bool = False,
     num_outputs: int = 1,
     output_layouts: Any = None,
+    pure: bool = False,
     size: BatchSize,
 ) -> Outputs:
     """Call a function on torch tensors: a function, an ``nn.Module``, a torchvision transform.
@@ -103,6 +107,8 @@ def torch_python_function(
             change the first sample alone: that is refused.
         num_outputs: 0 for a function that is called for its effect.
         output_layouts: One for all, or one an output.
+        pure: Worker processes may run the function: its results depend on its arguments alone, and on
+            `torchdali.Shared` values.
 
     Raises:
         RuntimeError: the function raises, returns something other than tensors, or changes the first sample alone.
@@ -125,6 +131,7 @@ def dl_tensor_python_function(
     num_outputs: int = 1,
     output_layouts: Any = None,
     synchronize_stream: bool = True,
+    pure: bool = False,
     size: BatchSize,
 ) -> Outputs:
     """Call a function on DLPack capsules.
@@ -136,6 +143,8 @@ def dl_tensor_python_function(
         num_outputs: 0 for a function that is called for its effect.
         output_layouts: One for all, or one an output.
         synchronize_stream: On an accelerator, wait for its stream before the call.
+        pure: Worker processes may run the function: its results depend on its arguments alone, and on
+            `torchdali.Shared` values.
 
     Raises:
         RuntimeError: the function raises, or returns something else.

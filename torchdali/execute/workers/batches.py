@@ -10,7 +10,6 @@ import torch
 
 from torchdali.execute.batch import InFlightBatch, Reader
 from torchdali.execute.source_info import source_edges
-from torchdali.execute.user_state import UserState
 from torchdali.execute.workers.blocks import SharedBuffers, Views
 from torchdali.execute.workers.messages import Draw, Made, SentBatch, read_failure, received, sent
 from torchdali.execute.workers.pool import WorkerPool
@@ -34,14 +33,10 @@ class Replicas:
         plan: Of the pipeline.
         stages: How many of its stages run there.
         readers: Per reader node.
-        version: The one of the user's state that they have; -1 if none, so that they are told before their first batch.
     """
 
-    def __init__(
-        self, plan: Plan, stages: int, readers: Mapping[Any, Reader], pool: WorkerPool, version: int = 0
-    ) -> None:
+    def __init__(self, plan: Plan, stages: int, readers: Mapping[Any, Reader], pool: WorkerPool) -> None:
         self.plan, self.stages, self.pool, self._readers = plan, stages, pool, readers
-        self.version = version
         self.buffers = SharedBuffers(pool.announce, pool.forget)
         pool.joined = self.buffers.renew
         nodes = nodes_of(plan.stages[:stages])
@@ -70,13 +65,6 @@ class Replicas:
             -1, batch.index, batch.position, batch.size, seed, batch.random_keys, keys, values, traced, ()
         )  # fmt: skip
         self.pool.submit(BatchJob(self, batch, draw, callback, kept))
-
-    def tell(self, state: UserState) -> None:
-        """Send them what has changed in the user's code since the last call."""
-        if self.version != state.version:
-            self.pool.tell(state.since(self.version))
-            # The last write: the scheduler thread sends batches from here on.
-            self.version = state.version
 
     @property
     def bytes_out(self) -> int:

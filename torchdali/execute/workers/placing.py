@@ -5,26 +5,25 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
 from torchdali import pickling
 from torchdali.cores import cores
-from torchdali.declaration.registry import registry
+from torchdali.declaration.registry import Operator, registry
 from torchdali.environment import read_number
 from torchdali.execute.batch import Reader, Settings
-from torchdali.execute.caching import CachedDataset
+from torchdali.execute.caching import CachedDataset, KeptSamples
 from torchdali.execute.chunks import is_of_user
 from torchdali.execute.process_state import has_gil, others_sleep
-from torchdali.execute.user_state import UserState
-from torchdali.execute.user_writes import written_name
+from torchdali.formats.shared_value import Shared
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Chain, Plan, Stage, edges, is_metadata, is_shared
 
-__all__ = ["Placing", "default_processes", "has_side_effect", "has_user_code", "may_fork", "place", "place_elsewhere"]
+__all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "may_see_changes", "place", "place_elsewhere"]
 
 
 def default_processes(threads: int, is_fast: bool) -> int:
@@ -124,17 +123,45 @@ def _wanted() -> int | None:
 
 def has_user_code(chain: Chain) -> bool:
     """Return True if an operator of a chain is declared outside of this package, or is given a function."""
-    return any(map(_is_of_user, chain.nodes))
+    return any(node.operator.kind != "reader" and is_of_user(node) for node in chain.nodes)
 
 
-def _is_of_user(node: Node) -> bool:
-    return node.operator.kind not in ("reader", "source") and is_of_user(node)
+def may_see_changes(node: Node) -> bool:
+    """Return True if a node may read values that the program changes: by impure functions, or `Shared` ones."""
+    return any(_is_impure(call) or any(map(_keeps_shared, call.constants.values())) for call in _calls(node))
 
 
-def has_side_effect(node: Node) -> bool:
-    """Return True if a batch shows outside that a node was run for it."""
-    options = node.operator.options
-    return bool(node.preserve or options.preserve or options.make or written_name(UserState([node]).functions))
+def _keeps_shared(argument: Any) -> bool:
+    kept = getattr(argument, "users_dataset", argument)  # a function, or a dataset
+    return isinstance(kept, Shared) or any(isinstance(each, Shared) for each in getattr(kept, "__dict__", {}).values())
+
+
+class _Call(Protocol):
+    """An operator and its arguments: a node, or a reader of a mixture."""
+
+    @property
+    def operator(self) -> Operator: ...
+    @property
+    def constants(self) -> Mapping[str, Any]: ...
+
+
+def _calls(node: Node) -> Sequence[_Call]:
+    """Return the operators that a node runs: its own, those before a cache, the readers of a mixture."""
+    kept = node.constants.get("samples")
+    if isinstance(kept, KeptSamples):
+        return kept.graph.nodes
+    sources = node.constants.get("sources")
+    return (node, *[each for each in sources if hasattr(each, "operator")]) if isinstance(sources, list) else (node,)
+
+
+def _is_impure(call: _Call) -> bool:
+    """Return True for code of the user, but of no source, that isn't declared pure."""
+    is_users = is_of_user(call) or any(hasattr(value, "users_dataset") for value in call.constants.values())
+    return is_users and call.operator.kind != "source" and not _is_pure(call)
+
+
+def _is_pure(call: _Call) -> bool:
+    return call.operator.options.pure or bool(call.constants.get("pure"))
 
 
 def _platform_refuses() -> str:
@@ -160,21 +187,16 @@ def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool, elsewhere
         name = node.operator.name
         if node.device == "gpu" or name == "_to_device":
             return f"operator {name!r} runs on the device"
-        if node.preserve or node.operator.options.preserve:
+        if any(map(_is_impure, _calls(node))):
+            return f"operator {name!r} runs code of yours that isn't declared pure=True"
+        if (node.preserve or node.operator.options.preserve) and not _is_pure(node):
             return f"operator {name!r} has a side effect"
-        if node.operator.options.make is not None and _is_of_user(node):
-            return f"operator {name!r} has a memory of its own"
-        if written := written_name(UserState([node]).functions):
-            return f"operator {name!r} writes to {written!r}, which is outside of it"
         if any(map(is_shared, node.outputs)):
             return "an engine of the device decodes images"
         if not forked and (why := _cannot_start_anew(node)):
             return why
         if node in readers and (why := _reads_here(node, readers[node], elsewhere)):
             return why
-    of_user = next((node for node in steps if _is_of_user(node)), None)
-    if of_user is not None:
-        return f"operator {of_user.operator.name!r} is yours and works on whole batches"
     if stage.chain is not None and stage.chain.takes_tensors and has_user_code(stage.chain):
         return "an operator of yours takes several samples a call"
     return ""

@@ -30,7 +30,6 @@ from typing import Protocol
 import torch
 
 from torchdali.errors import PipelineError
-from torchdali.execute.user_state import Update
 from torchdali.execute.workers.blocks import Views
 from torchdali.execute.workers.messages import Block, Drop
 from torchdali.execute.workers.worker import Process, Worker, WorkerJob
@@ -96,7 +95,6 @@ class WorkerPool:
         self.joined: Callable[[], None] = _nothing
         self.replaced = 0
         self._queue: list[tuple[int, int, WorkerJob]] = []
-        self._told: dict[tuple[str, int], tuple[str, int, bytes]] = {}
         self._serial, self._numbers = itertools.count(), itertools.count()
         # Reentrant: a garbage collection inside may drop the pipeline, whose end comes here.
         self._lock = threading.RLock()
@@ -158,13 +156,6 @@ class WorkerPool:
             if worker.alive and worker.shares_memory:
                 worker.send(Block(number, size), descriptor)
                 worker.blocks.add(number)
-
-    def tell(self, update: Update) -> None:
-        """Tell all workers, and those that come, what has changed in the user's code."""
-        with self._lock:
-            self._told |= {(title, number): (title, number, data) for title, number, data in update.values}
-            for worker in filter(_is_alive, self.workers):
-                worker.send(update)
 
     def forget(self, number: int) -> None:
         """Tell all workers that a block will not be used again."""
@@ -322,8 +313,6 @@ class WorkerPool:
                 self.replaced += self.workers[worker.number] is not worker
                 if worker.shares_memory:
                     worker.open_ledger()
-                if self._told:
-                    worker.send(Update(tuple(self._told.values())))
                 self.workers[worker.number], worker.alive = worker, True
                 self._assign()
         if problem:

@@ -10,7 +10,7 @@ import errno
 import os
 import threading
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +19,10 @@ import torch
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import InFlightBatch, Settings, ThreadStart, metadata_outputs
 from torchdali.execute.chain_run import ChainRun
+from torchdali.execute.chunks import is_of_user
 from torchdali.execute.compiled_chain import Way
 from torchdali.execute.process_state import ProcessId, has_room
 from torchdali.execute.stages import StageRunner
-from torchdali.execute.user_state import Update, UserState
 from torchdali.execute.workers.batches import needed_after
 from torchdali.execute.workers.channel import Channel, begin_worker, leave
 from torchdali.execute.workers.messages import (
@@ -36,13 +36,15 @@ from torchdali.execute.workers.messages import (
 )
 from torchdali.execute.workers.placing import has_user_code
 from torchdali.execute.workers.served import NO_MEMORY
+from torchdali.formats.shared_value import begin_copies
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Plan, is_metadata, nodes_of
+from torchdali.graph.plan import Plan, is_metadata
 from torchdali.reading.datasets import Dataset, RecordNames, start_reads
 from torchdali.reading.user_random import seed_sample, seed_worker
+from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["SeededSamples", "Task", "make_batches", "serve"]
+__all__ = ["SampleSeeds", "Task", "make_batches", "serve"]
 
 
 @dataclass
@@ -66,28 +68,31 @@ class Task:
     bad_samples: BadSamples
 
 
-class SeededSamples:
-    """Runs a chain with code of the user for the samples of a batch, with random numbers that are theirs alone.
+class SampleSeeds:
+    """Random numbers for code of the user, each sample's own.
 
     `random`, `numpy.random` and torch have one generator for all threads of a process. So one sample runs after the
     other, each with its own seed: its numbers are then the same in any thread, and in any number of processes. Chains
-    with code of the user have chunks of one (`chunks.can_be_chunk`), which this relies on.
+    with code of the user have chunks of one (`chunks.can_be_chunk`), which this relies on. A function of a whole batch
+    has the seed of its first sample.
     """
 
     _alone = threading.Lock()
 
-    def __init__(self, seed: int, batch: InFlightBatch, function: Callable[[range], Collection[int]]) -> None:
-        self._seed, self._function = seed, function
+    def __init__(self, seed: int, batch: InFlightBatch) -> None:
+        self._seed = seed
         known = batch.random_keys is None
         epochs, records = batch.sample_keys()
         self._epochs: Sequence[int] = epochs.tolist() if known else [0] * batch.size
         self._records: Sequence[int] = records.tolist() if known else range(batch.size)
 
-    def __call__(self, samples: range) -> Collection[int]:
+    @contextlib.contextmanager
+    def of(self, sample: int) -> Iterator[None]:
+        """Seed the generators for a sample, which runs alone meanwhile."""
         with self._alone:
             seed_worker(self._seed)
-            seed_sample(self._epochs[samples.start], self._records[samples.start])
-            return self._function(samples)
+            seed_sample(self._epochs[sample], self._records[sample])
+            yield
 
 
 def serve(connection: Any, make: Callable[[], Task], user: ProcessId) -> None:
@@ -108,6 +113,7 @@ def make_batches(channel: Channel, make: Callable[[], Task]) -> None:
     Args:
         make: Makes the task; if it fails, the process of the user is told.
     """
+    begin_copies()
     with contextlib.suppress(ConnectionError):
         try:
             replica = _Replica(channel, make())
@@ -138,7 +144,21 @@ class _Stages(StageRunner):
 
     def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
         function = super()._bind(run, way)
-        return SeededSamples(self.settings.seed, run.batch, function) if has_user_code(run.bound.chain) else function
+        if not has_user_code(run.bound.chain):
+            return function
+        seeds = SampleSeeds(self.settings.seed, run.batch)
+
+        def run_seeded(samples: range) -> Collection[int]:
+            with seeds.of(samples.start):
+                return function(samples)
+
+        return run_seeded
+
+    def _results(self, batch: InFlightBatch, node: Node) -> tuple[TensorList, ...]:
+        if not is_of_user(node) or batch.size == 0:
+            return super()._results(batch, node)
+        with SampleSeeds(self.settings.seed, batch).of(0):
+            return super()._results(batch, node)
 
 
 class _Replica:
@@ -158,17 +178,13 @@ class _Replica:
         ThreadStart(task.settings.max_pixels, task.settings.exact)(task.first_thread)
         self._stages = _Stages(task, channel.buffers, self._hand_over)
         self._numbers: dict[int, int] = {}  # of messages, by turn
-        self._user_state = UserState(nodes_of(task.plan.stages[: task.stages]))
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
 
     def run(self) -> None:
         """Take messages until there are no more."""
         with torch.no_grad():
             for message in self._channel.messages():
-                if isinstance(message, Update):
-                    self._user_state.apply(message)
-                else:
-                    self._take(message)
+                self._take(message)
 
     def _warn(
         self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any

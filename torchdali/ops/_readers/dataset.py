@@ -371,6 +371,7 @@ def dataset(
     columns: list[str] | None = None,
     layouts: list[str] | None = None,
     workers: int = 0,
+    pure: bool = False,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read a data set in Python: a map-style one of torch, one of Hugging Face, or a sequence.
@@ -394,6 +395,8 @@ def dataset(
             dictionary in another.
         layouts: Of the outputs.
         workers: Number of processes that read; they get the data set as ``py_start_method`` says, forked or pickled.
+        pure: Worker processes of the pipeline may read from copies of the dataset: its samples depend on the index
+            alone, and on `torchdali.Shared` values. Otherwise it stays in the main process.
 
     Raises:
         TypeError: the data set has no length, or no items. RuntimeError: it is empty, has not these columns, or an

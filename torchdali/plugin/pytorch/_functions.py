@@ -49,7 +49,9 @@ class TorchPythonFunction(ops.TorchPythonFunction):
         )
 
 
-def as_operator(function: Callable[..., Any], *, output_layout: str | None = None) -> Callable[..., Any]:
+def as_operator(
+    function: Callable[..., Any], *, output_layout: str | None = None, pure: bool = False
+) -> Callable[..., Any]:
     """Make an operator of a function of one sample: any callable, an ``nn.Module``, a torchvision transform.
 
     Unlike `torch_python_function` it runs inside the fused chain, on several samples at once, so it must be
@@ -58,6 +60,8 @@ def as_operator(function: Callable[..., Any], *, output_layout: str | None = Non
     Args:
         function: Takes one tensor, returns one tensor.
         output_layout: Of the result; the input's when None.
+        pure: Worker processes may run the function: its result depends on its argument alone, and on
+            `torchdali.Shared` values.
 
     Returns:
         A function of a node, a batch or a tensor.
@@ -69,7 +73,8 @@ def as_operator(function: Callable[..., Any], *, output_layout: str | None = Non
 
     name = getattr(function, "__name__", type(function).__name__).strip("<>")
     body.__doc__ = f"Apply {name}."
+    body.__module__ = function.__module__  # the code is the user's
     layout = None if output_layout is None else lambda layouts, arguments: output_layout
-    declare: Any = torchdali.operator(name=f"_{name}_{next(_serial)}", title=name, layout=layout)
+    declare: Any = torchdali.operator(name=f"_{name}_{next(_serial)}", title=name, layout=layout, pure=pure)
     declared: Callable[..., Any] = declare(body)
     return declared

@@ -1,0 +1,100 @@
+"""Values that a program changes and that functions in worker processes see."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any
+
+import torch
+
+from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, opened, shared
+
+__all__ = ["Shared", "begin_copies"]
+
+_makes_copies = False
+
+
+class Shared:
+    """A number or an array that the main process and its worker processes share.
+
+    A function declared with ``pure=True`` may keep one. Pass it to the operator as an argument: then each epoch of a
+    reader sees the value that the program set before the epoch's first batch. Setting an array isn't atomic: a function
+    that runs meanwhile may see a part of it.
+
+    Args:
+        value: A bool, an int, a float, or an array or tensor on the CPU. Its shape and dtype stay.
+
+    Raises:
+        TypeError: the value is none of these.
+    """
+
+    def __init__(self, value: Any) -> None:
+        initial, self._is_copy = _as_tensor(value), _makes_copies
+        self._is_number = isinstance(value, (bool, int, float))
+        self._descriptor = anonymous_descriptor(max(1, initial.nbytes))
+        self._tensor = _map(self._descriptor, tuple(initial.shape), initial.dtype)
+        self._tensor.copy_(initial)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            os.close(self._descriptor)
+
+    def __repr__(self) -> str:
+        return f"Shared({self.value!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        place = shared(self._descriptor)
+        return _join, (place, tuple(self._tensor.shape), self._tensor.dtype, self._is_number)
+
+    @property
+    def value(self) -> Any:
+        """The present value: a number, or a new tensor.
+
+        Raises:
+            RuntimeError: reading it in a worker process that has imported the module again, and with it a copy.
+            TypeError: setting a value of another dtype. ValueError: setting one of another shape.
+        """
+        if self._is_copy:
+            raise RuntimeError(
+                "this Shared value belongs to a module that the worker process imported again, so changes by the "
+                "program don't arrive; pass it to the operator as an argument"
+            )
+        return self._tensor.item() if self._is_number else self._tensor.clone()
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        new = _as_tensor(value)
+        if not torch.can_cast(new.dtype, self._tensor.dtype):
+            raise TypeError(f"the value must fit into {self._tensor.dtype}, got {new.dtype}")
+        if new.shape != self._tensor.shape:
+            raise ValueError(f"the value must have the shape {tuple(self._tensor.shape)}, got {tuple(new.shape)}")
+        self._tensor.copy_(new)
+
+
+def _as_tensor(value: Any) -> torch.Tensor:
+    if isinstance(value, float):
+        return torch.tensor(value, dtype=torch.float64)
+    try:
+        return torch.as_tensor(value).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"a Shared value must be a number or an array, got a {type(value).__name__}") from None
+
+
+def _map(descriptor: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    count = torch.Size(shape).numel()
+    memory = torch.frombuffer(mmap.mmap(descriptor, max(1, count * dtype.itemsize)), dtype=torch.uint8)
+    return memory[: count * dtype.itemsize].view(dtype).view(shape)
+
+
+def _join(place: DescriptorPlace, shape: tuple[int, ...], dtype: torch.dtype, is_number: bool) -> Shared:
+    joined = Shared.__new__(Shared)
+    joined._descriptor, joined._is_number, joined._is_copy = opened(place), is_number, False
+    joined._tensor = _map(joined._descriptor, shape, dtype)
+    return joined
+
+
+def begin_copies() -> None:
+    """Note that values created in this process from now on are copies, which modules make that are imported again."""
+    global _makes_copies
+    _makes_copies = True
