@@ -90,5 +90,5 @@ if __name__ == "__main__":
     parser.add_argument("--classes", type=int, default=10)
     options = parser.parse_args()
     if not Path(options.data).is_dir():
-        parser.error(f"there is no folder {options.data!r}")
+        parser.error(f"no such folder: {options.data!r}")
     Trainer(options.epochs).fit(Classifier(options.classes), DataModule(options.data).train_dataloader())

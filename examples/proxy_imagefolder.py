@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     if not Path(options.root).is_dir():
-        parser.error(f"there is no folder {options.root!r}")
+        parser.error(f"no such folder: {options.root!r}")
     return train(options)
 
 

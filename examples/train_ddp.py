@@ -116,7 +116,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--crash-at", type=int, help="die without warning after so many steps, to try --resume")
     options = parser.parse_args()
     if not Path(options.data).is_dir():
-        parser.error(f"there is no folder {options.data!r}")
+        parser.error(f"no such folder: {options.data!r}")
     if "RANK" not in os.environ:
         parser.error("start it with torchrun, as shown above (--help)")
     return options

@@ -58,7 +58,7 @@ def main() -> float:
     parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
     if not Path(options.data).is_dir():
-        parser.error(f"there is no folder {options.data!r}")
+        parser.error(f"no such folder: {options.data!r}")
 
     pipe = training_pipeline(
         options.data,

@@ -124,25 +124,25 @@ def _bytes(text: str) -> int:
     units = {"K": 10, "M": 20, "G": 30}
     digits = text[:-1] if text[-1:].upper() in units else text
     if not digits.isdecimal() or int(digits) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes, such as 256M")
+        raise argparse.ArgumentTypeError(f"must be a number of bytes, for example 256M, got {text!r}")
     return int(digits) << units.get(text[-1].upper(), 0)
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1, got {text!r}")
     return int(text)
 
 
 def _folder(text: str) -> Path:
     if not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
+        raise argparse.ArgumentTypeError(f"no such folder: {text!r}")
     return Path(text)
 
 
 def _script(text: str) -> str:
     if not Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+        raise argparse.ArgumentTypeError(f"no such file: {text!r}")
     return text
 
 

@@ -212,7 +212,7 @@ def test_a_crop_is_the_callers_own(photo: Array, with_simplejpeg: None) -> None:
 
 @pytest.mark.parametrize("window", [(0, 0, 401, 1), (-1, 0, 5, 5), (0, 550, 5, 11), (0, 0, 0, 5)])
 def test_windows_outside(photo: Array, window: tuple[int, int, int, int]) -> None:
-    with pytest.raises(ValueError, match="leaves the image of 400 x 560"):
+    with pytest.raises(ValueError, match="must be within the image of 400 x 560"):
         image_crops.decode_crop(tensor(encoded(photo, "JPEG")), *window)
 
 

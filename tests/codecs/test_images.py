@@ -336,7 +336,7 @@ def test_damaged_data_raises_nothing_else(name: str) -> None:
             except DecodeError as error:
                 assert "\n" not in str(error)
             except ValueError as error:
-                assert "leaves the image" in str(error)
+                assert "must be within the image" in str(error)
 
 
 def _can_decode(data: bytes) -> bool:

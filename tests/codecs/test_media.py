@@ -107,7 +107,7 @@ def test_names_are_those_of_files_alone(folder, monkeypatch, name):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
 def test_a_fifo_is_no_video(tmp_path):
     os.mkfifo(tmp_path / "clip.mp4")
-    with pytest.raises(DecodeError, match="no regular file"):
+    with pytest.raises(DecodeError, match="must be a regular file"):
         index_video(str(tmp_path / "clip.mp4"))
 
 

@@ -115,7 +115,7 @@ def test_no_thread_of_the_process_group_outlives_training(pictures, tmp_path):
 @pytest.mark.parametrize(
     ("script", "place", "message"),
     [
-        *[(f"{name}.py", "no/such/folder", "there is no folder 'no/such/folder'")
+        *[(f"{name}.py", "no/such/folder", "no such folder: 'no/such/folder'")
           for name in ("train_imagefolder", "lightning_style", "proxy_imagefolder", "train_ddp")],
         ("train_ddp.py", ".", "torchrun"),
     ],

@@ -80,7 +80,7 @@ def test_the_only_pipeline_of_a_script_for_dali(tmp_path: Path) -> None:
     ("name", "arguments", "more", "message"),
     [
         (":other", [], "", "has no 'other' at its top level; it has training"),
-        ("", ["level"], "", "arguments of a function must be name=value, such as size=224, got 'level'"),
+        ("", ["level"], "", "arguments of a function must be name=value, for example size=224, got 'level'"),
         ("", ["colour=1"], "", "unknown argument 'colour'"),
         ("", [], "second = training", "has 2 pipelines and loaders (training, second): name one, as in "),
         (":text", [], "", "there is nothing to draw|torch|numpy"),

@@ -303,6 +303,6 @@ def test_points_of_one_batch_have_as_many_coordinates():
     points = [np.ones((2, n), np.float32) for n in (2, 2, 3)]
     pipe = Pipeline(3, 1, None)
     pipe.set_outputs(fn.coord_flip(fn.external_source(lambda: points)))
-    with pytest.raises(RuntimeError, match="the last axis of sample 2 has 3 numbers, and that of sample 0 has 2"):
+    with pytest.raises(RuntimeError, match="the last axis of sample 2 has 3 numbers, but sample 0 has 2"):
         pipe.run()
     pipe.close()

@@ -44,9 +44,9 @@ PLANTED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
     "a link to nothing": (lambda path, precious: path.symlink_to(precious.with_name("new")), "it is a symbolic link"),
     "a link to itself": (lambda path, precious: path.symlink_to(path), "it is a symbolic link"),
     "a hard link": (lambda path, precious: os.link(precious, path), "another name"),
-    "a pipe": (lambda path, precious: os.mkfifo(path), "no regular file"),
+    "a pipe": (lambda path, precious: os.mkfifo(path), "must be a regular file"),
     "a folder": (lambda path, precious: path.mkdir(), "."),
-    "a device": (lambda path, precious: os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5)), "no regular file"),
+    "a device": (lambda path, precious: os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5)), "must be a regular file"),
     "a file of somebody else": (lambda path, precious: _of_somebody_else(path), "belongs to user 12345"),
 }
 WAYS = {"read": os.O_RDONLY, "write": os.O_RDWR | os.O_CREAT, "rewrite": os.O_RDWR | os.O_CREAT | os.O_TRUNC}
@@ -65,7 +65,7 @@ def test_what_is_planted_under_a_name_is_not_opened(what: str, way: str, path: P
     except PermissionError:
         pytest.skip("this system does not let it be made")
     if (what, way) == ("a folder", "read"):
-        reason = "no regular file"
+        reason = "must be a regular file"
     with pytest.raises(OSError, match=reason):
         open_own(path.name, WAYS[way], folder)
     assert precious.read_bytes() == b"precious" and not (tmp_path / "new").exists()

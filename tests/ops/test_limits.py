@@ -85,7 +85,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a chance that is no number": (
         lambda: fn.random.choice(3, p=[NAN, 0.5, 0.5]),
-        "each lies from 0 to 1",
+        "probabilities must be between 0 and 1",
     ),
 }
 

@@ -254,7 +254,7 @@ NODES = {
 @pytest.mark.parametrize("function", NODES, ids=lambda f: f.__name__)
 def test_a_node_there_is_an_error_that_says_what_to_write(function: Callable[[], Any]) -> None:
     kind, words = NODES[function]
-    with pytest.raises(kind, match=rf"__coin_flip_0 stands for a batch.* cannot be .*{words}"):
+    with pytest.raises(kind, match=rf"__coin_flip_0 represents a batch.* cannot be .*{words}"):
         run(function)
     assert SET == 0
 

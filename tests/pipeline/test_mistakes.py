@@ -258,14 +258,14 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "an array of a node": (
         lambda x: np.asarray(x),
         TypeError,
-        "has no values while the graph is made",
+        "has no values while the graph is built",
     ),
     "a function of NumPy": (
         lambda x: np.mean(x),
         TypeError,
-        "NumPy's mean does not take __external_source_0, which stands for a batch: use the operators of fn",
+        "NumPy's mean does not accept __external_source_0, which represents a batch: use the operators of fn",
     ),
-    "an array of NumPy": (lambda x: np.asarray(x), TypeError, "has no values while the graph is made"),
+    "an array of NumPy": (lambda x: np.asarray(x), TypeError, "has no values while the graph is built"),
     "outputs that were not announced": (
         lambda x: tuple(fn.python_function(x, function=lambda image: (image, image))),
         TypeError,
@@ -589,12 +589,12 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "the name of a checkpoint": (
         lambda: _fed(checkpoint="place.json").build(),
         RuntimeError,
-        "of a file, its content instead of its name",
+        "for a file, pass its content, not its name",
     ),
     "a checkpoint as a state": (
         lambda: _numbers().load_state_dict(_numbers().checkpoint()),
         TypeError,
-        "not bytes: what checkpoint() returns is given to a new pipeline",
+        "not bytes: pass the result of checkpoint() to a new pipeline",
     ),
     "the name of a source": (
         lambda: _fed().feed_input("image", [np.zeros(1)]),
@@ -610,7 +610,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a function of NumPy that asks for axes": (
         lambda: _run(lambda: np.flip(_image())),
         TypeError,
-        "NumPy's flip does not take",
+        "NumPy's flip does not accept",
     ),
     "a function of Pillow": (
         lambda: _run(lambda: PIL.Image.fromarray(_image())),

@@ -41,7 +41,7 @@ def transforms() -> Any:
     ],
 )
 def test_functions_of_torch_name_the_way(function: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match=r"stands for a batch.*fn\.torch_python_function\(.*batch_processing=False"):
+    with pytest.raises(TypeError, match=r"represents a batch.*fn\.torch_python_function\(.*batch_processing=False"):
         run(lambda numbers, image: function(image))
 
 

@@ -115,7 +115,7 @@ def test_the_end_of_a_source_is_followed_by_its_next_epoch() -> None:
     with pytest.raises(StopIteration):
         for _ in range(3):
             ended.run()
-    with pytest.raises(RuntimeError, match="there is no next batch: the sources are at their end"):
+    with pytest.raises(RuntimeError, match="no batch remains: the sources have ended"):
         ended.show()
 
 

@@ -283,7 +283,7 @@ def test_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_loader_of_a_pipeline_that_cannot_be_made_anew() -> None:
-    with cli_pipeline() as pipe, pytest.raises(RuntimeError, match="by a function under pipeline_def"):
+    with cli_pipeline() as pipe, pytest.raises(RuntimeError, match="by its function under pipeline_def"):
         Loader(pipe, size=4).tune()
 
 

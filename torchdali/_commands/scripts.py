@@ -56,7 +56,7 @@ def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
     for argument in arguments:
         name, equals, text = argument.partition("=")
         if not equals:
-            raise ValueError(f"arguments of a function must be name=value, such as size=224, got {argument!r}")
+            raise ValueError(f"arguments of a function must be name=value, for example size=224, got {argument!r}")
         try:
             values[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):  # a text without quotes
@@ -67,7 +67,7 @@ def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
 def _chosen(path: str, name: str) -> Any:
     """Return the named object of a script, or the only one that can be shown."""
     if not os.path.isfile(path):
-        raise OSError(f"there is no file {path!r}")
+        raise OSError(f"no such file: {path!r}")
     alias_nvidia_dali()
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     names = runpy.run_path(path, run_name=_MODULE)

@@ -76,7 +76,7 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
 def _stream(container: Any) -> Any:
     stream = container.streams.best("audio")
     if stream is None or stream.codec_context is None:
-        raise ValueError("there is no sound in it that can be decoded")
+        raise ValueError("it contains no audio stream that can be decoded")
     stream.thread_type, stream.codec_context.thread_count = "NONE", 1
     stream.codec_context.options = dict(_STRICT)
     return stream

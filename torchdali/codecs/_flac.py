@@ -75,7 +75,7 @@ class Flac(NamedTuple):
         counts = [block.samples for block in blocks]
         form = kind, self.channels, self.rate
         if sum(counts) not in self._expected() or any(_form(block) != form for block in blocks):
-            raise DecodeError("FLAC: the samples are not what the file promises")
+            raise DecodeError("FLAC: the samples do not match the checksum or count in the file's header")
         pairs = zip(blocks, counts, strict=True)
         return [np.frombuffer(block.planes[0], dtype, n * self.channels) for block, n in pairs]
 

@@ -71,7 +71,7 @@ class Directory:
         orientation = self.number(274, 1)
         self.orientation = orientation if 1 <= orientation <= 8 else 1
         if self.samples < 1:
-            raise ValueError("there are no samples")
+            raise ValueError("the file contains no samples")
 
     @property
     def channels(self) -> int:
@@ -101,7 +101,7 @@ class Directory:
             if size > struct.calcsize(wide):
                 (place,) = struct.unpack_from(self.order + wide, self.view, place)
             if place + size > len(self.view) and tag in _NEEDED:
-                raise ValueError(f"tag {tag} lies beyond the end of the file")
+                raise ValueError(f"tag {tag} is beyond the end of the file")
             entries[tag] = kind, number, place
         is_tiled = 322 in entries
         for strips, tiles in ((273, 324), (279, 325)):  # some files have the tags of the one for the other
@@ -289,7 +289,7 @@ def _by_tifffile(directory: Directory) -> Array:
     if len(set(directory.depths)) > 1 or directory.form not in (1, 2, 3):
         raise ValueError("samples of several depths, or of an unknown format")
     if directory.depths[0] in (24, 40, 48, 56) and directory.form != 3:
-        raise ValueError("programs disagree on the order of such bytes")
+        raise ValueError("programs disagree on the byte order of these samples")
     encoded = _with_own_directory(directory)
     imagecodecs = _library("imagecodecs", directory)
     if lab:

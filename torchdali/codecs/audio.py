@@ -239,7 +239,7 @@ def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
         raise DecodeError("the data is empty")
     encoded = without_tags(encoded)
     if not len(encoded):
-        raise DecodeError("the data is empty behind its ID3 tag")
+        raise DecodeError("the file has no data after its ID3 tag")
     try:
         return _decoded(encoded, _DTYPES[dtype])
     except DecodeError:

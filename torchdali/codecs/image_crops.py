@@ -183,7 +183,7 @@ def decode_upper(
 def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> None:
     y, x, h, w = window
     if min(y, x) < 0 or min(h, w) < 1 or y + h > size[0] or x + w > size[1]:
-        raise ValueError(f"the window of {h} x {w} at ({y}, {x}) leaves the image of {size[0]} x {size[1]}")
+        raise ValueError(f"the window of {h} x {w} at ({y}, {x}) must be within the image of {size[0]} x {size[1]}")
 
 
 def _decode_scaled(

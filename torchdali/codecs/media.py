@@ -111,7 +111,9 @@ def _container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -
     try:
         return av.open(file, options=options, container_options=_OPENING, io_open=_refuse)
     except av.error.ArgumentError:
-        raise ValueError("its format is not one of those that are read, such as MP4, Matroska, WebM, AVI") from None
+        raise ValueError(
+            "unsupported container format; supported formats include MP4, Matroska, WebM and AVI"
+        ) from None
 
 
 class _File(io.FileIO):
@@ -119,7 +121,7 @@ class _File(io.FileIO):
 
     def __init__(self, path: str) -> None:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("must be a regular file")
         super().__init__(path)
         self.name = "media"
 

@@ -221,7 +221,7 @@ def _stream(container: Any, source: str | Tensor) -> Any:
     """Return the stream of moving pictures that FFmpeg takes for the main one."""
     stream = container.streams.best("video")
     if stream is None or stream.codec_context is None:
-        raise ValueError("there is no video stream that can be decoded")
+        raise ValueError("it contains no video stream that can be decoded")
     stream.thread_type = "NONE"
     stream.codec_context.thread_count = 1
     # Damage that a decoder sees is an error: it would fill the gaps with what stood there before.

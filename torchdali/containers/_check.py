@@ -113,7 +113,7 @@ def _files(path: str) -> Iterator[str]:
         return
     if not os.path.isdir(path):
         if not os.path.exists(path) and not is_url(path):
-            raise RuntimeError(f"there is no {path}")
+            raise RuntimeError(f"no such file or folder: {path}")
         yield path
         return
     for folder, folders, names in os.walk(path):

@@ -169,7 +169,7 @@ def _pack(
     if not work.report.shards:
         target.remove(_PLAN)  # so that another run with other files can begin
         count, first = len(work.report.skipped), work.report.skipped[0]
-        raise RuntimeError(f"nothing is left of {source}: {count} samples cannot be packed, such as {first}")
+        raise RuntimeError(f"no sample of {source} can be packed: all {count} failed, the first one: {first}")
     return work.report
 
 
@@ -343,7 +343,7 @@ class _Work:
             reason = error.strerror if isinstance(error, OSError) else error
             wrong = f"{self.source.name(index)}: {reason or error}"
             if not self.options.skip:
-                raise RuntimeError(f"cannot pack {wrong}; --skip (skip=True) leaves it out") from None
+                raise RuntimeError(f"cannot pack {wrong}; pass --skip (skip=True) to skip such samples") from None
             packed = None
         with self._lock:
             if packed is None:

@@ -133,7 +133,7 @@ def _labeled(image: bytes, label: Any, extension: str = "") -> Sample:
 
 def _folder(path: str) -> Source:
     if not is_url(path) and not os.path.isdir(path):
-        raise RuntimeError(f"there is no folder or container {path}")
+        raise RuntimeError(f"no such folder or container: {path}")
     filters = [f"[!.]{pattern}" for pattern in IMAGE_AND_SOUND]
     try:
         options = {"file_filters": filters, "dir_filters": ["[!.]*"], "dont_use_mmap": True}

@@ -154,9 +154,7 @@ def augmentations(transform: Any) -> Chain:
     for t in flatten(transform):
         name = name_of(t)
         if is_own(t) and (_converted(t, PIL) or name in _OF_OTHERS):
-            raise ValueError(
-                f"augment=: leave {name} out: size=, mean= and std= say how pictures are cropped and normalized"
-            )
+            raise ValueError(f"remove {name} from augment: size, mean and std already crop and normalize the images")
         try:
             rows = steps_of(t, image)
             require(channels_after(rows, 3) == 3, "the images must keep 3 channels")

@@ -139,7 +139,7 @@ def decode(data: str | bytes) -> State:
         state = json.loads(data)
     except ValueError as error:
         raise RuntimeError(
-            f"this is no checkpoint of torchdali (JSON text; of a file, its content instead of its name): {error}"
+            f"not a torchdali checkpoint (expected JSON text; for a file, pass its content, not its name): {error}"
         ) from None
     if not isinstance(state, dict) or "version" not in state:
         raise RuntimeError("this is JSON, but no checkpoint of torchdali")
@@ -155,8 +155,8 @@ def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
     """
     if not isinstance(state, Mapping):
         raise TypeError(
-            f"a state is a dict, as state_dict() returns it, not {type(state).__name__}: what checkpoint() returns "
-            "is given to a new pipeline, as checkpoint="
+            f"state must be a dict from state_dict(), got {type(state).__name__}; pass the result of checkpoint() "
+            "to a new pipeline as checkpoint="
         )
     if "version" not in state and "pipelines" in state:
         raise RuntimeError("this is the state of an iterator: give it to the iterator's load_state_dict")
@@ -183,10 +183,12 @@ def check_form(state: Mapping[str, Any]) -> None:
         if name not in state:
             raise RuntimeError(f"the checkpoint is damaged: it has no field {name!r}")
         if not is_right(state[name]):
-            raise RuntimeError(f"the checkpoint is damaged: its field {name!r} is no {form}: {_short(state[name])}")
+            raise RuntimeError(
+                f"the checkpoint is damaged: its field {name!r} must be {form}, got {_short(state[name])}"
+            )
     for name in ("external_context", "files"):
         if not isinstance(state.get(name, {}), Mapping):
-            raise RuntimeError(f"the checkpoint is damaged: its field {name!r} is no dictionary")
+            raise RuntimeError(f"the checkpoint is damaged: its field {name!r} must be a dictionary")
 
 
 def check_files(state: Mapping[str, Any], lists: Mapping[str, str]) -> None:

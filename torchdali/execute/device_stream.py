@@ -45,7 +45,9 @@ def resolve_device(device_id: int | str | None) -> torch.device | None:
     try:
         device = torch.device(device_id)
     except (RuntimeError, TypeError):
-        raise TypeError(f"device_id={device_id!r} is no number, no device of torch (as 'cpu') and not None") from None
+        raise TypeError(
+            f"device_id must be an integer, a torch device (for example 'cpu') or None, got {device_id!r}"
+        ) from None
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", 0)
     return device

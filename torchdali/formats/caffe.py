@@ -97,5 +97,5 @@ def _floats(data: memoryview, proto: Proto) -> npt.NDArray[np.float32]:
     parts = [bytes(data[begin:end]) for kind, begin, end in proto.numbers if kind in (BYTES, FIXED32)]
     whole = b"".join(parts)
     if len(whole) % 4:
-        raise ValueError(f"{len(whole)} bytes are no list of float32")
+        raise ValueError(f"{len(whole)} bytes are not a whole number of float32 values")
     return np.frombuffer(whole, np.float32).copy()

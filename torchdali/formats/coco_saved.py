@@ -106,5 +106,5 @@ def _table(folder: str, name: str) -> Any:
         raise RuntimeError(f"{os.path.join(folder, name)} is damaged: it has {len(data)} bytes")
     values = np.frombuffer(data, dtype, offset=4).copy()
     if not np.isfinite(values).all():
-        raise RuntimeError(f"{os.path.join(folder, name)} has numbers that are not finite: save the annotations anew")
+        raise RuntimeError(f"{os.path.join(folder, name)} has numbers that are not finite: save the annotations again")
     return values.reshape(-1, width) if width > 1 else values

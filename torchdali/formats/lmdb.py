@@ -51,7 +51,7 @@ def entries(storage: Storage) -> Iterator[Entry]:
             yield from _walk(storage, size, root, depth, iter(range(storage.size // size)))
     except (ValueError, struct.error) as error:
         known = described_storage(storage)
-        raise RuntimeError(f"{storage.path} is no LMDB database, or a damaged one: {error}{known}") from None
+        raise RuntimeError(f"{storage.path} is not an LMDB database, or is damaged: {error}{known}") from None
 
 
 def _newest_tree(storage: Storage) -> tuple[int, int, int]:

@@ -64,7 +64,7 @@ def scan(storage: Storage) -> Iterator[tuple[int, int]]:
     at = start = 0
     while at < storage.size:
         if storage.size - at < _PART.size:
-            raise RuntimeError(f"{storage.path}: {storage.size - at} bytes are left at {at}, too few for a record")
+            raise RuntimeError(f"{storage.path}: {storage.size - at} bytes remain at {at}, too few for a record")
         magic, word = _PART.unpack(storage.read(at, _PART.size).data)
         if magic != MAGIC:
             raise RuntimeError(f"{storage.path}: wrong magic number {magic:#x} at {at}")

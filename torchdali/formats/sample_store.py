@@ -234,7 +234,7 @@ class MemoryStore(SampleStore):
         except (OSError, OverflowError) as error:
             raise RuntimeError(
                 f"fn.cache cannot have {limit:,} bytes of memory: {getattr(error, 'strerror', None) or error}. `bytes` "
-                "is how much samples may take at most; pages are taken as they are filled, within the limits of the "
+                "is the most memory that samples may use; pages are allocated when written, within the limits of the "
                 "process (ulimit -v, ulimit -f)"
             ) from None
 
@@ -272,8 +272,8 @@ class DiskStore(SampleStore):
         except OSError as error:
             file = self.name if error.filename is None else os.path.join(folder, error.filename)
             raise RuntimeError(
-                f"cannot make the cache {file}: {error.strerror}{self._cure(error)}. Remove what is in "
-                "the way, or take another folder (path=), or memory (bytes= alone)"
+                f"cannot make the cache {file}: {error.strerror}{self._cure(error)}. Remove the file in "
+                "the way, or use another folder (path=) or memory (bytes= alone)"
             ) from None
         if limit is None:
             self.bound = "a tenth of the disk stays free, unless `bytes` says how much may be taken"

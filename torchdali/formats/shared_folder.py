@@ -70,7 +70,7 @@ def open_own(name: str, flags: int, folder: int) -> int:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", name)
+            raise OSError(errno.EINVAL, "must be a regular file", name)
         if status.st_nlink > 1:
             raise OSError(errno.EMLINK, "it has another name as well, by a hard link", name)
         _check_owner(descriptor, folder, name)

@@ -28,7 +28,7 @@ class Size(int):
             number, unit, binary = match.groups()
             value = int(float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()])
         if not isinstance(value, int) or isinstance(value, bool) or value < cls.least:
-            raise ValueError(f"{value!r} is no size: pass a number of bytes, or a text such as '8GB' or '500MiB'")
+            raise ValueError(f"a size must be a number of bytes or a text like '8GB' or '500MiB', got {value!r}")
         return cls(value)
 
 

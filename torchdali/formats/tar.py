@@ -143,7 +143,7 @@ class Archive:
         start, before, end = at, _Before(), self._storage.size
         while at < end:
             if end - at < BLOCK:
-                raise ValueError(f"{end - at} bytes are left at {at}, too few for a header")
+                raise ValueError(f"{end - at} bytes remain at {at}, too few for a header")
             header = self._storage.read(at, BLOCK).tobytes()
             if not any(header):
                 return
@@ -315,7 +315,7 @@ def indexed_samples(storage: Storage) -> Iterator[list[Component]]:
             if offset + size > storage.size:
                 raise RuntimeError(
                     f"an index of {storage.path} cannot be written: its member {name!r} is sparse. Read it without an "
-                    "index, or write the archive anew with whole files (`torchdali pack`, or tar without -S)"
+                    "index, or write the archive again with whole files (`torchdali pack`, or tar without -S)"
                 )
         yield sample
 
@@ -392,7 +392,7 @@ def index_text(samples: list[list[Component]]) -> str:
     """
     spaces = next((p for sample in samples for p in sample if len(p[0].split()) != 1), None)
     if spaces is not None:
-        raise RuntimeError(f"the extension of {spaces[3]!r} cannot stand in an index: there is a space in it")
+        raise RuntimeError(f"the extension of {spaces[3]!r} must not contain a space to be in an index")
     named = all(len(part[3].split()) == 1 for sample in samples for part in sample)
     width = 4 if named else 3
     lines = (" ".join(str(word) for part in sample for word in part[:width]) for sample in samples)

@@ -104,7 +104,7 @@ def sparse_of_records(storage: Storage, records: Records, data: int, length: int
     """
     values = {key.removeprefix(_PREFIX): value for key, value in records if key.startswith(_PREFIX)}
     if any(key in _OF_STAR for key, _ in records):
-        raise ValueError(f"the member at {data} is sparse in a form that is not known: write it anew, by GNU tar")
+        raise ValueError(f"the member at {data} is sparse in an unknown format: write the archive again with GNU tar")
     if not values:
         return None
     version = values.get("major", "0"), values.get("minor", "0")

@@ -57,7 +57,7 @@ def parse_index(text: str, path: str, storage: Storage | None = None) -> Offsets
     try:
         numbers = np.array(words[: len(words) // 2 * 2], np.int64)
     except (ValueError, OverflowError):
-        raise RuntimeError(f"{shown(path)} is no index of a TFRecord file: it has lines 'offset size'") from None
+        raise RuntimeError(f"{shown(path)} is not an index of a TFRecord file: expected lines 'offset size'") from None
     if not numbers.size:
         raise RuntimeError(f"the index file {shown(path)} is empty: content of index files should not be empty")
     return numbers.reshape(-1, 2)
@@ -172,7 +172,7 @@ class FeatureValue:
             return np.empty(0, np.float32)
         whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if len(whole) % 4:
-            raise ValueError(f"{len(whole)} bytes are no list of float32")
+            raise ValueError(f"{len(whole)} bytes are not a whole number of float32 values")
         return np.frombuffer(whole.tobytes(), np.float32).copy()
 
     def integers(self) -> list[int]:

@@ -222,14 +222,14 @@ class DataNode:
             )
         raise TypeError(
             f'"DataNode" was used in conditional context: {self} stands for a batch, whose truth value is not known '
-            f"while the graph is made. {cure}. `math.min` and `math.max` compare elements, and the operator `cast` "
+            f"while the graph is built. {cure}. `math.min` and `math.max` compare elements, and the operator `cast` "
             "with dtype=types.BOOL makes booleans of them."
         )
 
     __iter__: ClassVar[None] = None  # so that a node does not count as iterable
 
     def __len__(self) -> int:
-        raise TypeError(f"{self} stands for a batch; its length is not known while the graph is made")
+        raise TypeError(f"{self} represents a batch; its length is not known while the graph is built")
 
     def __getitem__(self, val: Any) -> DataNode:
         element: DataNode = apply("subscript", self, val)
@@ -240,15 +240,17 @@ class DataNode:
         def __getattr__(self, name: str) -> Any:
             instead = _INSTEAD.get(name, _FUNCTIONS)
             raise AttributeError(
-                f"a DataNode has no attribute {name!r}, as it stands for a batch while the graph is made"
+                f"a DataNode has no attribute {name!r}: it represents a batch while the graph is built"
                 + (f": use {instead}" if not name.startswith("_") or name in _INSTEAD else "")
             )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"{self} stands for a batch and has no values while the graph is made: use {_FUNCTIONS}")
+        raise TypeError(f"{self} represents a batch and has no values while the graph is built: use {_FUNCTIONS}")
 
     def __array_function__(self, function: Any, *_: Any) -> Any:
-        raise TypeError(f"NumPy's {function.__name__} does not take {self}, which stands for a batch: use {_FUNCTIONS}")
+        raise TypeError(
+            f"NumPy's {function.__name__} does not accept {self}, which represents a batch: use {_FUNCTIONS}"
+        )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         """Compute ``scalar + node`` where NumPy has the say because its scalar comes first."""
@@ -256,7 +258,7 @@ class DataNode:
         arrays = [o for o in operands if not isinstance(o, DataNode)]
         if name is None or method != "__call__" or any(getattr(a, "ndim", 0) for a in arrays):
             raise TypeError(
-                f"NumPy's {ufunc.__name__} does not take {self}, which stands for a batch: write the node first "
+                f"NumPy's {ufunc.__name__} does not accept {self}, which represents a batch: write the node first "
                 "(`node + array`), or use torchdali.math"
             )
         return apply(name, *[o.item() if hasattr(o, "item") else o for o in operands])
@@ -269,7 +271,7 @@ class DataNode:
         if name in _OPERATORS or swapped:
             name = _OF_UFUNC.get(name, name)
             return apply(name[1:], *reversed(operands)) if swapped else apply(name, *operands)
-        raise TypeError(f"torch's {name} does not take a DataNode, which stands for a batch: use {_ON_TENSORS}")
+        raise TypeError(f"torch's {name} does not accept a DataNode, which represents a batch: use {_ON_TENSORS}")
 
     if TYPE_CHECKING:  # nodes of a pipeline in debug mode have values
 
@@ -424,7 +426,7 @@ _install_arithmetic()
 
 def _refuse_flattening(node: DataNode) -> Any:
     """Refuse torchvision's v2 transforms, which flatten their inputs and pass on what holds no tensor, unchanged."""
-    raise TypeError(f"{node} stands for a batch while the graph is made; torch cannot look into it: use {_ON_TENSORS}")
+    raise TypeError(f"{node} represents a batch while the graph is built, and torch cannot read it: use {_ON_TENSORS}")
 
 
 pytree.register_pytree_node(DataNode, _refuse_flattening, lambda values, context: values)

@@ -126,7 +126,7 @@ def _decode_dtype(content: Json) -> torch.dtype:
 def _is(value: Any, kind: type[T]) -> T:
     """Return a value of exactly one type."""
     if type(value) is not kind:
-        raise ValueError(f"{_shown(value)} is no {kind.__name__}")
+        raise ValueError(f"{_shown(value)} is not a {kind.__name__}")
     return value
 
 
@@ -221,7 +221,7 @@ def graph_from_json(data: Json) -> Graph:
     nodes: list[Node] = []
     with _reading("its form"):
         if _is(data, dict).keys() != {"nodes", "outputs"}:
-            raise ValueError("it is no dictionary of nodes and outputs")
+            raise ValueError("expected a dictionary of nodes and outputs")
         saved_nodes, outputs = _is(data["nodes"], list), _is(data["outputs"], list)
     for i, saved in enumerate(saved_nodes):
         title = saved.get("name") if isinstance(saved, dict) else None
@@ -282,7 +282,7 @@ def _inputs(operator: Operator, saved: list[Json], nodes: list[Node]) -> tuple[D
 def _edge(at: Json, nodes: list[Node]) -> DataNode:
     node, output = map(_count, _is(at, list))
     if node >= len(nodes) or output >= len(nodes[node].outputs):
-        raise ValueError(f"there is no output {output} of node {node} before it")
+        raise ValueError(f"node {node} has no output {output} before it")
     return nodes[node].outputs[output]
 
 

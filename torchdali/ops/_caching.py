@@ -74,8 +74,8 @@ def cache_in(images: Any, place: CachePlace) -> Any:
         return cache(images, bytes=place)
     except (TypeError, ValueError):
         raise ValueError(
-            f"cache must be a size in memory, such as '8GB' or a number of bytes, or a folder with a separator, such "
-            f"as '.{os.sep}{place}', got {place!r}"
+            f"cache must be a size in memory ('8GB' or a number of bytes) or a folder with a separator "
+            f"('.{os.sep}{place}'), got {place!r}"
         ) from None
 
 

@@ -276,7 +276,7 @@ def _anchor(shape: Sequence[int], axes: Sequence[int], sizes: Sequence[int], anc
             f"filter: the window {list(sizes)} is larger than the image {list(shape)}; mode 'valid' has no pixel for it"
         )
     if any(not 0 <= place < size for place, size in zip(places, sizes, strict=True)):
-        raise RuntimeError(f"filter: the anchor {places} lies outside of the window {list(sizes)}")
+        raise RuntimeError(f"filter: the anchor must be within the window {list(sizes)}, got {places}")
     return places
 
 

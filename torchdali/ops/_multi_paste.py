@@ -353,13 +353,13 @@ def _planned(
     chosen = np.arange(len(shapes)).reshape(-1, count).T if ids is None else _table(ids, 2)
     chosen = np.broadcast_to(chosen, (count, chosen.shape[1])).astype(np.int64)
     if chosen.min(initial=0) < 0:
-        raise ValueError("no such sample")
+        raise ValueError("no sample with this index")
     inside = np.array([shape[-3:-1] for shape in shapes])[chosen]
     sizes = inside[:, 0] if size is None else _table(size, 2, 2).astype(np.int64)
     if size is None and len({shape[-3:-1] for shape in shapes}) > 1:
         raise ValueError("images of several sizes")
     if sizes.ndim != 2 or (sizes.size and sizes.min() < 0) or not inside.size:
-        raise ValueError("no canvas of such a size")
+        raise ValueError("no canvas of this size")
     if sizes.prod(-1).max(initial=0) > limits.pixels:
         raise ValueError("too large a canvas")
     sizes = np.broadcast_to(sizes, (count, 2))

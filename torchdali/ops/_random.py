@@ -486,7 +486,7 @@ def _weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numb
 def _ends(chances: tuple[float, ...]) -> Numbers:
     """Return where in [0, 1) the part of each element ends."""
     if not all(0 <= chance <= 1 for chance in chances):
-        raise RuntimeError(f"probabilities={list(chances)}: each lies from 0 to 1")
+        raise RuntimeError(f"probabilities must be between 0 and 1, got {list(chances)}")
     ends = np.cumsum(chances)
     if abs(ends[-1] - 1) >= 1e-4:
         raise RuntimeError(f"the probabilities add up to {ends[-1]:g}, which should be 1")

@@ -190,7 +190,7 @@ def reinterpret(
     if shape_input is None and shape is None and rel_shape is None:
         new = _in_elements(new, data.dtype, kind)
     if data.nbytes % kind.itemsize:
-        raise RuntimeError(f"{data.nbytes} bytes are no whole number of {kind.itemsize}-byte elements")
+        raise RuntimeError(f"{data.nbytes} bytes are not a whole number of {kind.itemsize}-byte elements")
     extents = _filled(new, old, data.nbytes // kind.itemsize)
     if layout and len(layout) != len(extents):
         raise RuntimeError(f"requested layout {layout!r} is not compatible with a {len(extents)}D shape")

@@ -31,7 +31,7 @@ def width_of(batch: TensorList) -> int:
     widths = [sample.shape[-1] for sample in batch.samples()]
     for i, width in enumerate(widths):
         if width != widths[0]:
-            raise RuntimeError(f"the last axis of sample {i} has {width} numbers, and that of sample 0 has {widths[0]}")
+            raise RuntimeError(f"the last axis of sample {i} has {width} numbers, but sample 0 has {widths[0]}")
     return widths[0]
 
 

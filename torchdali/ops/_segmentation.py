@@ -117,7 +117,7 @@ def _check_pixels(shapes: Sequence[Sequence[int]], threshold: Any, value: Any) -
         raise batch_level(RuntimeError("``value`` and ``threshold`` each say which pixels count: give one of them"))
     for shape in shapes:
         if not math.prod(shape) or not len(shape):
-            raise RuntimeError(f"there is no pixel to choose in a mask of shape {tuple(shape)}")
+            raise RuntimeError(f"cannot choose a pixel in a mask of shape {tuple(shape)}")
 
 
 # ---------------------------------------------------------------- random_object_bbox
@@ -212,7 +212,7 @@ def _object_box(
     _check_choice(mask.ndim, format, k_largest)
     if ignore_class and (classes is not None or class_weights is not None or output_class):
         raise RuntimeError(
-            "with ``ignore_class`` there are no classes: leave out ``classes``, ``class_weights`` and ``output_class``"
+            "``ignore_class`` cannot be combined with ``classes``, ``class_weights`` and ``output_class``"
         )
     background, weights = _weights(background, classes, class_weights)
     least = None if threshold is None else matched("threshold", threshold, mask.ndim)
@@ -418,5 +418,5 @@ def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple
             ranges[mask] = start, end
     missing = masks - ranges.keys()
     if missing:
-        raise RuntimeError(f"there is no polygon of mask {min(missing)}")
+        raise RuntimeError(f"no polygon belongs to mask {min(missing)}")
     return [ranges[mask] for mask in ids]

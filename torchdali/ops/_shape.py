@@ -122,7 +122,7 @@ def _old_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout:
             raise batch_level(RuntimeError("axis and axis_name cannot be given together"))
         axis = layout.find(axis_name)
         if axis < 0 or len(axis_name) != 1:
-            raise batch_level(RuntimeError(f"there is no axis {axis_name!r} in the layout {layout!r}"))
+            raise batch_level(RuntimeError(f"the layout {layout!r} has no axis {axis_name!r}"))
     if not -ndim <= axis < ndim:
         raise batch_level(
             RuntimeError(f"axis {axis} is out of range: it is from {-ndim} to {ndim - 1} for {ndim}D data")
@@ -259,7 +259,7 @@ def _dropped(shape: Sequence[int], layout: str, *, axes: Any = None, axis_names:
 def _axis_of(name: str, layout: str) -> int:
     axis = layout.find(name)
     if axis < 0:
-        raise batch_level(RuntimeError(f"there is no axis {name!r} in the layout {layout!r}"))
+        raise batch_level(RuntimeError(f"the layout {layout!r} has no axis {name!r}"))
     return axis
 
 
@@ -309,7 +309,7 @@ def _hashable(perm: list[int] | None) -> tuple[int, ...]:
 def _permutation(ndim: int, perm: tuple[int, ...], output_layout: str | None = None) -> tuple[int, ...]:
     perm = perm or tuple(range(ndim))[::-1]
     if sorted(perm) != list(range(ndim)):
-        raise batch_level(RuntimeError(f"perm {list(perm)} is no permutation of {ndim} axes"))
+        raise batch_level(RuntimeError(f"perm must be a permutation of {ndim} axes, got {list(perm)}"))
     if output_layout is not None and len(output_layout) != ndim:
         raise batch_level(RuntimeError(f"the layout {output_layout!r} does not fit {ndim}D data"))
     return perm

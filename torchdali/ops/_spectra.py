@@ -54,7 +54,7 @@ def power_spectrum(data: Floats, /, *, axis: int = -1, nfft: int | None = None, 
     axis = axis if axis >= 0 else -1
     size = nfft if nfft is not None and nfft > 0 else data.shape[axis]
     if not size:
-        raise RuntimeError("power_spectrum: there are no values to transform")
+        raise RuntimeError("power_spectrum: the input must not be empty")
     return transform(data, size, axis, power)
 
 

@@ -110,8 +110,8 @@ def as_output(value: Any, index: int, nodes: Sequence[Node] = ()) -> DataNode:
             return as_node(value)
         raise TypeError(
             f"illegal output type: output {index} is a nested {type(value).__name__} of {len(value)} elements; "
-            "return the nodes one by one (for example with *). An operator that is given a list, such as all outputs "
-            "of a reader, returns a list: give it one of them, as in files, labels = fn.readers.file(...)"
+            "return the nodes one by one (for example with *). An operator called with a list, for example all outputs "
+            "of a reader, returns a list: pass one of them, as in files, labels = fn.readers.file(...)"
         )
     if isinstance(value, Mapping) and value:
         keys = [f"outputs[{key!r}]" for key in value]

@@ -21,7 +21,9 @@ def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
     if name is None:
         return descriptions
     if name not in descriptions:
-        raise RuntimeError(f"there is no reader {name!r}; readers here: {', '.join(descriptions) or 'none'}")
+        raise RuntimeError(
+            f"no reader is called {name!r}; readers of this pipeline: {', '.join(descriptions) or 'none'}"
+        )
     return descriptions[name]
 
 
@@ -32,8 +34,8 @@ def class_names(running: Runner) -> list[str]:
         if len(names):
             return list(names)
     raise AttributeError(
-        "no reader here knows names of classes: readers.file does if it is given file_root, and readers.dataset if the "
-        "data set has an attribute `classes`"
+        "no reader of this pipeline knows class names: readers.file does with file_root, and readers.dataset does "
+        "if the dataset has an attribute `classes`"
     )
 
 

@@ -83,7 +83,7 @@ def _first(pipe: Any) -> tuple[TensorList, ...]:
     try:
         return run()
     except StopIteration:
-        raise RuntimeError("there is no next batch: the sources are at their end") from None
+        raise RuntimeError("no batch remains: the sources have ended") from None
 
 
 def _classes(pipe: Any) -> list[str]:
@@ -104,8 +104,8 @@ def _check_source(node: Node) -> None:
     else:
         return
     raise RuntimeError(
-        f"the next batch cannot be shown without taking it: the source {node.name!r} {reason}. Show what run() "
-        f"returns: outputs = pipe.run(); outputs[0].show()\n  {node.where}"
+        f"the next batch cannot be shown without consuming it: the source {node.name!r} {reason}. Show the result "
+        f"of run(): outputs = pipe.run(); outputs[0].show()\n  {node.where}"
     )
 
 

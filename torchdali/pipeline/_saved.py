@@ -40,7 +40,7 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
     try:
         saved = json.loads(data or "")
     except (ValueError, RecursionError) as error:
-        raise RuntimeError(f"this is no serialized pipeline of torchdali (JSON text): {error}") from None
+        raise RuntimeError(f"not a serialized torchdali pipeline (expected JSON text): {error}") from None
     if not isinstance(saved, dict) or saved.get("version") != 1 or "graph" not in saved:
         raise RuntimeError("this is JSON, but no serialized pipeline that this torchdali reads")
     return _arguments(saved.get("arguments")), serialization.graph_from_json(saved["graph"])
@@ -48,7 +48,7 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
 
 def _arguments(saved: Any) -> dict[str, Any]:
     if not isinstance(saved, dict) or not saved.keys() <= PipelineOptions().saved().keys():
-        raise RuntimeError("the saved pipeline cannot be read: its arguments are not those of Pipeline")
+        raise RuntimeError("the saved pipeline cannot be read: it has arguments that Pipeline does not have")
     try:
         return {name: serialization.decode(value) for name, value in saved.items()}
     except ValueError as error:

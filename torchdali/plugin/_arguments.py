@@ -56,8 +56,8 @@ def as_policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatc
         return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
     if not isinstance(policy, LastBatchPolicy):
         raise ValueError(
-            f"Wrong type for `last_batch_policy`. It must be a LastBatchPolicy, such as LastBatchPolicy.PARTIAL, not "
-            f"{policy!r}."
+            f"Wrong type for `last_batch_policy`. It must be a LastBatchPolicy, for example LastBatchPolicy.PARTIAL, "
+            f"got {policy!r}."
         )
     return policy
 

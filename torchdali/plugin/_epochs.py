@@ -113,8 +113,8 @@ class EpochCounter:
         self._begin(0, self._whole, {})
         if not self.batches:
             raise RuntimeError(
-                f"There is no data: last_batch_policy=DROP leaves no batch of {batch_size} samples "
-                f"where the smallest shard has {min(self.sizes)}. Take a smaller batch_size, fewer "
+                f"last_batch_policy=DROP drops every batch: batch_size is {batch_size}, "
+                f"but the smallest shard has {min(self.sizes)} samples. Use a smaller batch_size, fewer "
                 f"shards, or last_batch_policy=PARTIAL or FILL."
             )
 

@@ -105,7 +105,9 @@ class BaseIterator(IteratorOldNames):
         try:
             for pipe in self._pipes:
                 if not hasattr(pipe, "build"):
-                    raise AttributeError(f"{pipe!r} is no pipeline; call what pipeline_def made, to make one.")
+                    raise AttributeError(
+                        f"expected a Pipeline, got {pipe!r}; call the function under pipeline_def to create one."
+                    )
                 pipe.build()
             self.batch_size = same_batch_size(self._pipes)
             self._epochs = self._epochs_of(size, reader_name, last_batch_padded)
@@ -247,8 +249,9 @@ class BaseIterator(IteratorOldNames):
     def dataset(self) -> Any:
         """Raise AttributeError: an iterator over pipelines is no DataLoader."""
         raise AttributeError(
-            f"a {type(self).__name__} is no torch DataLoader and has no dataset: use it as it is. To divide samples "
-            "among processes, give the reader shard_id and num_shards; for another device, give the pipeline device_id"
+            f"a {type(self).__name__} isn't a torch DataLoader and has no dataset: use it unchanged. To divide samples "
+            "among processes, pass shard_id and num_shards to the reader; for another device, pass device_id to the "
+            "pipeline"
         )
 
     def __getitem__(self, index: Any) -> NoReturn:
@@ -317,7 +320,7 @@ class BaseIterator(IteratorOldNames):
             raise
 
     def _report_no_data_in_pipeline(self) -> NoReturn:
-        raise RuntimeError("There is no data in the pipeline: its source ended before the first batch.") from None
+        raise RuntimeError("The pipeline has no data: its source ended before the first batch.") from None
 
     def _next_batch(self) -> Any:
         outputs = self._get_outputs()

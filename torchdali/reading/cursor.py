@@ -529,9 +529,9 @@ def _all_ranks(states: Sequence[State]) -> list[State]:
     ranks = [state["shard_id"] for state in old]
     if not old or ranks != list(range(old[0]["num_shards"])):
         count = old[0]["num_shards"] if old else "all"
-        raise ValueError(f"reshard needs one state of each of the {count} ranks; got those of ranks {ranks}.")
+        raise ValueError(f"reshard needs one state of each of the {count} ranks, got states of ranks {ranks}.")
     if any(state["size"] != old[0]["size"] for state in old):
-        raise ValueError("The states belong to data sets of different sizes.")
+        raise ValueError("The states belong to datasets of different sizes.")
     if any(state.get("runs") != old[0].get("runs") for state in old):
         raise ValueError("The states belong to readers with different shuffle_window.")
     return old

@@ -69,7 +69,7 @@ def check_dataset(dataset: Any) -> None:
     missing = [name for name in ("__len__", "read", "info") if not hasattr(dataset, name)]
     if missing:
         names = ", ".join(missing)
-        raise TypeError(f"a reader returns a data set, and {type(dataset).__name__!r} has no {names}")
+        raise TypeError(f"a reader must return a dataset, but {type(dataset).__name__!r} has no {names}")
 
 
 def read_row(read: Read, copied: Collection[int] = (), **arguments: Any) -> Sequence[Any]:
@@ -92,8 +92,8 @@ def read_row(read: Read, copied: Collection[int] = (), **arguments: Any) -> Sequ
 def _check_row(result: Any) -> None:
     if isinstance(result, (torch.Tensor, np.ndarray)):
         raise TypeError(
-            f"`read` of a data set returns a tuple of tensors, one an output, not a {type(result).__name__} of shape "
-            f"{tuple(result.shape)}: for one output, return (tensor,)"
+            f"`read` of a dataset must return a tuple of tensors, one per output, got a {type(result).__name__} of "
+            f"shape {tuple(result.shape)}: for one output, return (tensor,)"
         )
 
 
@@ -256,8 +256,7 @@ class LoaderOptions:
             raise RuntimeError("shuffle_after_epoch and random_shuffle cannot both be true: leave out one of them.")
         if self.shuffle_after_epoch and self.stick_to_shard:
             raise RuntimeError(
-                "shuffle_after_epoch and stick_to_shard cannot both be true: "
-                "every such shuffle changes the records of a shard."
+                "shuffle_after_epoch and stick_to_shard cannot both be true: shuffling changes the records of a shard."
             )
         if self.random_shuffle and self.initial_fill <= 0:
             raise RuntimeError(f"initial_fill is {self.initial_fill}; it must be at least 1.")

@@ -97,7 +97,7 @@ class Tensor:
         """
         ndim = self._tensor.dim()
         if dim is not None and not -ndim <= dim < ndim:
-            raise RuntimeError(f"there is no axis {dim} in a tensor with {ndim} axes")
+            raise RuntimeError(f"axis {dim} is out of range for a tensor with {ndim} axes")
         chosen = range(ndim) if dim is None else (dim % ndim,)
         dropped = {axis for axis in chosen if self._tensor.shape[axis] == 1}
         self._tensor = self._tensor.squeeze(tuple(dropped))

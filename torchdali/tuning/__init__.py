@@ -124,7 +124,7 @@ def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Cal
     while ((len(runs) < _VERDICT_RUNS and not enough()) or not runs) and measure(settings) is not None:
         runs.append(machine.runs[-1])
     if not runs:
-        raise RuntimeError(f"this pipeline cannot be measured as it is: {'; '.join(machine.refusals)}")
+        raise RuntimeError(f"this pipeline cannot be measured: {'; '.join(machine.refusals)}")
     return Run.merged(runs[-12:])
 
 

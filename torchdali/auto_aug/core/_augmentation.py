@@ -199,7 +199,7 @@ class Augmentation:
                 )
             return self._mag_range
         if bins is None:
-            raise ValueError(f"the augmentation `{self.name}` needs `num_magnitude_bins` beside `magnitude_bin`")
+            raise ValueError(f"the augmentation `{self.name}` needs `num_magnitude_bins` with `magnitude_bin`")
         if not isinstance(self._mag_range, (tuple, list)) or len(self._mag_range) != 2:
             raise ValueError(
                 f"`mag_range` of the augmentation `{self.name}` must be a tuple (least, greatest) or an array, not "
@@ -230,8 +230,8 @@ class Augmentation:
             if row.shape != first.shape or row.dtype != first.dtype:
                 raise ValueError(
                     f"`mag_to_param` of the `{self.name}` augmentation must return the arrays of the same type and "
-                    f"shape for all magnitudes: that of {magnitudes[0]} has shape {first.shape} and type "
-                    f"{first.dtype}, that of {magnitude} has shape {row.shape} and type {row.dtype}."
+                    f"shape for all magnitudes: the array for {magnitudes[0]} has shape {first.shape} and type "
+                    f"{first.dtype}, the array for {magnitude} has shape {row.shape} and type {row.dtype}."
                 )
         if first.dtype.kind not in "biuf":
             raise TypeError(

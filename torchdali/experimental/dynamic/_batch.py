@@ -149,7 +149,7 @@ class Batch(Value):
         dense = values.dense()
         if dense is None:
             if copy is False:
-                raise ValueError("the samples do not lie in one tensor: let copy be None or True")
+                raise ValueError("the samples are separate tensors: pass copy=None or copy=True")
             return _stacked(values, pad)
         return dense.clone() if copy else dense
 
@@ -286,7 +286,7 @@ def _padded(sample: torch.Tensor, full: Sequence[int]) -> torch.Tensor:
 
 def _checked(index: int, count: int) -> int:
     if not -count <= index < count:
-        raise IndexError(f"there is no sample {index} in a batch of {count}")
+        raise IndexError(f"sample index {index} is out of range for a batch of {count}")
     return index % count
 
 

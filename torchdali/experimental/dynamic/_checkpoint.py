@@ -58,7 +58,7 @@ class Checkpoint:
         if entry is None:
             raise KeyError(f"the loaded checkpoint has no state of {name!r}")
         if entry["type"] != type(op).__name__:
-            raise TypeError(f"the state of {name!r} is that of a {entry['type']}, not of a {type(op).__name__}")
+            raise TypeError(f"the state of {name!r} belongs to a {entry['type']}, not to a {type(op).__name__}")
         op.set_state(entry["state"])
 
     def collect(self) -> None:
@@ -104,7 +104,7 @@ class Checkpoint:
     def get_state(self, name: str) -> str:
         """Return the state of a name; KeyError if there is none."""
         if name not in self._states:
-            raise KeyError(f"there is no state of {name!r}")
+            raise KeyError(f"the checkpoint contains no state of {name!r}")
         return self._states[name]["state"]
 
     def set_state(self, name: str, value: Any, op_type: str | None = None) -> None:
@@ -179,7 +179,7 @@ def _read(data: str | bytes) -> dict[str, dict[str, str]]:
             for name, entry in read["states"].items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this is no checkpoint of the dynamic mode: {error}") from None
+        raise ValueError(f"not a checkpoint of the dynamic mode: {error}") from None
 
 
 _FIELD = re.compile(r"\{seq(?::[^}]*)?\}")

@@ -56,7 +56,7 @@ def _as_torch(data: Any) -> torch.Tensor:
         return torch.utils.dlpack.from_dlpack(data)
     array = np.asarray(data)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"cannot make a tensor of {type(data).__name__}: its elements are no numbers")
+        raise TypeError(f"cannot make a tensor of {type(data).__name__}: its elements must be numbers")
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
     return torch.from_numpy(array)
@@ -66,7 +66,7 @@ def _of_python(data: Any) -> np.ndarray[Any, Any]:
     """Return Python's numbers as int32, float32 or bool; arrays among them keep their type."""
     array = np.asarray(data)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"cannot make a tensor of {data!r}: its elements are no numbers")
+        raise TypeError(f"cannot make a tensor of {data!r}: its elements must be numbers")
     if _holds_arrays(data):
         return array
     if array.dtype.kind == "f":

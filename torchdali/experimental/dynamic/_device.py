@@ -94,7 +94,7 @@ def _checked_id(kind: str, number: int | None) -> int | None:
         return None
     count = torch.cuda.device_count()
     if count == 0:
-        raise RuntimeError("there is no CUDA-capable GPU: the device 'gpu' is not available")
+        raise RuntimeError("no CUDA-capable GPU was found: the device 'gpu' is not available")
     number = torch.cuda.current_device() if number is None else number
     if not 0 <= number < count:
         raise ValueError(f"invalid device id {number}; there are {count} accelerators")

@@ -107,7 +107,7 @@ class DType:
         try:
             return DType._by_id[DALIDataType(type_id)]
         except (KeyError, ValueError):
-            raise TypeError(f"{type_id!r} is no element type") from None
+            raise TypeError(f"{type_id!r} is not an element type") from None
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:

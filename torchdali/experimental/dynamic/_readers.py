@@ -200,8 +200,8 @@ class Reader:
             raise ValueError(f"batch_size {size} is larger than the reader's max_batch_size, {self.max_batch_size}")
         if self._batch_size not in (None, size):
             raise ValueError(
-                f"batch_size {size} is different from that of the call before, {self._batch_size}: for another one "
-                f"make another {type(self).__name__}"
+                f"batch_size must be {self._batch_size}, as in the previous call, got {size}; for another size "
+                f"create another {type(self).__name__}"
             )
         self._batch_size = size
         return size

@@ -31,7 +31,7 @@ class Stream:
 
     def __init__(self, *, stream: Any = create_new, device_id: int | None = None) -> None:
         if not torch.cuda.is_available():
-            raise RuntimeError("there is no CUDA-capable GPU: streams are not available")
+            raise RuntimeError("no CUDA-capable GPU was found: streams are not available")
         self._stream: torch.cuda.Stream
         if isinstance(stream, Stream):
             self._stream = stream._stream

@@ -106,7 +106,7 @@ def python_only(test: Any, construct: str, inside: str = "") -> Any:
         return test
     kind = RuntimeError if construct == "return" else TypeError
     raise kind(
-        f"{test} stands for a batch, each sample with a truth value of its own, and cannot be the condition of "
+        f"{test} represents a batch, each sample with a truth value of its own, and cannot be the condition of "
         + _PLAIN[construct].format(inside)
     )
 

@@ -119,7 +119,7 @@ def _reader_of(before: Graph, cache: Node) -> Node:
         RuntimeError: there is none or more than one, or another operator cannot stand there.
     """
     if cache.scope:
-        raise _refused(cache, cache, "stands in a branch of an `if`: put it before")
+        raise _refused(cache, cache, "is in a branch of an `if`: move it before the `if`")
     readers = []
     for node in before.nodes:
         if why := _stands_in_the_way(node, cache):

@@ -93,7 +93,7 @@ def resize_shape(
             "give the size in exactly one way: size, resize_x / resize_y / resize_z, resize_shorter or resize_longer"
         )
     if targets is None and mode is not None:
-        raise RuntimeError("mode has no meaning beside resize_shorter or resize_longer")
+        raise RuntimeError("mode cannot be combined with resize_shorter or resize_longer")
     region = _region(lengths, roi_start, roi_end, roi_relative)
     limits = [0.0] * count if max_size is None else _per_axis("max_size", max_size, count)
     if targets is None:

@@ -212,9 +212,9 @@ class IterableSource:
         while self.position != position:
             if self._items > position.items or self._stops > position.stops:
                 raise RuntimeError(
-                    f"the source has given {self._items} items and come to its end {self._stops} times; it "
-                    f"cannot go to where it had given {position.items} and ended {position.stops} times. A list or "
-                    "a generator function can start anew; an iterator needs a new pipeline"
+                    f"the source returned {self._items} items and ended {self._stops} times; it "
+                    f"cannot resume after {position.items} items and {position.stops} ends. A list or "
+                    "a generator function can start again; an iterator needs a new pipeline"
                 )
             seed_sample(self._starts, self._items)
             try:

@@ -185,10 +185,10 @@ def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
     if isinstance(value, Tensor):
         value = value.torch()
     if isinstance(value, Mapping):
-        raise RuntimeError(f"a dictionary is no {what}; {OF_DATA_SET}")
+        raise RuntimeError(f"a dictionary is not a {what}; {OF_DATA_SET}")
     if isinstance(value, _REFUSED):
         raise RuntimeError(
-            f"{type(value)} has no shape and is no {what}: give NumPy arrays or torch "
+            f"{type(value)} has no shape and is not a {what}: pass NumPy arrays or torch "
             "tensors (np.frombuffer(data, np.uint8) for bytes, np.array(value) for numbers and lists)"
         )
     if hasattr(value, "__array_interface__"):
@@ -200,7 +200,7 @@ def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
     try:
         tensor = as_torch(value, "gpu" if _on_accelerator(value) else "cpu")
     except TypeError as error:
-        raise RuntimeError(f"{type(value)} has no shape and is no {what}: {error}") from error
+        raise RuntimeError(f"{type(value)} has no shape and is not a {what}: {error}") from error
     return tensor.clone() if copy else tensor
 
 

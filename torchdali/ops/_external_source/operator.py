@@ -187,9 +187,7 @@ class ExternalSource:
         if unknown := [name for name in options if name not in _ARGUMENTS or name == "num_outputs"]:
             raise KeyError(f"argument {unknown[0]!r} is not defined for a call of ExternalSource")
         if "cycle" in options and "source" not in options:
-            raise ValueError(
-                "``cycle`` says what happens where a ``source`` ends: give both to the constructor, or both to the call"
-            )
+            raise ValueError("``cycle`` applies to ``source``: pass both to the constructor or both to the call")
         for name in options.keys() & self._arguments.keys() - {"name"}:
             kind = ValueError if name == "batch" else RuntimeError
             raise kind(f"ExternalSource: the argument ``{name}`` already specified in constructor.")

@@ -178,7 +178,7 @@ def _image(record: Bytes, proto: format.Proto) -> Tensor:
     if proto.dtype == format.STRING:
         return pixels
     if min(proto.dims, default=0) < 0 or math.prod(proto.dims) != end - begin:
-        raise ValueError(f"{end - begin} bytes are no image of the shape {proto.dims}")
+        raise ValueError(f"expected an image of shape {proto.dims}, found {end - begin} bytes")
     return pixels.reshape(proto.dims)
 
 

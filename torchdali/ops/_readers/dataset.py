@@ -65,7 +65,7 @@ def as_tensor(value: Any) -> Tensor:
         return torch.tensor(value)
     if isinstance(value, Mapping) and value.keys() == ENCODED:
         return as_tensor(value["bytes"]) if value["bytes"] is not None else read_file(value["path"])
-    raise TypeError(f"a value of the type {type(value).__name__} is no tensor, array, image, text or number")
+    raise TypeError(f"a value must be a tensor, an array, an image, text or a number, got {type(value).__name__}")
 
 
 def _of_tensor(value: Tensor) -> Tensor:
@@ -109,8 +109,8 @@ class MapStyle:
     def __init__(self, dataset: Any) -> None:
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             raise TypeError(
-                f"dataset: a {type(dataset).__name__} has no len() or no items by index; what can only be iterated "
-                "over goes to fn.external_source"
+                f"dataset: a {type(dataset).__name__} must have len() and items by index; pass an iterable "
+                "to fn.external_source instead"
             )
         self.users_dataset = _undecoded(dataset)
 
@@ -129,7 +129,7 @@ class MapStyle:
     def first(self) -> Any:
         """The first sample, which shows the form of all."""
         if not len(self.users_dataset):
-            raise RuntimeError(f"the data set, a {type(self.users_dataset).__name__}, is empty")
+            raise RuntimeError(f"the dataset, a {type(self.users_dataset).__name__}, is empty")
         return self.users_dataset[0]
 
     @property
@@ -150,7 +150,7 @@ class MapStyle:
         """
         if columns and not isinstance(self.first, Mapping):
             raise RuntimeError(
-                f"columns={list(columns)}: samples are no dictionaries, but of the type {type(self.first).__name__}"
+                f"columns={list(columns)}: samples must be dictionaries, got {type(self.first).__name__}"
             )
         return chosen(self._leaves, columns) if columns else self._leaves
 
@@ -240,8 +240,8 @@ def value_of(leaf: Leaf, sample: Any) -> Tensor:
         kind = TypeError if isinstance(cause, TypeError) else ValueError
     remedy = f", as columns=[...] without {leaf.name!r} does" if leaf.is_named else ""
     raise kind(
-        f"{leaf.title} cannot become a tensor: {reason}. Let the data set return a number, an array of numbers, an "
-        f"image, text or bytes in its place, or leave it out{remedy}"
+        f"{leaf.title} cannot become a tensor: {reason}. Let the dataset return a number, an array of numbers, an "
+        f"image, text or bytes instead, or omit it{remedy}"
     ) from cause
 
 

@@ -204,7 +204,7 @@ class Labels(list[int]):
         values = value.tolist() if hasattr(value, "tolist") else list(value)
         if wrong := [each for each in values if not isinstance(each, (int, float))][:1]:
             cure = _NUMBERED if isinstance(wrong[0], str) else _OTHER_LABELS
-            raise TypeError(f"{wrong[0]!r} is no number; {cure}")
+            raise TypeError(f"labels must be numbers, got {wrong[0]!r}; {cure}")
         if fractions := [each for each in values if each != int(each)][:1]:
             cut = f"{fractions[0]} is cut to {int(fractions[0])}"
             warn(f"readers.file: labels are whole numbers, and {cut}; {_OTHER_LABELS}")
@@ -280,7 +280,7 @@ def _check(root: str | None, files: list[str] | None, labels: list[int] | None, 
     for file in files or ():
         if "*" in file and not is_url(file) and not os.path.exists(os.path.join(root or "", file)):
             raise RuntimeError(
-                f"there is no file {file!r}: patterns go with file_root, as file_filters; or give files=glob.glob(...)"
+                f"no such file: {file!r}; pass patterns as file_filters with file_root, or files=glob.glob(...)"
             )
     if labels is not None and files is None:
         raise RuntimeError("labels go with files")

@@ -99,7 +99,7 @@ def _unit(units: Any, number: int) -> Any:
     try:
         return units[number - 1]
     except IndexError:
-        raise ValueError(f"there is no HDU {number}: tried to move past end of file") from None
+        raise ValueError(f"no HDU {number}: tried to move past end of file") from None
 
 
 _SMALL = {8: (1,), 16: (2,)}  # by the bits of a pixel, in how many bytes Rice's coder may have it besides 4

@@ -140,7 +140,7 @@ def _listed(value: Any) -> list[int]:
 def _numpy_types(value: Any) -> list[np.dtype[Any]]:
     values = value if isinstance(value, (list, tuple)) else [value]
     if not all(isinstance(each, DALIDataType) for each in values):
-        raise TypeError(f"element types are DALIDataType, such as types.UINT8, not {values!r}")
+        raise TypeError(f"element types must be DALIDataType, for example types.UINT8, got {values!r}")
     return [torch.empty(0, dtype=types.to_torch_dtype(each)).numpy().dtype for each in values]
 
 

@@ -229,7 +229,7 @@ def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
         ValueError: a folder is not in the list, or the root is an URL. TypeError: the list is one text.
     """
     if isinstance(classes, str):
-        raise TypeError(f"classes={classes!r}: it is a list of names, such as the classes of another Loader")
+        raise TypeError(f"classes must be a list of names, for example the classes of another Loader, got {classes!r}")
     if "://" in root:
         raise ValueError(f"classes= goes with a folder of this machine, and not with root={root!r}")
     places = {name: number for number, name in reversed(list(enumerate(classes)))}

@@ -251,8 +251,8 @@ def stacked(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
     except RuntimeError as error:
         if not len(batch):
             raise RuntimeError(
-                f"All samples of a batch were bad and are left out, so that output {name!r} has none: "
-                "bad_samples='replace' puts good ones in their place. `torchdali check DIR` finds broken files."
+                f"All samples of a batch were bad and were skipped, so output {name!r} is empty: "
+                "pass bad_samples='replace' to replace them with good ones. `torchdali check DIR` finds broken files."
             ) from error
         shapes = sorted(set(batch.shape()))
         raise RuntimeError(

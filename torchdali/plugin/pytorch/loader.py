@@ -396,7 +396,9 @@ class Loader(IterableDataset[Any]):
         self._outputs, self._drop_last, self._file_names = outputs, drop_last, file_names
         self._names = None if outputs is None else list(_field_names(outputs))
         if self._names is not None and len(set(self._names)) < len(self._names):
-            raise ValueError(f"outputs={self._names}: the names must differ, as they are the keys of a dictionary")
+            raise ValueError(
+                f"outputs must have different names, since they are keys of a dictionary, got {self._names}"
+            )
         self._ragged = [ragged] if isinstance(ragged, (str, int)) else list(ragged)
         self._reader_name, self._size, self._classes = reader_name, size, classes
         self._distributed = distributed
@@ -548,8 +550,8 @@ class Loader(IterableDataset[Any]):
             return pipe
         if self._make is None:
             raise RuntimeError(
-                "this Loader needs its pipeline anew, in another process or on another rank, and was given a pipeline "
-                "that no function under pipeline_def made: give it the function that makes the pipeline instead"
+                "this Loader must build its pipeline again, in another process or on another rank, but got a pipeline "
+                "that no function under pipeline_def created: pass the function that creates the pipeline instead"
             )
         pipe = self._make()
         if not hasattr(pipe, "build"):
@@ -713,13 +715,15 @@ class Loader(IterableDataset[Any]):
             RuntimeError: No function under `pipeline_def` makes the pipeline; `apply` after the first loop.
         """
         if apply and self._batches is not None:
-            raise RuntimeError("tune(apply=True) makes the pipeline anew, so it comes before this Loader is first used")
+            raise RuntimeError(
+                "tune(apply=True) builds the pipeline again, so it must be called before this Loader is first used"
+            )
         pipe = self._pipe if self._make is None else self._make()
         factory = getattr(pipe, "factory", None)
         if factory is None:
             raise RuntimeError(
-                "to be tuned, a pipeline is made anew with other settings, by a function under pipeline_def; no such "
-                "function made the pipeline of this Loader"
+                "tuning builds the pipeline again with other settings, by its function under pipeline_def, but no "
+                "function created the pipeline of this Loader"
             )
         report = tune(factory, seconds, **options)
         if apply and report.changes:

@@ -107,7 +107,7 @@ class DictMapper(_Following):
         """Return the next dictionary, with the entry replaced; KeyError if there is none of that name."""
         item = next(self._source)
         if self._key not in item:
-            raise KeyError(f"there is no {self._key!r} among {', '.join(item)}")
+            raise KeyError(f"expected the key {self._key!r}, found {', '.join(item)}")
         return {**item, self._key: self._map_fn(item[self._key])}
 
 

@@ -97,9 +97,7 @@ def _checked_target(size: Any, max_size: Any) -> list[int]:
         raise ValueError(str(error)) from None
     count = 1 if isinstance(size, int) else len(size)
     if max_size is not None and count == 2:
-        raise ValueError(
-            f"max_size goes with a size of one number, which is that of the shorter side; size is {size!r}"
-        )
+        raise ValueError(f"max_size requires a single size, the length of the shorter side, got size={size!r}")
     if max_size is not None and max_size <= both[0]:
         raise ValueError(f"max_size {max_size} must be above the size of the shorter side, {both[0]}")
     return both[:count]

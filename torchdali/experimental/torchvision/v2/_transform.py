@@ -115,5 +115,5 @@ def checked_transforms(op_list: Any) -> list[Transform]:
         raise TypeError(f"op_list is a list of transforms, not {type(op_list).__name__}")
     for i, each in enumerate(op_list):
         if not isinstance(each, Transform):
-            raise TypeError(f"op_list[{i}] is no transform of torchdali.experimental.torchvision: {each!r}")
+            raise TypeError(f"op_list[{i}] must be a transform of torchdali.experimental.torchvision, got {each!r}")
     return list(op_list)

@@ -74,7 +74,9 @@ class DALIServer:
         input_names: Sequence[str] | None = None,
     ) -> None:
         if not hasattr(pipeline, "input_names"):
-            raise TypeError(f"{pipeline!r} is no pipeline; call what pipeline_def made, to make one")
+            raise TypeError(
+                f"expected a Pipeline, got {pipeline!r}; call the function under pipeline_def to create one"
+            )
         inputs = pipeline.input_names
         if not inputs:
             raise RuntimeError(
