@@ -1,6 +1,6 @@
 """Arithmetic, comparison, bitwise and mathematical functions with DALI's type promotion.
 
-`function` returns what computes one of them for given element types: the operands are brought to the common
+`function` builds one of them for given dtypes: the operands are converted to the common
 type first, then one torch function does the work. Integers of one type wrap around, ``//`` and ``%`` of
 integers truncate toward zero, comparisons look at values whatever the signs. torch has no arithmetic for
 uint16, uint32 and uint64, so these travel as other types: as the signed type of the same width where the bits
@@ -141,7 +141,7 @@ def _name(dtype: torch.dtype) -> str:
 
 
 def function(name: str, *operands: Operand) -> Function:
-    """Return what computes a function of tensors and constants.
+    """Build the function that computes an operation on tensors and constants.
 
     Args:
         name: A key of `ARITY`.
@@ -160,10 +160,10 @@ def function(name: str, *operands: Operand) -> Function:
 
 
 def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
-    """Return what computes a function into memory that may be that of a tensor; None if there is no such way.
+    """Build a function that computes into memory, possibly a tensor's own; None if that is not possible.
 
-    For sums, differences, products and quotients of one tensor and a number, or of two tensors: what is done to images
-    step by step then stays in one place, in cache, and needs no copy at the end.
+    For sums, differences, products and quotients of one tensor and a number, or of two tensors: an image that
+    is processed step by step then stays in one place, in cache, and needs no copy at the end.
 
     Returns:
         A function of the memory and of the tensors, True if it did it: the memory has the type and shape of the result.

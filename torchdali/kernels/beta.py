@@ -15,7 +15,7 @@ DRAWS = 2 * (3 * _ATTEMPTS + 1)
 
 
 class Gammas:
-    """The two gamma distributions behind a beta distribution, and what does not depend on the numbers drawn.
+    """The two gamma distributions of a beta distribution, and constants that do not depend on the drawn numbers.
 
     Args:
         alpha: Positive: ``(batch, 1)``, or ``(1, 1)`` for all samples.

@@ -1,6 +1,6 @@
 """Conversion between element types: DALI's cast, saturating and rounding half away from zero.
 
-Nothing here rescales: 255 becomes 255.0. `full_scale` is what rescaling operators multiply with.
+Nothing here rescales: 255 becomes 255.0. `full_scale` is the factor for rescaling operators.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def integer_limits(dtype: torch.dtype) -> tuple[int, int]:
 
 
 def full_scale(dtype: torch.dtype) -> float:
-    """Return the value that stands for full intensity: the maximum of an integer type, else 1."""
+    """Return the value of full intensity: the maximum of an integer dtype, otherwise 1."""
     if dtype.is_floating_point or dtype == torch.bool:
         return 1.0
     return float(integer_limits(dtype)[1])
@@ -53,7 +53,7 @@ def full_scale(dtype: torch.dtype) -> float:
 def round_half_away(x: Tensor) -> Tensor:
     """Round a floating tensor to integers, halves away from zero; the type stays.
 
-    Infinities and NaN stay what they are.
+    Infinities and NaN are unchanged.
     """
     if x.dtype not in _BELOW_HALF:
         return round_half_away(x.float()).to(x.dtype)

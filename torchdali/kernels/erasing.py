@@ -41,7 +41,7 @@ def fill_spans(
 
 
 def _hit(ends: Tensor, extents: Sequence[int], axes: Sequence[int]) -> Tensor:
-    """Return which elements lie in a region of each sample; `ends` are ``(N, axes, 2)``."""
+    """Return a mask of the elements in a region of each sample; `ends` are ``(N, axes, 2)``."""
     hits = []
     for axis in axes:
         place = torch.arange(extents[axis], device=ends.device)
@@ -51,7 +51,7 @@ def _hit(ends: Tensor, extents: Sequence[int], axes: Sequence[int]) -> Tensor:
 
 
 def _values(fills: Sequence[Sequence[float]], x: Tensor, channel: int) -> Tensor:
-    """Return what samples are filled with, in a shape that broadcasts against `x`."""
+    """Return the fill values of samples, in a shape that broadcasts against `x`."""
     most = max(map(len, fills))
     rows = [[fill_number(value, x.dtype) for value in fill or [0.0]] for fill in fills]
     rows = [row * max(most, 1) if len(row) == 1 else row for row in rows]

@@ -11,9 +11,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def folded(function: F) -> F:
-    """Mark a pure function of Python numbers: what it returns is a constant of a compiled graph.
+    """Mark a pure function of Python numbers: its result is a constant of a compiled graph.
 
-    It must return numbers or tuples of them, or tensors that nobody changes. Shapes must be constants too: such a
+    It must return numbers or tuples of them, or tensors that nobody changes. Shapes must be constants too: this
     graph is compiled for one shape (``torch.compile(..., dynamic=False)``).
     """
     # What torch.compiler.assume_constant_result does, which would import the compiler.

@@ -30,7 +30,7 @@ def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float
 
 
 def grid_mask_each(x: Tensor, *numbers: Array) -> Tensor:
-    """Do what `grid_mask` does to each of ``(N, H, W, C)``; the numbers are arrays of one for each."""
+    """Compute `grid_mask` for each of ``(N, H, W, C)``; the numbers are arrays of one for each."""
     return _masked(x, factors(np.stack(_steps(*numbers), -1), x).unbind(-1))
 
 
@@ -49,7 +49,7 @@ def _masked(x: Tensor, steps: Sequence[Any]) -> Tensor:
 
 
 def _mask(height: int, width: int, steps: Sequence[Any], device: torch.device) -> Tensor:
-    """Return which pixels are not in squares of the grid, ``(height, width)``, or one such for each image."""
+    """Return the pixels outside the squares of the grid, ``(height, width)``, or one mask for each image."""
     c, s, right, below, ratio = steps
     columns = torch.arange(width, dtype=torch.float32, device=device)
     rows = torch.arange(height, dtype=torch.float32, device=device)[:, None]

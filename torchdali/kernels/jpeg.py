@@ -63,7 +63,7 @@ def distort(x: Tensor, quality: int) -> Tensor:
 
 
 def distort_each(x: Tensor, qualities: Sequence[int]) -> Tensor:
-    """Do what `distort` does to each of ``(N, H, W, 3)``, with a quality for each."""
+    """Compute `distort` for each of ``(N, H, W, 3)``, with a quality for each."""
     tables = np.stack([_scaled(quality) for quality in qualities], 1)
     return _distorted(x, upload(tables[:, :, None, None], x.device))
 

@@ -53,14 +53,14 @@ limits = _Limits()
 
 
 def use_max_pixels(pixels: int | None) -> None:
-    """Set the limit of pixels for the calling thread; None for that of the environment."""
+    """Set the limit of pixels for the calling thread; None for the environment's limit."""
     limits.pixels = MAX_PIXELS if pixels is None else pixels
     limits.free = min(FREE_VALUES, limits.pixels)
 
 
 @contextlib.contextmanager
 def max_pixels_of(pixels: int | None) -> Iterator[None]:
-    """Set the limit of pixels in the calling thread for a while; None leaves it as it is."""
+    """Set the limit of pixels in the calling thread for a while; None keeps the limit."""
     before = limits.pixels
     if pixels is not None:
         use_max_pixels(pixels)
@@ -71,7 +71,7 @@ def max_pixels_of(pixels: int | None) -> Iterator[None]:
 
 
 def check_pixels(extents: Sequence[float], what: str) -> None:
-    """Refuse an image that is too large, or whose extents are no numbers.
+    """Refuse an image that is too large, or whose extents are not numbers.
 
     Raises:
         RuntimeError: naming the extents and the limit.

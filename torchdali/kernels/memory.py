@@ -103,7 +103,7 @@ def in_transform() -> bool:
 
 
 def is_traced() -> bool:
-    """Return True where operations are to be those of torch alone: in a compiled graph and in a transform."""
+    """Return True where only operations of torch are allowed: in a compiled graph and in a transform."""
     return _is_compiling() or _transform() is not None
 
 
@@ -190,7 +190,7 @@ class ChunkImages(Sequence[Any]):
 
 
 def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Return memory that was not used before: an `Empty` if there is no pool."""
+    """Return memory that was not used before: an `Empty` without a pool."""
     return torch.empty(shape, dtype=dtype)
 
 
@@ -228,7 +228,7 @@ def inside(
         extents: One number an axis.
 
     Returns:
-        ``(N, ...)``, or a list if the windows lie in several places; None if one reaches outside.
+        ``(N, ...)``, or a list if the windows are in several places; None if one reaches outside.
     """
     shape = arrays.shape[1:]
     for axis, extent, places in zip(axes, extents, zip(*starts, strict=True), strict=True):

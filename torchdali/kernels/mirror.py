@@ -23,7 +23,7 @@ def mirror(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = None) -> Tensor:
-    """Return a tensor of which each ``x[i]`` has some axes reversed; in `out`, if it fits."""
+    """Return a tensor in which each ``x[i]`` has some axes reversed; in `out`, if it fits."""
     if x.requires_grad:
         return torch.stack([mirror(each, some) for each, some in zip(x, axes, strict=True)])
     if not x.is_cpu:

@@ -1,12 +1,12 @@
 """The library of the fast path, if it was built with torchdali, and calls of it for one sample.
 
-It takes a JPEG, of which it decodes what the result shows, or pixels; it resamples, mirrors, scales and writes,
-without the GIL, in DALI's order and with its bits. For other rates of sounds see `kernels.audio.resample`. What it
-does not handle, libjpeg warns of or memory does not suffice for, it refuses, and the caller takes its usual way, which
-raises the error. So nothing here raises for bad data.
+It takes a JPEG, and decodes the region that the result shows, or pixels; it resamples, mirrors, scales and writes,
+without the GIL, in DALI's order and with its bits. For other rates of audio see `kernels.audio.resample`. It refuses
+images that it does not support, libjpeg warnings and work that needs too much memory; the caller then decodes with
+Python, which raises the error. So nothing here raises for bad data.
 
 ``TORCHDALI_NATIVE=0`` in the environment switches it off; ``TORCHDALI_NATIVE_LEVEL`` names the highest level of vector
-instructions to use: 0 for what every processor has, 1 for AVX2, 2 for AVX-512.
+instructions to use: 0 for a baseline processor, 1 for AVX2, 2 for AVX-512.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _Sample = ctypes.c_char * SAMPLE.size
 
 
 class NativeLibrary(NamedTuple):
-    """The functions of the shared library, and where it lies."""
+    """The functions of the shared library, and its path."""
 
     file: str
     run: ctypes._NamedFuncPointer
@@ -108,7 +108,7 @@ class NativeLibrary(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Use of the fast path; `text` says with what library, or why there is none."""
+    """Use of the fast path; `text` names the library, or the reason why it is not used."""
 
     library: NativeLibrary | None
     text: str
@@ -189,11 +189,11 @@ class Recipe:
         shrinking: Filter of an axis that shrinks: of `FILTERS`.
         growing: Filter of one that grows or stays.
         antialias: Stretch the filter where an axis shrinks.
-        outside: What is beyond the limits of a window: "repeat" its edge, or "drop", and weigh the rest.
+        outside: Treatment of lines beyond the limits of a window: "repeat" its edge, or "drop", and weight the rest.
         dtype: Of the result.
         planar: The result is ``(channels, H, W)``, else ``(H, W, channels)``.
         channels: 3, or 1 for the first one.
-        values: ``(3, 256)`` of `dtype`: what a level of a channel becomes; None for the levels.
+        values: ``(3, 256)`` of `dtype`: the result for each level of a channel; None keeps the levels.
         scaling: Factors and offsets of the channels, where `values` are ``level * factor + offset`` in float32:
             vectors are quicker than a table.
     """
@@ -266,7 +266,7 @@ class Lines(NamedTuple):
         """Return some of the lines.
 
         Args:
-            resized: What reads pixels may read those beyond these lines, too.
+            resized: Steps that read pixels may read pixels beyond these lines, too.
         """
         low, high, size, before, _, first, last = self
         if resized:

@@ -99,7 +99,7 @@ def normalize_into(
 ) -> None:
     """Write ``(image - centre) * factor + offset``; integer outputs are rounded and saturated.
 
-    Calculating in the image's own memory order, and transposing what is ready, is what costs least.
+    Calculating in the image's own memory order, and transposing the result, is the cheapest way.
 
     Args:
         out: Where to write: any strides; float32, or a type that float32 is converted to.
@@ -136,7 +136,7 @@ def normalize_each_into(
     mirrored: Sequence[bool],
     order: tuple[int, ...],
 ) -> None:
-    """Do what `normalize_into` does for several images of one shape and the same strides, in fewer calls.
+    """Compute `normalize_into` for several images of one shape and the same strides, in fewer calls.
 
     Args:
         out: ``(N, ...)`` float32 on the CPU.
@@ -244,7 +244,7 @@ def _normalized(x: Tensor, recipe: _Recipe, out: Tensor | None) -> Tensor:
 
 
 def _spread(values: tuple[float, ...], shape: tuple[int, ...], channel: int, device: torch.device) -> Tensor:
-    """Return values a channel as dense rows, which is what vectors want."""
+    """Return values of channels as dense rows, the form that vector instructions need."""
     inner = 2 if channel == len(shape) - 1 else 1
     tensor = torch.tensor(values, dtype=torch.float32, device=device)
     if len(values) > 1:

@@ -1,4 +1,4 @@
-"""Bytes to normalized floats by OpenCV, if it is installed: from a picture to what a network takes.
+"""Bytes to normalized floats by OpenCV, if it is installed: from an image to the input of a network.
 
 The channels are taken apart, and mirrored, while they are bytes; then each becomes floats. Where the result is planes
 too, they are written in their place: one pass over a result that is four times as large and seldom in cache. Else they
@@ -119,7 +119,7 @@ def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[
 
 
 def runs(images: Images, mirrored: Sequence[bool], first: int, last: int) -> Iterator[tuple[Bytes, int, int]]:
-    """Yield images, and which they are: as one, higher, where they lie together and are mirrored alike."""
+    """Yield images and their indices: as one, higher image where they are adjacent and mirrored alike."""
     if not isinstance(images, np.ndarray):
         yield from ((images[i], i, i + 1) for i in range(first, last))
         return
@@ -164,7 +164,7 @@ def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float
 
 
 def _way(image: Bytes) -> Take | None:
-    """Return what takes an image apart, by how it lies in memory."""
+    """Return the function that splits an image, by its layout in memory."""
     rows, columns, channels = image.strides
     if channels == 1 and columns == image.shape[2]:
         return _split

@@ -1,4 +1,4 @@
-"""OpenCV, if it is installed: some kernels let it do on the CPU what takes torch several passes."""
+"""OpenCV, if it is installed: some kernels use it on the CPU where torch needs several passes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def opencv() -> Any:
     """Return the module ``cv2``, or None. At its first use here it is told to start no threads, and to print nothing.
 
     Pipelines have theirs, and OpenCV's wait actively for the next image: up to a sixth of the CPU time. Its warnings of
-    damaged images name no file. There is one number of threads for the process, and one level of its log: what the
-    program has set stays.
+    damaged images name no file. The number of threads and the log level are shared by the process: settings of the
+    program stay.
     """
     try:
         cv2 = importlib.import_module("cv2")

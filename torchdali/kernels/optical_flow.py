@@ -72,7 +72,7 @@ def _refined(first: Tensor, second: Tensor, motion: Tensor, window: int) -> Tens
 
 
 def _warped(image: Tensor, motion: Tensor) -> Tensor:
-    """Return what lies where the flow leads."""
+    """Return the pixels at the positions to which the flow points."""
     height, width = image.shape[-2:]
     rows = torch.arange(height, dtype=motion.dtype, device=motion.device)[:, None] + motion[:, 1]
     columns = torch.arange(width, dtype=motion.dtype, device=motion.device) + motion[:, 0]

@@ -1,4 +1,4 @@
-"""Copies of tensors whose axes lie in another order in memory: by OpenCV, if it knows the two orders."""
+"""Copies of tensors whose axes have another order in memory: by OpenCV, if it knows the two orders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.float64}
 
 
 def dense(x: Tensor) -> Tensor:
-    """Return a tensor itself if its elements lie in order, otherwise a copy in which they do."""
+    """Return a tensor itself if its elements are in order, otherwise a copy in which they are."""
     if x.is_contiguous() or x.nbytes < SMALL_SAMPLE or opencv_for(x) is None:
         return x.contiguous()
     return copy_to(torch.empty(x.shape, dtype=x.dtype, device=x.device), x)
@@ -26,7 +26,7 @@ def dense(x: Tensor) -> Tensor:
 def copy_to(target: Tensor, x: Tensor) -> Tensor:
     """Copy to dense memory of the same shape and type, and return it.
 
-    Where channels that lie side by side become planes, planes become such channels, or height and width change places,
+    Where adjacent channels become planes, planes become adjacent channels, or height and width change places,
     that takes a third of torch's time for float32, and a tenth for bytes.
     """
     cv2 = None if x.nbytes < SMALL_SAMPLE or x.is_contiguous() else opencv_for(x)
@@ -58,7 +58,7 @@ def _copy(cv2: Any, target: Array, source: Array) -> bool:
 
 
 def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Return what `torch.where` does, of two tensors of one type, which may be a wide unsigned one."""
+    """Compute `torch.where` on two tensors of one dtype, which may be a wide unsigned one."""
     if x.dtype not in _UNSIGNED:
         return torch.where(condition, x, y)
     kind = _SAME_SIZE[x.itemsize]

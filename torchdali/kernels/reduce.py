@@ -150,7 +150,7 @@ def _shaped(
 def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> Tensor:
     """Return the largest or smallest value, of the input's type; as in DALI, the least or greatest finite one at first.
 
-    So it is that of no values, and of NaN alone: those are left out.
+    So it is the result for no values, and for NaN alone: those are skipped.
     """
     if not axes:
         return x

@@ -1,7 +1,7 @@
 """Numbers of threads that torch divides its work among: one in threads of ours, and where it decides the last bit.
 
 A sum, a product of matrices or a Fourier transform that torch divides among threads may end in another bit than on one.
-The threads of pipelines use one. What is called elsewhere with several goes to a thread that uses one, too, so that a
+The threads of pipelines use one. A call from another thread moves to a thread that uses one, too, so that a
 result depends neither on the machine nor on the way an operator is called.
 """
 

@@ -74,7 +74,7 @@ _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "
 
 
 def compare_mixed(name: str, unsigned_first: bool, x: Tensor, y: Tensor) -> Tensor:
-    """Compare the values of uint64 numbers, held as int64, with those of signed ones.
+    """Compare the values of uint64 numbers, held as int64, with signed values.
 
     Args:
         name: ``"eq"``, ``"ne"``, ``"lt"``, ``"le"``, ``"gt"`` or ``"ge"``.

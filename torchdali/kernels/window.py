@@ -1,4 +1,4 @@
-"""Windows of a tensor: where a crop lies, and cutting it out, with padding if it reaches outside."""
+"""Windows of a tensor: their position, and cutting them out, with padding if they reach outside."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def out_of_bounds(policy: str, borders: bool = True) -> str:
     """Return a policy by its first name: ``"edge"`` is ``"clamp"``.
 
     Args:
-        policy: For windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``; or what the pixels of
+        policy: For windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``; or how the pixels of
             the border are repeated by: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
         borders: The latter are allowed.
 
@@ -122,7 +122,7 @@ def cut(
     channel: int = -1,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Cut a window out of a tensor; a view if it lies inside and the type stays.
+    """Cut a window out of a tensor; a view if it is inside and the dtype stays.
 
     Args:
         x: Any shape.
@@ -132,7 +132,7 @@ def cut(
         policy: For windows that reach outside; see `out_of_bounds`.
         fill: No value for 0, one value, or one a channel.
         channel: Axis of the channels, for ``fill``; -1 for none.
-        dtype: Of the result, converted by truncation; that of ``x`` when None.
+        dtype: Of the result, converted by truncation; the dtype of ``x`` when None.
 
     Raises:
         RuntimeError: the window reaches outside and the policy is ``"error"``, an unknown policy, or a wrong
@@ -158,9 +158,9 @@ def cut(
 def meet(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
 ) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
-    """Return what lies in the window as a view, the shape of the window, and where in it the view lies.
+    """Return the part in the window as a view, the shape of the window, and the position of the view in it.
 
-    The place is None if the view is all there is: for a window that lies inside, or is trimmed.
+    The position is None if the view is everything: for a window that is inside, or is trimmed.
 
     Args:
         policy: ``"error"``, ``"pad"`` or ``"trim_to_shape"``; see `cut` for the rest.

@@ -122,11 +122,11 @@ class TensorList:
 
         Args:
             samples: One tensor a sample, all of one dtype, number of axes and device. The list
-                itself is kept. Inside a running pipeline, None stands for a sample that a branch
+                itself is kept. Inside a running pipeline, None represents a sample that a branch
                 of a conditional did not compute.
             layout: Of one sample.
-            dtype: Of the elements; looked at only if there is no sample.
-            ndim: Number of axes of a sample; looked at only if there is no sample.
+            dtype: Of the elements; looked at only for an empty batch.
+            ndim: Number of axes of a sample; looked at only for an empty batch.
             source_info: Where each sample comes from.
         """
         first = samples[0] if samples else None
@@ -159,7 +159,7 @@ class TensorList:
         layout: str = "",
         source_info: Sequence[str] | None = None,
     ) -> _Batch:
-        """Make a batch of samples that lie in one piece of memory, in any order, without a copy or a check.
+        """Build a batch of samples that are in one block of memory, in any order, without a copy or a check.
 
         Args:
             flat: One-dimensional.
@@ -347,7 +347,7 @@ class TensorList:
         return flat
 
     def data_ptr(self) -> int:
-        """Return the address of the first element; all elements lie densely, sample by sample."""
+        """Return the address of the first element; all elements are dense, sample by sample."""
         return self._pack().data_ptr() if len(self) else 0
 
     def reinterpret(self, new_type: DALIDataType) -> None:
@@ -371,7 +371,7 @@ class TensorList:
 
         Args:
             path: Where to save it, too.
-            options: Of `torchdali.pictures.show`, such as ``labels``, ``boxes``, ``masks``, ``classes``, ``count``.
+            options: Of `torchdali.pictures.show`, for example ``labels``, ``boxes``, ``masks``, ``classes``, ``count``.
 
         Raises:
             ValueError: the samples cannot be drawn.

@@ -19,7 +19,7 @@ class TensorListCPU(TensorList):
 
     Args:
         object: A `TensorListCPU` or an array-like object as for `TensorCPU`, whose first dimension
-            is the batch, either shared; or a list of such samples.
+            is the batch, either shared; or a list of tensors.
         layout: Names of the axes of a sample, one letter each.
         contiguous: Whether samples of a list are copied into one piece of memory or shared.
         is_pinned: Accepted for compatibility; torch knows whether memory is pinned.
@@ -78,7 +78,7 @@ class TensorListGPU(TensorList):
 
     Args:
         object: A `TensorListGPU` or an object as for `TensorGPU`, whose first dimension is the
-            batch, either shared; or a list of such samples. Left out, the batch is empty.
+            batch, either shared; or a list of tensors. Without it, the batch is empty.
         layout: Names of the axes of a sample, one letter each.
         contiguous: Whether samples of a list are copied into one piece of memory or shared.
         stream: A stream (torch's, or a raw handle) that may still be writing the data.

@@ -1,4 +1,4 @@
-"""Memory of others: what objects of other libraries share, copies to addresses, streams."""
+"""Foreign memory: data shared by objects of other libraries, copies to addresses, streams."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _shared(object: Any, device: str) -> torch.Tensor | None:
 
 
 def _device_of(object: Any) -> torch.device:
-    """Return the GPU on which data lie; the current one where the object does not tell."""
+    """Return the GPU that holds the data; the current one if the object does not tell."""
     device = getattr(object, "device", None)
     if isinstance(device, torch.device):
         return device

@@ -15,12 +15,12 @@ _MANY_SHAPES = 16
 
 
 def listing(kind: str, entries: Sequence[str]) -> str:
-    """Return ``kind(entry, ...)`` with one entry a line; empty entries are left out."""
+    """Return ``kind(entry, ...)`` with one entry per line; empty entries are omitted."""
     return f"{kind}(\n    " + ",\n    ".join(filter(None, entries)) + ")"
 
 
 def attributes(dtype: torch.dtype | None, layout: str, device: str) -> list[str]:
-    """Return what tensors and batches have in common as entries of `listing`."""
+    """Return the entries of `listing` that tensors and batches have in common."""
     return [
         f"dtype={name_of(dtype)}",
         f'layout="{layout}"' if layout else "",

@@ -20,7 +20,7 @@ from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype, to_torch_dt
 
 
 def no_attribute(holder: object, name: str, way: str) -> AttributeError:
-    """Return what to raise for a missing attribute; for one of torch's tensors, say the way to these."""
+    """Build the error for a missing attribute; for a torch method, name the way to the torch tensor."""
     hint = f"; torch's tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
     return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}", name=name)
 
@@ -80,7 +80,7 @@ class Tensor:
         return self._source_info or ""
 
     def get_property(self, name: str, /) -> str | None:
-        """Return ``"layout"`` or ``"source_info"``; None for what the tensor does not have."""
+        """Return ``"layout"`` or ``"source_info"``; None for a property that the tensor does not have."""
         return {"layout": self._layout, "source_info": self._source_info}.get(name) or None
 
     def reinterpret(self, new_type: DALIDataType) -> None:
@@ -105,7 +105,7 @@ class Tensor:
         return bool(dropped)
 
     def data_ptr(self) -> int:
-        """Return the address of the first element; the elements lie densely in row-major order."""
+        """Return the address of the first element; the elements are dense in row-major order."""
         self._tensor = self._tensor.contiguous()
         return self._tensor.data_ptr()
 
@@ -149,7 +149,7 @@ class TensorCPU(Tensor):
     Args:
         object: A torch tensor, a `TensorCPU`, an object with the buffer protocol (a NumPy array,
             bytes), a DLPack capsule or an object with ``__dlpack__``. Its memory is shared, except
-            that of read-only buffers.
+            read-only buffers.
         layout: Names of the axes, one letter each.
         is_pinned: Accepted for compatibility; torch knows whether memory is pinned.
 

@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 
 
 class Storage:
-    """The samples of a batch in one of the forms; what is here is right for separate samples."""
+    """The samples of a batch in one of the forms; this class is right for separate samples."""
 
     __slots__ = ("_samples",)
 
@@ -33,7 +33,7 @@ class Storage:
     _samples: list[torch.Tensor] | None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what to make a copy of; views are left out, since pickle gives each memory of its own."""
+        """Return the object to copy; views are excluded, since pickle gives each memory of its own."""
         raise NotImplementedError
 
     def samples(self) -> list[torch.Tensor]:
@@ -54,7 +54,7 @@ class Storage:
 
     @property
     def dtype(self) -> torch.dtype | None:
-        """Type of the elements; None if there is no sample and none was given."""
+        """Dtype of the elements; None if the batch is empty and none was given."""
         raise NotImplementedError
 
     @property
@@ -84,7 +84,7 @@ class Storage:
         return Dense(torch.stack(self.samples()))
 
     def packed(self) -> tuple[Storage, torch.Tensor]:
-        """Return a form that lies in one piece of memory, and its elements, in order, as a 1D tensor."""
+        """Return a form that is one block of memory, and its elements, in order, as a 1D tensor."""
         if self.is_uniform():
             return self.stacked().packed()
         packed = self._in_order(torch.cat([sample.reshape(-1) for sample in self.samples()]))
@@ -167,10 +167,10 @@ class Samples(Storage):
     """A tensor, or a NumPy array, for each sample, of any shapes; the only form that may be empty without a type.
 
     Args:
-        samples: The list itself is kept; None stands for a sample that a branch did not compute.
+        samples: The list itself is kept; None represents a sample that a branch did not compute.
         device: Of the samples.
-        dtype: Of the elements; looked at only if there is no sample.
-        ndim: Number of axes of a sample; looked at only if there is no sample.
+        dtype: Of the elements; looked at only for an empty batch.
+        ndim: Number of axes of a sample; looked at only for an empty batch.
         arrays: In place of ``samples``: one at least, of one type and number of axes, contiguous and writable. Tensors
             on their memory are made when somebody asks for one: a tensor costs as much as ten looks at its array, and
             releases the GIL when it is made and when it ends.
@@ -248,7 +248,7 @@ class Packed(Storage):
         shapes: Of the samples, which are dense and have as many axes each.
         rows: The memory as rows ``(n, ...)``, and how many each sample has, if they follow one another.
         turned: Each sample is the transpose of its rows, which have two axes. So it is inside a chain, where operators
-            work on all rows in one call; a batch has samples as they are, see `straight`.
+            work on all rows in one call; a batch has the samples unchanged, see `straight`.
     """
 
     __slots__ = ("_shapes", "device", "flat", "offsets", "rows", "turned")
@@ -269,7 +269,7 @@ class Packed(Storage):
 
     @classmethod
     def of_rows(cls, rows: torch.Tensor, counts: Sequence[int], turned: bool = False) -> Packed:
-        """Return samples of which each has some rows of a dense tensor ``(n, ...)``, in order."""
+        """Return samples that are consecutive rows of a dense tensor ``(n, ...)``."""
         size = math.prod(rows.shape[1:])
         offsets = [size * first for first in itertools.accumulate(counts[:-1], initial=0)]
         shapes = [(count, *rows.shape[1:])[:: -1 if turned else 1] for count in counts]
@@ -326,5 +326,5 @@ class Packed(Storage):
 
 
 def arrays_of(samples: Any) -> list[npt.NDArray[Any]] | None:
-    """Return the arrays of samples, if they are such."""
+    """Return the arrays of samples, if they are arrays."""
     return samples.arrays if isinstance(samples, Samples) else None

@@ -172,7 +172,7 @@ def release_unused() -> None:
 
 
 def _forget() -> None:
-    """Begin anew in a forked process: a thread of its parent may have held the locks of the pools."""
+    """Reset in a forked process: a thread of its parent may have held the locks of the pools."""
     _pools.clear()
     _plain.clear()
 

@@ -19,7 +19,7 @@ __all__ = ["cosine_matrix"]
 
 @device_cache(maxsize=32)
 def cosine_matrix(size: int, count: int, kind: int, orthonormal: bool, lifter: float, device: torch.device) -> Tensor:
-    """Return ``(count, size)`` float32: what gives the first `count` coefficients.
+    """Return the matrix ``(count, size)`` float32 that computes the first `count` coefficients.
 
     Args:
         size: Of the input; at least 2 for type I.

@@ -33,14 +33,14 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
 
 
 def _least(multiplier: float, cutoff: float) -> float:
-    """Return the least ratio: that of the cutoff, but above 0, whose logarithm is infinite."""
+    """Return the ratio of the cutoff, at least a little above 0, since the logarithm of 0 is infinite."""
     return max(10.0 ** (cutoff / multiplier), _LEAST) if multiplier else 0.0
 
 
 def decibels_of_rows(
     x: Tensor, counts: Sequence[int], multiplier: float, reference: float | None, cutoff: float
 ) -> Tensor:
-    """Do what `decibels` does for several samples that are rows of one array.
+    """Compute `decibels` for several samples, the rows of one array.
 
     Args:
         x: ``(n, size)`` float32.
@@ -62,7 +62,7 @@ def decibels_of_rows(
 
 
 def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) -> tuple[int, int]:
-    """Return start and length of what is louder than a cutoff: from the first to the last window that is.
+    """Return start and length of the part that is louder than a cutoff: from its first to its last window.
 
     The power of a window is the mean of the squares of its samples.
 
@@ -70,7 +70,7 @@ def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) ->
         x: ``(samples,)``, any real type.
         window: Samples of a window; all of the signal, if that is shorter.
         cutoff: In decibels relative to the reference.
-        reference: A power; None: that of the loudest window.
+        reference: A power; None: the power of the loudest window.
     """
     samples = len(x)
     window = min(window, samples)
@@ -100,7 +100,7 @@ def preemphasis(x: Tensor, coefficient: float, border: str) -> Tensor:
 
     Args:
         x: Any shape, floating.
-        border: What stands before the first sample: ``"zero"``, ``"clamp"`` the sample itself,
+        border: The value before the first sample: ``"zero"``, ``"clamp"`` the sample itself,
             ``"reflect"`` the second one.
     """
     flat = x.reshape(-1)

@@ -2,7 +2,7 @@
 
 ``y[n] = sum over i of x[i] * w(i - n * in_rate / out_rate)``, where ``w(t) = sinc(t) * (1 + cos(pi t / L)) / 2`` for
 ``|t| < L``. The window is read from a table of 32 values between two samples, with linear interpolation, as DALI does;
-and as there, it is not widened if the rate goes down: what lies above the new Nyquist frequency is not removed.
+and as there, it is not widened if the rate goes down: frequencies above the new Nyquist frequency are not removed.
 
 Source of the method: J. O. Smith, "Digital Audio Resampling", ccrma.stanford.edu/~jos/resample.
 """
@@ -100,7 +100,7 @@ def _by_library(native: NativeLibrary, x: Tensor, ratio: float, length: int, hal
 def _changing_table(half: int) -> tuple[Array, int]:
     """Return the weights at each of 32 places between two samples, and their change to the next, ``(32, 2, width)``.
 
-    And where they lie.
+    And their positions.
     """
     rows = _phase_table(half, torch.float32).numpy().T
     table = np.zeros((_STEPS, 2, -(-2 * half // _VECTOR) * _VECTOR), np.float32)
@@ -112,7 +112,7 @@ def _changing_table(half: int) -> tuple[Array, int]:
 
 
 def _periodic(x: Tensor, stride: int, phases: int, length: int, half: int) -> Tensor:
-    """Resample where `phases` output samples lie on `stride` input samples."""
+    """Resample with `phases` output samples for every `stride` input samples."""
     weights = _weights(stride, phases, half, x.dtype).to(x.device)
     steps, width = -(-length // phases), weights.shape[1]
     right = max((steps - 1) * stride + width - half - x.shape[-1], 0)
@@ -160,7 +160,7 @@ def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
 
 
 def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Array, Array]:
-    """Return where outputs lie: after which sample, after which of 32 places from there, and how far on to the next."""
+    """Return positions of outputs: the preceding sample, one of 32 steps after it, and the distance to the next."""
     fine: Array = np.arange(start, end) * ratio
     whole: Array = np.minimum(fine.astype(np.int64), samples - 1)
     fine -= whole
@@ -174,7 +174,7 @@ def _gathered(padded: Array, ratio: float, start: int, samples: int, half: int, 
     """Write outputs from `start` on: each is the sum of the samples around it, weighed as at the nearest known place.
 
     Args:
-        padded: Sample i of the input lies at ``i + half - 1``.
+        padded: Sample i of the input is at ``i + half - 1``.
     """
     fine: Array = np.arange(start, start + len(out)) * ratio
     whole = np.minimum(fine.astype(np.intp), samples - 1)

@@ -14,7 +14,7 @@ __all__ = ["from_unit", "on_scale_of"]
 
 
 def on_scale_of(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return samples as floats on the scale of a type; those of the same type keep their values."""
+    """Return samples as floats on the scale of a dtype; samples of this dtype keep their values."""
     if x.dtype == dtype:
         return x.to(torch.float32)
     return _scaled(_to_unit(x), dtype)

@@ -16,7 +16,7 @@ __all__ = ["hann", "number_of_windows", "power_spectrum", "spectrogram", "spectr
 
 @functools.lru_cache(maxsize=32)
 def hann(length: int) -> Array:
-    """Return a float32 Hann window whose values lie between the samples: ``(1 - cos(2 pi (n + .5) / length)) / 2``."""
+    """Return a float32 Hann window with values between the samples: ``(1 - cos(2 pi (n + .5) / length)) / 2``."""
     phase = (np.arange(length) + 0.5) * (2 * np.pi / length)
     return np.asarray(0.5 * (1.0 - np.cos(phase)), np.float32)
 
@@ -47,11 +47,11 @@ def spectrogram(
 
     Args:
         x: ``(..., samples)`` float32.
-        window: What the windows are multiplied with, float32.
-        size: Of the transform; at least that of the window.
+        window: Factors of the windows, float32.
+        size: Of the transform; at least the size of the window.
         step: Samples between two windows.
         power: 2 for squares, 1 for moduli.
-        centered: The first window is centered on the first sample; what is missing is mirrored without
+        centered: The first window is centered on the first sample; missing samples are mirrored without
             repeating the edge (``reflected``) or zero.
 
     Returns:

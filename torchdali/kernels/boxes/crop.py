@@ -40,7 +40,7 @@ class Rules:
         overlap: Thresholds are about the share of a box that is seen, not about intersection over union.
         every: All boxes must reach the threshold, not just one.
         insist: A round goes on after a window with enough of the boxes that keeps none of them.
-        prune: Boxes are kept of which this share is seen; None: those whose centre is.
+        prune: Keep boxes of which at least this share is visible; None: boxes whose centre is visible.
     """
 
     thresholds: Sequence[float]
@@ -56,7 +56,7 @@ class Rules:
 
     @cached_property
     def table(self) -> Array:
-        """Thresholds that a round may draw; NaN stands for the whole image."""
+        """Thresholds that a round may draw; NaN represents the whole image."""
         return np.array([*self.thresholds, *([np.nan] if self.no_crop else [])], np.float32)
 
     @cached_property
@@ -169,7 +169,7 @@ def _columns(values: Array | None, samples: Array) -> Array | None:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Windows ``(d, samples, attempts)``: where they lie, in relative terms and as they are returned."""
+    """Windows ``(d, samples, attempts)``: their relative positions, and the positions to return."""
 
     low: Array
     high: Array
@@ -235,9 +235,9 @@ def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[
 
 
 class _Thresholds:
-    """The thresholds that a round may draw in each sample; NaN stands for the whole image.
+    """The thresholds that a round may draw in each sample; NaN represents the whole image.
 
-    In a search without an end, those that no window can reach are left out: a round with one of them would
+    In a search without an end, unreachable thresholds are omitted: a round with one of them would
     change nothing.
     """
 
@@ -378,7 +378,7 @@ class _State:
         self.extent[samples] = candidates.extent[:, rows, places].T
 
     def _improve(self, samples: Array, score: Array, enough: Array, rows: Array, candidates: _Candidates) -> None:
-        """Keep the best windows; those with enough of the boxes count for more than what came before."""
+        """Keep the best windows; windows with enough of the boxes rank above earlier ones."""
         tried = np.arange(score.shape[1])
         last = np.where(enough, tried, -1).max(1)
         score = np.where(tried >= last[:, None], score, -1)
@@ -403,7 +403,7 @@ Ends = tuple[Array, Array]
 
 
 def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
-    """Return what windows ``(d, n)`` score.
+    """Return the scores of windows ``(d, n)``.
 
     Args:
         owners: The sample of each window.
@@ -428,7 +428,7 @@ def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Ru
 
 
 def _beside(windows: Ends) -> Ends:
-    """Return windows so that they stand beside boxes ``(d, boxes, n)``."""
+    """Return windows, broadcast to boxes ``(d, boxes, n)``."""
     return windows[0][:, None], windows[1][:, None]
 
 
@@ -478,7 +478,7 @@ def kept(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
 
 
 def moved(boxes: Boxes, places: Array, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
-    """Return some boxes clipped to the windows and relative to them, as they are where a window is whole."""
+    """Return some boxes clipped to the windows and relative to them, unchanged where a window is whole."""
     owner = boxes.owner[places]
     start, extent = low[owner], (high - low)[owner]
     corners = np.empty((2, *start.shape), start.dtype)

@@ -47,7 +47,7 @@ def affine_intensity(x: Tensor, factor: float, offset: float, dtype: torch.dtype
 def affine_intensities(
     x: Tensor, numbers: Sequence[tuple[float, float]], dtype: torch.dtype, out: Tensor | None = None
 ) -> Tensor:
-    """Do what `affine_intensity` does, with a factor and an offset for each ``x[i]``."""
+    """Compute `affine_intensity`, with a factor and an offset for each ``x[i]``."""
     if not x.is_cpu and numbers:
         scales, offsets = factors(numbers, x[..., None]).unbind(-1)
         return _narrowed(torch.addcmul(offsets, _wide(x), scales), x.dtype, dtype, out)
@@ -100,7 +100,7 @@ _EVERY_FLOAT = _EVERY.astype(np.float32)
 
 @functools.lru_cache(maxsize=256)
 def _curve(factor: float, offset: float) -> tuple[Bytes, float]:
-    """Return what becomes of each byte as DALI computes it, and with what carry OpenCV gives the same; 0: none.
+    """Return DALI's result for each byte, and the carry with which OpenCV gives the same; 0: none.
 
     The product and the sum are rounded to float32 each; halves go up.
     """
@@ -211,7 +211,7 @@ def affine_each_rgb(
     x: Tensor, matrices: Sequence[Matrix], offsets: Sequence[Sequence[float]], dtype: torch.dtype,
     out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Do what `affine_rgb` does, with a matrix and an offset for each ``x[i]``."""
+    """Compute `affine_rgb`, with a matrix and an offset for each ``x[i]``."""
     if x.is_cpu:
         result = place(out, (*x.shape[:-1], len(matrices[0])), dtype, x.device)
         return _each_into(result, affine_rgb, x, matrices, offsets)
@@ -223,7 +223,7 @@ def affine_each_rgb(
 
 
 def _narrowed(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
-    """Convert what was computed of a type; `x` may be overwritten."""
+    """Convert results to the output dtype; `x` may be overwritten."""
     return to_bytes(x, out) if dtype == source == torch.uint8 else convert(x, dtype)
 
 
@@ -245,7 +245,7 @@ def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
 
 
 def _turned() -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Return what the luma, and the cosine and the sine of the chroma, contribute to each entry of the matrix."""
+    """Return the contributions of the luma, and of cosine and sine of the chroma, to each entry of the matrix."""
     y, i, q = (torch.outer(_FROM_YIQ[:, k], _TO_YIQ[k]) for k in range(3))
     crossed = torch.outer(_FROM_YIQ[:, 1], _TO_YIQ[2]) - torch.outer(_FROM_YIQ[:, 2], _TO_YIQ[1])
     return tuple(tuple(map(tuple, row)) for row in torch.stack((y, i + q, crossed), -1).tolist())

@@ -1,7 +1,7 @@
 """Colors from a Bayer mosaic: each pixel has one of three colors, the other two come from its neighbours.
 
-The colors are called *first* and *third*, which stand on opposite corners of each 2x2 cell, and *green*, which
-stands on the other two. OpenCV does the same arithmetic and is used if it is installed.
+The colors are called *first* and *third*, at opposite corners of each 2x2 cell, and *green*, at
+the other two. OpenCV does the same arithmetic and is used if it is installed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def debayer(mosaic: Tensor, first: tuple[int, int], algorithm: str, out: Tensor)
             Cheung and Pang, "Color filter array recovery using a threshold-based variable number of gradients",
             1999). ``gray``: the luma of ``bilinear``, the first color being weighted as red.
         out: ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray``: the result is written here. The outermost
-            pixels are those beside them (but for ``vng``); images of a height or width of 2 become 0.
+            pixels are copies of their neighbours (except with ``vng``); images of a height or width of 2 become 0.
     """
     run = _by_torch if opencv_for(mosaic) is None else _by_opencv
     if mosaic.dim() == 2:
@@ -81,7 +81,7 @@ def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """Values of a color at each pixel, by where the pixel stands in relation to that color.
+    """Values of a color at each pixel, by the pixel's position relative to that color.
 
     Attributes:
         centre: At pixels of the color.

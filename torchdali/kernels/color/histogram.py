@@ -1,4 +1,4 @@
-"""Histograms of 8-bit images, and what spreads them: equalization, whole or by tiles (CLAHE).
+"""Histograms of 8-bit images, and their equalization: of the whole image, or by tiles (CLAHE).
 
 A *plane* is one channel of one image. All planes of a call are counted and mapped together: the values
 of plane ``p`` are moved to ``256 * p .. 256 * p + 255``, so that one count and one look-up serve all.
@@ -31,7 +31,7 @@ def equalize(image: Tensor, out: Tensor) -> None:
     """Spread the values of each channel of each image evenly over 0..255.
 
     ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` counts the pixels with values
-    up to ``v``, ``n0`` the pixels of the smallest value, ``n`` all. A channel of one value stays as it is.
+    up to ``v``, ``n0`` the pixels of the smallest value, ``n`` all. A channel of one value is unchanged.
 
     Args:
         image: ``(..., H, W, C)`` uint8, no extent 0 but the leading ones.
@@ -95,7 +95,7 @@ def _look_up(tables: Tensor, places: Tensor) -> Tensor:
 
 
 def _equalizing_tables(counts: Tensor) -> Tensor:
-    """Return the maps that equalize planes with such histograms, ``(planes, 256)`` uint8; see `equalize`."""
+    """Return the maps that equalize planes with these histograms, ``(planes, 256)`` uint8; see `equalize`."""
     total = counts.cumsum(1)
     smallest = (total == 0).sum(1, keepdim=True)
     first, pixels = total.gather(1, smallest), total[:, -1:]
@@ -113,7 +113,7 @@ def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_
     """Equalize each channel by tiles whose contrast is limited; between the tiles' middles, maps are blended.
 
     Contrast limited adaptive histogram equalization (Zuiderveld, Graphics Gems IV, 1994). Bins of a tile that
-    hold more than ``clip_limit * pixels / 256`` pixels are cut there, what was cut is dealt out evenly, and
+    hold more than ``clip_limit * pixels / 256`` pixels are clipped, the excess is distributed evenly, and
     ``map(v) = round(255 * below_or_at(v) / pixels)``.
 
     Args:
@@ -162,7 +162,7 @@ def _reflected(length: int, more: int, device: torch.device) -> Tensor:
 
 
 def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
-    """Return the maps of tiles of so many pixels with such histograms, ``(tiles, 256)``."""
+    """Return the maps of tiles with these pixel counts and histograms, ``(tiles, 256)``."""
     limit = max(int(clip_limit * pixels / _BINS), 1) if clip_limit > 0 else pixels
     cut = (counts - limit).clamp_(min=0).sum(-1, keepdim=True)
     counts = counts.clamp(max=limit) + cut // _BINS + _dealt(cut % _BINS)
@@ -171,7 +171,7 @@ def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
 
 
 def _dealt(rest: Tensor) -> Tensor:
-    """Give what is left, less than a pixel a bin, to bins at equal distances from the first on."""
+    """Distribute the remainder, less than one pixel per bin, to bins at equal distances from the first on."""
     step = (_BINS // rest.clamp(min=1)).clamp_(min=1)
     bins = torch.arange(_BINS, device=rest.device)
     return ((bins % step == 0) & (bins // step < rest)).to(rest.dtype)

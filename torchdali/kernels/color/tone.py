@@ -24,7 +24,7 @@ def stretch(image: Tensor) -> Tensor:
     """Stretch the intensities of each channel to 0..255: ``(in - min) * 255 / (max - min)``.
 
     Args:
-        image: ``(H, W, C)`` uint8; a channel of one value stays as it is.
+        image: ``(H, W, C)`` uint8; a channel of one value is unchanged.
     """
     height, width, channels = image.shape
     rows = image.reshape(height, -1)
@@ -67,7 +67,7 @@ def solarize_add(image: Tensor, shift: int) -> Tensor:
 
 
 def stretch_each(images: Tensor) -> Tensor:
-    """Do what `stretch` does to each of ``(N, H, W, C)``."""
+    """Compute `stretch` for each of ``(N, H, W, C)``."""
     low = images.amin((1, 2), keepdim=True).to(torch.float32)
     span = images.amax((1, 2), keepdim=True).to(torch.float32) - low
     low = low.where(span > 0, 0.0)
@@ -76,17 +76,17 @@ def stretch_each(images: Tensor) -> Tensor:
 
 
 def contrast_each_around_mean(images: Tensor, factors: Tensor) -> Tensor:
-    """Do what `contrast_around_mean` does to each of ``(N, H, W, 3)``, with factors that broadcast against them."""
+    """Compute `contrast_around_mean` for each of ``(N, H, W, 3)``, with factors that broadcast against them."""
     sums = images.sum((1, 2), keepdim=True, dtype=torch.int64).to(torch.float64).split(1, -1)
     mean = sum(each * share for each, share in zip(sums, _LUMA, strict=True)) / (images.shape[1] * images.shape[2])
     return to_bytes(torch.addcmul((mean - factors * mean).to(torch.float32), images.to(torch.float32), factors))
 
 
 def solarize_each(images: Tensor, thresholds: Tensor) -> Tensor:
-    """Do what `solarize` does, for thresholds that broadcast against the images, and may have fractions."""
+    """Compute `solarize` for thresholds that broadcast against the images, and may have fractions."""
     return torch.where(images >= thresholds, 255 - images, images)
 
 
 def solarize_add_each(images: Tensor, shifts: Tensor) -> Tensor:
-    """Do what `solarize_add` does, for shifts that broadcast against the images."""
+    """Compute `solarize_add` for shifts that broadcast against the images."""
     return torch.where(images < 128, (images + shifts.to(torch.int32)).to(torch.uint8), images)

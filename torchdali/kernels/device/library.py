@@ -1,6 +1,6 @@
 """Operations of torch's library ``torchdali``: a body in torch for the CPU, a Triton kernel of the same name for CUDA.
 
-As operations of the library they are one call for whatever stands between Python and the device: profilers, torch's
+As operations of the library they are one call for all layers between Python and the device: profilers, torch's
 dispatch modes, tests.
 """
 
@@ -26,7 +26,7 @@ def define(name: str) -> Callable[[F], F]:
     """Declare an operation by its body for the CPU, whose annotations are the schema.
 
     Args:
-        name: Of the Triton kernel; the operation's has ``_batch`` behind it.
+        name: Of the Triton kernel; the operation's name adds ``_batch``.
     """
 
     def launch(*arguments: Any) -> Any:

@@ -28,7 +28,7 @@ def normalize_batch(
         flat: The elements of the images, on a device.
         samples: ``(N, len(COLUMNS))`` int64.
         flags: ``(N,)`` int32, not 0 where rows are reversed.
-        mirror: Reverse all rows, if there are no flags.
+        mirror: Reverse all rows, if flags are not passed.
         scaling: ``centre``, ``factor`` and ``offset``, each one value or one a channel (`normalize.Affine`);
             None changes nothing.
         size: Height and width of the windows.

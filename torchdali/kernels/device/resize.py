@@ -1,7 +1,7 @@
 """Resize a batch of images of any sizes, on an accelerator, in two launches.
 
 The first pass resizes the rows that the second one reads, to float32; the second one resizes columns. Positions and
-weights are those of `kernels.resample.weights`; the kernels compute them from a few numbers for each axis.
+weights equal `kernels.resample.weights`; the kernels compute them from a few numbers for each axis.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def resize_batch(
         offsets: Where each image starts, in elements.
         sides: ``(2, N)``: heights and widths.
         channels: Of all images.
-        regions: What to resize.
+        regions: The regions to resize.
         dtype: Theirs, or float32.
 
     Returns:
@@ -123,7 +123,7 @@ class Rows(NamedTuple):
 
 
 def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> Rows | None:
-    """Describe what to resize, see `resize_batch`; None if an axis looks at too many pixels."""
+    """Build the table of a resize, see `resize_batch`; None if an axis reads too many pixels."""
     table = _table(sides, regions)
     if table is None:
         return None
@@ -174,12 +174,12 @@ def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray
 
 
 def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
-    """Do what `weights.taps` does, for both axes of all samples.
+    """Compute `weights.taps` for both axes of all samples.
 
     Args:
         lengths: ``(2, N)``: extents of the images.
-        regions: What to resize.
-        rows: ``(2, len(AXIS), N)`` int64, written: what `AXIS` names, of y and x.
+        regions: The regions to resize.
+        rows: ``(2, len(AXIS), N)`` int64, written: the values named by `AXIS`, of y and x.
 
     Returns:
         ``(2, N)``: the first line of each image that is read, and how many are; None if an axis looks at too many

@@ -1,6 +1,6 @@
 """Resize images of any sizes to one size, mirror, normalize and transpose them, on an accelerator, in two launches.
 
-What `kernels.device.resize` and `kernels.device.normalize` do one after the other, but the bytes between them stay in
+Combines `kernels.device.resize` and `kernels.device.normalize`, but the bytes between them stay in
 registers.
 """
 
@@ -25,7 +25,7 @@ class Finish(NamedTuple):
 
     Attributes:
         flags: ``(N,)`` int32 on the device, not 0 where rows are reversed.
-        mirror: Reverse all rows, if there are no flags.
+        mirror: Reverse all rows, if flags are not passed.
         scaling: As `normalize_batch` takes it.
         channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
         dtype: float32 or float16.
@@ -48,8 +48,8 @@ def resize_normalize_batch(
         offsets: Where each image starts, in elements.
         sides: ``(2, N)``: heights and widths.
         channels: Of all images.
-        regions: What to resize; the sizes are the same.
-        finish: What to do with the bytes.
+        regions: The regions to resize; the sizes are the same.
+        finish: The steps on the bytes.
     """
     rows = table_of(offsets, sides, channels, regions)
     if rows is None:

@@ -1,4 +1,4 @@
-"""Tables: what a kernel must know of each sample of a batch, in one copy from page-locked memory."""
+"""Tables: the arguments of a kernel for each sample of a batch, in one copy from pinned memory."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def warp_batch(
         offsets: Where each image starts.
         sides: ``(2, N)``: heights and widths.
         channels: Of all images.
-        matrices: From positions of the output to those of the input, x first: affine maps, ``(N, 2, 3)``, of positions
+        matrices: From output positions to input positions, x first: affine maps, ``(N, 2, 3)``, of positions
             whose pixel centres are at one half, or perspectives, ``(N, 3, 3)``, with centres at whole numbers.
         sizes: ``(2, N)``: heights and widths of the outputs.
         mode: One of `MODES`; affine maps have no ``"bicubic"``.

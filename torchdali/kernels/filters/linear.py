@@ -66,7 +66,7 @@ def laplacian_kernels(window: int) -> tuple[float, ...]:
 
 
 def source_index(position: int, length: int, border: str) -> int:
-    """Return which pixel stands at a position beyond the border."""
+    """Return the pixel for a position beyond the border."""
     if 0 <= position < length:
         return position
     if border == "clamp" or length == 1:
@@ -176,10 +176,10 @@ def correlate(
         x: Any real type.
         axes: One for each dimension of the window.
         window: Weights.
-        anchor: Element of the window that lies on the pixel, one an axis.
+        anchor: Element of the window at the pixel, one per axis.
         border: One of `BORDERS`.
         fill: For the constant border.
-        same: Keep the shape; otherwise only pixels whose window lies inside are computed.
+        same: Keep the shape; otherwise only pixels whose whole window is inside are computed.
         dtype: Of the result; for integers, halves are rounded to the even number, as DALI does here.
         out: Where the result may be written, if it fits.
     """
@@ -195,7 +195,7 @@ def correlate(
 def correlate_each(
     x: Tensor, axes: Sequence[int], windows: Tensor, anchor: Sequence[int], border: str, same: bool, dtype: torch.dtype
 ) -> Tensor:
-    """Do what `correlate` does, with a window for each ``x[i]``, and zeros outside for the constant border.
+    """Compute `correlate`, with a window for each ``x[i]``, and zeros outside for the constant border.
 
     Args:
         x: Any real type, on a device.
@@ -215,7 +215,7 @@ def correlate_each(
 def _bordered(
     x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int], border: str, fill: float
 ) -> Tensor:
-    """Add what windows of pixels inside see outside; floating."""
+    """Add the values outside that windows of pixels inside read; floating."""
     x = _floating(x)
     for axis, size, place in zip(axes, sizes, anchor, strict=True):
         x = extend(x, axis, place, size - 1 - place, border, fill)
@@ -223,7 +223,7 @@ def _bordered(
 
 
 def _summed(x: Tensor, axes: Sequence[int], sizes: Sequence[int], weights: Sequence[Any], dtype: torch.dtype) -> Tensor:
-    """Sum the elements of the windows that lie inside, weighted."""
+    """Sum the elements of the windows that are inside, weighted."""
     lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
     total: Tensor | None = None
     for offset, weight in zip(itertools.product(*map(range, sizes)), weights, strict=True):
@@ -242,7 +242,7 @@ def _weights(window: Tensor) -> Sequence[Any]:
 
 
 def _inside(x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int]) -> Tensor:
-    """Return the pixels whose window lies inside."""
+    """Return the pixels whose whole window is inside."""
     for axis, size, place in zip(axes, sizes, anchor, strict=True):
         x = x.narrow(axis, place, max(x.shape[axis] - size + 1, 0))
     return x.contiguous()

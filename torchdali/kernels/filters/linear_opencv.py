@@ -44,7 +44,7 @@ def correlate_by_opencv(
 ) -> Tensor | None:  # fmt: skip
     """Correlate rows and columns with a window, keeping the shape, or return None if it cannot.
 
-    This is what DALI does, so that even the rounding is the same: halves to the even number.
+    DALI rounds like this too: halves to the even number.
     """
     cv2 = _suitable(x, axes)
     if cv2 is None or border not in _BORDERS or fill or window.requires_grad:

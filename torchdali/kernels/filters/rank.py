@@ -26,8 +26,8 @@ def rank(
         x: Any real dtype.
         axes: Of the window.
         sizes: Extent of the window, one an axis.
-        anchor: Element of the window that lies on the pixel; -1 for the middle.
-        border: One of `BORDERS`; ``"constant"`` leaves what lies outside out of account.
+        anchor: Element of the window at the pixel; -1 for the middle.
+        border: One of `BORDERS`; ``"constant"`` ignores pixels outside.
     """
     choose = torch.maximum if largest else torch.minimum
     neutral = _extreme(x.dtype, not largest)

@@ -67,7 +67,7 @@ def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
 
 
 def _touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tuple[Array, Array]:
-    """Return pairs of runs with one label that lie side by side; the first of a pair comes first."""
+    """Return pairs of runs with one label that are side by side; the first of a pair comes first."""
     if len(shape) == 1:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     pairs: list[tuple[Array, Array]] = []

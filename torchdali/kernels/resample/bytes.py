@@ -1,6 +1,6 @@
 """Resample one axis of uint8 images linearly by PyTorch's vectorised interpolation.
 
-`torch.nn.functional.interpolate` computes what DALI computes, to a level of rounding, except where
+`torch.nn.functional.interpolate` gives DALI's results, to a level of rounding, except where
 the filter reaches beyond the region it is given. There PyTorch drops the pixels outside and
 normalizes the remaining weights, while DALI reads them (where the region is a crop of a larger
 image) or repeats the edge. With ``f`` the weight that falls outside, a line at the border is
@@ -10,7 +10,7 @@ image) or repeats the edge. With ``f`` the weight that falls outside, a line at 
 so a few lines have to be mixed: where an axis shrinks up to three times, the first and the last
 with the one pixel beyond each.
 
-The images are given to PyTorch with a batch dimension whose stride is that of a whole image (that of
+The images are given to PyTorch with a batch dimension whose stride is the stride of a whole image (of
 NumPy's ``x[None]`` is 0): else it takes them for planar, and turns them.
 PyTorch's bicubic is not used: it clips to bytes between the passes, which costs up to 24 levels.
 """
@@ -46,7 +46,7 @@ SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed
 class _Reach(NamedTuple):
     """Pixels beyond a border that the output lines there read.
 
-    Lines and pixels are counted from the border: ``weights[i][j]`` is what line i sees of the pixel j beyond.
+    Lines and pixels are counted from the border: ``weights[i][j]`` is the weight in line i of the pixel j beyond.
     """
 
     lines: int
@@ -59,7 +59,7 @@ class ByteLines(NamedTuple):
 
     Within that, the region from `low` to `high` becomes `size` lines, the other way round if
     `flip`; `reach` is None if the border needs no correction. Where lines at the end were left out, and
-    what only they read, `scale` is how many lines a pixel becomes.
+    pixels that only they read, `scale` is the number of lines that a pixel becomes.
     """
 
     start: int
@@ -118,7 +118,7 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
 def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
     """Resample rows (axis 0), columns (axis 1) or both of ``(..., H, W, C)``; the type stays.
 
-    `x` has been narrowed to what its axes read. Columns come before rows: their pixels beyond the
+    `x` has been narrowed to the region that its axes read. Columns come before rows: their pixels beyond the
     border still are image pixels then, and the rows beyond get corrected columns.
     """
     images: Bytes = x.numpy().reshape(-1, *x.shape[-3:])
@@ -151,8 +151,8 @@ def _interpolated(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
 def _interpolate(images: Bytes, size: Sequence[int], antialias: bool, scales: Sequence[float | None]) -> Bytes:
     """Resize ``(N, H, W, C)`` by PyTorch's operators.
 
-    What `torch.nn.functional.interpolate` calls, which takes no scales beside sizes; by way of `torch.ops` they take
-    longer. Views are made by NumPy, which does not give the GIL away for them.
+    Calls the function inside `torch.nn.functional.interpolate`, which accepts no scales with sizes; `torch.ops` takes
+    longer. Views are made by NumPy, which does not release the GIL for them.
     """
     images = np.ascontiguousarray(images)
     count, height, width, channels = images.shape

@@ -1,9 +1,9 @@
 """Resampling in DALI's order of operations, for `exact` pipelines: the bits of its sums, and of its rounding.
 
 DALI adds up one product after the other in float32, shrinks the axis first that shrinks most, and rounds after the
-last axis. What its vector instructions write they round half to even, what is left at the ends half up:
+last axis. Results of its vector instructions are rounded half to even, the remaining ones at the ends half up:
 
-* along rows, blocks of 16 pixels, counted from the first one whose filter lies inside of the image;
+* along rows, blocks of 16 pixels, counted from the first one whose whole filter is inside the image;
 * along columns, vectors of 16 bytes, counted from the start of a row;
 * where the last axis takes the nearest pixels, nothing.
 
@@ -82,7 +82,7 @@ def round_exactly(
     """Round sums to an integer type, saturating.
 
     Args:
-        x: ``(..., *spatial, C)``, what the windows show of the result.
+        x: ``(..., *spatial, C)``, the part of the result in the windows.
         last: The axis that was resampled last.
     """
     sums = x.numpy()

@@ -61,7 +61,7 @@ def resize(
         patch_border: Of linearly resized uint8 images: make the outermost lines DALI's too, which
             otherwise are off by up to tens of levels. It takes a third of the time again.
         windows: ``(start, extent)`` of the part of the output to compute, for every spatial axis; all
-            of it when None. The pixels are those of the whole.
+            of it when None. The pixels equal the pixels of the whole.
 
     Returns:
         A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself if nothing
@@ -86,7 +86,7 @@ def resample(
 ) -> Tensor:
     """Resample the spatial axes of ``(..., *spatial, C)``; see `resize`.
 
-    The sums are taken in float32 and rounded once, at the end; only those of `resample_bytes` are
+    The sums are taken in float32 and rounded once, at the end; only the sums of `resample_bytes` are
     rounded after each axis. In an `exact` pipeline, all of it on the CPU has DALI's bits. With `windows`, the
     image may be without the lines that none of them reads, as `lines_read` tells.
     """
@@ -212,8 +212,8 @@ def _weighted_sum(
     """Apply the taps of an axis along `dim` in float32; the result may be a permuted view.
 
     The sums run over whole rows, so `dim` is brought to the front; columns are taken channel by
-    channel, which is the cheapest way to turn an image. What `finish` does
-    to the sums is done while they are dense.
+    channel, which is the cheapest way to turn an image. `finish`
+    runs on the sums while they are dense.
     """
     by_channel = 0 < dim == x.dim() - 2
     front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]

@@ -39,22 +39,22 @@ def resize_shape(
     """Return the output size and the region of the input that it shows.
 
     Exactly one of `size`, any of `resize_x`, `resize_y`, `resize_z`, `resize_shorter` and
-    `resize_longer` gives the size; None stands for an argument that was not given.
+    `resize_longer` gives the size; None represents an argument that was not given.
 
     Args:
         lengths: Extent of the spatial axes of the input, outermost first.
-        size: Of the output, an axis each or one for all. 0 leaves the axis to `mode`; a negative
+        size: Of the output, one per axis or one for all. With 0, `mode` decides about the axis; a negative
             size flips the axis.
-        resize_x: Size of the last axis; the others are left to `mode`.
+        resize_x: Size of the last axis; `mode` decides about the others.
         resize_y: Size of the axis before it.
         resize_z: Size of the third axis from the end; ignored if there are two.
         resize_shorter: Size of the shorter side; the aspect ratio stays.
         resize_longer: Size of the longer side; the aspect ratio stays.
-        mode: How sizes and the aspect ratio meet. "default" takes the sizes as they are and scales
-            the other axes by their mean; "stretch" leaves the other axes; "not_larger" and
+        mode: The relation of sizes and aspect ratio. "default" uses the sizes unchanged and scales
+            the other axes by their mean; "stretch" keeps the other axes; "not_larger" and
             "not_smaller" keep the aspect ratio and treat the sizes as limits.
         max_size: Upper limits, an axis each or one for all; 0 is none.
-        roi_start: Where the region starts in every axis; the sizes then are those of the region.
+        roi_start: Start of the region in every axis; the sizes then are the sizes of the region.
         roi_end: Where it ends; before the start it flips the axis.
         roi_relative: Region in units of the input's extent.
         subpixel_scale: Keep the exact scale by widening or narrowing the region where the size had
@@ -68,7 +68,7 @@ def resize_shape(
         ``high < low`` if the axis is flipped.
 
     Raises:
-        RuntimeError: Not exactly one way of giving the size, `mode` beside `resize_shorter` or
+        RuntimeError: Not exactly one way of giving the size, `mode` with `resize_shorter` or
             `resize_longer`, an unknown mode or rounding, half a region, or a list of the wrong length.
     """
     count = len(lengths)

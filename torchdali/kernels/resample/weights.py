@@ -4,11 +4,11 @@ Output pixel ``i`` of an axis looks at the input position ``low + (i + 0.5) * (h
 (pixel edges are at whole numbers). Its value is the sum of the input pixels around that position,
 weighted by the filter at their distance. When shrinking with antialiasing the filter is stretched
 by the scale. The weights are normalized to one, and pixels outside of the image repeat its edge;
-pixels outside of the region of interest but inside of the image are read as they are.
+pixels outside of the region of interest but inside of the image are read unchanged.
 
 The positions are computed in float32 and in the order that reproduces the real DALI: it decides
 which pixel the nearest neighbour is, and how many pixels a Gaussian sees. DALI counts positions
-from the start of what a pass reads, which for all but the first pass is the region of interest.
+from the start of the region that a pass reads: for all but the first pass the region of interest.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def bags(
     window: tuple[int, int] | None,
     planes: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The taps of an axis as `torch.embedding_bag` takes them, for planes that lie one after the other.
+    """The taps of an axis as `torch.embedding_bag` takes them, for consecutive planes.
 
     Returns:
         Pixels, where the pixels of each output pixel start, and weights; all one-dimensional.
@@ -292,7 +292,7 @@ def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
 
 
 def stretched(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Do what `taps` does to stretch a filter, for several scales: table entries in a pixel, and radii in pixels."""
+    """Compute `taps` to stretch a filter, for several scales: table entries per pixel, and radii in pixels."""
     times, knots = _STRETCHED[name]
     radius = np.minimum((times * scales).astype(_f32), _f32(_LARGEST_RADIUS))
     if name == "gaussian":

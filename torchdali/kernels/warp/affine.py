@@ -24,7 +24,7 @@ def warp_affine(
 
     Args:
         x: ``(..., *spatial, C)``.
-        matrix: From positions of the output to those of the input.
+        matrix: From output positions to input positions.
         size: Extent of the spatial axes of the output.
         linear: Interpolate linearly; otherwise take the pixel that the position is in.
         fill: Value of everything outside; None repeats the edge.
@@ -128,7 +128,7 @@ def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[flo
 
 
 def _rounded(value: float) -> float:
-    """Round to float32: it decides what 45 degrees is in `rotated_size`."""
+    """Round to float32: it decides the meaning of 45 degrees in `rotated_size`."""
     return float(np.float32(value))
 
 

@@ -34,7 +34,7 @@ def waves(
     height: int, width: int, device: torch.device, amplitude: tuple[float, float],
     frequency: tuple[float, float], phase: tuple[float, float],
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return what `water_positions` adds to x, for each y, and to y, for each x.
+    """Return the offsets of `water_positions` to x, for each y, and to y, for each x.
 
     Sine and cosine are rounded from more digits: a last bit decides where a position is a whole number.
     """

@@ -1,6 +1,6 @@
 """Sample images at any positions: three interpolations, five kinds of border.
 
-Positions are those of OpenCV and of maps: whole numbers are pixel centres, x before y.
+Positions are as in OpenCV and in maps: whole numbers are pixel centres, x before y.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: S
 
 
 def _mapped(i: Tensor, length: int, border: str) -> Tensor:
-    """Return the pixel that stands for each index."""
+    """Return the pixel for each index."""
     if border == "wrap":
         return i.remainder(length)
     if border == "reflect":

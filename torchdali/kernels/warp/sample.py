@@ -85,7 +85,7 @@ def interpolate(
         mode: ``"bilinear"`` or ``"bicubic"``.
         padding: Of `torch.nn.functional.grid_sample`.
         corners: -1 and 1 are the centres of the outermost pixels instead.
-        base: With ``"zeros"``: what is outside.
+        base: With ``"zeros"``: the value outside.
         dtype: Of the result, rounded and saturated.
     """
     axes, channels = grid.shape[-1], x.shape[-1]
@@ -107,7 +107,7 @@ def interpolate(
 
 
 def fill_in(value: float, dtype: torch.dtype) -> float:
-    """Return a fill value as `convert_number` does, without tensors: floats as they are."""
+    """Return a fill value as `convert_number` does, without tensors: floats are unchanged."""
     if dtype.is_floating_point:
         return float(value)
     if math.isnan(value):
@@ -127,7 +127,7 @@ def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered:
     """Return the number of the pixel that each position is in, flat, int32 if that suffices.
 
     Args:
-        bordered: The image has a border of one pixel around it, which stands for all that is outside.
+        bordered: The image has a border of one pixel around it, which holds the value outside.
     """
     extra = 2 if bordered else 0
     kind = torch.int32 if math.prod([n + extra for n in lengths]) < 2**31 else torch.int64

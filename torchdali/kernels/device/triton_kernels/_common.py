@@ -21,7 +21,7 @@ def number(table, i):
 
 @triton.jit
 def reflected(pixel, length):
-    """Return which pixel stands beyond the borders, reflected without repeating the edge."""
+    """Return the pixel for an index beyond the borders, reflected without repeating the edge."""
     period = tl.maximum(2 * length - 2, 1)
     pixel = tl.abs(pixel) % period
     return tl.minimum(pixel, period - pixel) * (length > 1).to(tl.int32)
@@ -29,7 +29,7 @@ def reflected(pixel, length):
 
 @triton.jit
 def bordered(pixel, length, border: tl.constexpr):
-    """Return which pixel stands beyond the borders: `BORDERS` of filters and warps, by their numbers."""
+    """Return the pixel for an index beyond the borders: `BORDERS` of filters and warps, by their numbers."""
     if border == 0:
         pixel = reflected(pixel, length)
     elif border == 1:

@@ -17,7 +17,7 @@ __all__ = ["copy_windows", "warp", "warp_kernel", "windows_kernel"]
 
 @triton.jit
 def _pixel(source, y, x, height, width, channels, border: tl.constexpr, fill, mask):
-    """Load pixels, which may lie outside."""
+    """Load pixels, which may be outside."""
     inside = mask
     if border == 4:
         inside = mask & (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -112,7 +112,7 @@ def warp(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int,
     as_bytes: bool,
 ) -> Tensor:  # fmt: skip
-    """Do what `device.warp.warp_in_torch` does."""
+    """Compute `device.warp.warp_in_torch`."""
     count, fields = samples.shape
     out = torch.empty(results, dtype=torch.uint8 if as_bytes else torch.float32, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
@@ -121,7 +121,7 @@ def warp(
 
 
 def copy_windows(flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float) -> Tensor:
-    """Do what `device.window.copy_windows_in_torch` does."""
+    """Compute `device.window.copy_windows_in_torch`."""
     count, fields = samples.shape
     out = torch.empty(results, dtype=flat.dtype, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)

@@ -71,7 +71,7 @@ def rows_kernel(
 
 @triton.jit
 def _column(wide, row, filters, y, within, line, mask):
-    """Weigh what `rows_kernel` computed for a line of the output, at places within it; bytes are between 0 and 255."""
+    """Weight the results of `rows_kernel` for an output row, at positions within it; bytes are between 0 and 255."""
     source_height = tl.load(row + 1).to(tl.int32)
     first = tl.load(row + 3).to(tl.int32)
     density = number(row, 11)
@@ -103,7 +103,7 @@ def columns_kernel(
     wide, table, filters, out, channels: tl.constexpr, fields: tl.constexpr, as_float: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    """Resize the columns of what `rows_kernel` computed."""
+    """Resize the columns of the result of `rows_kernel`."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
     line = tl.load(row + 8).to(tl.int32) * channels
@@ -148,7 +148,7 @@ def finished_columns_kernel(
     wide, table, filters, flags, numbers, out, height, width, channels: tl.constexpr, fields: tl.constexpr,
     channel_first: tl.constexpr, has_flags: tl.constexpr, mirror: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Resize the columns of what `rows_kernel` computed to bytes, mirror and normalize these."""
+    """Resize the columns of the result of `rows_kernel` to bytes, mirror and normalize these."""
     sample = tl.program_id(1).to(tl.int64)
     row = table + sample * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -182,7 +182,7 @@ def resize(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, results: int, largest: int, channels: int,
     as_float: bool,
 ) -> Tensor:  # fmt: skip
-    """Do what `device.resize.resize_in_torch` does."""
+    """Compute `device.resize.resize_in_torch`."""
     count, fields = samples.shape
     wide = torch.empty(lines, device=flat.device)
     out = torch.empty(results, dtype=torch.float32 if as_float else torch.uint8, device=flat.device)
@@ -197,7 +197,7 @@ def resize_normalize(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, flags: Tensor | None, mirror: bool,
     numbers: Tensor, height: int, width: int, channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Do what `device.resize_normalize.resize_normalize_in_torch` does."""
+    """Compute `device.resize_normalize.resize_normalize_in_torch`."""
     count, fields = samples.shape
     wide = torch.empty(lines, device=flat.device)
     out = _empty(flat, count, height, width, channels, channel_first, half)
@@ -218,7 +218,7 @@ def normalize(
     flat: Tensor, samples: Tensor, flags: Tensor | None, mirror: bool, numbers: Tensor, height: int, width: int,
     channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Do what `device.normalize.normalize_in_torch` does."""
+    """Compute `device.normalize.normalize_in_torch`."""
     count = len(samples)
     out = _empty(flat, count, height, width, channels, channel_first, half)
     if count and out.numel():
