@@ -1,6 +1,6 @@
 """``torchdali bench DIR``: how fast a folder of images loads, and where the time goes.
 
-The training pipeline runs for some batches: its own `stats` say what each operator took, `Usage` what the cores did.
+The training pipeline runs for some batches: its own `stats` time each operator, `Usage` measures the cores.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _print_bad(pipeline: Pipeline) -> None:
 
 
 def run(root: Path, batch: int, threads: int, batches: int, size: int, step: float) -> int:
-    """Measure a folder and print what was found; return the exit status."""
+    """Measure a folder and print the results; return the exit status."""
     files = find(root)
     if not files:
         print(f"{root}: no images here ({', '.join(sorted(IMAGES))})")

@@ -58,7 +58,7 @@ def pack(source: str, target: str, jobs: int, options: dict[str, Any]) -> int:
 
 
 def check(paths: Sequence[str], decode: bool) -> int:
-    """List what is broken, and return 1 if anything is."""
+    """List broken files, and return 1 if any are broken."""
     bar = Bar("bytes")
     try:
         problems, counts = containers.check(paths, decode, bar)

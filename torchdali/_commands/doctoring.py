@@ -1,4 +1,4 @@
-"""``torchdali doctor``: what is installed, which devices and codecs work, what to install.
+"""``torchdali doctor``: installed packages, working devices and codecs, and missing packages.
 
 Nothing is taken on trust: each codec decodes a small image that is made on the spot, each device
 adds two numbers.
@@ -63,14 +63,14 @@ class Finding:
 
 
 def _picture(mode: str) -> Image.Image:
-    """A smooth picture of 48 x 32 pixels."""
+    """A smooth image of 48 x 32 pixels."""
     y, x = np.mgrid[: SIZE[1], : SIZE[0]]
     planes = np.stack([x * 5, y * 7, 255 - x * 3], axis=-1).astype(np.uint8)
     return Image.fromarray(planes).convert(mode)
 
 
 def _deep() -> Array:
-    """A smooth picture of 32 x 32 pixels with 16 bits."""
+    """A smooth image of 32 x 32 pixels with 16 bits."""
     y, x = np.mgrid[:32, :32]
     return np.stack([x * 1000, y * 1500, 60000 - x * 1000], axis=-1)
 
@@ -224,7 +224,7 @@ def gil() -> Finding:
 
 
 def _gil_owner() -> str:
-    """Say what switched the GIL on: Python warns of the module when it is imported, here a second time."""
+    """Find the module that switched the GIL on: Python warns when it is imported, here a second time."""
     if getattr(sys.flags, "gil", None):
         return "by PYTHON_GIL=1 or -X gil=1"
     names = [name for name in sys.modules if "." not in name and name not in sys.stdlib_module_names]
@@ -268,7 +268,7 @@ def _device(index: int) -> Finding:
 
 
 def _mixed() -> Finding:
-    """Tell what decodes images for the device, and decode a small one."""
+    """Name the decoder of images for the device, and decode a small one."""
     name = "mixed decoding"
     try:
         content, expected = _sample("JPEG")

@@ -1,7 +1,7 @@
-"""``torchdali bench DIR --gpu``: what runs on this GPU, whether it is right, and how fast it is.
+"""``torchdali bench DIR --gpu``: which parts run on this GPU, whether they are right, and how fast they are.
 
 Each part is a process of its own with a time limit, so that one which hangs costs no other. What a part has found is a
-line of JSON after each step, so that what came before a hang or a crash is kept.
+line of JSON after each step, so that results before a hang or a crash are kept.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement: a generator of names and what was found, and the seconds it may take."""
+    """A measurement: a generator of names and results, and the seconds it may take."""
 
     run: Callable[[Path, Sizes], Found]
     limit: int
@@ -137,7 +137,7 @@ def launches(folder: Path, sizes: Sizes) -> Found:
 
 
 def streams(folder: Path, sizes: Sizes) -> Found:
-    """Run two pipelines beside a consumer's stream that is busy, drop tensors at once, and compare sums."""
+    """Run two pipelines with a consumer's stream that is busy, drop tensors immediately, and compare sums."""
     count = max(2, sizes.batches // 2)
     pipe = pipeline(folder, "mixed", sizes)
     expected = [_sum(pipe) for _ in range(count)]
@@ -185,7 +185,7 @@ PARTS = {
 
 
 def inside(part: Measurement, folder: Path, sizes: Sizes) -> None:
-    """Run a part, and print what is found so far as JSON after each step."""
+    """Run a part, and print its results so far as JSON after each step."""
     figures = {}
     for name, value in part.run(folder, sizes):
         figures[name] = round(value, 3) if isinstance(value, float) else value
@@ -216,7 +216,7 @@ def measure(
     parts: Mapping[str, Measurement] = PARTS,
     module: str = "torchdali._commands.gpu",
 ) -> int:
-    """Run parts one after the other; append what each found to a file, as JSON lines.
+    """Run parts one after the other; append each result to a file, as JSON lines.
 
     Args:
         folder: Of images, searched at any depth.
@@ -225,7 +225,7 @@ def measure(
         module: Run with ``-m``, the folder and the part's name.
 
     Returns:
-        1 if a part failed, or there is no GPU.
+        1 if a part failed, or without a GPU.
     """
     if not torch.cuda.is_available():
         print("torch sees no CUDA device: there is nothing to measure")

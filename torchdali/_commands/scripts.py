@@ -27,7 +27,7 @@ _SHOWABLE = (Pipeline, Loader, torch.utils.data.DataLoader)
 
 
 def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> Any:
-    """Return an object of a script, or what a function of it returns.
+    """Return an object of a script, or the result of its function.
 
     Args:
         target: Path of a script, and after a colon the name of a function in it, or of another object.

@@ -16,7 +16,7 @@ _DEFAULTS = {"batch_size": 8, "num_threads": 2}  # of a pipeline that is given n
 
 
 def run(target: str, arguments: Sequence[str], output: Path, each: bool, count: int | None) -> int:
-    """Draw what a script loads, and return the exit status.
+    """Draw the batches that a script loads, and return the exit status.
 
     Args:
         target: Path of a script, and after a colon the name of a function in it that makes a pipeline, a loader or a

@@ -65,7 +65,7 @@ def _report(rates: Rates, batch: int) -> str:
 
 
 def run(root: Path, batch: int, threads: int, batches: int, size: int, model: str, device: str | None) -> None:
-    """Train a network on a folder for some batches and print what limits that."""
+    """Train a network on a folder for some batches and print the bottleneck."""
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     files = benching.find(root)
     pipeline = benching.build(files, batch, threads, size)

@@ -17,7 +17,7 @@ __all__ = ["run"]
 def run(
     target: str, arguments: Sequence[str], seconds: float, step: float, cores: int | None, memory: int | None
 ) -> int:
-    """Tune what a script loads, print what to write, and return the exit status.
+    """Tune the loader of a script, print the line to write, and return the exit status.
 
     Args:
         target: Path of a script, and after a colon the name of a function in it that makes a pipeline or a loader, or

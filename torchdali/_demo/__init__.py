@@ -1,4 +1,4 @@
-"""``torchdali demo``: draw pictures, train on them, compare the loaders, save a contact sheet."""
+"""``torchdali demo``: draw images, train on them, compare the loaders, save a contact sheet."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _draw(root: Path) -> None:
 
 
 def _train(root: Path, threads: int, epochs: int) -> float:
-    """Train on the pictures of one folder; return the share of the others that is named rightly."""
+    """Train on the images of one folder; return the accuracy on the others."""
     torch.manual_seed(0)
     model = training.network(len(pictures.SHAPES))
     size = sum(parameter.numel() for parameter in model.parameters())
@@ -83,7 +83,7 @@ def _tell_of_the_fast_path() -> None:
 
 
 def run(output: Path, threads: int, epochs: int) -> float:
-    """Run the demo and return the accuracy on pictures that the network never saw."""
+    """Run the demo and return the accuracy on images that the network never saw."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="torchdali-demo-") as folder:
         root = Path(folder)

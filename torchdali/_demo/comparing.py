@@ -1,4 +1,4 @@
-"""Measure ``torchdali.DataLoader`` beside torch's: the same data set, transforms and arguments."""
+"""Compare ``torchdali.DataLoader`` with torch's: the same dataset, transforms and arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPEATS = 4  # of each picture in an epoch, which would be too short for a clock
 
 
 def compare(root: Path, threads: int) -> tuple[float, float]:
-    """Return the pictures a second of both loaders: torchdali's, then torch's, medians of epochs in turn."""
+    """Return the images/s of both loaders: torchdali's, then torch's, medians of epochs in turn."""
     torch.manual_seed(2)
     ours, theirs = (_loader(kind, root, threads) for kind in (DataLoader, torch.utils.data.DataLoader))
     rates = [(_rate(ours), _rate(theirs)) for _ in range(1 + ROUNDS)][1:]  # the first epoch starts threads and workers

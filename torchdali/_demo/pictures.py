@@ -1,4 +1,4 @@
-"""Draw the demo's labelled pictures: ten shapes, of any size, place, turn, color and texture.
+"""Draw the demo's labelled images: ten shapes, of any size, position, rotation, color and texture.
 
 The class is the shape alone. Colors, textures and the clutter around it say nothing about it, so a
 network has to find the outline.
@@ -143,7 +143,7 @@ def _mask(outline: Outline, size: tuple[int, int], rng: np.random.Generator) -> 
 
 
 def _clutter(picture: Array, rng: np.random.Generator) -> Image.Image:
-    """Lines and specks over a picture."""
+    """Lines and specks over an image."""
     image = Image.fromarray(picture.astype(np.uint8))
     draw = ImageDraw.Draw(image)
     for _ in range(rng.integers(2, 7)):
@@ -164,7 +164,7 @@ def _colors(rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def draw(name: str, rng: np.random.Generator) -> Image.Image:
-    """Draw one picture of a shape, 180 to 320 pixels a side."""
+    """Draw one image of a shape, 180 to 320 pixels per side."""
     size = (int(rng.integers(180, 321)), int(rng.integers(180, 321)))
     behind, before = _colors(rng)
     mask = _mask(SHAPES[name], size, rng)

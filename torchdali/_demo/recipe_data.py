@@ -142,7 +142,7 @@ class RecipeFiles(NamedTuple):
 
     Attributes:
         place: Of them or the first, in the folder: they are written where it is missing.
-        files: What they are.
+        files: Their description.
         write: Writes them into a folder.
         package: Module and extra that it needs; empty for none.
     """
@@ -177,7 +177,7 @@ def write(root: Path) -> list[RecipeFiles]:
 
 
 def keep(root: Path) -> int:
-    """Write all files into a new folder, or what one lacks, say what is there, and return the exit status."""
+    """Write all files into a new folder, or the missing ones of one, report them, and return the exit status."""
     is_empty = not root.exists() or (root.is_dir() and not any(root.iterdir()))
     if not is_empty and not all((root / part.place).exists() for part in PARTS if not part.package[0]):
         print(f"torchdali demo: {root} is there already, and holds something else: name a new folder", file=sys.stderr)

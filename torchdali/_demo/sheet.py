@@ -1,4 +1,4 @@
-"""The contact sheet: augmented pictures as the network sees them, a column for each class."""
+"""The contact sheet: augmented images as the network sees them, a column for each class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENLARGE = 2
 
 
 def _picture(image: Tensor) -> Image.Image:
-    """Turn a normalized ``(3, H, W)`` image back into a picture."""
+    """Convert a normalized ``(3, H, W)`` image back to pixels."""
     levels = ((image * STD + MEAN) * 255).round().clamp(0, 255).byte()
     side = SIZE * ENLARGE
     return Image.fromarray(levels.permute(1, 2, 0).numpy()).resize((side, side))
@@ -35,7 +35,7 @@ def collect(batches: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[list
 
 
 def save(columns: list[list[Tensor]], names: list[str], path: Path) -> None:
-    """Write a PNG with one column of pictures a class, its name above it."""
+    """Write a PNG with one column of images per class, its name above it."""
     nothing = Tile(Image.new("RGB", (SIZE * ENLARGE, SIZE * ENLARGE), "white"))
     rows = [
         Row(

@@ -1,4 +1,4 @@
-"""Train a small network on the demo's pictures, with torchdali feeding it."""
+"""Train a small network on the demo's images, with torchdali feeding it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Report = Callable[[int, int, float, float], None]
 
 @pipeline_def
 def augmented(root: str) -> Any:
-    """Read pictures, crop and mirror them at random, normalize."""
+    """Read images, crop and mirror them at random, normalize."""
     files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=SIZE, random_area=list(AREA))
@@ -33,7 +33,7 @@ def augmented(root: str) -> Any:
 
 @pipeline_def
 def plain(root: str) -> Any:
-    """Read pictures, scale them whole to the size of the network, normalize."""
+    """Read images, scale them whole to the size of the network, normalize."""
     files, labels = fn.readers.file(file_root=root, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     return _normalized(fn.resize(images, size=(SIZE, SIZE))), labels
@@ -58,19 +58,19 @@ class Epochs:
 
 
 def training_epochs(root: Path, threads: int, seed: int = 1) -> Epochs:
-    """Epochs of whole batches of augmented pictures."""
+    """Epochs of whole batches of augmented images."""
     pipeline = augmented(str(root), batch_size=BATCH, num_threads=threads, device_id=None, seed=seed)
     return Epochs(pipeline, LastBatchPolicy.DROP)
 
 
 def testing_epochs(root: Path, threads: int) -> Epochs:
-    """Epochs with every picture once, as it is."""
+    """Epochs with every image once, unchanged."""
     pipeline = plain(str(root), batch_size=BATCH, num_threads=threads, device_id=None)
     return Epochs(pipeline, LastBatchPolicy.PARTIAL)
 
 
 class _Residual(nn.Module):
-    """Two convolutions beside a short cut, halving height and width."""
+    """Two convolutions and a short cut, halving height and width."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Automatic augmentation: AutoAugment, RandAugment and TrivialAugment, and what is needed to make others.
+"""Automatic augmentation: AutoAugment, RandAugment and TrivialAugment, and the parts for building others.
 
 Each sample takes its own augmentation, and runs through no other. See ``docs/auto_aug.md``.
 """

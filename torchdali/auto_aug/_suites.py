@@ -69,7 +69,7 @@ def without(suite: Sequence[Augmentation], excluded: Collection[str] | None, nam
     """Return a suite without the augmentations of some names.
 
     Raises:
-        ValueError: the suite has no augmentation of such a name.
+        ValueError: the suite has no augmentation of this name.
     """
     names = {augmentation.name for augmentation in suite}
     for unknown in excluded or ():

@@ -1,7 +1,7 @@
 """The policies that AutoAugment found, as published: augmentation, probability, magnitude bin.
 
 Cubuk, Zoph, Mane, Vasudevan, Le: "AutoAugment: Learning augmentation policies from data", 2018. `IMAGE_NET` is the
-variant of its appendix that most implementations use; steps with probability 0 are left out.
+variant of its appendix that most implementations use; steps with probability 0 are omitted.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def sharpness_kernel(magnitude: float) -> npt.NDArray[np.float32]:
 
 
 def sharpness_kernel_shifted(magnitude: float) -> npt.NDArray[np.float32]:
-    """Return the same, for magnitudes of which 1 keeps the image and 0 blurs it."""
+    """Return the same, for magnitudes where 1 keeps the image and 0 blurs it."""
     return sharpness_kernel(magnitude - 1)
 
 
@@ -69,7 +69,7 @@ def poster_mask_uint8(magnitude: float) -> npt.NDArray[np.uint8]:
 
 
 def solarize_add_shift(shift: float) -> np.uint8:
-    """Return what is added to dark pixels.
+    """Return the value added to dark pixels.
 
     Raises:
         ValueError: it is below 0, or 128 and more.
@@ -253,5 +253,5 @@ def auto_contrast(data: DataNode, _: Any) -> DataNode:
 
 @augmentation
 def identity(data: DataNode, _: Any) -> DataNode:
-    """Leave the samples as they are."""
+    """Return the samples unchanged."""
     return data

@@ -48,7 +48,7 @@ def auto_augment(
         policy_name: ``"image_net"``, ``"reduced_image_net"``, ``"reduced_cifar10"`` or ``"svhn"``.
         shape: Height and width of the samples (further extents are ignored): translations are a part of them, not
             pixels. Not with ``"reduced_image_net"``, which has no translations.
-        fill_value: What moves in from outside; the edge is repeated when None.
+        fill_value: Value of pixels from outside; the edge is repeated when None.
         interp_type: Interpolation of warps; linear when None.
         max_translate_abs: How far translations go in pixels, or so along y and x; 250 when None.
         max_translate_rel: How far translations go as a part of ``shape``, or so along y and x; 1 when None.
@@ -88,7 +88,7 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
     """Apply AutoAugment with a policy: to each sample one of its sub-policies, all equally likely.
 
     Args:
-        kwargs: Arguments of the augmentations, such as ``fill_value``.
+        kwargs: Arguments of the augmentations, for example ``fill_value``.
 
     Raises:
         ValueError: the policy is empty, no augmentation takes an argument, or one of them lacks an argument.
@@ -111,7 +111,7 @@ def _apply_step(
     seed: int | None,
     arguments: dict[str, Any],
 ) -> DataNode:
-    """Apply one step of the chosen sub-policies; those that are shorter leave the sample as it is."""
+    """Apply one step of the chosen sub-policies; shorter ones return the sample unchanged."""
     rows = [steps[step] if step < len(steps) else (None, 0.0, None) for steps in policy.sub_policies]
     used = list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
     numbers = [0 if row[0] is None else 1 + used.index(row[0]) for row in rows]

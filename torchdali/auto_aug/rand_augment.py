@@ -48,7 +48,7 @@ def rand_augment(
         num_magnitude_bins: Into how many bins the magnitudes of each augmentation are divided.
         shape: Height and width of the samples (further extents are ignored): translations are a part of them, not
             pixels.
-        fill_value: What moves in from outside; the edge is repeated when None.
+        fill_value: Value of pixels from outside; the edge is repeated when None.
         interp_type: Interpolation of warps; linear when None.
         max_translate_abs: How far translations go in pixels, or so along y and x; 100 when None.
         max_translate_rel: How far translations go as a part of ``shape``, or so along y and x; 100/224 when None.
@@ -79,7 +79,7 @@ def apply_rand_augment(
     """Apply ``n`` augmentations of a list, drawn with replacement for each sample, with magnitude bin ``m``.
 
     Args:
-        kwargs: Arguments of the augmentations, such as ``fill_value``.
+        kwargs: Arguments of the augmentations, for example ``fill_value``.
 
     Raises:
         ValueError: an argument out of range, or one that no augmentation takes; no augmentations.

@@ -37,7 +37,7 @@ def trivial_augment_wide(
         num_magnitude_bins: Into how many bins the magnitudes of each augmentation are divided.
         shape: Height and width of the samples (further extents are ignored): translations are a part of them, not
             pixels.
-        fill_value: What moves in from outside; the edge is repeated when None.
+        fill_value: Value of pixels from outside; the edge is repeated when None.
         interp_type: Interpolation of warps; linear when None.
         max_translate_abs: How far translations go in pixels, or so along y and x; 32 when None.
         max_translate_rel: How far translations go as a part of ``shape``, or so along y and x; 1 when None.
@@ -63,7 +63,7 @@ def apply_trivial_augment(
     """Apply one augmentation of a list, with one of the magnitude bins, to each sample.
 
     Args:
-        kwargs: Arguments of the augmentations, such as ``fill_value``.
+        kwargs: Arguments of the augmentations, for example ``fill_value``.
 
     Raises:
         ValueError: an argument out of range, or one that no augmentation takes; no augmentations.

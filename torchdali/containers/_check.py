@@ -1,4 +1,4 @@
-"""Read containers and files once, and list what is broken."""
+"""Read containers and files once, and list broken ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CheckedRecord(NamedTuple):
 
     Attributes:
         offset: In its file; -1 for the file as a whole.
-        problem: What is wrong with it; "" for nothing.
+        problem: The problem; "" for none.
         begins: True if a sample begins here.
     """
 
@@ -66,7 +66,7 @@ def check(
         progress: Called with bytes.
 
     Returns:
-        What is broken, in the order of the files; and how many samples, files, and files of unknown kinds there are.
+        The broken files, in their order; and how many samples, files, and files of unknown kinds there are.
 
     Raises:
         RuntimeError: there is nothing at a path.
@@ -91,7 +91,7 @@ def check(
 
 
 def _class_problems(root: str) -> Iterator[Problem]:
-    """Yield the folders beside class folders that `readers.file` numbers as well: empty ones, and hidden ones."""
+    """Yield the folders next to class folders that `readers.file` counts as well: empty ones, and hidden ones."""
     names = {e.name: os.listdir(e.path) for e in sorted(os.scandir(root), key=lambda e: e.name) if e.is_dir()}
     endings = {name: {os.path.splitext(each)[1].lower() for each in inside} for name, inside in names.items()}
     images = {name: bool(extensions & IMAGES) for name, extensions in endings.items()}
@@ -145,7 +145,7 @@ def _kind(path: str) -> _Check | None:
 
 
 def _guarded(path: str, kind: _Check, decode: bool) -> CheckedRecords:
-    """Yield what a check finds; what stops it is a problem of the file."""
+    """Yield the results of a check; an exception becomes a problem of the file."""
     try:
         yield from kind(open_storage(path, mapped=False), decode)
     except (RuntimeError, OSError, ValueError) as error:
@@ -153,7 +153,7 @@ def _guarded(path: str, kind: _Check, decode: bool) -> CheckedRecords:
 
 
 def _wrong(function: Callable[[], object]) -> str:
-    """Return what is raised; "" for nothing."""
+    """Return the text of the exception; "" for none."""
     try:
         function()
     except Exception as error:

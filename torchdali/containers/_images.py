@@ -75,16 +75,16 @@ class _Opened(NamedTuple):
 
 
 def encode(content: bytes, shorter: int | None, format: str | None, quality: int) -> Encoded | None:
-    """Encode an image anew, if it is to be shrunk or to have another format.
+    """Encode an image again, to shrink it or to convert it to another format.
 
     Args:
         content: Its bytes.
-        shorter: Pixels of the shorter side of those that are larger; None for all as they are.
+        shorter: Pixels of the shorter side of larger images; None keeps all sizes.
         format: One of `FORMATS`; None for JPEG of photos that are shrunk, and PNG of others.
         quality: Of JPEG and WebP.
 
     Returns:
-        None if its bytes stay as they are.
+        None if its bytes stay the same.
 
     Raises:
         RuntimeError: it cannot be decoded.
@@ -166,7 +166,7 @@ def _is_map(pixels: Pixels) -> bool:
 
 
 def psnr(encoded: Encoded) -> float:
-    """Return what the loss of an image costs, in dB."""
+    """Return the cost of an image's loss, in dB."""
     data = torch.from_numpy(np.frombuffer(encoded.content, np.uint8).copy())
     again = np.asarray(fn.decoders.image(data))
     error = float(np.mean((encoded.pixels.astype(np.float32) - again) ** 2))

@@ -49,7 +49,7 @@ _ENDINGS = (".tar", ".rec", ".tfrecord", ".tfrecords")
 
 
 def index_path(path: str, folder: str | None = None) -> str:
-    """Return where the index of a container is written: beside it, or in another folder."""
+    """Return the path of a container's index: next to it, or in another folder."""
     for ending in _ENDINGS:
         path = path.removesuffix(ending)
     return f"{path}.idx" if folder is None else os.path.join(folder, f"{os.path.basename(path)}.idx")
@@ -63,7 +63,7 @@ def index(
     Args:
         kind: One of `KINDS`.
         path: Of the container, or its URL.
-        folder: Of the index; that of the container if left out.
+        folder: Of the index; the container's folder by default.
         force: Replace an index that is there.
         progress: Called with bytes.
 
@@ -93,7 +93,7 @@ def index(
 
 
 def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | None = None) -> tuple[str, int]:
-    """Write one manifest of all shards of a data set: a reader that has it opens them without further requests.
+    """Write one manifest of all shards of a dataset: a reader that has it opens them without further requests.
 
     Args:
         kind: One of `KINDS`.

@@ -43,7 +43,7 @@ _COMPARED = 10  # of so many images one is decoded again, for the PSNR
 
 @dataclass(frozen=True)
 class PackOptions:
-    """Form of what is packed.
+    """Format of the packed samples.
 
     Attributes:
         to: ``"webdataset"`` or ``"tfrecord"``.
@@ -54,8 +54,8 @@ class PackOptions:
             loss, as PNG: palettes, label maps and other images of few values, 16 bits; without a format also gray and
             alpha.
         quality: Of JPEG and WebP, 1 to 100.
-        skip: Leave out what cannot be read or decoded: each image is decoded for that. Otherwise what cannot be read
-            is an error, and an image whose header cannot, or that is to be encoded anew.
+        skip: Skip samples that cannot be read or decoded: each image is decoded for this. Otherwise a bad sample
+            is an error, and so is an image with an unreadable header, or one that cannot be encoded again.
 
     Raises:
         RuntimeError: a value is unknown, or not in its range.
@@ -94,9 +94,9 @@ class Packed:
         read: Bytes of the samples that this run read.
         written: Bytes of the shards that it wrote.
         seconds: That it took.
-        psnr: Of some of the images that were encoded anew, in dB.
-        lossless: Images that were encoded anew without loss.
-        skipped: What was left out, and why.
+        psnr: Of some of the images that were encoded again, in dB.
+        lossless: Images that were encoded again without loss.
+        skipped: The skipped samples, and why.
     """
 
     samples: int = 0
@@ -238,7 +238,7 @@ def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
 
 
 def _plan(source: Source, target: _Target, options: PackOptions) -> list[int]:
-    """Return the first sample of each shard, as an earlier run has planned it or anew."""
+    """Return the first sample of each shard, as planned by an earlier run or now."""
     path = target.at(_PLAN)
     form = {"source": _digest(source), "options": asdict(options)}
     try:
@@ -304,7 +304,7 @@ class _Work:
         self._progress, self._lock, self._samples = progress, threading.Lock(), 0
 
     def shard(self, number: int, start: int, stop: int) -> str | None:
-        """Write a shard, unless it is there, and return its path; None if all of its samples are left out."""
+        """Write a shard, unless it exists, and return its path; None if all of its samples are skipped."""
         ending, write, write_index = _WRITERS[self.options.to]
         name = f"shard-{number:06}"
         path = self.target.at(f"{name}{ending}")
@@ -329,7 +329,7 @@ class _Work:
         return path
 
     def _sample(self, index: int) -> Sample | None:
-        """Return a sample as it is written; None if it is left out."""
+        """Return a sample as it is written; None if it is skipped."""
         if self.stopped:
             raise RuntimeError("stopped")
         packed = encoded = None

@@ -1,4 +1,4 @@
-"""Describe a folder of images: sizes, formats, classes, mean and deviation, and what is broken."""
+"""Describe a folder of images: sizes, formats, classes, mean and deviation, and broken files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Statistics:
         classes: Images of each folder directly below `root`, whose name does not begin with a dot.
         deeper: Images in folders inside of these, which are counted as theirs.
         left_out: Files that are images, too, but are not looked at, as readers do not take them by their ending.
-        misnamed: Files whose ending is that of another format, with the format that they have.
+        misnamed: Files with the extension of another format, with the format that they have.
         mean: Of red, green and blue, for pixels from 0 to 1; each image counts alike, whatever its size.
         std: As `mean`.
         problems: The files that cannot be decoded.
@@ -113,7 +113,7 @@ class Statistics:
             yield f"    and {len(ordered) - len(shown):,} more in between"
 
     def _folder_lines(self) -> Iterator[str]:
-        """Yield what readers make of the folders that a user would not expect."""
+        """Yield the readers' view of folders that a user would not expect."""
         empty = [name for name, count in self.classes.items() if not count]
         if empty:
             yield f"  empty      {len(empty):,} classes, such as {empty[0]}: no sample has their labels"
@@ -143,7 +143,7 @@ def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progres
         progress: Called with the number of images.
 
     Raises:
-        RuntimeError: there is no image in the folder, or no such folder.
+        RuntimeError: the folder does not exist or contains no image.
     """
     root = os.fspath(root)
     names = list(_visible_files(root))
@@ -179,7 +179,7 @@ def _examined(path: str) -> _Image | Problem:
 
 
 class _Summary:
-    """Adds up what is known of images, one after the other.
+    """Adds up facts about images, one after the other.
 
     Args:
         root: The folder.

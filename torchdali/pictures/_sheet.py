@@ -1,4 +1,4 @@
-"""The contact sheet: pictures in a grid, with captions below them and headings above."""
+"""The contact sheet: images in a grid, with captions below them and headings above."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BACKGROUND, _INK = (255, 255, 255), (20, 20, 20)
 
 @dataclass(frozen=True)
 class Tile:
-    """A picture with lines of text below it."""
+    """An image with lines of text below it."""
 
     picture: Image.Image
     caption: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ class Values:
 
     @property
     def is_drawable(self) -> bool:
-        """True if there is a picture of the samples."""
+        """True if the samples can be drawn as images."""
         return self._are_tensors and is_drawable(self.samples, self.layout)
 
     @property
@@ -60,7 +60,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Overlays:
-    """Additions to pictures: drawn on them, or written below."""
+    """Additions to images: drawn on them, or written below."""
 
     labels: Values | None = None
     boxes: Values | None = None
@@ -110,8 +110,8 @@ def show(
 ) -> Image.Image:
     """Return a contact sheet of a batch: images, clips, masks, spectrograms or sounds.
 
-    No window is opened: a notebook displays what is returned, ``show(...).show()`` opens Pillow's viewer. Of a tuple
-    or a dictionary of batches, such as what ``pipe.run()`` or a loader returns, the batches with pictures are drawn,
+    No window is opened: a notebook displays the result, ``show(...).show()`` opens Pillow's viewer. Of a tuple
+    or a dictionary of batches, for example from ``pipe.run()`` or a loader, the batches with images are drawn,
     each in a row of its own; integers, one a sample, are taken for labels, ``(n, 4)`` floats for boxes, and images with
     one channel of few values for masks, unless they are given.
 
@@ -124,16 +124,16 @@ def show(
         box_labels: ``(n,)`` of each sample.
         box_format: Of a box: left, top, right and bottom; or left, top, width and height.
         masks: ``(H, W)`` or ``(H, W, 1)`` of each sample: numbers of classes, 0 for none.
-        names: Of the samples, such as their files.
+        names: Of the samples, for example their files.
         classes: Names of the classes, by label.
         mean, std: A normalization to undo, with one value or one a channel; otherwise floats are stretched.
         normalizations: To undo, by the names of several batches.
-        count: Samples to show; of several batches with pictures, six by default.
+        count: Samples to show; of several batches with images, six by default.
         columns: By default, as many as fit.
         size: Pixels of the longer side of an image.
 
     Raises:
-        ValueError: there is nothing to draw; only one of `mean` and `std`; no such `box_format`; a number below 1.
+        ValueError: nothing to draw; only one of `mean` and `std`; an unknown `box_format`; a number below 1.
     """
     for name, number in (("count", count), ("columns", columns), ("size", size)):
         if number is not None and (not isinstance(number, int) or number < 1):
@@ -161,7 +161,7 @@ def show(
 
 
 def arranged(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]:
-    """Divide batches into what is drawn, by name, and what goes with it.
+    """Split batches into images to draw, by name, and their additions.
 
     Raises:
         ValueError: there is nothing to draw.
@@ -226,7 +226,7 @@ def _is_mask_of(masks: Values, shown: Mapping[str, Values]) -> bool:
 def rows_of(
     shown: Mapping[str, Values], overlays: Overlays, normalizations: Mapping[str, Normalization | None], size: int
 ) -> list[Row]:
-    """Return a row of tiles for each batch; labels and names stand below the first."""
+    """Return a row of tiles for each batch; labels and names are written below the first."""
     rows = []
     for k, (name, each) in enumerate(shown.items()):
         with_text = overlays if k == 0 else replace(overlays, labels=None, names=())

@@ -1,4 +1,4 @@
-"""From options and a graph to what runs it."""
+"""Build the runner of a pipeline from its options and graph."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[No
     """Plan a graph, and open its sources: worker processes of parallel ones run.
 
     Raises:
-        ValueError: an operator that the device of the pipeline does not have. Otherwise what a source raises.
+        ValueError: an operator does not support the pipeline's device. Sources may raise their own errors.
     """
     options.output_specs.each(len(graph.outputs))
     _check_constants(graph)
@@ -91,7 +91,7 @@ def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | No
 
 
 def _kept(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> KeptSamples:
-    """Return what keeps samples of the graph before a cache."""
+    """Return the cache for samples of the graph before `fn.cache`."""
     version = sys.modules[__name__.partition(".")[0]].__version__
     surroundings = version, options.exact, options.scaled_decode, library() is not None
     digest = hashlib.blake2b(repr(surroundings).encode() + digest, digest_size=16).digest()
@@ -145,7 +145,7 @@ def _check_devices(options: PipelineOptions, graph: Graph) -> None:
 
 
 class Elsewhere(Protocol):
-    """Replicas on other machines, such as `Actors`."""
+    """Replicas on other machines, for example `Actors`."""
 
     @property
     def count(self) -> int: ...
@@ -186,12 +186,12 @@ def build(
 
 
 def has_lazy_readers(planned: Plan) -> bool:
-    """True if a reader is to be opened with the first batch, and not before."""
+    """True if a reader is opened with the first batch, and not before."""
     return any(node.operator.kind == "reader" and node.constants.get("lazy_init") for node in planned.graph.nodes)
 
 
 def open_source(options: PipelineOptions, node: Node) -> Source:
-    """Open one source that is no reader."""
+    """Open one source that isn't a reader."""
     source: Source = node.operator.body(**node.constants)
     _open(options, {node: source})
     return source

@@ -1,4 +1,4 @@
-"""Pipelines in debug mode: the function runs anew for every batch, and every node holds its data."""
+"""Pipelines in debug mode: the function runs again for every batch, and every node holds its data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DebugPipeline(Pipeline):
     _ahead = False
 
     def build(self) -> None:
-        """Check the arguments; the graph is made anew for every batch."""
+        """Check the arguments; the graph is built again for every batch."""
         if self._executor is not None:
             return
         self._options.check_batch_size()
@@ -53,7 +53,7 @@ class DebugPipeline(Pipeline):
         return [as_output(value, i) for i, value in enumerate(outputs)]
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Describe a reader, or all; what readers there are, the first batch tells, which is delivered later."""
+        """Describe a reader, or all. The readers are known from the first batch, which is delivered later."""
         run: Any = self._running
         if not run.knows_sources and not run.in_flight:
             run.schedule()

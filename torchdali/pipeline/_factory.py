@@ -23,7 +23,7 @@ Options = ParamSpec("Options")
 
 
 class _Decorator(Protocol[Options]):
-    """A decorator that is used as it is, with options, or called with options first."""
+    """A decorator for use without options, with options, or called with options first."""
 
     @overload
     def __call__(
@@ -64,7 +64,7 @@ def pipeline_def(
     Args:
         enable_conditionals: Let ``if``, ``and``, ``or`` and ``not`` in the function work on nodes, sample by
             sample; may be overridden at the call.
-        debug: Run the function anew for every batch, so that it can be stepped through and its nodes can be
+        debug: Run the function again for every batch, so that it can be stepped through and its nodes can be
             printed; may be overridden at the call.
 
     Raises:
@@ -122,7 +122,7 @@ def pipeline_def(
 
 @contextlib.contextmanager
 def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
-    """Warn of numbers that the function draws from generators of the process, such as Python's `random`."""
+    """Warn of numbers that the function draws from generators of the process, for example Python's `random`."""
     draws, tracer = Draws(function.__name__), pipe._builder.tracer
     tracer.draws = draws
     try:

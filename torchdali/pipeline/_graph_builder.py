@@ -62,7 +62,7 @@ class GraphBuilder:
             self.tracer.nodes.append(edge.source)
 
     def traced(self, define: Callable[[], Any]) -> Graph:
-        """Return the graph, tracing what defines it the first time."""
+        """Return the graph, tracing its function the first time."""
         if self.graph is None:
             if not self._outputs:
                 try:

@@ -13,7 +13,7 @@ __all__ = ["class_names", "describe_readers", "feed", "find_source"]
 
 
 def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
-    """Describe a reader, or all: sizes, shards, padding; RuntimeError if there is no such reader."""
+    """Describe a reader, or all: sizes, shards, padding; RuntimeError for an unknown reader."""
     descriptions = {
         node.name: reader_meta(len(reader.dataset), reader.cursor.order.options)
         for node, reader in running.readers.items()

@@ -1,6 +1,6 @@
 """Names with an underscore that published programs for DALI use, apart from the code that does the work.
 
-What several public programs read, set, call or override is an interface, whatever its name: inner names of DALI's
+A name that several public programs read, set, call or override is an interface: inner names of DALI's
 iterators and pipelines. The classes here give them the meaning they have there. Hooks that subclasses override, such as
 `_get_outputs` and `_prefetch`, are steps of the iterators and pipelines themselves.
 """
@@ -266,7 +266,7 @@ class IteratorOldNames:
     # ------------------------------------------------------------ what copies of DALI's iterators call
 
     def _remove_padded(self: Any) -> tuple[Any, Any]:
-        """Return whether samples of the last batch are to be removed, and how many of each pipeline stay."""
+        """Return whether to remove samples of the last batch, and how many of each pipeline stay."""
         counts = self._epochs.counts
         if counts is None:
             return False, [self.batch_size] * len(self._pipes)

@@ -230,7 +230,7 @@ class PipelineOptions:
         self.check_batch_size()
 
     def check_batch_size(self) -> None:
-        """Raise ValueError if there is no ``batch_size``."""
+        """Raise ValueError without a ``batch_size``."""
         if self.batch_size is None:
             raise ValueError(f"batch_size must be set before the pipeline is built{_GIVE_IT}")
 
@@ -314,7 +314,7 @@ class Option(Generic[T]):
     """A property of `Pipeline` that returns the option of its name, or the property of the options.
 
     Args:
-        shown: Makes of the option what the property returns.
+        shown: Converts the option to the value of the property.
     """
 
     def __init__(self, shown: Callable[[Any], T] = lambda value: value) -> None:

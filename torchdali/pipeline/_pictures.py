@@ -1,4 +1,4 @@
-"""Pictures of a pipeline: of the batch that comes next, after each operator, and of its graph."""
+"""Draw a pipeline: its next batch after each operator, and its graph."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, .
     A copy of the pipeline makes it; the pipeline stays where it is.
 
     Args:
-        graph: That of the pipeline, or one with other outputs of its nodes.
+        graph: The pipeline's graph, or one with other outputs of its nodes.
         count: Samples that are needed.
 
     Raises:
@@ -140,7 +140,7 @@ def show_next(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
 
 
 def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
-    """Return a contact sheet with a row for each operator that has pictures to show, in their order."""
+    """Return a contact sheet with a row for each operator that has images to show, in their order."""
     if unknown := sorted(options.keys() - {"classes", "count", "size"}):
         raise TypeError(f"with each=True, show() takes classes, count and size, not {', '.join(unknown)}")
     graph, count = pipe._traced(), options.get("count") or IN_A_ROW
@@ -169,7 +169,7 @@ def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
 
 
 def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) -> Overlays:
-    """Return what goes with a picture that is no output: the boxes of a reader with the images as they are read."""
+    """Return the extras of an image that isn't an output: the boxes of a reader with the images as they were read."""
     node = edge.source
     readers = [e.source for e in node.inputs if e is not None and e.source is not None] if node is not None else []
     beside = [seen[e] for reader in readers if reader.operator.kind == "reader" for e in reader.outputs if e in seen]
@@ -272,7 +272,7 @@ def _edges(node: Node) -> list[Edge]:
 
 
 def html(pipe: Any) -> str:
-    """Return what a notebook displays of a pipeline: its settings, and its graph."""
+    """Return the notebook display of a pipeline: its settings, and its graph."""
     names = ("batch_size", "num_threads", "device_id", "seed")
     facts = [(name, str(getattr(pipe._options, name))) for name in names]
     try:

@@ -1,4 +1,4 @@
-"""The class `Pipeline`: a graph of operators, what runs it, and what can be asked of it."""
+"""The class `Pipeline`: a graph of operators, its runner, and its public methods."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _is_fed(node: Node) -> bool:
 
 
 class Pipeline(PipelineOldNames):
-    """A graph of operators and what runs it.
+    """A graph of operators and its runner.
 
     Define the graph in one of three ways: decorate a function with `pipeline_def`; call operators inside
     ``with pipe:`` and name the results with `set_outputs`; or override `define_graph`.
@@ -171,7 +171,7 @@ class Pipeline(PipelineOldNames):
         """Name the outputs of the pipeline: nodes, or constants (numbers, arrays, lists of numbers).
 
         Raises:
-            TypeError: a value that cannot be an output, such as None, a string, a dict or a nested list.
+            TypeError: a value that cannot be an output, for example None, a string, a dict or a nested list.
         """
         self._builder.set_outputs(output_data_nodes)
 
@@ -215,7 +215,7 @@ class Pipeline(PipelineOldNames):
 
         Raises:
             ValueError: no ``batch_size``, or less than one thread. TypeError: no ``num_threads``. Otherwise
-            what the graph raises, and what `load_state_dict` raises for the argument ``checkpoint``.
+            errors of the graph, and errors of `load_state_dict` for the argument ``checkpoint``.
         """
         if self._executor is not None:
             return
@@ -358,7 +358,7 @@ class Pipeline(PipelineOldNames):
 
         Raises:
             StopIteration: a source is at its end, or nothing is scheduled. RuntimeError: an output is not
-            what ``output_dtype``, ``output_ndim`` or ``output_layout`` say.
+            the declared ``output_dtype``, ``output_ndim`` or ``output_layout``.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._take(cuda_stream)
@@ -376,7 +376,7 @@ class Pipeline(PipelineOldNames):
         return self._held.outputs
 
     def release_outputs(self) -> None:
-        """Let go of the last batch; what the caller still holds stays whole."""
+        """Release the last batch; batches that the caller holds stay whole."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._held = None
 
@@ -436,7 +436,7 @@ class Pipeline(PipelineOldNames):
 
         Raises:
             KeyError: no such source in the graph. TypeError: neither a node, a name nor an operator.
-            RuntimeError: the source has its own data, or these are no batch (of at most ``batch_size``).
+            RuntimeError: the source has its own data, or the data is not a batch (of at most ``batch_size``).
         """
         feed(self._running, data_node, data, layout, cuda_stream)
 
@@ -484,7 +484,7 @@ class Pipeline(PipelineOldNames):
     def skip(self, batches: int) -> None:
         """Pass over the next batches that are not scheduled yet, without computing them.
 
-        It costs some microseconds a batch. The next batch is the one that a checkpoint behind them would give; the
+        It costs some microseconds per batch. The next batch is the one that a checkpoint with them would give; the
         place that `state_dict` returns moves once that is taken.
 
         Args:
@@ -518,11 +518,11 @@ class Pipeline(PipelineOldNames):
         """Continue at a place that `state_dict` returned; batches in flight are dropped.
 
         The pipeline must have the same graph; batch size, threads, queue depth and the location of the data
-        may differ. The random seed is that of the place.
+        may differ. The random seed is the seed of the position.
 
         Raises:
             RuntimeError: the graph is another one, with the lines that differ; or the place is of another
-            data set or shard.
+            dataset or shard.
 
         Warns:
             UserWarning: a reader has other files than the place was saved with, or has them in another order.
@@ -560,7 +560,7 @@ class Pipeline(PipelineOldNames):
             filename: Where to write it, too.
 
         Raises:
-            TypeError: ``define_graph`` is no function.
+            TypeError: ``define_graph`` isn't a function.
             RuntimeError: an argument of an operator is a Python object, such as a callback; names both.
         """
         if define_graph is not None and not callable(define_graph):
@@ -585,12 +585,12 @@ class Pipeline(PipelineOldNames):
         inputs. ``exec_pipelined=True`` lets it work ahead.
 
         Args:
-            serialized_pipeline: What it returned; or
+            serialized_pipeline: The result of `serialize`; or
             filename: the file it wrote.
             kwargs: Arguments of `Pipeline` that override the saved ones.
 
         Raises:
-            ValueError: not exactly one of the two. RuntimeError: this is no saved pipeline, or it uses an
+            ValueError: not exactly one of the two. RuntimeError: the data isn't a saved pipeline, or it uses an
             operator that is not declared.
         """
         arguments, graph = read_pipeline(serialized_pipeline, filename)
@@ -603,7 +603,7 @@ class Pipeline(PipelineOldNames):
     def deserialize_and_build(self, serialized_pipeline: str | bytes) -> None:
         """Take over the graph that `serialize` wrote, and build it.
 
-        Of the arguments saved with it, batch size, number of threads, device and seed stand in for those that this
+        Of the arguments saved with it, batch size, number of threads, device and seed replace the ones that this
         pipeline was not given.
         """
         arguments, self._builder.graph = read_pipeline(serialized_pipeline)
@@ -709,7 +709,7 @@ class Pipeline(PipelineOldNames):
         """Describe a reader, or all: sizes, shards, padding.
 
         Raises:
-            RuntimeError: there is no such reader.
+            RuntimeError: no reader has this name.
         """
         return describe_readers(self._running, name)
 
@@ -728,7 +728,7 @@ class Pipeline(PipelineOldNames):
         return class_names(self._running)
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
-        """Return the memory of what each operator delivered: ``{operator: {measure: [one an output]}}``.
+        """Return the memory of each operator's outputs: ``{operator: {measure: [one per output]}}``.
 
         The measures are DALI's: ``real_memory_size`` and ``reserved_memory_size`` of the last batch in bytes,
         with ``max_`` before them of the largest sample. Operators inside a fused chain deliver nothing but
@@ -769,7 +769,7 @@ class Pipeline(PipelineOldNames):
         self._running.profile.trace()
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write what was traced as JSON for a browser's trace viewer (``chrome://tracing``, Perfetto).
+        """Write the trace as JSON for a browser's trace viewer (``chrome://tracing``, Perfetto).
 
         Raises:
             RuntimeError: `trace` was not called before.

@@ -31,7 +31,7 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
 
     Raises:
         ValueError: not exactly one of the two is given.
-        RuntimeError: this is no saved pipeline, or a damaged one, or it uses an operator that is not declared.
+        RuntimeError: the data isn't a saved pipeline, is damaged, or uses an operator that is not declared.
     """
     if (data is None) == (filename is None):
         raise ValueError("give either serialized_pipeline or filename")

@@ -1,4 +1,4 @@
-"""Warnings of what a graph can hardly be meant to compute."""
+"""Warn of graphs that hardly compute the intended result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
 
 
 def warn_of_likely_mistakes(graph: Graph) -> None:
-    """Warn, on the user's line, of what gives other images than those that were meant."""
+    """Warn, on the user's line, of steps that give other images than intended."""
     for node in graph.nodes:
         text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node) or _of_bytes(node)
         if text and node.lines:
@@ -30,7 +30,7 @@ def warn_of_likely_mistakes(graph: Graph) -> None:
 
 
 def _of_text(edge: DataNode) -> str:
-    """Find labels of a data set in Python that are words."""
+    """Find labels of a Python dataset that are words."""
     value = _value_of_dataset(edge)
     if not isinstance(value, str) or len(value.split()) > _MOST_WORDS or {".", "/", "\\"} & set(value):
         return ""
@@ -44,7 +44,7 @@ _MOST_WORDS = 3  # of a label
 
 
 def _value_of_dataset(edge: DataNode) -> Any:
-    """Return a value of the first sample of a data set in Python, if an edge is one of its outputs; otherwise None."""
+    """Return a value of the first sample of a Python dataset, if an edge is one of its outputs; otherwise None."""
     source = edge.source
     if source is None or source.operator.name != "readers.dataset":
         return None

@@ -63,7 +63,7 @@ def reference() -> dict[str, str]:
 
 
 def write(folder: Path) -> None:
-    """Write the pages into a folder, and remove those that are no longer made."""
+    """Write the pages into a folder, and remove outdated ones."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = reference()
     for old in folder.glob("*.md"):
@@ -92,7 +92,7 @@ def _page(family: Family) -> str:
 
 @functools.cache
 def members() -> dict[str, list[str]]:
-    """Return the names of the operators of each page: those of its family, and others of their modules."""
+    """Return the names of the operators of each page: operators of its family, and others of their modules."""
     names = {family.page: family.names for family in FAMILIES}
     pages = {registry[name].body.__module__: page for page, each in reversed(names.items()) for name in each}
     listed = {name for each in names.values() for name in each}
@@ -110,7 +110,7 @@ def _summary(operator: Operator) -> str:
 
 
 def is_public(operator: Operator) -> bool:
-    """True if it is one of torchdali's, and stands in `fn`."""
+    """True for an operator of torchdali that is in `fn`."""
     return not operator.hidden and operator.is_ours
 
 

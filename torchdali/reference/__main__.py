@@ -1,4 +1,4 @@
-"""``python -m torchdali.reference FOLDER`` writes the pages of the reference; ``--pictures`` draws its pictures."""
+"""``python -m torchdali.reference FOLDER`` writes the pages of the reference; ``--pictures`` draws its images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchdali.reference._pictures import files
 
 
 def main() -> None:
-    """Write the reference, or its pictures."""
+    """Write the reference, or its images."""
     parser = argparse.ArgumentParser(prog="python -m torchdali.reference", description=__doc__)
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="where the files are written")
     parser.add_argument("--pictures", action="store_true", help="write the pictures instead of the pages")

@@ -1,4 +1,4 @@
-"""The film that the reference's examples of video begin with: the picture moving past, as a GIF file."""
+"""The film in the reference's examples of video: the image moving past, as a GIF file."""
 
 from __future__ import annotations
 

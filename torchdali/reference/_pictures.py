@@ -1,4 +1,4 @@
-"""Run the examples of the reference, and draw what those of image operators do."""
+"""Run the examples of the reference, and draw the results of image operators."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _encoded(image: Array, quality: int = 95) -> Array:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return the pictures by the names of their files: what goes in, and what each example gives.
+    """Return the images by file name: the input, and the result of each example.
 
     Args:
         folder: See `run`.

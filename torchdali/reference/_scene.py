@@ -1,4 +1,4 @@
-"""The picture that the reference shows its operators on: a balloon over a lake, drawn by numbers."""
+"""The image in the reference's examples: a balloon over a lake, drawn by numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FINE = 3  # drawn larger by this factor, and averaged: no jagged edges
 
 @functools.cache
 def scene() -> Array:
-    """Return the picture, ``(HEIGHT, WIDTH, 3)`` uint8 RGB."""
+    """Return the image, ``(HEIGHT, WIDTH, 3)`` uint8 RGB."""
     rng = np.random.default_rng(11)
     y, x = np.mgrid[0 : HEIGHT * _FINE, 0 : WIDTH * _FINE] / _FINE
     picture = _sky(y, _clouds(rng, *y.shape))
@@ -104,7 +104,7 @@ def _balloon(picture: Array, y: Array, x: Array) -> None:
 
 
 def _lake(picture: Array, rng: np.random.Generator) -> None:
-    """Draw water that mirrors what is above the horizon, in waves."""
+    """Draw water that mirrors the scene above the horizon, in waves."""
     first, width = _HORIZON * _FINE, WIDTH * _FINE
     rows = np.arange(first, HEIGHT * _FINE)
     waves = _FINE * _noise(rng, len(rows), width // 8, 8, 1.3).repeat(8, 1)

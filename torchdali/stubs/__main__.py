@@ -1,4 +1,4 @@
-"""``python -m torchdali.stubs``: write all stub files, and remove those that are no longer made."""
+"""``python -m torchdali.stubs``: write all stub files, and remove outdated ones."""
 
 from __future__ import annotations
 

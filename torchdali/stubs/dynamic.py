@@ -1,6 +1,6 @@
 """Stubs of the dynamic mode's operators, readers and mathematical functions.
 
-A function of a batch returns a `Batch`; what one of other operands returns depends on all of them, and is ``Any``.
+A function of a batch returns a `Batch`; the result for other operands depends on all of them, and is ``Any``.
 """
 
 from __future__ import annotations

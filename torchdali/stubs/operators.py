@@ -1,4 +1,4 @@
-"""Stubs of `fn` and `ops`, and what the text of an operator's stub is made of."""
+"""Stubs of `fn` and `ops`, and the parts of an operator's stub."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _class(operator: Operator) -> str:
 
 
 def doc_text(operator: Operator) -> str:
-    """Write the docstring of an operator, which editors show beside a call."""
+    """Write the docstring of an operator, which editors show at a call."""
     text = (inspect.getdoc(operator.function) or "").strip()
     if operator.instead:
         text = f"Deprecated: use `{operator.instead}`.\n\n{text}"
@@ -180,7 +180,7 @@ def doc_text(operator: Operator) -> str:
 
 
 def idle(operator: Operator) -> frozenset[str]:
-    """Return the names of arguments that change nothing: those that every operator takes, and of which it is said."""
+    """Return the names of arguments that change nothing: arguments of every operator whose docstring says so."""
     said = descriptions(operator)
     return frozenset(COMMON) | {name for name, text in said.items() if re.match(r"(.*\. )?Accepted\b", text)}
 

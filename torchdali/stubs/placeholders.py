@@ -90,4 +90,4 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _Placeholder(spec.name)  # it is a package to Python, as its specification says
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Leave it empty: what is asked of it is made then."""
+        """Load nothing: attributes are created on access."""

@@ -1,7 +1,7 @@
 """Find the fastest settings of a pipeline on this machine by measuring: `tune`.
 
 `search` compares settings, and knows no pipelines; `machine` measures a pipeline with settings, `usage` the processor
-time and bytes meanwhile; `report` says what limits.
+time and bytes meanwhile; `report` names the bottleneck.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def tune(
     memory: int | None = None,
     progress: Callable[[int, int], None] = lambda position, count: None,
 ) -> Report:
-    """Find the fastest settings of a pipeline by measuring, and say what limits it. The pipeline itself stays as it is.
+    """Find the fastest settings of a pipeline by measuring, and its bottleneck. The pipeline itself is unchanged.
 
     Args:
         factory: Makes the pipeline, and takes the options of `Pipeline`: `Pipeline.factory`.
@@ -50,7 +50,7 @@ def tune(
         progress: Called with the seconds that are over, and all.
 
     Raises:
-        ValueError: the pipeline has no ``batch_size`` or ``num_threads``. RuntimeError: what the pipeline raises; a
+        ValueError: the pipeline has no ``batch_size`` or ``num_threads``. RuntimeError: errors of the pipeline; a
             source that delivers nothing, or waits for `Pipeline.feed_input`.
     """
     began, load = time.monotonic(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
@@ -83,7 +83,7 @@ def tune(
 
 
 def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
-    """Return the settings of a pipeline as it is; the number of processes is that which it chooses."""
+    """Return the present settings of a pipeline; the number of processes is the one that it chooses."""
     pipe = factory()
     for name in ("batch_size", "num_threads"):
         if getattr(pipe, name) is None:
@@ -98,7 +98,7 @@ def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
 
 
 def choices_of(start: Settings, most: int) -> list[Choice]:
-    """Return what is tried. A new setting is one more line here, and its present value in `_present`."""
+    """Return the settings to try. A new setting is one more line here, and its present value in `_present`."""
     values = {"num_processes": _doubled(most), "num_threads": _doubled(most), "prefetch_queue_depth": _DEPTHS}
     return [Choice(name, tuple(sorted({*values[name], start[name]}))) for name in values if name in start]
 
@@ -150,7 +150,7 @@ def _notes(machine: Machine, run: Run, result: Result) -> list[str]:
 
 
 def _on_time(machine: Machine, result: Result, seconds: float, duration: float) -> list[str]:
-    """Say what there was no time for, and why it took longer than it should."""
+    """List the measurements that did not fit into the time, and why it took longer than it should."""
     notes, one = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
     if not (result.is_complete or result.comparisons):
         least = math.ceil((2 * _PAIRS + 1) * machine.seconds / _STEPS)

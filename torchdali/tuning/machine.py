@@ -1,4 +1,4 @@
-"""Measure a pipeline with other settings: made anew for them, and run for a short time."""
+"""Measure a pipeline with other settings: built again for them, and run for a short time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Run:
 
     @classmethod
     def merged(cls, runs: Sequence[Run]) -> Run:
-        """Return one measurement that stands for several with the same settings."""
+        """Return one measurement that combines several with the same settings."""
         shares = defaultdict[tuple[str, str], float](float)
         for run in runs:
             for name, line, share in run.operators:
@@ -171,7 +171,7 @@ class Machine:
 
 
 def _in_flight(pipe: Pipeline, processes: int) -> int:
-    """Return how many batches are on their way at once: those of the queue, and one of each worker process."""
+    """Return the number of batches in flight: the queue's, and one of each worker process."""
     depth = pipe.prefetch_queue_depth
     return (depth if isinstance(depth, int) else max(depth.values())) + (processes if processes > 1 else 0)
 

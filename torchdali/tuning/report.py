@@ -1,4 +1,4 @@
-"""Say what limits a pipeline, what other settings gain, and which line to write."""
+"""Report the bottleneck of a pipeline, the gain of other settings, and the line to write."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Report:
         name: Of the function that makes the pipeline.
         start: The settings as they were.
         best: The fastest settings.
-        changes: The arguments to write; empty if nothing is to be changed.
+        changes: The arguments to write; empty if nothing should change.
         line: The call with them; see `call_of`.
         rate: Samples a second with the fastest settings, on average.
-        comparisons: What was tried, in its order.
+        comparisons: The settings that were tried, in their order.
         last: Where the search led against the settings as they were; None if it led nowhere.
         scaled: ``scaled_decode=True`` against the fastest settings; None if it does not apply.
-        limit: Sentence on what limits.
+        limit: Sentence on the bottleneck.
         notes: Further sentences.
     """
 
@@ -74,7 +74,7 @@ def _gain(comparison: Comparison) -> str:
 
 
 def limits(run: Run, cores: int, step: float, load: float) -> str:
-    """Return a sentence on what limits.
+    """Return a sentence on the bottleneck.
 
     Args:
         run: With the fastest settings.

@@ -39,11 +39,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The settings of a challenger, and what they gain over others.
+    """The settings of a challenger, and their gain over others.
 
     Attributes:
         settings: Of the challenger.
-        ratios: Logarithms of its rate over that of the other, a pair of measurements each. None if it cannot be used.
+        ratios: Logarithms of its rate over the other rate, a pair of measurements each. None if it cannot be used.
     """
 
     settings: Settings
@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def gain(self) -> float:
-        """Gain in speed; 0.1 stands for 10 %. Of five pairs and more, a fifth at each end does not count."""
+        """Gain in speed; 0.1 means 10 %. Of five pairs and more, a fifth at each end does not count."""
         if not self.ratios:
             return -1.0
         cut = len(self.ratios) // 5
@@ -112,9 +112,9 @@ class Result:
     """The end of a search.
 
     Attributes:
-        best: The fastest settings; those of the start unless the steps and the last comparison agree.
-        comparisons: Those of the steps, in their order.
-        last: The settings that the steps led to against those of the start; None if they are the same.
+        best: The fastest settings; the first settings unless the steps and the last comparison agree.
+        comparisons: Comparisons of the steps, in their order.
+        last: The last settings of the steps compared with the first; None if they are the same.
         is_complete: False if the time was used up before.
     """
 

@@ -19,7 +19,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds and bytes that were used so far; the difference of two is what was used between them.
+    """Seconds and bytes used so far; subtract two objects for the use between them.
 
     Attributes:
         wall: Seconds of the clock.
@@ -37,7 +37,7 @@ class Usage:
 
     @classmethod
     def now(cls) -> Usage:
-        """Return what was used until now."""
+        """Return the usage until now."""
         own, read, from_disk = time.process_time(), 0, 0
         for pid in _family():
             with contextlib.suppress(OSError, ValueError):  # it has ended
@@ -49,7 +49,7 @@ class Usage:
         return cls(time.perf_counter(), own, _of_all(), read, from_disk)
 
     def since(self, before: Usage) -> Usage:
-        """Return what was used since then."""
+        """Return the usage since then."""
         everyone = None if self.all is None or before.all is None else self.all - before.all
         return Usage(
             self.wall - before.wall, max(0.0, self.own - before.own), everyone, max(0, self.read - before.read),
@@ -87,7 +87,7 @@ def _family() -> list[int]:
 
 
 def _fields(stat: Path) -> list[str]:
-    """Return the fields of a process behind its name, which may have spaces: state, parent, ..."""
+    """Return the fields of a process after its name, which may have spaces: state, parent, ..."""
     return stat.read_text().rpartition(")")[2].split()
 
 

@@ -1,1 +1,1 @@
-"""On the ``PYTHONPATH`` of what ``torchdali run`` starts, so that its child processes have the alias as well."""
+"""On the ``PYTHONPATH`` of programs under ``torchdali run``, so that child processes have the alias as well."""

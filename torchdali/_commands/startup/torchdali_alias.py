@@ -35,7 +35,7 @@ class _Alias(Loader):
     """Puts a module of torchdali where one of ``nvidia.dali`` is imported."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Leave it to the import system: what it makes is replaced below."""
+        """Pass to the import system: its module is replaced below."""
 
     def exec_module(self, module: ModuleType) -> None:
         if isinstance(module, _Package):  # `importlib.reload`
@@ -56,7 +56,7 @@ class _Alias(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds ``nvidia.dali`` and what is below it in torchdali, even where the real one is there."""
+    """Finds ``nvidia.dali`` and its submodules in torchdali, even where the real one is installed."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name == "nvidia" and PathFinder.find_spec(name) is None:

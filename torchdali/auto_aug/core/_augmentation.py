@@ -25,7 +25,7 @@ A = TypeVar("A", bound="Augmentation")
 
 
 class _Unchanged:
-    """Marks an option that `Augmentation.augmentation` leaves as it is."""
+    """Marks an option that `Augmentation.augmentation` keeps unchanged."""
 
     def __repr__(self) -> str:
         return "<unchanged>"
@@ -35,7 +35,7 @@ _UNCHANGED: Any = _Unchanged()
 
 
 class Augmentation:
-    """A function ``op(samples, parameter, ...)`` with what turns a magnitude bin into the parameter.
+    """A function ``op(samples, parameter, ...)``, and the conversion of a magnitude bin to the parameter.
 
     Made by the decorator `augmentation`, which describes the options.
     """
@@ -93,7 +93,7 @@ class Augmentation:
 
     @property
     def name(self) -> str:
-        """Name in policies and messages; that of the function by default."""
+        """Name in policies and messages; by default the function's name."""
         return self._name or str(getattr(self._op, "__name__", type(self._op).__name__))
 
     def augmentation(
@@ -134,7 +134,7 @@ class Augmentation:
             kwargs: Arguments of the function; those that it does not have are ignored.
 
         Raises:
-            ValueError: an argument is missing, or does not fit `mag_range`. IndexError: no such bin.
+            ValueError: an argument is missing, or does not fit `mag_range`. IndexError: the bin is out of range.
         """
         arguments, missing = self.arguments(kwargs)
         if missing:
@@ -152,7 +152,7 @@ class Augmentation:
         )
 
     def arguments(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Return those of the given arguments that the function takes, and names of those that are missing."""
+        """Return the arguments that the function takes, and the names of the missing ones."""
         own = list(inspect.signature(self._op).parameters.values())[2:]
         if any(p.kind is p.VAR_KEYWORD for p in own):
             arguments = dict(given)
@@ -308,7 +308,7 @@ def augmentation(
         mag_range: Least and greatest magnitude (in this order or the other), or an array with the magnitude of each
             bin; the parameter is None, and magnitudes are ignored, when None.
         randomly_negate: Give the magnitude a random sign.
-        mag_to_param: What makes the parameter, a number or an array, of a magnitude, a float32; called while the
+        mag_to_param: Converts a magnitude, a float32, to the parameter, a number or an array; called while the
             pipeline is made. The magnitude itself when None.
         param_device: Where the parameter is: ``"cpu"`` (also when None), ``"gpu"``, ``"auto"`` (where the samples
             are).

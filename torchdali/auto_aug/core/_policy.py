@@ -14,7 +14,7 @@ Step = tuple[Augmentation, float, int | None]
 
 
 class Policy:
-    """Sub-policies of which AutoAugment takes one at random for each sample.
+    """Sub-policies; AutoAugment takes one at random for each sample.
 
     Args:
         name: For printing and messages.

@@ -27,13 +27,13 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_arg
 
     Args:
         ops: Functions of nodes, or augmentations.
-        selected_op_idx: A number a sample; below 0 it stands for the first operation, beyond the end
+        selected_op_idx: An index per sample; below 0 it selects the first operation, beyond the end
             for the last.
         op_args: Given to each operation.
         op_kwargs: Given to each operation.
 
     Raises:
-        ValueError: there are no operations, or their results differ in structure.
+        ValueError: the list of operations is empty, or their results differ in structure.
         TypeError: a result is neither a node nor a number.
         RuntimeError: the index is on the accelerator, or no pipeline is being defined; while the pipeline
             runs, types, dimensions or layouts of the results differ.

@@ -13,7 +13,7 @@ __all__ = ["SignedBin", "signed_bin"]
 
 @dataclass(frozen=True)
 class SignedBin:
-    """A magnitude bin and a random sign: what `signed_bin` returns.
+    """A magnitude bin and a random sign, as returned by `signed_bin`.
 
     Indexing takes the bin and sign of one step, where several were drawn (``shape``).
 
@@ -48,7 +48,7 @@ def signed_bin(
 
     Args:
         magnitude_bin: A number, or one a sample.
-        random_sign: 1 if the magnitude is to be negated, else 0; drawn when None.
+        random_sign: 1 to negate the magnitude, otherwise 0; drawn when None.
         seed: Of the sign that is drawn.
         shape: Of the sign that is drawn, for each sample; a scalar when None.
 
