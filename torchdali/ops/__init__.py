@@ -111,7 +111,7 @@ class OperatorClass:
         self.device, self.name = device or "cpu", name
 
     def _by_place(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """Name the arguments that were given by position, as only those of Python functions may be."""
+        """Name the arguments that were passed by position, which only Python functions support."""
         names = PLACES.get(self.operator.name, ())
         placed = dict(zip(names, values, strict=False))
         twice = [name for name in placed if named.get(name) is not None]

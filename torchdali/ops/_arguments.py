@@ -15,7 +15,7 @@ class Unset(str):
 
 
 def listed(value: Any) -> Sequence[Any]:
-    """Return an argument as a sequence; one number given per sample arrives as such."""
+    """Return an argument as a sequence; one number passed per sample arrives as a sequence."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 

@@ -150,7 +150,7 @@ def _record(name: str, operands: tuple[Any, ...]) -> Any:
 
 
 def _check_nesting(name: str, index: int, operand: Any) -> None:
-    """Refuse a list that holds nodes: what is in it is not known while the graph is made."""
+    """Refuse a list that holds nodes: its values are not known while the graph is built."""
     if isinstance(operand, (list, tuple)) and any(isinstance(o, DataNode) for o in operand):
         raise TypeError(
             f"input {index} of operator `{arithmetic.SYMBOLS.get(name, name)}` must be a node, a number, an array "
@@ -195,7 +195,7 @@ def _own_type(number: Any) -> Any:
 
 
 def _input(operand: Any, recorded: bool) -> Any:
-    """Return a node, a batch or a tensor as it is, and an array or list as a constant of the graph."""
+    """Return a node, a batch or a tensor unchanged, and an array or list as a constant of the graph."""
     if isinstance(operand, (DataNode, TensorList)):
         return operand
     if not isinstance(operand, (np.ndarray, Tensor, list, tuple)):

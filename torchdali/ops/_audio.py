@@ -46,15 +46,15 @@ def audio(
         data: Encoded bytes, ``(n,)`` uint8.
         downmix: Return the mean of the channels.
         dtype: float32 (full scale is 1), int16 or int32.
-        quality: Of resampling: 0, 50 and 100 stand for windows of 3, 16 and 64 lobes.
-        sample_rate: In Hz; what has another rate is resampled, but for 0.
+        quality: Of resampling: 0, 50 and 100 select windows of 3, 16 and 64 lobes.
+        sample_rate: In Hz; audio with another rate is resampled, except with 0.
 
     Returns:
         ``(samples, channels)``, or ``(samples,)`` with ``downmix``; and the sample rate, a float32 scalar.
 
     Raises:
         DecodeError: the data is empty, damaged or of an unknown format, or ends before the length that its header
-            states. A WAV file that ends early gives what it has.
+            states. A truncated WAV file gives the samples that it has.
         RuntimeError: the data has more than one dimension, another type, or a quality that is not in 0 to 100.
         MissingExtraError: the format needs soundfile or av, which is not installed.
     """
@@ -94,7 +94,7 @@ def audio_resample(
 
     The ratio is ``scale``, or ``out_rate / in_rate``, or what gives ``out_length`` samples; of these, one is given.
     The window is not widened where the rate goes down. A result of another type is scaled from full scale to full
-    scale: for unsigned types, silence lies in the middle.
+    scale: for unsigned types, silence is in the middle.
 
     Args:
         data: ``(samples,)`` or ``(samples, channels)``: integers of up to 32 bits, or float32.
@@ -102,7 +102,7 @@ def audio_resample(
         in_rate: Sample rate of the input.
         out_length: Samples of the result.
         out_rate: Sample rate of the result.
-        quality: From 0 to 100; 0, 50 and 100 stand for 3, 16 and 64 lobes of the window.
+        quality: From 0 to 100; 0, 50 and 100 select 3, 16 and 64 lobes of the window.
         scale: Samples of the result for one of the input.
 
     Raises:

@@ -77,7 +77,7 @@ def random_bbox_crop(
 
     Args:
         boxes: ``(N, 4)`` or ``(N, 6)`` float32 in [0, 1], relative to the image (or volume).
-        labels: ``(N, ...)``, any type: those of boxes that are left out go too.
+        labels: ``(N, ...)``, any type: labels of removed boxes are removed too.
         all_boxes_above_threshold: All boxes must reach the threshold, not just one.
         allow_no_crop: A round may also draw the whole image, with all its boxes. No effect with ``crop_shape``.
         aspect_ratio: Least and greatest ratio of width to height; of volumes also three pairs, for x/y, x/z and
@@ -85,8 +85,8 @@ def random_bbox_crop(
             larger extent is drawn and the other follows.
         bbox_layout: Order of the numbers of a box: x, y (and z) with X, Y, Z for ends or W, H, D for sizes;
             ``"xyXY"`` or ``"xyzXYZ"`` when None.
-        bbox_prune_threshold: Keep boxes of which at least this share is seen (and anything at all); when None,
-            those whose centre is.
+        bbox_prune_threshold: Keep boxes of which at least this share is visible (and at least one pixel); when None,
+            boxes whose centre is visible.
         crop_shape: Extents of the window, in pixels; needs ``input_shape``.
         input_shape: Extents of the image.
         ltrb: False: x, y, width and height. Deprecated: use ``bbox_layout``.
@@ -296,7 +296,7 @@ def _seen(
 
 
 def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
-    """Return the labels of all boxes; what goes beyond the boxes of a sample is left out."""
+    """Return the labels of all boxes; labels beyond the boxes of a sample are ignored."""
     counts = boxes.counts.tolist()
     known: Sequence[int] = [0] * len(counts)
     if labels.ndim():
@@ -328,7 +328,7 @@ def ssd_random_crop(
 ) -> tuple[BatchOutput, BatchOutput, BatchOutput]:
     """Crop images at random so that boxes stay in them, as single-shot detectors are trained.
 
-    Deprecated: use `random_bbox_crop`, of which this is the case of ``scaling`` 0.3 to 1, ``aspect_ratio`` 0.5 to
+    Deprecated: use `random_bbox_crop`; this is its special case ``scaling`` 0.3 to 1, ``aspect_ratio`` 0.5 to
     2 relative to the image, and the thresholds 0, 0.1, 0.3, 0.5, 0.7 and 0.9.
 
     Args:
@@ -361,7 +361,7 @@ deprecate(ssd_random_crop, "random_bbox_crop")
 
 
 def _labels_left(labels: TensorList, boxes: kernel.Boxes, kept: Array, left: Sequence[int]) -> TensorList:
-    """Return the labels of the boxes that are left; as in DALI, some boxes may have none."""
+    """Return the labels of the remaining boxes; as in DALI, some boxes may have none."""
     counts = boxes.counts.tolist()
     known = [len(sample) if sample.ndim else 0 for sample in labels.samples()]
     if all(there >= count for there, count in zip(known, counts, strict=True)):

@@ -52,7 +52,7 @@ class _Known:
         self.arrays = [x.numpy() for x in (own * scale, self.means, self.stds) if on_cpu]
 
     def offsets(self, boxes: Tensor, indices: Tensor) -> Tensor:
-        """Return how boxes, given by centre and size, lie beside the anchors found for them."""
+        """Return offsets of boxes, given by centre and size, from the anchors found for them."""
         boxes, size = boxes * self.scale, self.size[indices]
         place = (boxes[:, :2] - self.place[indices]) / size
         return (torch.cat((place, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
@@ -70,7 +70,7 @@ class _Known:
 
 
 class _Encoder:
-    """Encodes boxes; keeps what is the same for all samples."""
+    """Encodes boxes; caches the parts that are the same for all samples."""
 
     def __init__(self) -> None:
         self._key: tuple[Any, ...] = ()

@@ -17,15 +17,15 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
 
     Args:
         input: Any shape and type.
-        predicate: A scalar of each sample, on the CPU; what is not 0 is true.
+        predicate: A scalar per sample, on the CPU; values other than 0 are true.
         options: ``device``, ``name``, ``preserve``.
 
     Returns:
-        A node for the samples where it is true, and one for the others. What is computed from a part has its samples
+        A node for the samples where it is true, and one for the others. Results computed from a part have its samples
         only, also as an output of the pipeline.
 
     Raises:
-        RuntimeError: the predicate is no node, or no pipeline is being defined. ValueError: it is not on the CPU.
+        RuntimeError: the predicate isn't a node, or no pipeline is being defined. ValueError: it is not on the CPU.
     """
     tracer = nodes.current()
     if tracer is None:
@@ -54,7 +54,7 @@ def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any)
         options: ``device``, ``name``, ``preserve``.
 
     Raises:
-        RuntimeError: the predicate is no node; while the pipeline runs, types, dimensions or layouts of the parts
+        RuntimeError: the predicate isn't a node; while the pipeline runs, types, dimensions or layouts of the parts
             differ. ValueError: the predicate is not on the CPU.
     """
     _check(predicate, "merge")
@@ -68,13 +68,13 @@ def not_(input: Any, /, **options: Any) -> Any:
     """Compute ``not`` of a scalar of each sample.
 
     Raises:
-        RuntimeError: samples that are no scalars.
+        RuntimeError: samples that are not scalars.
     """
     return lookup("_not")(input, **options)
 
 
 def validate_logical(input: Any, /, *, expression_name: str, expression_side: str, **options: Any) -> Any:
-    """Return an operand of ``and`` or ``or`` as it is.
+    """Return an operand of ``and`` or ``or`` unchanged.
 
     Args:
         input: The operand.
@@ -83,7 +83,7 @@ def validate_logical(input: Any, /, *, expression_name: str, expression_side: st
         options: ``device``, ``name``, ``preserve``.
 
     Raises:
-        RuntimeError: samples that are no bool scalars.
+        RuntimeError: samples that are not bool scalars.
     """
     return lookup("_logical")(input, expression=expression_name, side=expression_side, **options)
 

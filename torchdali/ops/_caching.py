@@ -32,16 +32,16 @@ def cache(
     bytes: Size | None = None,
     path: FilePath | None = None,
 ) -> Any:
-    """Keep samples, so that what stands before this is computed once for each record; not in DALI.
+    """Keep samples, so that the operators before this run once for each record; not in DALI.
 
     In a pipeline, a sample that is kept is neither read nor computed again, while its file stays the same one.
-    Whatever is random comes behind it. Everywhere else (called on tensors, in debug mode, in the dynamic mode) it
+    Random operators must follow it. Everywhere else (called on tensors, in debug mode, in the dynamic mode) it
     returns its inputs. See `docs/cache.md`.
 
     Args:
         data: Any; on the CPU, and computed sample by sample from the records of one reader.
         others: The same, of the same reader. All are kept together.
-        bytes: How much is kept at most: a number, or a text such as ``"8GB"``. What comes first stays.
+        bytes: The most to keep: a number, or a text like ``"8GB"``. The first samples stay.
         path: A folder to keep samples in, for further runs and other processes of this user as well; without it they
             are in memory. Without ``bytes``, a tenth of the disk stays free.
 
@@ -50,8 +50,8 @@ def cache(
 
     Raises:
         ValueError: neither ``bytes`` nor ``path`` is given. RuntimeError, when a pipeline is built: something before it
-            is random, sees more than one sample, or comes from no record of a file; or there is no such memory or
-            folder, or something else lies in it under the names of the files.
+            is random, sees more than one sample, or comes from no record of a file; or the memory or
+            folder does not exist, or the folder holds other files with these names.
     """
     return (data, *others) if others else data
 
@@ -100,7 +100,7 @@ def _cached(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -
     """Read samples that are kept, or compute them.
 
     Args:
-        samples: What opens the data set, by a method ``open``, and knows the layouts of the outputs.
+        samples: Opens the dataset, by a method ``open``, and knows the layouts of the outputs.
     """
     opened: Dataset = samples.open()
     return opened

@@ -101,7 +101,7 @@ def brightness_contrast(
         brightness: Multiplier.
         brightness_shift: Offset, in units of the output type's full scale (255 for uint8, 1 for floats).
         contrast: Multiplier of the distance from the centre.
-        contrast_center: Intensity that contrast leaves as it is; half the input type's range when None.
+        contrast_center: Intensity that contrast does not change; half the input type's range when None.
         dtype: Of the output; the input's own when None.
     """
     kind = dtype or image.dtype
@@ -184,7 +184,7 @@ def _twist(
 def _twist_batch(
     image: Tensor, a: Arguments, hue: Any = 0.0, saturation: Any = 1.0, value: Any = 1.0, offset: Any = 0.0
 ) -> Any:  # fmt: skip
-    """Do what `_twist` does, with numbers that may be given per sample."""
+    """Compute `_twist`, with numbers that may be given per sample."""
     if not len(image):
         return NotImplemented
     _check_rgb(image)

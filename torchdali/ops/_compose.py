@@ -48,7 +48,7 @@ def _on(device: str) -> set[str]:
 
 
 def cpu_ops() -> set[str]:
-    """Return the schema names, such as ``readers__File``, of the operators that run on the CPU."""
+    """Return the schema names, like ``readers__File``, of the operators that run on the CPU."""
     return _on("cpu")
 
 

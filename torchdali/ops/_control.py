@@ -16,7 +16,7 @@ from torchdali.declaration.schema import Arguments, Data, PerSample
 
 
 def _statement(constants: Mapping[str, Any]) -> str:
-    """Return what the user wrote: `and`, `select` ..., or an `if`, which gives variables instead of a result."""
+    """Return the user's construct: `and`, `select` ..., or an `if`, which sets variables instead of a result."""
     named = re.match("the result of `(.+?)`", constants.get("what", ""))
     return named[1] if named else "if"
 
@@ -38,7 +38,7 @@ def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 
 class _Chooser:
-    """Merges branches by number; remembers what the first sample was, since all must be alike."""
+    """Merges branches by number; remembers the kind of the first sample, since all must be alike."""
 
     def __init__(self) -> None:
         self._kind: tuple[torch.dtype, int] | None = None
@@ -64,7 +64,7 @@ class _Chooser:
 
 
 def _merger() -> Callable[..., Tensor]:
-    """Return what merges the branches of one `if`."""
+    """Return the merger of the branches of one `if`."""
     choose = _Chooser()
 
     def merge(on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = "") -> Tensor:
@@ -98,13 +98,13 @@ def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
 
 @operator(title="split")
 def _part(value: Data, /) -> Data:
-    """Return the value: what makes a part of the batch of it are the conditions of its node."""
+    """Return the value: the conditions of its node make it a part of the batch."""
     return value
 
 
 @operator(title="select")
 def _case(index: Data, /, *, count: int) -> Data:
-    """Return which of several branches a number stands for: the first also below 0, the last also above."""
+    """Return the index of the branch for a number: the first also below 0, the last also above."""
     return _cases(index[None], count)[0]
 
 

@@ -158,7 +158,7 @@ def coord_transform(
     """Transform points: ``out = M in + T`` on the last axis.
 
     Args:
-        points: ``(..., N, D)``: uint8, int16, uint16, int32 or float32. Without frames beside arguments with frames:
+        points: ``(..., N, D)``: uint8, int16, uint16, int32 or float32. Without frames and arguments with frames:
             the same points for each.
         M: ``(rows, D)``, row by row: the output has ``rows`` coordinates. One number scales all.
         MT: ``(rows, D + 1)``: M with T as its last column.
@@ -166,7 +166,7 @@ def coord_transform(
         dtype: Of the output: float32 or the input's own, rounded and saturated.
 
     Raises:
-        RuntimeError: sizes that do not fit, or ``MT`` beside the others.
+        RuntimeError: sizes that do not fit, or ``MT`` with the others.
     """
     return _transformed(points, M=M, MT=MT, T=T, dtype=dtype)
 
@@ -263,7 +263,7 @@ def _flipped(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
 
 
 def _flipped_array(boxes: Array, mirrored: Sequence[Array], ltrb: bool) -> Array:
-    """Do `_flipped` in NumPy, several times as fast: only what is mirrored is computed."""
+    """Compute `_flipped` in NumPy, several times as fast: only the mirrored parts are computed."""
     result = boxes.copy()
     with np.errstate(all="ignore"):  # boxes without end
         for axis, where in enumerate(mirrored):
@@ -333,15 +333,15 @@ def bbox_rotate(
 
     Args:
         boxes: ``(N, 4)`` float32.
-        labels: ``(N,)`` or ``(N, 1)`` int32: those of boxes that are removed go too.
+        labels: ``(N,)`` or ``(N, 1)`` int32: labels of removed boxes are removed too.
         angle: Degrees, counter-clockwise.
         bbox_layout: ``"xyXY"``: two corners, or ``"xyWH"``: corner and size.
         bbox_normalized: Boxes are relative to the image (and the result to the canvas), not in pixels.
         input_shape: Of the image, in the order of ``shape_layout``.
         keep_size: The canvas is as large as the image; otherwise it grows as with `rotate`.
-        mode: ``"expand"``: boxes hold all of what they held; ``"fixed"``: they keep their size, with its sides
+        mode: ``"expand"``: boxes hold all of their content; ``"fixed"``: they keep their size, with its sides
             swapped beyond 45 degrees; ``"halfway"``: between both.
-        remove_threshold: Boxes of which less than this share lies on the canvas are removed.
+        remove_threshold: Boxes with less than this share on the canvas are removed.
         shape_layout: Where height and width are in ``input_shape``.
         size: Height and width of the canvas.
 

@@ -95,12 +95,12 @@ def crop_window(
     Args:
         shape: Of the image.
         layout: Of the image.
-        crop: ``(H, W)`` or ``(D, H, W)`` of the window, in pixels; truncated to integers. What is not positive
-            leaves the axis whole.
-        crop_d: Its depth, where ``crop`` is not given; its number of frames where there is no depth.
+        crop: ``(H, W)`` or ``(D, H, W)`` of the window, in pixels; truncated to integers. Values that are not positive
+            keep the whole axis.
+        crop_d: Its depth, where ``crop`` is not given; its number of frames where the data has no depth.
         crop_h: Its height.
         crop_w: Its width.
-        crop_pos_x: Where it lies, from 0 at the left edge to 1 at the right one.
+        crop_pos_x: Its position, from 0 at the left edge to 1 at the right one.
         crop_pos_y: The same from top to bottom.
         crop_pos_z: The same from front to back.
         rounding: How the start is made an integer: ``"round"`` (halves away from zero) or ``"truncate"``.
@@ -239,7 +239,7 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
 
 
 def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
-    """Return what `crop_window` describes of each image of a batch, as views by NumPy.
+    """Return the windows that `crop_window` describes of each image of a batch, as views by NumPy.
 
     Args:
         data: ``(N, ...)`` on the CPU.
@@ -247,7 +247,7 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
         window: Arguments of `crop_window`; `Column`s differ from sample to sample.
 
     Returns:
-        An array ``(N, ...)``, or a list if the windows lie in several places; None if there are no images, or
+        An array ``(N, ...)``, or a list if the windows are in several places; None for an empty batch, or
         windows of several sizes, or some that reach outside.
     """
     array = data.numpy()
@@ -291,7 +291,7 @@ def crop_mirror_normalize(
 ) -> Picture:
     """Crop, mirror, normalize and transpose.
 
-    ``out = (in - mean) / std * scale + shift``; what lies outside the image is ``fill_values``, not normalized.
+    ``out = (in - mean) / std * scale + shift``; pixels outside the image are ``fill_values``, not normalized.
 
     Args:
         data: Images, frames or volumes in any layout.
@@ -307,7 +307,7 @@ def crop_mirror_normalize(
         std: One value, or one a channel. 0 gives infinities, and NaN where the value is the mean.
 
     Raises:
-        RuntimeError: the window reaches outside, an unsupported dtype, an output layout that is no permutation,
+        RuntimeError: the window reaches outside, an unsupported dtype, an output layout that is not a permutation,
             or a number of values that is neither one nor the number of channels.
     """
     if dtype not in _NORMALIZED:
@@ -345,7 +345,7 @@ _NO_FINISH = {"dtype": torch.uint8, "output_layout": "HWC"}
 
 
 def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the numbers of a finish of three channels; nothing if bytes stay as they are."""
+    """Return the numbers of a finish of three channels; nothing if bytes stay unchanged."""
     if constants.get("pad_output") or constants.get("out_of_bounds_policy", "error") not in POLICIES:
         return None
     finish = {k: constants[k] for k in _OF_THE_FINISH if k in constants}
@@ -424,7 +424,7 @@ def finish_of(
     images: Images, *, dtype: torch.dtype, mean: Any, mirror: int | Column, channel_first: bool,
     scale: float, shift: float, std: Any, fill_values: list[float], out_of_bounds_policy: str,
 ) -> Finish:  # fmt: skip
-    """Check the arguments of `crop_mirror_normalize` for windows of one size, and return what its kernels take."""
+    """Check the arguments of `crop_mirror_normalize` for windows of one size, and return its kernels' arguments."""
     out_of_bounds(out_of_bounds_policy, borders=False)
     check_fill(fill_values, (images.channels,), 0)
     channels = images.channels
@@ -437,7 +437,7 @@ def finish_of(
 def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) -> tuple[Tensor, tuple[int, int]] | None:
     """Return the table of `normalize_batch` on the device, and the size of all windows.
 
-    None for several sizes, and windows that reach outside: the other way pads, or says what is wrong.
+    None for several sizes, and windows that reach outside: the other way pads, or raises the error.
     """
     device = images.flat.device
     if images.uniform and not any(isinstance(value, Column) for value in window.values()):
@@ -480,6 +480,6 @@ def _windows(
 
 
 def _mirrored(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
-    """Reverse the place of what lies in a window along an axis of the window."""
+    """Mirror the position of a part of a window along an axis of the window."""
     low, high, _ = part[axis].indices(extent)
     return (*part[:axis], slice(extent - high, extent - low), *part[axis + 1 :])

@@ -36,8 +36,8 @@ def debayer(
 ) -> Mosaic:
     """Fill in the colors of a Bayer mosaic: from one channel to three.
 
-    As in DALI, the CPU's algorithms (those of OpenCV) put the color found at ``blue_position`` into the *first*
-    channel and that of the opposite corner of the 2x2 cell into the third; ``default_npp`` puts it into the third.
+    As in DALI, the CPU's algorithms (OpenCV's) put the color found at ``blue_position`` into the *first*
+    channel and the color of the opposite corner of the 2x2 cell into the third; ``default_npp`` puts it into the third.
 
     Args:
         image: ``(H, W)``, ``(H, W, 1)`` or sequences of these, uint8 or uint16; height and width are even.
@@ -46,7 +46,7 @@ def debayer(
             ``gray_ocv`` (one channel, luma of bilinear), or, on accelerators only, ``default_npp`` (the default
             there; means of neighbours).
         blue_position: Row and column, 0 or 1, of the blue pixel in each 2x2 cell: ``(0, 0)`` is BGGR, ``(0, 1)``
-            GBRG, ``(1, 0)`` GRBG, ``(1, 1)`` RGGB. One number stands for both.
+            GBRG, ``(1, 0)`` GRBG, ``(1, 1)`` RGGB. One number is used for both.
 
     Returns:
         ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray_ocv``, of the input's type.

@@ -53,7 +53,7 @@ def decoding(
     Args:
         adjust_orientation: Turn the image as its EXIF block says.
         dtype: Of the output: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
-            full scale of the file to that of the type.
+            full scale of the file to the type's full scale.
         output_type: Color space; ``ANY_DATA`` keeps the channels of the file.
         use_fast_idct: Decode JPEGs to RGB bytes by libjpeg's faster transform, some levels off; not those that are
             turned. Needs simplejpeg (the extra ``image``), else the exact one is used.
@@ -103,7 +103,7 @@ def cache_hints(
 
     Args:
         cache_batch_copy: Accepted: whether DALI copies cached images of a batch at once.
-        cache_debug: Accepted: whether DALI prints what its cache does.
+        cache_debug: Accepted: whether DALI prints its cache's statistics.
         cache_size: Accepted: megabytes of DALI's cache.
         cache_threshold: Accepted: bytes from which on DALI caches an image.
         cache_type: Accepted: how DALI's cache fills, ``"threshold"`` or ``"largest"``.
@@ -176,7 +176,7 @@ def image_slice(
         ``(h, w, C)``.
 
     Raises:
-        RuntimeError: nothing says where the slice lies, more than one thing does, it is empty or reaches outside
+        RuntimeError: the slice's position is missing or given twice, it is empty or reaches outside
             of the image; otherwise as `image`.
     """
     window = _of(arguments, _SLICE)
@@ -353,7 +353,7 @@ _RANDOM = ("num_attempts", "random_area", "random_aspect_ratio")
 
 
 def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what a decoder sets; None if it makes something else than RGB bytes."""
+    """Return the settings of a decoder; None if its output isn't RGB bytes."""
     usual = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
     if not usual or constants.get("dtype", torch.uint8) != torch.uint8:
         return None

@@ -1,4 +1,4 @@
-"""Images written to files on the way, for a look at what a pipeline does."""
+"""Images written to files by a running pipeline, for debugging."""
 
 from __future__ import annotations
 

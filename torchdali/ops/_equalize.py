@@ -70,13 +70,13 @@ def clahe(
 ) -> Interleaved:
     """Spread the values of an image tile by tile, with limited contrast (CLAHE).
 
-    Each tile is equalized by its own histogram, whose bins are cut at ``clip_limit`` times their mean; what was cut
-    is dealt out evenly. A pixel is mapped by the four tiles around it, weighted bilinearly. Source: K. Zuiderveld,
+    Each tile is equalized by its own histogram, whose bins are clipped at ``clip_limit`` times their mean; the excess
+    is distributed evenly. A pixel is mapped by the four tiles around it, weighted bilinearly. Source: K. Zuiderveld,
     "Contrast limited adaptive histogram equalization", Graphics Gems IV, 1994.
 
     Args:
         image: ``(H, W, 1)`` or ``(H, W, 3)`` uint8; colors are RGB.
-        bins: Accepted; histograms have 256 bins, as those of DALI's CPU operator.
+        bins: Accepted; histograms have 256 bins, like DALI's CPU operator.
         clip_limit: Largest bin, in units of the mean bin; no limit from 0 down.
         luma_only: Equalize only the lightness of colors (L of CIE Lab), instead of each channel.
         tiles_x: Tiles across the image.

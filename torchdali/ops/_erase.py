@@ -135,7 +135,7 @@ def _relative(
 
 
 def _value(fill: Sequence[float], data: Tensor, channel: int) -> Any:
-    """Return what regions are filled with: a number, or a tensor in the shape of the data."""
+    """Return the fill of regions: a number, or a tensor in the shape of the data."""
     if len(fill) > 1:
         return _content(fill, data, channel)
     return fill_number(fill[0] if fill else 0.0, data.dtype)
@@ -189,7 +189,7 @@ def _spans(
 def _content(fill: Sequence[float], data: Tensor, channel: int) -> Tensor:
     """Return the fill values of channels in the shape of the data, without the memory of it.
 
-    What moves fastest in memory is dense: copying broadcast channels would be slow.
+    The fastest axis in memory is dense: copying broadcast channels would be slow.
     """
     kept = {channel, data.ndim - 1, channel - 1 if channel == data.ndim - 1 else channel}
     shape = [n if axis in kept else 1 for axis, n in enumerate(data.shape)]

@@ -56,7 +56,7 @@ def _check_axes(layout: str) -> None:
     """Refuse a layout whose axes to filter are not neighbors.
 
     Raises:
-        RuntimeError: frames or channels lie between them, or occur twice.
+        RuntimeError: frames or channels are between them, or occur twice.
     """
     inner = layout.removeprefix("F").strip("C")
     if "C" in inner and "F" not in inner:
@@ -133,7 +133,7 @@ def _room(x: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor | None:
 
 
 def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
-    """Convert what was computed; `x` may be overwritten."""
+    """Convert a result; `x` may be overwritten."""
     if source == dtype == torch.uint8:
         return to_bytes(x.contiguous(), out)
     return convert(x, dtype)
@@ -218,7 +218,7 @@ def _derivatives(
 
 
 def _check_windows(sizes: Sequence[int], place: int) -> None:
-    """Check the window of a derivative, which stands at `place`, and those that smooth it."""
+    """Check the window of a derivative, at `place`, and the windows that smooth it."""
     for number, size in enumerate(sizes):
         name, least = ("window_size", 3) if number == place else ("smoothing_size", 1)
         if not least <= size <= _LAPLACIAN_LIMIT or size % 2 == 0:
@@ -246,15 +246,15 @@ def filter(
     Args:
         data: Images or frames.
         window: ``(h, w)`` float32.
-        fill_value: What lies outside, for the constant border; 0 when left out.
-        anchor: Element of the window that lies on the pixel, y and x; -1 for the middle.
+        fill_value: The value outside, for the constant border; 0 by default.
+        anchor: Element of the window at the pixel, y and x; -1 for the middle.
         border: ``reflect_101`` (or ``101``), ``reflect_1001`` (``1001``, ``reflect``), ``clamp`` (``edge``), ``wrap``
             or ``constant`` (``fill``, ``pad``).
         dtype: The input's own, or float32.
-        mode: ``"same"`` keeps the shape; ``"valid"`` computes only pixels whose window lies inside.
+        mode: ``"same"`` keeps the shape; ``"valid"`` computes only pixels whose whole window is inside.
 
     Raises:
-        RuntimeError: an unknown mode, an anchor outside of the window, or no pixel whose window lies inside.
+        RuntimeError: an unknown mode, an anchor outside of the window, or a window larger than the image.
     """
     kind, axes = _result_type(data, dtype), _spatial(layout, data.ndim)[-window.ndim :]
     places = _anchor(data.shape, axes, window.shape, anchor, mode)
@@ -264,7 +264,7 @@ def filter(
 
 
 def _anchor(shape: Sequence[int], axes: Sequence[int], sizes: Sequence[int], anchor: Any, mode: str) -> list[int]:
-    """Return the element of a window that lies on the pixel, for a sample of a shape."""
+    """Return the element of a window that is at the pixel, for a sample of a shape."""
     if mode not in _FILTER_MODES:
         raise RuntimeError(f"filter: mode {mode!r}: it is 'same' or 'valid'")
     places = [
@@ -331,8 +331,8 @@ def morphed(
     """Replace each pixel by the largest or smallest value of a rectangle around it.
 
     Args:
-        anchor: Element of the rectangle that lies on the pixel; -1 for the middle.
-        border_mode: What lies outside: ``constant`` (left out of account), ``replicate``, ``reflect``,
+        anchor: Element of the rectangle at the pixel; -1 for the middle.
+        border_mode: Values outside: ``constant`` (ignored), ``replicate``, ``reflect``,
             ``reflect_101`` or ``wrap``.
         iterations: How often.
         mask_size: Height and width of the rectangle.

@@ -1,4 +1,4 @@
-"""Operators on any data: constants, conversion, copies, permutation, and what is known about a batch."""
+"""Operators on any data: constants, conversion, copies, permutation, and properties of a batch."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def full_like(data_like: Data, fill_value: Data, /) -> Data:
 
     Args:
         data_like: Gives shape, type and layout.
-        fill_value: A number, or what broadcasts to the shape; it is converted as by `cast`.
+        fill_value: A number, or values that broadcast to the shape; it is converted as by `cast`.
     """
     return _spread(convert(fill_value, data_like.dtype), tuple(data_like.shape))
 
@@ -215,7 +215,7 @@ def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[lis
     """Return data of a shape, filled with an input.
 
     Args:
-        fill_value: A number, or what broadcasts to the shape; gives the type.
+        fill_value: A number, or values that broadcast to the shape; gives the type.
         layout: Of the output.
         shape: Of the output; 0D when None, and then the first element is taken.
 
@@ -321,7 +321,7 @@ def permute_batch(data: Batch, /, *, indices: PerSample[SampleIndices]) -> Batch
         indices: Which sample comes to each place; one number a sample, or a list for the whole batch.
 
     Raises:
-        RuntimeError: there are more or fewer indices than samples, or one of them is no sample's.
+        RuntimeError: more or fewer indices than samples, or an index out of range.
     """
     order = [_single(index) for index in indices]
     _check_indices(order, len(data))
@@ -355,7 +355,7 @@ def _check_indices(order: Sequence[int], size: int) -> None:
 
 @operator(over="batch", layout="", marks=("anywhere",))
 def get_property(data: Batch, /, *, key: Annotated[str, one_of(_PROPERTIES)]) -> BatchOutput:
-    """Return what is known about each sample, as text: 1D uint8.
+    """Return a property of each sample, as text: 1D uint8.
 
     Args:
         data: Any.

@@ -96,7 +96,7 @@ def inflate(data: Compressed, /, **arguments: Annotated[Any, shares(inflating)])
         A tensor of the shape; where there are offsets or sizes of chunks ``(chunks, *shape)``.
 
     Raises:
-        RuntimeError: the data is damaged, or does not have that many bytes; chunks lie outside of it; an argument is
+        RuntimeError: the data is damaged, or does not have that many bytes; chunks are outside of it; an argument is
             wrong. MissingExtraError: lz4 is not installed.
     """
     return inflating(data, **arguments)

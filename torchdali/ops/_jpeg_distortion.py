@@ -19,7 +19,7 @@ Colored = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 
 @operator(marks=("bytes",))
 def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 50) -> Colored:
-    """Give images the artefacts of JPEG: what comes back after encoding (4:2:0 chroma) and decoding.
+    """Give images the artefacts of JPEG: encode (4:2:0 chroma) and decode them.
 
     On the CPU the images are encoded and decoded by libjpeg-turbo; on an accelerator, and under `torch.compile`,
     the same arithmetic runs without the bytes in between: YCbCr, chroma halved both ways, cosine transform of 8x8
@@ -27,7 +27,7 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
 
     Args:
         image: ``(H, W, 3)`` or ``(F, H, W, 3)`` uint8, RGB; the frames are distorted one by one.
-        quality: From 1, the strongest distortion, to 100; what lies beyond is taken for the nearest of these.
+        quality: From 1, the strongest distortion, to 100; values beyond are clamped.
 
     Raises:
         RuntimeError: another type or number of channels, or an image without pixels.

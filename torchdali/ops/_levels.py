@@ -47,7 +47,7 @@ def to_decibels(
         data: float32, any shape.
         cutoff_db: Least result.
         multiplier: 10 for squares, 20 for moduli.
-        reference: What gives 0; the largest value of the sample, if not given.
+        reference: The value for 0 dB; the largest value of the sample by default.
 
     Raises:
         RuntimeError: the reference is 0, or another type.
@@ -77,15 +77,15 @@ def nonsilent_region(
     reset_interval: int = 8192,
     window_length: int = 2048,
 ) -> tuple[Data, Data]:
-    """Find what is not silent: from the first to the last window whose power reaches a cutoff.
+    """Find the part that is not silent: from the first to the last window whose power reaches a cutoff.
 
     The power of a window is the mean of the squares of its samples.
 
     Args:
         data: ``(samples,)``, integers or float32.
         cutoff_db: Least power, in decibels.
-        reference_power: What the decibels refer to; the power of the loudest window, if not given.
-        reset_interval: Accepted: how often DALI's sums of floats start anew; a multiple of ``window_length``, or -1.
+        reference_power: Reference of the decibels; the power of the loudest window by default.
+        reset_interval: Accepted: how often DALI restarts its sums of floats; a multiple of ``window_length``, or -1.
         window_length: Samples of a window.
 
     Returns:
@@ -124,7 +124,7 @@ def preemphasis_filter(
 
     Args:
         data: Any shape, integers or floats; the samples follow each other as in memory.
-        border: What stands before the first sample: ``"clamp"`` the sample itself, ``"reflect"`` the second one,
+        border: The value before the first sample: ``"clamp"`` the sample itself, ``"reflect"`` the second one,
             ``"zero"`` 0.
         dtype: Of the result: integers, float32 or float64; integers are rounded.
         preemph_coeff: Part of the sample before.

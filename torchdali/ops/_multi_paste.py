@@ -53,7 +53,7 @@ def multi_paste(
     shapes: PerFrame[Any] | None = None,
     shapes_rel: PerFrame[Any] | None = None,
 ) -> BatchOutput:
-    """Paste regions of several images on a canvas of zeros; what comes later covers what came before.
+    """Paste regions of several images on a canvas of zeros; later regions cover earlier ones.
 
     The regions come from the samples of the batch that ``in_ids`` names, or else, one region each, from the
     sample's own images in all inputs. There are ``(regions, 2)`` anchors and shapes a sample, y before x.
@@ -67,7 +67,7 @@ def multi_paste(
         in_ids: Indices of samples in the batch, for one input.
         out_anchors: Upper left corner of each region on the canvas; (0, 0) when not given.
         out_anchors_rel: The same in units of the canvas, rounded down.
-        output_size: Height and width of the canvas; that of the images when not given.
+        output_size: Height and width of the canvas; the images' size by default.
         shapes: Height and width of each region; up to the end of the image when not given.
         shapes_rel: The same in units of the image, rounded up.
 
@@ -316,7 +316,7 @@ def pasted(
 
     Args:
         ids: The sample of each region; None for one region of each input.
-        size: Of the canvases; that of the images when None.
+        size: Of the canvases; the images' size when None.
 
     Returns:
         The canvases; None if that does not work, or something is wrong.
@@ -345,7 +345,7 @@ def pasted(
 def _planned(
     shapes: Sequence[tuple[int, ...]], count: int, places: Places, ids: Any, size: Any
 ) -> tuple[Array, Array, Array]:
-    """Return the image of each region, where the regions lie, and the extents of the canvases.
+    """Return the image of each region, the positions of the regions, and the extents of the canvases.
 
     Raises:
         ValueError: the samples differ in how much they are given, or something is wrong.
@@ -371,7 +371,7 @@ def _planned(
 
 
 def _table(value: Any, ndim: int, last: int = 0) -> Array:
-    """Return an argument as a row a sample, or one for all; one number stands for all of a sample's."""
+    """Return an argument as a row per sample, or one for all; one number is used for all values of a sample."""
     rows = np.array(value if isinstance(value, Column) else [value], np.float64)
     if rows.ndim == 1 and not (last and ndim == 2):
         return rows.reshape(-1, *[1] * (ndim - 1))

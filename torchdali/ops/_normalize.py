@@ -111,7 +111,7 @@ _BY_NUMBERS = ("axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift
 
 
 def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what it is as `crop_mirror_normalize`, by given numbers for each channel or for all; otherwise None."""
+    """Return the equal call of `crop_mirror_normalize`, for given numbers per channel or for all; otherwise None."""
     dtype = constants.get("dtype", torch.float32)
     if not {"mean", "stddev"} <= constants.keys() or dtype not in _NORMALIZED:
         return None
@@ -168,7 +168,7 @@ def _finish(
 
 
 def _reduced(axes: list[int] | None, axis_names: str | None, layout: str, ndim: int, *numbers: Any) -> tuple[int, ...]:
-    """Return the axes over which mean and deviation are taken: as named, or those of extent 1 in given arrays."""
+    """Return the axes over which mean and deviation are taken: the named ones, or axes of extent 1 in given arrays."""
     if axes is None and axis_names is None:
         firsts = [per_sample(each, 1)[0] if isinstance(each, Column) else each for each in numbers]
         shapes = {tuple(np.shape(first)) for first in firsts if first is not None and np.size(first) > 1}
@@ -292,7 +292,7 @@ def _each_normalized(
     data: Tensor, where: tuple[int, ...], pooled: bool, ddof: int, dtype: torch.dtype, epsilon: float, mean: Any,
     scale: float, shift: float, stddev: Any,
 ) -> Tensor:  # fmt: skip
-    """Do what `normalize` does to each of samples of one shape, or to all of them together."""
+    """Compute `normalize` for each of samples of one shape, or for all of them together."""
     axes = (*[0] * pooled, *[axis + 1 for axis in where])
     x = data.to(torch.float32)
     count = math.prod([x.shape[axis] for axis in axes])

@@ -52,10 +52,10 @@ class Images(NamedTuple):
 
 
 def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | None:
-    """Return the images of a batch; None if these are not ``HWC``, or there are no kernels.
+    """Return the images of a batch; None if these are not ``HWC``, or without kernels.
 
     Args:
-        floats: Images of float32 will do, not only those of bytes.
+        floats: Images of float32 are accepted, too.
     """
     fits = batch.torch_dtype == torch.uint8 or (floats and batch.torch_dtype == torch.float32)
     if layout != "HWC" or not fits or not has_kernels(batch.device):
@@ -93,7 +93,7 @@ def _alike(shape: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
-    """Return images ``(H, W, C)`` that lie one after the other, as one tensor if all have the same sides.
+    """Return consecutive images ``(H, W, C)`` as one tensor if all have the same sides.
 
     Args:
         flat: Their elements.
@@ -108,7 +108,7 @@ def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
 
 
 def spans_of(sides: Sequence[Sequence[int]], windows: Sequence[Window]) -> tuple[Array, Array] | None:
-    """Return starts and extents of windows, ``(2, N)``, of images of such sides; None for windows of channels."""
+    """Return starts and extents of windows, ``(2, N)``, for images of these sides; None for windows of channels."""
     spans = list(map(span_of, sides, windows))
     if None in spans:
         return None

@@ -43,8 +43,8 @@ def pad(
         align: Then grow each axis to a multiple of this; one value, or one an axis.
         axes: To grow; all when None.
         axis_names: The same by names of the layout.
-        fill_value: Of what is added, in the type of the data (converted as C does: truncated, and wrapped).
-        shape: Extent that each axis has at least; what is not positive means the largest one in the batch.
+        fill_value: Of the padding, in the type of the data (converted as in C: truncated, and wrapped).
+        shape: Least extent of each axis; values that are not positive mean the largest extent in the batch.
 
     Raises:
         RuntimeError: axes that do not exist, or that are given in both ways; an ``align`` that is not positive,
@@ -90,7 +90,7 @@ def pad(
 
 
 def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: float) -> Tensor | TensorList | None:
-    """Pad images of any sizes at their right and bottom; None if channels are added, or there are no kernels."""
+    """Pad images of any sizes at their right and bottom; None if channels are added, or without kernels."""
     images = images_of(data, data.layout(), floats=True)
     if images is None or any(shape[2] != images.channels for shape in shapes):
         return None

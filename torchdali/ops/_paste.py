@@ -45,7 +45,7 @@ def paste(
         fill_value: Color of the canvas, one value or one a channel.
         min_canvas_size: Least height and width of the canvas, in pixels.
         n_channels: Accepted; the image tells.
-        paste_x: Where the image lies: 0 is at the left edge, 1 at the right one.
+        paste_x: Position of the image: 0 is at the left edge, 1 at the right one.
         paste_y: The same from top to bottom.
         ratio: Canvas in units of the image, 1 or more; rounded down to whole pixels.
 
@@ -63,7 +63,7 @@ def paste(
 def _spot(
     sides: Sequence[int], ratio: float, min_canvas_size: float, paste_x: float, paste_y: float
 ) -> tuple[int, int, int, int]:
-    """Return the size of the canvas, and where the image lies on it."""
+    """Return the size of the canvas, and the position of the image on it."""
     if ratio < 1:
         raise RuntimeError(f"ratio of less than 1 is not supported, not {ratio}")
     if not (0 <= paste_x <= 1 and 0 <= paste_y <= 1):

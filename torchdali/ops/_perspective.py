@@ -80,10 +80,10 @@ def warp_perspective(
     Args:
         image: ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, uint16 or float32.
         matrix_input: The matrix, as an input: ``(3, 3)``; with a leading axis, one a frame.
-        border_mode: What is outside: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"``, ``"wrap"``.
+        border_mode: Values outside: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"``, ``"wrap"``.
         fill_value: For ``"constant"``: one value or one a channel; 0 when not given.
         interp_type: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
-        inverse_map: The matrix takes positions of the output to those of the input; otherwise the other way round.
+        inverse_map: The matrix maps output positions to input positions; otherwise the other way round.
         matrix: The matrix, row by row.
         pixel_origin: Whole numbers are pixel ``"corner"`` or ``"center"``.
         size: Height and width of the output; the input's when not given.
@@ -108,7 +108,7 @@ def warp_perspective(
 
 
 def _checked(origin: str, border: str, fill: list[float], channels: int) -> list[float]:
-    """Check arguments, and return what is outside."""
+    """Check arguments, and return the values outside."""
     _check_origin(origin)
     if border not in BORDERS:
         raise ValueError(f"border_mode={border!r}: it is one of {', '.join(BORDERS)}")

@@ -69,7 +69,7 @@ def python_function(
     """Call a function on NumPy arrays.
 
     Args:
-        inputs: What the function gets, one argument an input: arrays, copies that it may change.
+        inputs: Arguments of the function, one per input: arrays, copies that it may change.
         function: Returns an array, or a tuple of them where there are several outputs.
         batch_processing: Call it once, with a list of arrays an input, instead of once a sample.
         num_outputs: 0 for a function that is called for its effect.
@@ -99,7 +99,7 @@ def torch_python_function(
     On an accelerator the tensors are on it, and its stream is current.
 
     Args:
-        inputs: What the function gets, one argument an input: tensors, which it must not change.
+        inputs: Arguments of the function, one per input: tensors, which it must not change.
         function: Returns a tensor, or a tuple of them where there are several outputs. Transforms of torchvision take
             images ``(C, H, W)``.
         batch_processing: Call it once, with a list of tensors an input, instead of once a sample. It returns a list of
@@ -137,7 +137,7 @@ def dl_tensor_python_function(
     """Call a function on DLPack capsules.
 
     Args:
-        inputs: What the function gets, one argument an input: lists of capsules.
+        inputs: Arguments of the function, one per input: lists of capsules.
         function: Returns capsules or objects with ``__dlpack__``.
         batch_processing: With False it is called once a sample.
         num_outputs: 0 for a function that is called for its effect.
@@ -163,7 +163,7 @@ def _call(
     size: int,
     convert: Callable[[Any], torch.Tensor],
 ) -> Outputs:
-    """Call once, or once a sample, and check what comes back; one column an output."""
+    """Call once, or once per sample, and check the results; one column per output."""
     if batched:
         results = _results(function, [list(c) for c in columns], outputs, _ONCE)
         _check_all_are_done(function, columns, results[:outputs])
@@ -178,7 +178,7 @@ def _call(
 
 
 def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence[Any]], results: Sequence[Any]) -> None:
-    """Refuse a function of tensors that leaves all but the first sample alone, as torchvision's do with a list."""
+    """Refuse a function of tensors that changes only the first sample, as torchvision's do with a list."""
     for column, result in zip(columns, results, strict=False):
         passed = isinstance(result, (list, tuple)) and len(result) == len(column) > 1
         if not passed or not isinstance(column[0], torch.Tensor):
@@ -243,7 +243,7 @@ def _name(function: Any) -> str:
 
 
 def _array(sample: torch.Tensor) -> Any:
-    """Return a copy: the function may write into it without a change to what others read."""
+    """Return a copy: the function may write into it without a change to other readers' data."""
     return sample.numpy(force=True).copy()
 
 

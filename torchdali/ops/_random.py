@@ -220,7 +220,7 @@ def choice(
     """Draw elements of a sample, with replacement.
 
     Args:
-        a: A number ``n``, to draw from ``0 .. n - 1``; or what has at least one dimension, to draw slices along
+        a: A number ``n``, to draw from ``0 .. n - 1``; or data with at least one dimension, to draw slices along
             the first one.
         shape_like: Take the shape from this input.
         p: Probability of each element; all the same when None.
@@ -322,7 +322,7 @@ def _of(column: Numbers, rows: slice) -> Numbers:
 
 
 def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]:
-    """Return the output shape of each sample: that of ``like``, or ``shape``; 0D by default.
+    """Return the output shape of each sample: the shape of ``like``, or ``shape``; 0D by default.
 
     Raises:
         RuntimeError: both are given, or an extent is negative.

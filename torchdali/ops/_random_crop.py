@@ -100,9 +100,9 @@ def roi_random_crop(
     roi_start: PerSample[list[int]],
     rng: BatchRng,
 ) -> Data:
-    """Choose where a window lies that shows as much of a region as it can.
+    """Choose the position of a window that shows as much of a region as it can.
 
-    On each axis, the window lies in the region where it is smaller, and covers it where it is larger; it stays
+    On each axis, the window is in the region where it is smaller, and covers it where it is larger; it stays
     inside the data where their shape is known.
 
     Args:
@@ -117,7 +117,7 @@ def roi_random_crop(
         Start of the window: one value an axis, int64.
 
     Raises:
-        RuntimeError: not exactly one of ``roi_end`` and ``roi_shape``; ``in_shape`` beside an input; a window
+        RuntimeError: not exactly one of ``roi_end`` and ``roi_shape``; ``in_shape`` and an input; a window
             larger than the data, a region outside of them, or a number of values that does not fit.
     """
     if (roi_end is None) == (roi_shape is None):

@@ -142,7 +142,7 @@ def max(
 ) -> Data:
     """Return the largest value over axes, of the input's type.
 
-    NaN is left out. Of no values it is the least that the type has.
+    NaN is ignored. Without values the result is the least value of the type.
 
     Args:
         data: Any shape.
@@ -160,7 +160,7 @@ def min(
 ) -> Data:
     """Return the smallest value over axes, of the input's type.
 
-    NaN is left out. Of no values it is the greatest that the type has.
+    NaN is ignored. Without values the result is the greatest value of the type.
 
     Args:
         data: Any shape.

@@ -46,10 +46,10 @@ def reshape(
         data: Any shape and type.
         shape_input: 1D integers; the shape of each sample.
         layout: Of the output; the input's own when None, if the number of axes stays.
-        rel_shape: Extents as multiples of those of the input, rounded; -1 as in ``shape``.
-        shape: Extents; one may be negative: it takes what the others leave.
-        src_dims: Axes of the input that the extents (or, with ``rel_shape``, what is multiplied) come from; -1
-            stands for an extent of 1.
+        rel_shape: Extents as multiples of the input's, rounded; -1 as in ``shape``.
+        shape: Extents; one may be negative: it takes the rest.
+        src_dims: Axes of the input that the extents (or, with ``rel_shape``, their factors) come from; -1
+            means an extent of 1.
 
     Raises:
         RuntimeError: another number of elements, contradictory arguments, a layout of another length.
@@ -89,7 +89,7 @@ def _checked_shape(
 
 
 def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any) -> list[int]:
-    """Return the new extents; a negative one is to take what is left."""
+    """Return the new extents; a negative one takes the rest."""
     if sum(value is not None for value in (shape_input, rel_shape, shape)) > 1:
         raise RuntimeError(
             "the new shape is given more than once: keep one of `shape`, `rel_shape` and the second input"
@@ -136,7 +136,7 @@ def _check_sources(old: Sequence[int], src_dims: Any) -> None:
 
 
 def _filled(new: list[int], old: Sequence[int], volume: int) -> list[int]:
-    """Replace the negative extent by what makes the number of elements come out as `volume`."""
+    """Replace the negative extent so that the number of elements is `volume`."""
     free = [i for i, extent in enumerate(new) if extent < 0]
     if len(free) > 1:
         raise RuntimeError(f"only one negative extent is allowed; got: {new}")

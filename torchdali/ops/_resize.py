@@ -181,7 +181,7 @@ def _spatial(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
 
 
 def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Divide arguments into those of `sizing` and those of `resampling`."""
+    """Divide arguments into those for `sizing` and those for `resampling`."""
     ours = argument_names(sizing)
     first = {k: v for k, v in arguments.items() if k in ours}
     return first, {k: v for k, v in arguments.items() if k not in first}
@@ -328,7 +328,7 @@ def resize_crop_mirror(
     layout: Layout,
     **arguments: Annotated[Any, shares(sizing), shares(resampling), shares(crop_window)],
 ) -> Image:
-    """Resize, crop and mirror in one pass: only what the crop keeps is computed.
+    """Resize, crop and mirror in one pass: only pixels that the crop keeps are computed.
 
     Args:
         data: Images, frames or volumes.
@@ -455,7 +455,7 @@ def _random_settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
-    """Return whether what the body does to bytes sees nothing outside of the window."""
+    """Return whether the steps on bytes read nothing outside of the window."""
     return not exactness.on and min(target) >= SMALLEST and _OTHER_FILTERS.isdisjoint(arguments)
 
 
@@ -475,7 +475,7 @@ def _narrow_at_random(constants: Mapping[str, Any]) -> Narrow:
 
 
 def _reduced(view: View, window: tuple[int, int, int, int], height: int, width: int) -> View | None:
-    """Return a window of a whole picture at the least scale that has the pixels; it begins and ends at whole blocks."""
+    """Return a window of a whole image at the least scale that has the pixels; it begins and ends at whole blocks."""
     y, x, h, w = window
     x = view.columns.extent - x - w if view.mirror & native.MIRROR else x
     y = view.rows.extent - y - h if view.mirror & native.UPSIDE_DOWN else y
@@ -573,7 +573,7 @@ def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[f
 
 
 def _spread(values: Sequence[float], name: str, axes: Sequence[int], others: Sequence[float]) -> list[float]:
-    """Return one value for each axis of the tensor: those of the chosen ones, and the others."""
+    """Return one value for each axis of the tensor: the chosen axes', and the others'."""
     result = [float(v) for v in others]
     for axis, value in zip(axes, _each(values, name, axes), strict=True):
         result[axis] = value
@@ -591,7 +591,7 @@ def _resized(
     region: Sequence[tuple[float, float]],
     filters: Mapping[str, Any],
 ) -> Tensor:
-    """Resize: all from the first to the last axis that change are spatial, what follows are channels."""
+    """Resize: all axes from the first to the last one that change are spatial, the following ones are channels."""
     changed = [
         a for a, (n, low_high) in enumerate(zip(size, region, strict=True))
         if n != x.shape[a] or low_high != (0.0, float(n))

@@ -47,7 +47,7 @@ def rows_of(batch: TensorList) -> tuple[Tensor, Sequence[int]]:
 
 
 def remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = None) -> list[int]:
-    """Return how many rows of each sample are left, where some are kept.
+    """Return the number of remaining rows of each sample, where some are kept.
 
     Args:
         owner: The sample of each row.
@@ -98,7 +98,7 @@ class Rows:
         return torch.from_numpy(self.spread_array(values)).to(self.rows.device)
 
     def spread_array(self, values: Array) -> Array:
-        """Return what `spread` does of values ``(..., batch or 1, n)``, as an array."""
+        """Return the result of `spread` for values ``(..., batch or 1, n)``, as an array."""
         values = values.astype(np.float32) if values.dtype == np.float64 else values
         if values.shape[-2] == 1:
             return values

@@ -66,8 +66,8 @@ def random_mask_pixel(
     Args:
         mask: Any shape with at least one dimension: integers, bool or float32.
         foreground: Not 0: choose among the pixels of the foreground, if there are any.
-        threshold: Foreground is what lies above it.
-        value: Foreground is what equals it, instead.
+        threshold: Foreground are values above it.
+        value: Foreground are values equal to it, instead.
 
     Returns:
         Coordinates of the pixel: one value an axis, int64.
@@ -129,7 +129,7 @@ def _box_outputs(arguments: Any) -> int | None:
 
 
 class _Seen:
-    """Finds the objects of label maps, and remembers those of maps that were seen before."""
+    """Finds the objects of label maps, and remembers the objects of maps that it met before."""
 
     def __init__(self) -> None:
         self._blobs: dict[Any, Blobs] = {}
@@ -165,7 +165,7 @@ def random_object_bbox(
 
     Args:
         mask: Labels, 1 to 6 dimensions: bool, or integers of up to 32 bits.
-        background: Label of what is no object. When not given, it is 0 or, where ``classes`` has 0, less than all
+        background: Label of the background. By default it is 0 or, where ``classes`` has 0, less than all
             classes.
         cache_objects: Keep the objects of each map, to find them faster when the same map comes again.
         class_weights: How likely each of ``classes`` is, relative to the others; without ``classes``, of the
@@ -175,17 +175,17 @@ def random_object_bbox(
         format: ``"anchor_shape"`` and ``"start_end"``: two outputs; ``"box"``: one, start and then end.
         ignore_class: Choose among all objects at once, whatever their label.
         k_largest: Choose only among that many objects with the largest boxes, of the label or of all.
-        output_class: Add an output: the label, a 0D int32; that of the background where no object was chosen.
-        threshold: Least extent of a box, one for all axes or one value an axis; labels without such a box are
+        output_class: Add an output: the label, a 0D int32; the background's where no object was chosen.
+        threshold: Least extent of a box, one for all axes or one value per axis; labels without a large enough box are
             not chosen.
 
     Returns:
-        The box in pixels, int32, one value an axis; that of the whole map where there is no object to choose.
+        The box in pixels, int32, one value per axis; the whole map without an object to choose.
 
     Raises:
         RuntimeError: another dtype or number of dimensions, an unknown format, ``k_largest`` below 1,
-            ``ignore_class`` beside what is about classes, the background among the classes, weights that are
-            negative or whose number is not that of the classes.
+            ``ignore_class`` with arguments about classes, the background among the classes, weights that are
+            negative or whose number differs from the number of classes.
     """
     return _object_box(
         mask, rng, {} if cache_objects else None, background=background, class_weights=class_weights, classes=classes,

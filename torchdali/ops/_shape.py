@@ -46,9 +46,9 @@ def stack(
     """Join inputs of one shape along a new axis.
 
     Args:
-        first: What comes first.
+        first: The first part.
         others: Of the same shape and type.
-        axis: Where the new axis lies in the output; negative numbers count from its end.
+        axis: Position of the new axis in the output; negative numbers count from its end.
         axis_name: Name of the new axis; without one the output has no layout.
 
     Raises:
@@ -92,7 +92,7 @@ def cat(
     """Join inputs along an axis.
 
     Args:
-        first: What comes first.
+        first: The first part.
         others: Of the same type, and of shapes that differ in that axis at most.
         axis: Along which they are joined; negative numbers count from the end.
         axis_name: The same by the axis's name in the layout.
@@ -167,7 +167,7 @@ def expand_dims(data: Data, /, *, axes: list[int], new_axis_names: str = "", lay
 
     Args:
         data: Any shape and type.
-        axes: Where they lie in the output; not negative.
+        axes: Their positions in the output; not negative.
         new_axis_names: One character each, in the order of ``axes``; without them the output has no layout.
 
     Raises:
@@ -216,7 +216,7 @@ def squeeze(
 
     Args:
         data: Any shape and type.
-        axes: The axes; those that the data do not have are left out. With a negative one, none is dropped.
+        axes: The axes; axes that the data does not have are ignored. With a negative one, none is dropped.
         axis_names: The same by their names in the layout.
 
     Raises:
@@ -290,7 +290,7 @@ def transpose(
         transpose_layout: Whether the layout is permuted too.
 
     Raises:
-        RuntimeError: ``perm`` is no permutation of the axes, a layout of another length.
+        RuntimeError: ``perm`` isn't a permutation of the axes, a layout of another length.
     """
     return data.permute(_permutation(data.ndim, _hashable(perm), output_layout))
 

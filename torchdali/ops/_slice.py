@@ -52,7 +52,7 @@ def slice_window(
         anchor: Where the part starts, one value an axis.
         extent: Its shape, of the type of ``anchor``.
         axes: To cut. The other axes stay whole.
-        axis_names: The same by names of the layout; the default stands for ``axes=[1, 0]`` of an image.
+        axis_names: The same by names of the layout; the default means ``axes=[1, 0]`` of an image.
             Data without a layout are taken for HW, HWC or DHWC.
         end: In elements, exclusive.
         normalized_anchor: A float ``anchor`` is relative to the extent of the axis.
@@ -201,7 +201,7 @@ def _rounded(spans: Spans) -> tuple[list[int], list[int]]:
 def _numbers(
     anchor: Tensor, extent: Tensor | None, count: int, arguments: dict[str, Any]
 ) -> tuple[list[float], list[float]]:
-    """Return what anchor and shape say, one number an axis."""
+    """Return anchor and shape, one number per axis."""
     if extent is None:
         raise RuntimeError("slice takes the inputs anchor and shape, or neither")
     _check_ends(arguments)

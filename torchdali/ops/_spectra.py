@@ -75,13 +75,13 @@ def spectrogram(
     """Transform overlapping windows of a signal.
 
     Args:
-        data: ``(samples,)`` float32; other axes of one value are left out.
+        data: ``(samples,)`` float32; other axes of one value are dropped.
         center_windows: The first window is centered on the first sample, as if the signal went on beyond its ends.
         layout: ``"ft"``, a column for each window, or ``"tf"``, a row.
         nfft: Size of the transform, at least ``window_length``, which it is by default.
         power: 2 for squares, 1 for moduli.
         reflect_padding: Beyond its ends the signal is mirrored, without its first and last sample; otherwise it is 0.
-        window_fn: What windows are multiplied with; ``(1 - cos(2 pi (n + 1/2) / window_length)) / 2`` by default.
+        window_fn: Factors of windows; ``(1 - cos(2 pi (n + 1/2) / window_length)) / 2`` by default.
         window_length: Samples of a window.
         window_step: Samples from one window to the next.
 
@@ -217,7 +217,7 @@ def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
 
 
 def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
-    """Return rows, of whose values an axis of the samples is, how many each sample has, and whether they are turned."""
+    """Return rows along an axis of the samples, how many each sample has, and whether they are transposed."""
     if not isinstance(data, Packed) or data.rows is None or data.ndim() != 2 or axis != (0 if data.turned else 1):
         return None
     rows, counts = data.rows

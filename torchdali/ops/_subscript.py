@@ -53,7 +53,7 @@ class New(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """All axes that are left, whole: ``...``."""
+    """All remaining axes, whole: ``...``."""
 
 
 Item: TypeAlias = "At | Range | New | Rest"
@@ -68,7 +68,7 @@ def _record(data: Any, index: Any) -> Any:
     """Record an index.
 
     Raises:
-        TypeError: something that is no index. ValueError: only some of the new axes have a name.
+        TypeError: an index of an unsupported type. ValueError: only some of the new axes have a name.
     """
     positions: dict[str, Any] = {}
     parts = index if isinstance(index, tuple) else (index,)

@@ -47,7 +47,7 @@ def one_hot(
 
     Args:
         data: Class numbers, floats truncated; those outside of ``0 .. num_classes - 1`` are off everywhere.
-        axis: Where the new axis lies; -1 is the end. By default, if all samples have one element, the others go.
+        axis: Position of the new axis; -1 is the end. By default, if all samples have one element, the others go.
         axis_name: Its name; without one the output has no layout.
         dtype: Of the output, an integer type or a float of at least 32 bits.
         num_classes: Extent of the new axis.
@@ -106,7 +106,7 @@ def _ends(on: float, off: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 
 
 def _as_c(value: float, dtype: torch.dtype) -> float:
-    """Convert as C code for x86 does: by way of int32 or int64, whose minimum stands for what does not fit."""
+    """Convert as C code for x86 does: by way of int32 or int64, whose minimum is the result on overflow."""
     if dtype.is_floating_point:
         return value
     low, high = integer_limits(dtype)
@@ -164,7 +164,7 @@ def lookup_table(
 
     Args:
         data: Integers of any type and shape.
-        default_value: For numbers that are no keys.
+        default_value: For numbers that are not keys.
         dtype: Of the output; the values are rounded to it and saturate.
         keys: From 0 to 65535; the last one counts where one is repeated.
         values: One for each key.
@@ -210,7 +210,7 @@ def _table(
     dtype: torch.dtype,
     device: torch.device,
 ) -> Tensor:
-    """Return the values of all keys, and last that of other numbers, in a type that torch can index."""
+    """Return the values of all keys, and last the value of other numbers, in a type that torch can index."""
     if len(keys) != len(values):
         raise RuntimeError(f"{len(keys)} keys need as many values, not {len(values)}")
     if not all(0 <= key < _KEYS for key in keys):

@@ -1,6 +1,6 @@
 """Affine matrices: `transforms.rotation`, `scale`, `shear`, `translation`, `crop` and `combine`.
 
-They are tiny, so all matrices of a batch are made at once, those of frames included.
+They are tiny, so all matrices of a batch are made in one call, including all frames.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Rows:
     Args:
         size: Samples of the batch.
         inputs: Matrices to combine with.
-        arguments: Value and number of axes of each: 0 for a number, 1 for a vector. None is left out.
+        arguments: Value and number of axes of each: 0 for a number, 1 for a vector. None is skipped.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class _Rows:
         return name in self._values
 
     def vector(self, name: str, length: int) -> Array:
-        """Return an argument of which there is one for all axes, or one an axis.
+        """Return an argument given once for all axes, or once per axis.
 
         Raises:
             RuntimeError: there are others.
@@ -117,7 +117,7 @@ class _Rows:
 
 
 def _check_frames(frame_counts: Mapping[str, list[int]]) -> None:
-    """Check that all have as many frames in each sample as the first; of an argument, one stands for all.
+    """Check that all have as many frames in each sample as the first; one value of an argument is used for all.
 
     Raises:
         RuntimeError: some have not.
@@ -163,7 +163,7 @@ def _finish(rows: _Rows, linear: Array, moved: Array, reverse: bool) -> TensorLi
 
 
 def _around(rows: _Rows, linear: Array) -> Array:
-    """Return the translation that leaves ``center`` where it is."""
+    """Return the translation that keeps ``center`` in place."""
     n = linear.shape[-1]
     if "center" not in rows:
         return np.zeros((1, n))
@@ -208,7 +208,7 @@ def scale(
     Args:
         mtx: ``(n, n + 1)`` float32: a transform that is applied first.
         center: Point that stays.
-        ndim: n, where ``scale`` is one number for all axes and there is no input.
+        ndim: n, where ``scale`` is one number for all axes and no input is passed.
         reverse_order: Apply the input after.
         scale: Factors, one an axis or one for all.
     """

@@ -42,15 +42,15 @@ def video(
 
     Args:
         encoded: The bytes of a file, ``(n,)`` uint8.
-        adjust_orientation: Ours: turn frames as the container asks for, as videos of phones do; DALI leaves them as
-            they are stored.
+        adjust_orientation: Ours: turn frames as the container asks for, as in videos of phones; DALI keeps the
+            stored orientation.
         affine: Accepted: threads of DALI's that keep to their cores.
         build_index: Accepted: packets are always listed.
         end_frame: First frame that is not taken; not with ``sequence_length``.
         fast: Ours: do not interpolate chroma: up to three times as fast, and one or two levels off on average.
         fill_value: Of frames that do not exist, one value or one a channel.
         frames: Numbers of the frames, in any order; not with the other ways.
-        pad_mode: What stands for frames beyond the end: ``"constant"``, ``"edge"`` or ``"repeat"`` the last one,
+        pad_mode: Frames beyond the end: ``"constant"``, ``"edge"`` or ``"repeat"`` the last one,
             ``"reflect_1001"`` or ``"symmetric"`` mirrored with the last one, ``"reflect_101"`` or ``"reflect"``
             without, ``"none"`` nothing.
         sequence_length: Number of frames.
@@ -62,7 +62,7 @@ def video(
 
     Raises:
         DecodeError: the data is empty, damaged or of an unknown format, or a frame cannot be decoded.
-        RuntimeError: arguments exclude each other, the start lies outside, a number is not positive.
+        RuntimeError: arguments exclude each other, the start is outside, a number is not positive.
         MissingExtraError: av is not installed.
     """
     if encoded.ndim != 1:
@@ -83,7 +83,7 @@ def video(
 
 
 def _check_window(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that exclude each other; what is given per sample is checked with the sample."""
+    """Refuse arguments that exclude each other; values per sample are checked with the sample."""
     names = ("frames", "start_frame", "end_frame", "sequence_length", "stride")
     _check(*[arguments.get(name) for name in names])
 

@@ -56,7 +56,7 @@ class VideoInput(Source):
             self._changed.notify_all()
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
-        """Return the next sequences of a video: a batch holds those of one."""
+        """Return the next sequences of a video: a batch holds sequences of one."""
         decoder = self._current()
         count = len(decoder.index)
         samples: list[Tensor] = []
@@ -126,12 +126,12 @@ def video_input(
     Each batch holds sequences of one video, the last of them fewer.
 
     Args:
-        adjust_orientation: Ours: turn frames as the container asks for, as videos of phones do; DALI leaves them as
-            they are stored.
+        adjust_orientation: Ours: turn frames as the container asks for, as in videos of phones; DALI keeps the
+            stored orientation.
         affine: Accepted: threads of DALI's that keep to their cores.
         blocking: Wait for a video; otherwise a run without one is an error.
         last_sequence_policy: The last sequence of a video: ``"partial"``, shorter, or ``"pad"``, filled with zeros.
-        no_copy: Accepted; what is fed is copied.
+        no_copy: Accepted; fed data is copied.
         sequence_length: Frames of a sequence.
 
     Returns:

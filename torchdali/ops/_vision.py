@@ -71,7 +71,7 @@ def _target(height: int, width: int, size: int | None, max_size: int | None) -> 
 
 @operator(name="_vision_center_crop", title="center_crop")
 def vision_center_crop(data: _Planes, /, *, size: list[int], layout: Layout) -> _Planes:
-    """Cut out the middle of an image; what lies outside of it is zero."""
+    """Cut out the middle of an image; pixels outside of it are zero."""
     lengths = _height_and_width(data, layout)
     start = [_middle(have, want) for have, want in zip(lengths, size, strict=True)]
     return _cut(data, start, size, layout, "pad")
@@ -101,7 +101,7 @@ def vision_random_crop(
         data: An image.
         size: Height and width.
         padding: Left, top, right, bottom.
-        pad_if_needed: Also pad both sides by what is missing.
+        pad_if_needed: Also pad both sides by the missing extent.
         fill: Of the padding: one value, or one a channel.
         padding_mode: See `OUTSIDE`.
 
@@ -164,7 +164,7 @@ def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] =
 
     Args:
         data: An image of 1, 3 or 4 channels; one channel is luma already, the fourth is alpha.
-        channels: Of the output, 1 or 3; 0 for those of the input, alpha unchanged.
+        channels: Of the output, 1 or 3; 0 for the input's, alpha unchanged.
         wanted: 0 leaves the image as it is.
     """
     if not wanted:

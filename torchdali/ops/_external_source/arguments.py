@@ -141,7 +141,7 @@ _NEVER = {
 
 
 def _each(value: Any, count: int | None) -> list[Any]:
-    """Return a value for each output: of a list, what there is; otherwise the same for all."""
+    """Return a value for each output: the items of a list; otherwise the same for all."""
     size = count or 1
     if not isinstance(value, (list, tuple)):
         return [value] * size
@@ -156,7 +156,7 @@ def output_layouts(layout: Any, count: int | None) -> tuple[str, ...]:
 
 
 def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> list[Expected]:
-    """Return what each output was declared to be; RuntimeError if the declarations clash."""
+    """Return the declaration of each output; RuntimeError if the declarations clash."""
     outputs = []
     each = zip(_each(dtype, count), _each(ndim, count), output_layouts(layout, count), strict=True)
     for kind, axes, names in each:

@@ -52,12 +52,12 @@ class SampleRange:
 
 @dataclass(frozen=True)
 class Position:
-    """A position in an iterable, counted since it last started anew.
+    """A position in an iterable, counted since its last start.
 
     Attributes:
         items: Items that it has given.
         stops: Number of times that it has ended.
-        starts: Number of times that it has started anew.
+        starts: Number of restarts.
     """
 
     items: int = 0
@@ -73,7 +73,7 @@ class Outputs:
     layouts: tuple[str, ...]
 
     def columns(self, data: Any) -> Columns:
-        """Take apart what a source returned for one batch, or for one sample."""
+        """Unpack the result of a source for one batch, or for one sample."""
         if self.count is None:
             return [data]
         if isinstance(data, Sequence) and len(data) < self.count:
@@ -144,8 +144,8 @@ class IterableSource:
     Args:
         source: An iterable; or a factory: a generator function or class, called for every new iterator.
         factory: Whether it is one.
-        cycle: At the end, ``"no"`` ends the epoch, and as a rule all that follow; ``"quiet"`` starts anew;
-            ``"raise"`` ends the epoch and starts anew in the next one.
+        cycle: At the end, ``"no"`` ends the epoch, and as a rule all that follow; ``"quiet"`` restarts;
+            ``"raise"`` ends the epoch and restarts in the next one.
         batch: Whether an item is a whole batch.
     """
 
@@ -199,10 +199,10 @@ class IterableSource:
         return Position(self._items, self._stops, self._starts)
 
     def go_to(self, position: Position) -> None:
-        """Start anew, if that is possible, and skip what comes before a position.
+        """Restart, if that is possible, and skip the items before a position.
 
         Raises:
-            RuntimeError: the iterable is past the position and cannot start anew, or it does not repeat itself.
+            RuntimeError: the iterable is past the position and cannot restart, or it does not repeat itself.
         """
         self._starts = max(position.starts - 1, 0)
         fresh = self._fresh()

@@ -108,7 +108,7 @@ def external_source(
 
     A batch is a list of samples, an array whose first dimension is the batch, or a `TensorList`; it may have
     fewer samples than the pipeline's ``batch_size``. Samples are NumPy arrays, torch tensors, or objects with
-    DLPack or the array interface; those of one batch have one type and number of axes, which does not change
+    DLPack or the array interface; the arrays of one batch have one type and number of axes, which does not change
     from batch to batch. StopIteration ends the epoch; a partly filled batch of samples is dropped.
 
     Args:
@@ -117,11 +117,11 @@ def external_source(
             a generator function or a class whose instances iterate. None to use `Pipeline.feed_input`.
         num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
         cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, for good; True or
-            ``"quiet"`` start anew at once; ``"raise"`` ends the epoch and starts anew in the next one.
+            ``"quiet"`` restart immediately; ``"raise"`` ends the epoch and restarts in the next one.
         name: Of the node, for `feed_input`; not with ``num_outputs``.
         device: Where the data go, ``"cpu"`` or ``"gpu"``.
         layout: Of a sample, one letter an axis; or one layout an output.
-        dtype: What the elements must be; or one an output.
+        dtype: Type of the elements; or one per output.
         ndim: How many axes a sample must have; or one number an output.
         cuda_stream: Accepted; data of the current stream are waited for.
         use_copy_kernel: Accepted, without effect.
@@ -129,11 +129,11 @@ def external_source(
         batch: Whether the source gives whole batches; None is True, or False with ``parallel``.
         repeat_last: Without a source, give the last batch again when no new one was fed.
         parallel: Call the source in worker processes; see `Pipeline`'s ``py_num_workers``.
-        no_copy: Share the memory of what the source gives instead of taking a copy.
+        no_copy: Share the memory of the source's data instead of taking a copy.
         prefetch_queue_depth: With ``parallel``, batches made ahead; 1 by default.
         bytes_per_sample_hint: Accepted with ``parallel``; memory grows as needed.
         batch_info: Give a `BatchInfo` to a source of batches instead of a number.
-        background: Call the source in the pipeline's own scheduler thread, beside your loop, instead of inside `run` or
+        background: Call the source in the pipeline's own scheduler thread, parallel to your loop, not inside `run` or
             `schedule_run`; not DALI's.
         seed: Accepted, without effect.
         preserve: Keep the source even if no output needs it.

@@ -73,7 +73,7 @@ class _Positioned(Source):
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue at a position; an iterable starts anew, and what comes before is skipped.
+        """Continue at a position; an iterable restarts, and the items before it are skipped.
 
         Raises:
             ValueError: a position that cannot be.
@@ -86,7 +86,7 @@ class _Positioned(Source):
         self._go_to(Position(state.get("items", 0), state.get("stops", 0), state.get("starts", 0)))
 
     def _go_to(self, position: Position) -> None:
-        """No-op: the caller of `feed_input` decides what comes next."""
+        """No-op: the caller of `feed_input` decides about the next batch."""
 
 
 class InProcess(_Positioned):
@@ -197,8 +197,8 @@ class InWorkers(_Positioned):
     def _forget(self) -> None:
         """Drop the requests that an error or the end of the epoch makes useless.
 
-        What a worker has drawn ahead from an iterable cannot be drawn again: it stays in line, and what
-        follows the end in it is the next epoch.
+        Items that a worker has drawn ahead from an iterable cannot be drawn again: they stay in line, and
+        the items after the end belong to the next epoch.
         """
         if self.stateful:
             self._ahead.popleft()
@@ -247,7 +247,7 @@ class FedByUser(_Positioned):
         layout: Of a sample, where the data do not say.
         repeat_last: Deliver the last batch again when no other was fed.
         blocking: Wait for data; otherwise a missing batch is an IndexError.
-        copy: Take a copy of what is fed.
+        copy: Copy the fed data.
     """
 
     def __init__(self, expected: Expected, layout: str, *, repeat_last: bool, blocking: bool, copy: bool) -> None:
@@ -267,7 +267,7 @@ class FedByUser(_Positioned):
         """Queue one batch (on the user's thread).
 
         Raises:
-            RuntimeError: data that is no batch, or a larger one than the pipeline's.
+            RuntimeError: the data isn't a batch, or is larger than the pipeline's.
         """
         samples = data if isinstance(data, (list, tuple)) else [data]
         devices = [getattr(each, "device", None) for each in samples]
@@ -284,7 +284,7 @@ class FedByUser(_Positioned):
             self._changed.notify_all()
 
     def prepare(self, batch_size: int) -> SourceBatch | None:
-        """Choose the batch now: a run must not depend on what is fed after it."""
+        """Choose the batch now: a run must not depend on data that is fed after it."""
         if self._blocking:
             return None
         with self._changed:
