@@ -29,7 +29,7 @@ _SAME_IN_ALL = {
 
 
 def as_flag(auto_reset: bool | str | None) -> bool:
-    """Return whether the next epoch begins by itself; ValueError for what is no answer."""
+    """Return whether the next epoch begins by itself; ValueError for other values."""
     if auto_reset is None or isinstance(auto_reset, bool):
         return bool(auto_reset)
     if auto_reset in ("yes", "no"):
@@ -45,7 +45,7 @@ def as_on_break(value: OnBreak) -> OnBreak:
 
 
 def as_policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchPolicy:
-    """Return the policy that both arguments mean; ValueError for what is none."""
+    """Return the policy that both arguments mean; ValueError for other values."""
     if fill_last_batch is not None:
         warnings.warn(
             "fill_last_batch is deprecated: last_batch_policy=FILL stands for True, PARTIAL for "

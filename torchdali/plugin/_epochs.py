@@ -9,7 +9,7 @@ last batch of the epoch before:
 policy   batches of an epoch                     the last batch
 ======== ======================================= ===============================================
 FILL     least ``B >= 1``: ``c_k + B*b >= s_k``  runs on into the next epoch, or is padding
-PARTIAL  ``ceil(max(s_k) / b)``                  is cut to what is left of the shard, may be empty
+PARTIAL  ``ceil(max(s_k) / b)``                  is cut to the rest of the shard, may be empty
 DROP     ``floor(min(s_k) / b)``                 is dropped
 ======== ======================================= ===============================================
 
@@ -31,7 +31,7 @@ State = dict[str, Any]
 class LastBatchPolicy(Enum):
     """Policies for the last batch of an epoch, if the samples do not fill it.
 
-    FILL completes it, by padding or with the first samples of the next epoch; DROP leaves it out;
+    FILL completes it, by padding or with the first samples of the next epoch; DROP drops it;
     PARTIAL delivers a smaller one.
     """
 
@@ -58,7 +58,7 @@ class Shards:
 
     @classmethod
     def of_reader(cls, meta: Mapping[str, int]) -> Shards:
-        """Read them off what `Pipeline.reader_meta` says."""
+        """Read them from `Pipeline.reader_meta`."""
         return cls(
             size=meta["epoch_size"],
             count=meta["number_of_shards"],
@@ -87,7 +87,7 @@ class EpochCounter:
     """Counts the batches of an iterator's epochs.
 
     Args:
-        shards: What an epoch holds.
+        shards: The samples of an epoch.
         batch_size: Samples of a full batch.
         policy: For the last batch.
         ranks: The rank of each of the iterator's pipelines.
@@ -100,7 +100,7 @@ class EpochCounter:
         dropped: Batches that must be taken from the pipelines after them and thrown away.
 
     Raises:
-        RuntimeError: DROP leaves no batch at all.
+        RuntimeError: DROP drops every batch.
     """
 
     def __init__(
@@ -327,7 +327,7 @@ _MUST_MATCH = {
 def reshard(state: State, num_shards: int) -> State:
     """Turn the state of an `EpochCounter` into one for another number of ranks.
 
-    What the old ranks had left of the epoch is divided anew, as `torchdali.reading.cursor.reshard` does
+    The old ranks' rest of the epoch is divided again, as `torchdali.reading.cursor.reshard` does
     with the records. The state is the same on all ranks, so that one of them suffices.
     """
     epoch, following = str(state["epoch"]), str(state["epoch"] + 1)
@@ -383,7 +383,7 @@ class OpenEpochs:
         self.epoch, self.delivered = state["epoch"], state["delivered"]
 
     def explain(self) -> str:
-        """Say what ends the epoch."""
+        """Return the reason for the end of the epoch."""
         return (
             f"epoch {self.epoch}: {self.delivered} batches so far; neither reader_name nor size "
             f"was given, so that the epoch ends when a source of the pipeline ends"

@@ -1,4 +1,4 @@
-"""Ranks that only a launcher knows, such as Slurm or MPI."""
+"""Ranks that only a launcher knows, for example Slurm or MPI."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def warn_of_unknown_ranks() -> None:
 
 
 def _count(name: str) -> int:
-    """Return a number of the environment; that of the step if Slurm tells it, which has fewer tasks than the job."""
+    """Return a number from the environment; the step's if Slurm sets it, since a step has fewer tasks than its job."""
     text = os.environ.get("SLURM_STEP_NUM_TASKS", "") if name == "SLURM_NTASKS" else ""
     text = text or os.environ.get(name, "")
     return int(text) if text.isdecimal() else 0

@@ -47,7 +47,7 @@ class Resumable(Protocol):
     """A pipeline that can tell its place and continue at one.
 
     Attributes:
-        external_context: What others added to the checkpoint that it continues.
+        external_context: Additions of others to the checkpoint that it continues.
     """
 
     external_context: dict[str, Any]
@@ -68,15 +68,15 @@ class BaseIterator(IteratorOldNames):
 
     Args:
         pipelines: One pipeline, or several that deliver side by side.
-        size: Samples of an epoch if there is no reader; negative: until the source ends.
+        size: Samples of an epoch without a reader; negative: until the source ends.
         reader_name: The reader whose shards and padding make the epoch; excludes `size`.
         auto_reset: Begin the next epoch by itself: True or "yes"; False, "no" or None need `reset`,
             or a new `for` loop.
         fill_last_batch: Deprecated: True means FILL, False PARTIAL.
         last_batch_padded: With `size`: the pipelines pad their last batch.
-        last_batch_policy: What becomes of a last batch that is not full.
+        last_batch_policy: Treatment of a last batch that is not full.
         prepare_first_batch: Take the first batch at once, so that errors show here.
-        on_break: What a new loop does after one that was left in mid-epoch: ``"continue"`` goes on with the epoch,
+        on_break: Behaviour of a new loop after one that ended in mid-epoch: ``"continue"`` resumes the epoch,
             as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"``
             begins the next epoch, as a DataLoader does (both not DALI's).
     """
@@ -210,7 +210,7 @@ class BaseIterator(IteratorOldNames):
         self._resumed = False
 
     def _go_to(self, epoch: int) -> None:
-        """Continue at the start of an epoch; what is left of the present one is not computed."""
+        """Continue at the start of an epoch; the rest of the present one is not computed."""
         state = BaseIterator.state_dict(self)
         for place in state["pipelines"]:
             for reader in place["readers"].values():
@@ -247,7 +247,7 @@ class BaseIterator(IteratorOldNames):
 
     @property
     def dataset(self) -> Any:
-        """Raise AttributeError: an iterator over pipelines is no DataLoader."""
+        """Raise AttributeError: an iterator over pipelines isn't a DataLoader."""
         raise AttributeError(
             f"a {type(self).__name__} isn't a torch DataLoader and has no dataset: use it unchanged. To divide samples "
             "among processes, pass shard_id and num_shards to the reader; for another device, pass device_id to the "
@@ -419,7 +419,7 @@ class BaseIterator(IteratorOldNames):
         return stack
 
     def _schedule_runs(self, release_outputs: bool = True) -> None:
-        """Start the next batch of every pipeline; the first call starts as many as are to be in flight."""
+        """Start the next batch of every pipeline; the first call starts as many as should be in flight."""
         self._ever_scheduled = True
         with self._driving():
             for pipe in self._pipes:

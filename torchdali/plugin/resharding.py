@@ -17,17 +17,17 @@ S = TypeVar("S", dict[str, Any], bytes)
 def reshard(states: Sequence[S], num_shards: int) -> list[S]:
     """Turn the places of all ranks into places for another number of ranks.
 
-    What the old ranks had not delivered of the epoch is divided among the new ones, so that together they
+    The old ranks' undelivered samples of the epoch are divided among the new ones, so that together they
     deliver each remaining sample exactly once; the epochs after that are whole. Give each new pipeline or
     iterator, made with its ``shard_id`` and the new ``num_shards``, the place of that number.
 
     Args:
-        states: What ``state_dict()`` or ``checkpoint()`` of a pipeline, or ``state_dict()`` or
-            ``checkpoints()`` of an iterator, returned: one of each rank, in any order.
+        states: The result of ``state_dict()`` or ``checkpoint()`` of a pipeline, or of ``state_dict()`` of
+            ``checkpoints()`` of an iterator: one of each rank, in any order.
         num_shards: Number of ranks that continue.
 
     Returns:
-        One place a rank, of the kind that was given; those of iterators have one pipeline each.
+        One position per rank, of the kind that was given; positions of iterators have one pipeline each.
 
     Raises:
         ValueError: The states are not one of each rank of one job, or not of the same moment of it; or the

@@ -33,8 +33,8 @@ class Batch(Value):
 
     Args:
         tensors: Samples, or an array whose first axis is the batch.
-        dtype: Element type; needed if there is no sample.
-        device: Where the batch is to be.
+        dtype: Element type; needed for an empty batch.
+        device: The target device.
         layout: Names of the axes of a sample, one letter each.
         invocation_result: Instead of samples: the result of an operation (internal).
         copy: Never share memory with the data.
@@ -106,7 +106,7 @@ class Batch(Value):
         """Return some of the samples: a `Tensor` for a number, a `Batch` for a range or a list of numbers.
 
         Raises:
-            IndexError: there is no such sample.
+            IndexError: the index is out of range.
         """
         if isinstance(sample_range, (int, Tensor)) and not isinstance(sample_range, bool):
             return self.tensors[int(sample_range)]

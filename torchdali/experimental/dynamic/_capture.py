@@ -72,7 +72,7 @@ class Template:
 
     Args:
         calls: In their order.
-        roots: What the loop goes over, in that iteration.
+        roots: The items of the loop, in that iteration.
     """
 
     def __init__(self, calls: Sequence[_Call], roots: Sequence[DataNode]) -> None:
@@ -99,10 +99,10 @@ class _Iteration:
     """An iteration that is prepared.
 
     Attributes:
-        item: What the loop's variable will be.
+        item: The future value of the loop's variable.
         state: Position of the source after it.
-        copies: Edges of the template to those of this iteration.
-        operations: One for each call of the template; none while there is no template.
+        copies: Edges of the template and their copies in this iteration.
+        operations: One for each call of the template; none without a template.
     """
 
     item: Any
@@ -120,7 +120,7 @@ class _Started:
         self._line: deque[_StartedIteration] = deque()
 
     def add(self, finish: Callable[[], None]) -> _StartedIteration:
-        """Add an iteration, given what waits for it and sets its results."""
+        """Add an iteration, given the operation that waits for it and sets its results."""
         iteration = _StartedIteration(self, finish)
         self._line.append(iteration)
         return iteration
@@ -157,7 +157,7 @@ class _StartedIteration:
         self.done = True
 
     def result(self) -> None:
-        """Wait until the results are set, or raise what failed."""
+        """Wait until the results are set, or raise the error."""
         self._line.finish(self)
         if self._error is not None:
             raise self._error
@@ -171,7 +171,7 @@ class Capture:
     """A captured loop.
 
     Args:
-        items: What the loop goes over, with the position of the source after each.
+        items: The items of the loop, with the position of the source after each.
         context: Where the work is done.
         deliver: Called with the position when an item is handed out.
         template: Of the loop before this one.
@@ -283,7 +283,7 @@ class Capture:
             return self._started.add(partial(_fail, error))
 
     def _relaunch(self, ahead: deque[_Iteration]) -> None:
-        """Prepare again what was computed with other random numbers than the loop's body will draw."""
+        """Prepare the results again if they were computed with other random numbers than the loop's body will draw."""
         items = [(iteration.item, iteration.state) for iteration in ahead]
         ahead.clear()
         ahead.extend(self._prepared(*item, i) for i, item in enumerate(items))
@@ -311,7 +311,7 @@ class Capture:
         arguments: Mapping[str, Any],
         size: int | None,
     ) -> Any:
-        """Return the results of a call that the template has in the same form; None if it is to be recorded."""
+        """Return the results of an equal call in the template; None if the call must be recorded."""
         template, now = self.template, self._now
         if template is None or now is None or not self._matches or self._next_call == len(template.calls):
             return None
@@ -379,7 +379,7 @@ class Capture:
 
 
 def _roots(item: Any) -> list[DataNode]:
-    """Return the edges of what a loop goes over, those that are computed."""
+    """Return the edges of the loop's items, those that are computed."""
     values = item if isinstance(item, tuple) else (item,)
     roots = []
     for value in values:

@@ -111,7 +111,7 @@ class Checkpoint:
         """Set the state of a name, without the object.
 
         Raises:
-            KeyError: no object has the name, and ``op_type`` does not say what it would be.
+            KeyError: no object has the name, and ``op_type`` does not give its type.
         """
         if op_type is None:
             if name not in self._objects:
@@ -127,7 +127,7 @@ class Checkpoint:
         """Read states that `serialize` wrote; objects registered now and later get theirs.
 
         Raises:
-            ValueError: the text is no checkpoint.
+            ValueError: the text isn't a checkpoint.
         """
         self._states = _read(data)
         self._loaded = True
@@ -149,7 +149,7 @@ class Checkpoint:
         """Read states from a file, and return its name; with ``{seq}`` the one of the largest number.
 
         Raises:
-            FileNotFoundError: there is none. ValueError: the file is no checkpoint.
+            FileNotFoundError: the file does not exist. ValueError: it isn't a checkpoint.
         """
         pattern = os.fspath(filename)
         target = pattern

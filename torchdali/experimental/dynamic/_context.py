@@ -24,7 +24,7 @@ _current = threading.local()
 class EvalContext(Scoped):
     """Threads, device and stream for the operators that are called inside its ``with`` block.
 
-    Leaving the block computes what is still to be done. Outside of any block each thread has a default context.
+    Leaving the block computes pending operations. Outside of any block each thread has a default context.
 
     Args:
         num_threads: Threads that compute; `get_num_threads` by default.
@@ -98,7 +98,7 @@ class EvalContext(Scoped):
         return self._checkpoint
 
     def evaluate(self, operation: Operation, index: int) -> tuple[TensorList | None, ...]:
-        """Compute an operation and what it needs, unless the result at an index is there; return its results."""
+        """Compute an operation and its inputs, unless the result at an index exists; return its results."""
         with self._lock:  # another thread may have been here for the same operation
             if operation.results is None or operation.results[index] is None:
                 operation.results = None
@@ -121,7 +121,7 @@ class EvalContext(Scoped):
         self._pending[operation.serial] = operation
 
     def engine(self) -> Engine:
-        """Return what computes operations in this process, which may have been forked from the one that began."""
+        """Return the engine of this process, which may have been forked from the one that began."""
         if self._engine is None or self._engine.num_threads != self.num_threads or self._process != os.getpid():
             self._engine, self._process = Engine(self.num_threads, self._device_id), os.getpid()
         return self._engine
@@ -131,7 +131,7 @@ class EvalContext(Scoped):
         self._cache[invocation] = results
 
     def cached_results(self, invocation: Any) -> Any:
-        """Return what `cache_results` kept, or None."""
+        """Return the results of `cache_results`, or None."""
         return self._cache.get(invocation)
 
     def __exit__(self, *error: object) -> None:

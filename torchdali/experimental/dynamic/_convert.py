@@ -24,7 +24,7 @@ def sample_of(data: Any, dtype: Any = None, copy: bool = False) -> tuple[torch.T
     float32, as in DALI.
 
     Raises:
-        TypeError, ValueError: the data is no array. OverflowError: an integer beyond int32.
+        TypeError, ValueError: the data isn't an array. OverflowError: an integer beyond int32.
     """
     layout = _layout_of(data)
     tensor = _as_torch(data)

@@ -43,7 +43,7 @@ class DType:
         significand_bits: Likewise.
         bytes: Size of an element; ``bits / 8`` rounded up by default.
         type_id: The `DALIDataType` of the same meaning, if there is one.
-        name: Short name, such as ``"i8"``.
+        name: Short name, for example ``"i8"``.
         docs: Description.
     """
 
@@ -125,7 +125,7 @@ class DType:
 
     @staticmethod
     def parse(name: str) -> DType:
-        """Return the type of a name, such as ``"f32"``, ``"float32"`` or ``"DataType"``; ValueError for others."""
+        """Return the type of a name, for example ``"f32"``, ``"float32"`` or ``"DataType"``; ValueError for others."""
         known = DType._by_name.get(name)
         if known is None:
             raise ValueError(f"unknown type name {name!r}; one of {', '.join(DType._by_name)}")
@@ -189,7 +189,7 @@ def type_id(dtype: Any) -> DALIDataType:
 
 
 def as_torch_dtype(obj: Any) -> torch.dtype:
-    """Return torch's type for what `dtype` takes; enumerations are stored as int32."""
+    """Return torch's dtype for an argument of `dtype`; enumerations are stored as int32."""
     if isinstance(obj, torch.dtype):
         return obj
     kind = dtype(obj)

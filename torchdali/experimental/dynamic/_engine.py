@@ -1,4 +1,4 @@
-"""Compute operations: collect what they need into a graph, plan it like a pipeline's, and run it.
+"""Compute operations: collect their inputs into a graph, plan it like a pipeline's, and run it.
 
 Graphs of the same structure share one executor, so a loop plans once. Structure means operators, constants, wiring
 and the user's lines; the values that enter, the readers' records and the keys of random numbers come with each run.
@@ -47,7 +47,7 @@ class Engine:
         self._lock = threading.Lock()
 
     def run(self, operations: Sequence[Operation]) -> None:
-        """Compute operations and what they need; set the results of all whose results are wanted."""
+        """Compute operations and their inputs; set the results of all operations whose results are wanted."""
         for work in _works(operations):
             # Taken out while it runs: another thread with the same structure makes a runner of its own.
             runner = self._take(work.key) or self._runner(work, several=False)
@@ -63,9 +63,9 @@ class Engine:
         Other results are not set, whoever holds them: which are held may change at any moment in another thread.
 
         Args:
-            results: What is computed.
+            results: The computed results.
             runners: Of the caller, by structure: an empty dictionary at first, to be given back at the end. The
-                functions are to be called in the order of the calls that gave them, from any thread.
+                functions must be called in the order of the calls that returned them, from any thread.
         """
         started: list[tuple[Runner, _Work]] = []
         try:
@@ -135,11 +135,11 @@ class _Work:
 
     @property
     def key(self) -> Any:
-        """Equal for what one runner can do."""
+        """Equal for operations of one runner."""
         return self.structure.key, self.device
 
     def arguments(self) -> tuple[list[TensorList], list[Keys], list[int | None]]:
-        """Return what `Runner.start` takes."""
+        """Return the arguments of `Runner.start`."""
         operations = [(n, o) for n in self.structure.nodes if (o := operation_of(n))]
         keys = [o.key for n, o in operations if n.operator.schema.random]
         records = [o.records for _, o in operations if o.records is not None]
@@ -157,10 +157,10 @@ class _Work:
 
 
 def _works(operations: Sequence[Operation], results: Sequence[Result] | None = None) -> Iterator[_Work]:
-    """Yield what executors are to compute, by size and accelerator; do at once what needs none.
+    """Yield the work for executors, by size and accelerator; compute the rest immediately.
 
     Args:
-        results: What is to be delivered; otherwise all that is held.
+        results: The results to deliver; otherwise all that are held.
     """
     for (size, device), chosen in _divided(operations).items():
         nodes = _needed(chosen)

@@ -17,7 +17,7 @@ _CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet",
 
 
 class ExternalSource:
-    """Delivers what a function returns, or the items of an iterable, one at each call.
+    """Delivers the results of a function, or the items of an iterable, one at each call.
 
     Args:
         source: A function without parameters, or an iterable. An item is a tensor or a batch, or a tuple of
@@ -25,7 +25,7 @@ class ExternalSource:
         num_outputs: Number of outputs; more than one are returned as a tuple.
         cycle: At the end of an iterable: ``"no"`` raises StopIteration from then on, ``"quiet"`` (or True) begins
             again, ``"raise"`` raises once and begins again at the next call.
-        device: Where the data is to be.
+        device: The target device of the data.
         layout: Of the data; one, or one for each output.
         dtype: Likewise.
 

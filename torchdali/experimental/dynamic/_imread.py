@@ -22,13 +22,13 @@ def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
     Args:
         filepaths: A path, or a list of them; or paths as a tensor or batch of bytes (uint8).
         device: ``"cpu"`` or ``"gpu"``.
-        arguments: Those of `decoders.image`.
+        arguments: Arguments of `decoders.image`.
 
     Returns:
         A `Tensor` ``(H, W, C)`` for one path, a `Batch` for several.
 
     Raises:
-        OSError: a file cannot be read. RuntimeError: it is no image.
+        OSError: a file cannot be read. RuntimeError: it isn't an image.
     """
     if not isinstance(filepaths, (str, bytes, os.PathLike, Value)):
         names = [_as_bytes(path) for path in filepaths]

@@ -41,9 +41,9 @@ def invoke(
     """Compute an operator, or record it for later (see `EvalMode`).
 
     Args:
-        inputs: Tensors, batches and data; None for an optional input that is left out.
+        inputs: Tensors, batches and data; None for an omitted optional input.
         arguments: Named arguments; tensors and batches for those that may differ per sample.
-        batch_size: Samples of the result; without it, that of the batches among the operands, or a single tensor.
+        batch_size: Samples of the result; without it, the operands' batch size, or a single tensor.
         place: Device of the operator; the first input's by default.
         rng: Generator of the random numbers, for a random operator; the call advances it.
 
@@ -135,7 +135,7 @@ class _Call:
         return result.edge
 
     def argument(self, declared: Operator, name: str, value: Any) -> Any:
-        """Return a named argument: a constant as it is, a tensor or batch as what may differ per sample."""
+        """Return a named argument: a constant unchanged, a tensor or batch as values per sample."""
         if isinstance(value, DType):
             return value.type_id
         if not isinstance(value, (Value, torch.Tensor)):
@@ -167,7 +167,7 @@ class _Call:
         return self.wrapped(record(declared, checked), where, rng)
 
     def wrapped(self, result: Any, where: Device, rng: RNG | None = None) -> Any:
-        """Return what an operator gave, nodes or batches, as the classes of this mode."""
+        """Return an operator's results, nodes or batches, as the classes of this mode."""
         if isinstance(result, (list, tuple)):
             return tuple(self.wrapped(each, where, rng) for each in result)
         if isinstance(result, torch.Tensor):
@@ -198,7 +198,7 @@ class _Call:
 
 
 def _common_size(operands: Sequence[Any], batch_size: int | None) -> int | None:
-    """Return the number of samples that all batches have, or None if there is no batch."""
+    """Return the number of samples that all batches have, or None without batches."""
     size = batch_size
     for operand in operands:
         if isinstance(operand, Batch):

@@ -1,4 +1,4 @@
-"""Compare the calls of a captured loop's body with those of its first iteration."""
+"""Compare the calls of a captured loop's body with the calls of its first iteration."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class CallForm:
         return True
 
     def results(self, operation: Operation) -> Any:
-        """Return what the call returns, as results of an operation that is prepared."""
+        """Return the results of the call, as results of an operation that is prepared."""
         outputs = [self._makes(invocation_result=Result(operation, i)) for i in self._indices]
         return tuple(outputs) if self._several else outputs[0]
 
@@ -141,7 +141,7 @@ def _typed(values: Sequence[Any]) -> tuple[tuple[type, Any], ...]:
 
 
 class CallMatcher:
-    """Compares calls with those of a template.
+    """Compares calls with the template's.
 
     Args:
         calls: Nodes of the template's calls; other nodes only serve these.

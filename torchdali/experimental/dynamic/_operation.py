@@ -37,7 +37,7 @@ class Started(Protocol):
     """The interface of computations that were started."""
 
     def result(self) -> None:
-        """Wait until the results are set, or raise what failed."""
+        """Wait until the results are set, or raise the error."""
 
 
 class Operation:
@@ -55,7 +55,7 @@ class Operation:
 
     Attributes:
         asked: Outputs whose values somebody took.
-        captured: It is a call, or the data, of a captured loop: its results stay known as such.
+        captured: It is a call, or the data, of a captured loop: its results remain marked.
         future: The computation that was started, or None.
         needs: Operations that come before this one; none once the results are there.
         serial: Number in the order of the calls.

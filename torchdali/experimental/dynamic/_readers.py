@@ -44,11 +44,11 @@ class Reader:
         num_inputs: Accepted; readers have none.
         enable_checkpointing: Accepted; the state is always there.
         _backend: A device of the operator, as DALI checks it; it changes nothing.
-        arguments: Those of the operator.
+        arguments: Arguments of the operator.
 
     Raises:
         TypeError: an argument that the reader does not have. ValueError: a ``_backend`` that it does not have.
-        Otherwise what the reader's data set raises.
+        Otherwise the errors of the reader's dataset.
     """
 
     max_batch_size: int | None
@@ -249,7 +249,7 @@ class Reader:
         """Continue where `get_state` was called; the next `next_epoch` goes over the rest of that epoch.
 
         Raises:
-            RuntimeError: the state is of another data set or shard. ValueError: it is no state.
+            RuntimeError: the state belongs to another dataset or shard. ValueError: it isn't a state.
         """
         try:
             read = json.loads(str(state))

@@ -26,7 +26,7 @@ class RNG:
 
     Args:
         seed: Any integer; a random one by default.
-        state: Instead of a seed: what `state` of another generator returned.
+        state: Instead of a seed: the `state` of another generator.
 
     Raises:
         ValueError: both, or a state that is none.
@@ -43,7 +43,7 @@ class RNG:
 
     @property
     def seed(self) -> int:
-        """The seed; setting it starts anew."""
+        """The seed; setting it restarts the generator."""
         return self._seed
 
     @seed.setter
@@ -64,7 +64,7 @@ class RNG:
         return self.state
 
     def set_state(self, value: str) -> None:
-        """Continue where another generator was; ValueError for a text that is no state."""
+        """Continue where another generator was; ValueError for a text that isn't a state."""
         match = _STATE.fullmatch(value) if isinstance(value, str) else None
         if match is None:
             raise ValueError(f"{value!r} is not the state of an RNG")

@@ -1,4 +1,4 @@
-"""Contexts of which the innermost one of a thread is the current one."""
+"""Contexts; the innermost one of a thread is the current one."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ class Stream:
     """A stream of an accelerator.
 
     Args:
-        stream: What to wrap: torch's stream, a handle (int), or an object with ``__cuda_stream__``. A new stream
+        stream: The stream to wrap: torch's stream, a handle (int), or an object with ``__cuda_stream__``. A new stream
             with `Stream.create_new`, the default.
         device_id: Accelerator of the stream; the current one by default.
 
     Raises:
-        RuntimeError: there is no accelerator.
+        RuntimeError: no accelerator was found.
     """
 
     create_new: ClassVar[object] = object()
@@ -115,7 +115,7 @@ def stream_on(cuda_stream: Any, device_id: int | None) -> Stream | None:
     """Return a `Stream`, or None for None.
 
     Raises:
-        TypeError: it is no stream. ValueError: it is one of another accelerator than ``device_id``.
+        TypeError: it isn't a stream. ValueError: it belongs to another accelerator than ``device_id``.
     """
     if not (
         cuda_stream is None

@@ -42,7 +42,7 @@ class Structure:
 
 
 def structure_of(nodes: Sequence[Node], outputs: Sequence[DataNode], size: int) -> Structure:
-    """Return the structure of nodes that are to be computed for a batch of ``size`` samples."""
+    """Return the structure of nodes for a batch of ``size`` samples."""
     numbers: dict[DataNode, tuple[int, int]] = {e: (i, e.index) for i, node in enumerate(nodes) for e in node.outputs}
     inputs: dict[DataNode, None] = {}
 
@@ -75,7 +75,7 @@ def _value(name: str, value: Any) -> Hashable:
 
 
 class _Records:
-    """Stands in for the cursor of a reader: delivers the records of the runs in their order."""
+    """Replaces the cursor of a reader: delivers the records of the runs in their order."""
 
     def __init__(self) -> None:
         self.keys: deque[Keys] = deque()

@@ -30,9 +30,9 @@ class Tensor(Value):
         data: Numbers, nested lists, an array, a torch tensor, an object with ``__dlpack__``, or a `Tensor`.
             Memory is shared if possible.
         dtype: Element type; the data is converted if it differs.
-        device: Where the tensor is to be; the data's device, or the current one, by default.
+        device: The target device; the data's device, or the current one, by default.
         layout: Names of the axes, one letter each.
-        batch: Instead of data: the batch of which this is a sample.
+        batch: Instead of data: the batch that contains this sample.
         index_in_batch: Which one.
         invocation_result: Instead of data: the result of an operation (internal).
         copy: Never share memory with the data.
@@ -218,7 +218,7 @@ install(Tensor)
 
 
 def _target(place: DeviceLike, data: Any = None) -> Device:
-    """Return a given device, or that of the data, or the current one."""
+    """Return a given device, or the data's, or the current one."""
     target = device(place)
     if target is not None:
         return target
@@ -265,5 +265,5 @@ def as_tensor(
 
 
 def _one(data: Any, pad: bool) -> Any:
-    """Return a batch as one tensor, padded; other data as they are."""
+    """Return a batch as one tensor, padded; other data unchanged."""
     return data._single(pad=True) if pad and isinstance(data, Value) else data

@@ -1,4 +1,4 @@
-"""Values that may not be computed yet: what `Tensor` and `Batch` share."""
+"""Values that may not be computed yet: the common base of `Tensor` and `Batch`."""
 
 from __future__ import annotations
 

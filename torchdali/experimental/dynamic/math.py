@@ -1,6 +1,6 @@
 """Mathematical functions of tensors, batches, arrays and numbers, element by element.
 
-They are those of `torchdali.math`, with the same types and values.
+They equal `torchdali.math`, with the same types and values.
 """
 
 from __future__ import annotations

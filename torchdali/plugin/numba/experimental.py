@@ -37,7 +37,7 @@ class NumbaFunction:
         batch_processing: Call ``run_fn`` once for the batch.
         blocks: Of GPUs only; accepted.
         threads_per_block: Likewise.
-        kwargs: Those of every operator: ``name``, ``preserve``.
+        kwargs: Arguments of every operator: ``name``, ``preserve``.
 
     Raises:
         ImportError: Numba is not installed. ValueError: numbers of types and dimensions that do not agree, or another

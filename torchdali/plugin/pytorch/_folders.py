@@ -1,4 +1,4 @@
-"""The pipelines of `Loader.from_folder`: pictures in class folders, as networks for ImageNet are trained and tested."""
+"""The pipelines of `Loader.from_folder`: images in class folders, as networks for ImageNet are trained and tested."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _VISIBLE: dict[str, Any] = {  # what it takes, without hidden files and folders
 
 
 def augmentation(augment: Augment) -> Callable[[Any], Any]:
-    """Return the function that augments images: by name, of transforms of torchvision, or as it is.
+    """Return the function that augments images: by name, from transforms of torchvision, or unchanged.
 
     Raises:
         ValueError: there is none of this name. TypeError: a transform has no rule.
@@ -76,7 +76,7 @@ def augmentation(augment: Augment) -> Callable[[Any], Any]:
 
 
 def _meant(augment: Any) -> str:
-    """Return the name that another one contains, such as ``"rand"`` of ``"RandAugment"``, as the end of a message."""
+    """Return the name that another one contains, ``"rand"`` for ``"RandAugment"``, as the end of a message."""
     found = next((name for name in _AUGMENTS if name in str(augment).lower()), None)
     return f"; did you mean {found!r}?" if found and isinstance(augment, str) else ""
 
@@ -179,7 +179,7 @@ def training(
     cache: CachePlace = None,
     numbers: Sequence[int] | None = None,
 ) -> Any:
-    """Read shuffled pictures, crop and mirror them at random, augment, normalize."""
+    """Read shuffled images, crop and mirror them at random, augment, normalize."""
     files, labels = labeled_files(root, numbers, random_shuffle=True)
     images = fn.random_resized_crop(cache_in(fn.decoders.image(files, output_type=types.RGB), cache), size=size)
     augmented = augmentation(augment)
@@ -200,7 +200,7 @@ def testing(
     cache: CachePlace = None,
     numbers: Sequence[int] | None = None,
 ) -> Any:
-    """Read pictures in order, take the middle of each, normalize."""
+    """Read images in order, take the middle of each, normalize."""
     files, labels = labeled_files(root, numbers)
     covered: dict[str, Any] = {"size": [round(side / _SHOWN) for side in size], "mode": "not_smaller"}
     if size[0] == size[1]:
@@ -215,7 +215,7 @@ def testing(
 
 
 def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> tuple[Any, Any]:
-    """Read the files of class folders, and the numbers of these: as they are, or as `class_numbers` gives them."""
+    """Read the files of class folders, and their numbers: from the reader, or from `class_numbers`."""
     files, labels = fn.readers.file(file_root=root, name="Reader", **_VISIBLE, **options)
     if numbers is not None:
         labels = fn.lookup_table(labels, keys=list(range(len(numbers))), values=numbers, dtype=types.INT32)

@@ -1,4 +1,4 @@
-"""Arguments of a `DataLoader`, of torchvision and of DALI that a `Loader` does not take: what to write instead."""
+"""Arguments of a `DataLoader`, of torchvision and of DALI that a `Loader` does not take, and their replacements."""
 
 from __future__ import annotations
 

@@ -70,21 +70,21 @@ class DALIGenericIterator(_NamedOutputs):
     Args:
         pipelines: One pipeline, or several that deliver side by side.
         output_map: A name for each output.
-        size: Samples of an epoch if there is no reader; -1: until the source ends.
+        size: Samples of an epoch without a reader; -1: until the source ends.
         reader_name: The reader whose shards and padding make the epoch; excludes `size`.
         auto_reset: True or "yes" to begin the next epoch without `reset`.
         fill_last_batch: Deprecated, see `last_batch_policy`.
         dynamic_shape: Accepted; shapes may always change from batch to batch.
         last_batch_padded: With `size`: the pipelines pad their last batch.
-        last_batch_policy: What becomes of a last batch that is not full, see `LastBatchPolicy`.
+        last_batch_policy: Treatment of a last batch that is not full, see `LastBatchPolicy`.
         prepare_first_batch: Take the first batch at once, so that errors show here.
-        on_break: What a new loop does after one that was left in mid-epoch: ``"continue"`` goes on with the epoch,
+        on_break: Behaviour of a new loop after one that ended in mid-epoch: ``"continue"`` resumes the epoch,
             as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"``
             begins the next epoch, as a DataLoader does (both not DALI's).
 
     Raises:
-        RuntimeError: The samples of a batch differ in shape (use `DALIRaggedIterator`), there is no
-            such reader, or no data.
+        RuntimeError: The samples of a batch differ in shape (use `DALIRaggedIterator`), the reader
+            does not exist, or the pipeline has no data.
         AssertionError, ValueError, KeyError, IndexError: Arguments that contradict each other.
     """
 
@@ -172,7 +172,7 @@ class DALIRaggedIterator(_NamedOutputs):
             `SPARSE_COO_TAG`: a sparse COO tensor ``(batch, longest, ...)`` that holds every element
             of every sample, zeros included.
 
-    The other arguments are those of `DALIGenericIterator`.
+    The other arguments are the arguments of `DALIGenericIterator`.
     """
 
     DENSE_TAG = "dense"
@@ -244,7 +244,7 @@ def stacked(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
         cure: for the message if shapes differ.
 
     Raises:
-        RuntimeError: shapes differ, or there are no samples.
+        RuntimeError: shapes differ, or the batch is empty.
     """
     try:
         return batch.stacked()

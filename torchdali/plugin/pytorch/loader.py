@@ -1,12 +1,12 @@
 """`Loader`: batches for a training loop, every sample exactly once an epoch.
 
-DALI's iterators keep DALI's defaults. `Loader` is what one wants for training: tuples of tensors, labels that a loss
+DALI's iterators keep DALI's defaults. `Loader` has defaults for training: tuples of tensors, labels that a loss
 takes, a new epoch at every ``iter()``, and equally many batches on every rank.
 
 How the pieces fit together:
 
 - `_Batches` is one of DALI's iterators with PARTIAL or DROP over padded readers. It counts epochs, shards and batches.
-- `Loader` makes it when it is first needed, and anew in another process, on another rank or in another worker.
+- `Loader` builds it on first use, and again in another process, on another rank or in another worker.
 - The last batches of an epoch are cut so that no rank has an empty one, see `_Batches`.
 """
 
@@ -69,7 +69,7 @@ class _ProcessRank(NamedTuple):
 
     @classmethod
     def here(cls, distributed: bool = True, known: tuple[int, int] = (0, 1)) -> _ProcessRank:
-        """Return the present place; the rank is that of torch.distributed, or torchrun's.
+        """Return the present position; the rank is torch.distributed's, or torchrun's.
 
         Args:
             distributed: Look for ranks; otherwise there is one.
@@ -101,8 +101,8 @@ class _ProcessRank(NamedTuple):
 class _Starts:
     """Number of times that a DataLoader has started workers for a Loader, in memory that all of them share.
 
-    A DataLoader starts its workers anew in each epoch. They all begin the same epoch, on every rank, and only the
-    seed that workers of one start share tells them which start theirs is. It is kept beside the number, in one integer
+    A DataLoader starts its workers again in each epoch. They all begin the same epoch, on every rank, and only the
+    seed that workers of one start share tells them which start theirs is. It is kept next to the number, in one integer
     that is read and written at once: so they may come at the same time.
     """
 
@@ -281,12 +281,12 @@ class _Batches(BaseIterator):
 
 
 def _joined(first: Any, second: Any) -> Any:
-    """Return the values of two batches as those of one."""
+    """Return the values of two batches as one batch."""
     return first + second if isinstance(first, list) else torch.cat([first, second])
 
 
 def _as_label(tensor: torch.Tensor) -> torch.Tensor:
-    """Return integers, one a sample, as the loss functions take them: ``(N,)`` int64. Others stay as they are."""
+    """Return integers, one per sample, as the loss functions take them: ``(N,)`` int64. Others stay unchanged."""
     if tensor.dtype in _LABELS and tensor.ndim in (1, 2) and tensor.numel() == len(tensor):
         return tensor.reshape(-1).long()
     return tensor
@@ -325,7 +325,7 @@ _DATALOADER = os.path.dirname(os.path.abspath(torch.utils.data.__file__)) + os.s
 
 
 def _field_names(outputs: Any) -> Iterable[str]:
-    """Return the names of the outputs: of a class of named tuples, or as they are."""
+    """Return the names of the outputs: of a class of named tuples, or unchanged."""
     names: Iterable[str] = getattr(outputs, "_fields", outputs)
     return names
 
@@ -347,25 +347,25 @@ class Loader(IterableDataset[Any]):
     - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integers with one value a sample
       are labels, ``(N,)`` int64; everything else is as the pipeline makes it.
 
-    It is an ``IterableDataset``: frameworks take it as it is, or as ``DataLoader(loader, batch_size=None)``. If it
-    is pickled or forked, the pipeline is made anew in the other process.
+    It is an ``IterableDataset``: frameworks accept it directly, or as ``DataLoader(loader, batch_size=None)``. If it
+    is pickled or forked, the pipeline is built again in the other process.
 
     Args:
-        pipeline: A function without arguments that makes the pipeline, such as ``functools.partial(training, root)``;
-            or a pipeline. A pipeline made by a function under ``pipeline_def`` can be made anew by it.
-        outputs: Names of the outputs: batches are then dictionaries. A class of named tuples: batches are such tuples.
-        drop_last: Deliver full batches only; what is left over differs from epoch to epoch if the reader shuffles.
+        pipeline: A function without arguments that creates the pipeline, for example
+            ``functools.partial(training, root)``; or a pipeline. A pipeline from a function under ``pipeline_def`` can be built again by it.
+        outputs: Names of the outputs: batches are then dictionaries, or tuples of a class of named tuples.
+        drop_last: Deliver full batches only; the remainder differs from epoch to epoch if the reader shuffles.
         ragged: Names or numbers of the outputs whose samples differ in shape: they are lists of tensors.
         file_names: Append the names of the samples, as the readers know them, to each batch: a list of strings; in
             dictionaries it is called ``"file_names"``.
         reader_name: The reader whose samples make the epoch, if there are several of different sizes.
-        size: Samples of an epoch if there is no reader; otherwise an epoch ends when a source does, and `len` is
+        size: Samples of an epoch without a reader; otherwise an epoch ends when a source does, and `len` is
             not known.
         classes: Names of the classes, if the reader does not know them.
         distributed: Divide the samples among the ranks; otherwise each rank has all of them.
 
     Raises:
-        RuntimeError: When it is first used: what the pipeline raises; readers of different sizes.
+        RuntimeError: On first use: the pipeline's errors; readers of different sizes.
         ValueError: Two outputs have one name.
         TypeError: `pipeline` is neither a pipeline nor a function; when it is first used: nor one that makes one.
     """
@@ -435,7 +435,7 @@ class Loader(IterableDataset[Any]):
         file_names: bool = False,
         distributed: bool = True,
     ) -> Loader:
-        """Load pictures in class folders, as networks for ImageNet are trained and tested.
+        """Load images in class folders, as networks for ImageNet are trained and tested.
 
         Batches are ``(images, labels)``: ``(N, 3, height, width)`` float32, normalized, and ``(N,)`` int64. Arguments
         are checked at once; files are listed when the Loader is first used.
@@ -447,27 +447,27 @@ class Loader(IterableDataset[Any]):
             size: Height and width: one number for both, or two.
             batch_size: Samples of a batch, on this rank.
             augment: ``"rand"``, ``"auto"`` or ``"trivial"`` for RandAugment, AutoAugment or TrivialAugment; transforms
-                of torchvision, such as ``v2.ColorJitter(0.4)``; or a function of the images, such as ``lambda images:
-                fn.gaussian_blur(images, sigma=1.0)``.
+                of torchvision, for example ``v2.ColorJitter(0.4)``; or a function of the images, for example
+                ``lambda images: fn.gaussian_blur(images, sigma=1.0)``.
             mean, std: Of the channels, for pixels from 0 to 1.
             num_threads: By default, as many as this process has cores.
             num_processes, prefetch_queue_depth, scaled_decode: See `Pipeline`; `tune` finds them.
             device_id: Of the GPU on which images are augmented, normalized and delivered; on the CPU by default. See
                 `Pipeline`.
             seed: Of order and augmentation.
-            bad_samples: What to do with files that cannot be read; see `Pipeline`.
-            cache: Keep pictures, so that later epochs do not read and decode them: a size such as ``"8GB"``, in memory,
-                or a folder, such as ``"/fast/disk"``. For a test those of the final size; in training, whole ones. See
+            bad_samples: Treatment of files that cannot be read; see `Pipeline`.
+            cache: Keep images, so that later epochs do not read and decode them: a size like ``"8GB"``, in memory,
+                or a folder like ``"/fast/disk"``. For a test images of the final size; in training, whole ones. See
                 `fn.cache`.
-            classes: Names of all classes, by label, such as the `classes` of the Loader for training: a class that a
+            classes: Names of all classes, by label, like the `classes` of the Loader for training: a class that a
                 test lacks then does not change the labels of others. By default, the folders in the order of their
                 names.
             outputs, drop_last, file_names, distributed: As for `Loader`.
 
         Raises:
-            FileNotFoundError: there is no such folder, or none for a class in it. ValueError: there is no such
+            FileNotFoundError: the folder, or a class's folder, does not exist. ValueError: an unknown
                 `augment` or `cache`, or it is given for a test; a size or batch size below 1; a folder that is not
-                among the `classes`. TypeError: `train` is no bool. What a pipeline raises for its arguments, and
+                among the `classes`. TypeError: `train` isn't a bool. The pipeline's errors for its arguments, and
                 `augment` for images.
         """
         shared: dict[str, Any] = {
@@ -642,7 +642,7 @@ class Loader(IterableDataset[Any]):
         """Let the next loop go on where `state_dict` was called, also in mid-epoch.
 
         Raises:
-            RuntimeError, ValueError: the state is of another pipeline, data set or number of ranks.
+            RuntimeError, ValueError: the state is of another pipeline, dataset or number of ranks.
         """
         with LEAVING:
             batches = self._opened()
@@ -653,7 +653,7 @@ class Loader(IterableDataset[Any]):
             self._starts.go_to(batches.counter.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the running pipeline out: it is made anew."""
+        """Drop the running pipeline: it is built again."""
         if self._make is None:
             raise TypeError(
                 "this Loader cannot be pickled: it was given a pipeline that no function under pipeline_def made. Give "
@@ -693,7 +693,7 @@ class Loader(IterableDataset[Any]):
         """Names of the classes, by label.
 
         Raises:
-            AttributeError: the data set of the reader has none.
+            AttributeError: the dataset of the reader has none.
         """
         return self.pipeline.classes if self._classes is None else list(self._classes)
 
@@ -704,7 +704,7 @@ class Loader(IterableDataset[Any]):
     def tune(self, seconds: float = 60.0, *, apply: bool = False, **options: Any) -> Report:
         """Find the fastest settings of the pipeline on this machine by measuring; print the result to see them.
 
-        The pipeline is made anew for each measurement. This Loader stays as it is, unless you let it `apply` them.
+        The pipeline is built again for each measurement. This Loader is unchanged, unless you let it `apply` them.
 
         Args:
             seconds: For all measurements together.
@@ -742,7 +742,7 @@ class Loader(IterableDataset[Any]):
 
         Args:
             path: Where to save it, too.
-            options: Of `Pipeline.show` and `torchdali.pictures.show`, such as ``each`` and ``count``.
+            options: Of `Pipeline.show` and `torchdali.pictures.show`, for example ``each`` and ``count``.
 
         Raises:
             RuntimeError: a source of the pipeline cannot be asked twice. ValueError: no output can be drawn.
@@ -754,7 +754,7 @@ class Loader(IterableDataset[Any]):
         return self.pipeline.show(path, **{**known, **options})
 
     def close(self) -> None:
-        """End the pipeline. A new loop makes it anew, and begins with the first epoch."""
+        """End the pipeline. A new loop builds it again, and begins with the first epoch."""
         if self._batches is not None:
             self._batches.close()
         self._batches = None

@@ -16,7 +16,7 @@ __all__ = ["LoaderEvaluator", "Rates", "evaluate"]
 
 
 class LoaderEvaluator:
-    """Stands in for a data loader and measures it.
+    """Replaces a data loader and measures it.
 
     Args:
         dataloader: Anything that yields batches.
@@ -100,7 +100,7 @@ class LoaderEvaluator:
         """Write the times of the last pass as JSON.
 
         Raises:
-            ValueError: there is no file name, neither here nor in the constructor.
+            ValueError: no file name, neither here nor in the constructor.
         """
         target = filename or self.metrics_file
         if target is None:
@@ -117,7 +117,7 @@ class Rates:
         loader: The loader alone.
         step: The step alone, on one batch over and over.
         cached: The loop with a loader that costs nothing.
-        training: The loop as it is.
+        training: The unchanged loop.
     """
 
     loader: float
@@ -150,7 +150,7 @@ class Rates:
 
 
 def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 50) -> Rates:
-    """Measure what limits a training loop.
+    """Measure the bottleneck of a training loop.
 
     Args:
         loader: Yields batches; it is iterated as often as needed.

@@ -36,7 +36,7 @@ def feed_ndarray(
     """Copy a pipeline's tensor, or a batch of equal shapes, into a torch tensor.
 
     Args:
-        dali_tensor: What to copy, on any device.
+        dali_tensor: The tensor to copy, on any device.
         arr: Where to; of the same shape and dtype, on any device, with any strides.
         cuda_stream: The stream that copies: a ``torch.cuda.Stream``, its number, or an object with
             a number as ``value`` (ctypes); None is torch's current stream. Only for CUDA tensors.

@@ -25,7 +25,7 @@ class RayPipeline:
         make: Makes the pipeline; called here, without arguments. Its data must be found under the same names on all
             nodes; operators of your own lie in modules that all nodes can import.
         actors: How many to start; each has as many threads as the pipeline. An actor that is lost is replaced.
-        actor_options: Arguments of Ray's ``options`` for actors, such as ``num_cpus`` (say as many as the pipeline
+        actor_options: Arguments of Ray's ``options`` for actors, for example ``num_cpus`` (as many as the pipeline
             has threads), ``resources`` or ``scheduling_strategy``.
         timeout: Seconds for an actor to start.
 
@@ -63,7 +63,7 @@ class RayPipeline:
 class RayLoader(DALIGenericIterator):
     """Iterate over a pipeline whose batches Ray's actors make: ``[{name: tensor}]``, as `DALIGenericIterator` does.
 
-    Batches, their order and epochs are those of the pipeline in this process with the same seed; ``state_dict`` and
+    Batches, their order and epochs equal the pipeline's in this process with the same seed; ``state_dict`` and
     ``load_state_dict`` are interchangeable with it. Each rank of a training makes a loader of its own, whose `make`
     gives the reader ``shard_id`` and ``num_shards``: with ``pad_last_batch=True`` each sample comes exactly once an
     epoch over all ranks.
@@ -76,7 +76,7 @@ class RayLoader(DALIGenericIterator):
         actor_options: Arguments of Ray's ``options`` for actors.
         timeout: Seconds for an actor to start.
         auto_reset: Begin the next epoch by itself.
-        last_batch_policy: What becomes of a last batch that is not full.
+        last_batch_policy: Treatment of a last batch that is not full.
         on_break: See `DALIGenericIterator`.
     """
 

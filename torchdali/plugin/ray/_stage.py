@@ -28,12 +28,12 @@ class RayStage:
         ds.map_batches(RayStage(make, ["image"]), batch_size=64)
         ds.map_batches(RayStage, fn_constructor_args=(make, ["image"]), batch_size=64, concurrency=2)
 
-    Random operators draw anew in every process: where a batch goes is up to Ray, so results of these differ from run
-    to run.
+    Random operators draw differently in every process: Ray decides where a batch runs, so their results differ from
+    run to run.
 
     Args:
         make: Makes the pipeline. Its inputs, ``external_source(name=...)`` without a source, have the names of columns.
-            Its ``batch_size`` is at least that of ``map_batches``.
+            Its ``batch_size`` is at least `map_batches`'s.
         output_map: A name for each output, the column that it becomes. Columns that are not inputs are passed on.
     """
 

@@ -74,7 +74,7 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata is no
 
 
 class _Following(BaseNode[Any]):  # type: ignore[misc]
-    """A node that takes what another one yields."""
+    """A node that maps the items of another one."""
 
     def __init__(self, source: BaseNode[dict[str, Any]]) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class DictMapper(_Following):
 
     Args:
         source: Yields dictionaries.
-        map_fn: Takes the entry, and returns what replaces it.
+        map_fn: Takes the entry, and returns its replacement.
         key: Name of the entry.
     """
 

@@ -24,7 +24,7 @@ class Normalize(Transform):
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        TypeError: they are no sequences. ValueError: a ``std`` of 0. NotImplementedError: ``inplace``.
+        TypeError: they are not sequences. ValueError: a ``std`` of 0. NotImplementedError: ``inplace``.
     """
 
     mean: list[float]
@@ -173,7 +173,7 @@ class GaussianBlur(Transform):
         kernel_size: Odd number of pixels; or two, for height and width, as in DALI.
         sigma: Standard deviation in pixels; or (min, max), to draw one for each image.
         device: ``"cpu"`` or ``"gpu"``.
-        seed: Of the standard deviations; -1 for that of the `Compose`.
+        seed: Of the standard deviations; -1 for the `Compose`'s seed.
 
     Raises:
         ValueError: a window that is even or not positive; a sigma that is not positive, or no range.

@@ -104,7 +104,7 @@ def _checked_target(size: Any, max_size: Any) -> list[int]:
 
 
 class CenterCrop(Transform):
-    """Cut out the middle of images; if they are smaller, what lies outside is 0.
+    """Cut out the middle of images; if they are smaller, pixels outside are 0.
 
     Args:
         size: ``[height, width]``, or one number for both.
@@ -126,7 +126,7 @@ class CenterCrop(Transform):
 
 
 class Crop(Transform):
-    """Cut a window out; what lies outside of the image is 0."""
+    """Cut a window out; pixels outside of the image are 0."""
 
     def __init__(self, top: int, left: int, height: int, width: int, device: Place = "cpu") -> None:
         super().__init__(device)
@@ -215,7 +215,7 @@ class RandomCrop(Transform):
     Args:
         size: ``[height, width]``, or one number for both.
         padding: Borders to add first: one, two or four numbers, as for `Pad`, or a sequence of one; None for none.
-        pad_if_needed: Add what is missing if the image is smaller, on both sides.
+        pad_if_needed: Pad an image that is too small, on both sides.
         fill: Of the borders: a number, or one a channel. None is 0.
         padding_mode: As for `Pad`.
         device: ``"cpu"`` or ``"gpu"``.

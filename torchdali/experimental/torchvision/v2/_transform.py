@@ -1,4 +1,4 @@
-"""The base of the transforms, and those that only say what comes out."""
+"""The base of the transforms, and transforms that only choose the output."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def checked_transforms(op_list: Any) -> list[Transform]:
     """Return a list of transforms.
 
     Raises:
-        TypeError: it is no sequence of them.
+        TypeError: it isn't a sequence of them.
     """
     if not isinstance(op_list, Sequence) or isinstance(op_list, str):
         raise TypeError(f"op_list is a list of transforms, not {type(op_list).__name__}")

@@ -79,10 +79,10 @@ def center_crop(inpt: Any, output_size: int | list[int], device: Any = "cpu") ->
 
 
 def crop(inpt: Any, top: int, left: int, height: int, width: int, device: Any = "cpu") -> Any:
-    """Cut a window out; what lies outside of the image is 0.
+    """Cut a window out; pixels outside of the image are 0.
 
     Raises:
-        TypeError: a number that is no int. ValueError: a height or width that is not positive.
+        TypeError: a number that isn't an int. ValueError: a height or width that is not positive.
     """
     return _at_once(Crop(top, left, height, width), inpt, device)
 
@@ -152,7 +152,7 @@ def normalize(
     """Normalize a tensor; see `Normalize`.
 
     Raises:
-        TypeError: it is no tensor.
+        TypeError: it isn't a tensor.
     """
     if not isinstance(input_data, torch.Tensor):
         raise TypeError(f"normalize takes a torch.Tensor, not {type(input_data)}")
@@ -174,7 +174,7 @@ def pil_to_tensor(inpt: Any) -> torch.Tensor:
     """Return a PIL image as a tensor ``(C, H, W)``, values unchanged.
 
     Raises:
-        TypeError: it is no PIL image.
+        TypeError: it isn't a PIL image.
     """
     if not isinstance(inpt, PIL.Image.Image):
         raise TypeError(f"pil_to_tensor takes a PIL image, not {type(inpt)}")

@@ -1,4 +1,4 @@
-"""PyTorch: `proxy`, pipelines behind torch's own `DataLoader`."""
+"""PyTorch: `proxy`, pipelines for torch's own `DataLoader`."""
 
 from __future__ import annotations
 

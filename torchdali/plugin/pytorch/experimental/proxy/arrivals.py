@@ -1,4 +1,4 @@
-"""Torch's iterator over what workers send: soon to see that one of them died, was stopped, or does not end.
+"""Torch's iterator over the workers' results: it soon notices that a worker died, was stopped, or does not end.
 
 Torch itself relies on a signal, which reaches Python code in the main thread only; otherwise it looks after five
 seconds, or after the ``timeout`` of the loader. And for a worker that is stuck, it waits for five seconds before
@@ -40,7 +40,7 @@ def watched(arrivals: Any) -> Any:
 
 
 class _Watch:
-    """Kills workers that somebody stopped, if the loop waits for what they send: it would wait for ever.
+    """Kills workers that somebody stopped, if the loop waits for their results: it would wait forever.
 
     It holds no iterator, which would then end in its thread.
 

@@ -1,6 +1,6 @@
 """Shared memory from a worker to the main process, used again when the main process is done with it.
 
-Fresh shared memory costs more than what it carries: clearing and mapping its pages takes three times as long as
+Fresh shared memory costs more than its content: clearing and mapping its pages takes three times as long as
 reading the files into it. So a worker keeps its blocks. The first byte of a block says that it is on its way or in
 use; the main process clears it when the last tensor on the block is gone, whoever held that. A block that never
 comes back is only not used again.

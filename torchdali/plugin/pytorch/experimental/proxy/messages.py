@@ -49,7 +49,7 @@ class Call:
     Args:
         target: The pipeline.
         inputs: One array or CPU tensor an input, in the order of the target's.
-        origin: What the sample is, for error messages; None if nothing is known.
+        origin: Description of the sample, for error messages; None if it is unknown.
     """
 
     def __init__(self, target: Target, inputs: Sequence[Any], origin: str | None) -> None:
@@ -92,9 +92,9 @@ class DALIPipelineRunRef:
 
 
 class _Reference(torch.Tensor):
-    """Stands for a tensor that the pipeline will make.
+    """Represents a tensor that the pipeline will compute.
 
-    It is a tensor for isinstance, so that no transform takes it for something that can be left as it is.
+    It is a tensor for isinstance, so that transforms do not ignore it.
     """
 
     def __new__(cls: type[_T], *_: Any) -> _T:
@@ -131,7 +131,7 @@ class _Reference(torch.Tensor):
         _refuse("numpy.asarray")
 
     def pin_memory(self, *_: Any) -> _Reference:
-        """Return itself: the outputs are what can be pinned."""
+        """Return itself: only the outputs can be pinned."""
         return self
 
 
@@ -148,13 +148,13 @@ _NOTHING = torch.empty(0)
 
 
 class DALIOutputSampleRef(_Reference):
-    """Stands for one sample of an output; becomes ``(...)``."""
+    """Represents one sample of an output; becomes ``(...)``."""
 
     source: Call
 
 
 class DALIOutputBatchRef(_Reference):
-    """Stands for one output of a run; becomes ``(batch, ...)``."""
+    """Represents one output of a run; becomes ``(batch, ...)``."""
 
     source: DALIPipelineRunRef
 
@@ -211,7 +211,7 @@ def gather(data: Any) -> None:
 
 
 def replace(data: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
-    """Return data with what is of a kind converted, in lists, tuples, mappings and dataclasses."""
+    """Return data with the objects of a kind converted, in lists, tuples, mappings and dataclasses."""
     if isinstance(data, kind):
         return convert(data)
     if isinstance(data, (torch.Tensor, np.ndarray, str, bytes, type)):

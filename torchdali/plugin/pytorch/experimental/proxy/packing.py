@@ -24,7 +24,7 @@ class Column:
     Args:
         samples: Arrays or CPU tensors.
         name: Of the input.
-        origins: What the samples are, for error messages.
+        origins: Descriptions of the samples, for error messages.
 
     Raises:
         TypeError: samples that differ in type or number of axes.
@@ -97,7 +97,7 @@ def as_input(value: Any, name: str) -> Any:
         name: Of the input.
 
     Raises:
-        TypeError: something else. OSError: there is no such file.
+        TypeError: an unsupported type. OSError: the file does not exist.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.ascontiguousarray(value) if value.ndim else np.asarray(value)

@@ -1,4 +1,4 @@
-"""The main process's side: a pipeline that runs on what the proxy's calls sent."""
+"""The main process's side: a pipeline that runs on the proxy's calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _servers: weakref.WeakValueDictionary[str, DALIServer] = weakref.WeakValueDictio
 
 
 class _Run:
-    """A run that the pipeline was given, and what came of it."""
+    """A run of the pipeline, and its result."""
 
     def __init__(self, server: DALIServer, ref: DALIPipelineRunRef) -> None:
         self.server, self.ref = server, ref
@@ -56,14 +56,14 @@ class DALIServer:
                 ...
 
     Args:
-        pipeline: What to run; at least one input.
-        deterministic: Wait for the batches that are to be in flight before one is delivered. Whole epochs are
+        pipeline: The pipeline to run; at least one input.
+        deterministic: Wait for all batches in flight before one is delivered. Whole epochs are
             reproducible without it; it makes those that follow a loop which ended early so, too.
-        input_names: The inputs in the order in which `proxy` takes them by position; that of their
-            definition otherwise.
+        input_names: The inputs in the order in which `proxy` takes them by position; their order of
+            definition by default.
 
     Raises:
-        RuntimeError: the pipeline has no inputs. ValueError: `input_names` are not those of the inputs.
+        RuntimeError: the pipeline has no inputs. ValueError: `input_names` are not the names of the inputs.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class DALIServer:
 
     @property
     def proxy(self) -> Proxy:
-        """Stand-in for the pipeline in a dataset or transform: call it with the inputs of a sample."""
+        """Replaces the pipeline in a dataset or transform: call it with the inputs of a sample."""
         return Proxy(self._target)
 
     def start_thread(self) -> None:
@@ -126,7 +126,7 @@ class DALIServer:
             obj: A batch: lists, tuples, mappings and dataclasses are searched.
 
         Raises:
-            RuntimeError: samples of a batch that differ in shape. Otherwise what failed in the pipeline.
+            RuntimeError: samples of a batch that differ in shape. Otherwise the pipeline's error.
         """
         try:
             return Pending(obj, only=self).data()
@@ -163,7 +163,7 @@ class DALIServer:
         return run.outputs
 
     def _collect(self) -> None:
-        """Wait for the oldest run; an interrupt leaves it the oldest."""
+        """Wait for the oldest run; it stays the oldest after an interrupt."""
         run = self._flight[0]
         try:
             run.outputs = self._pipe.outputs()
@@ -179,8 +179,8 @@ class Pending:
     """A batch whose runs have started.
 
     Args:
-        batch: What the workers sent.
-        only: Replace the references of this server only; otherwise those of all.
+        batch: The workers' batch.
+        only: Replace the references of this server only; otherwise the references of all servers.
         pin: Deliver outputs on the CPU in page-locked memory.
     """
 

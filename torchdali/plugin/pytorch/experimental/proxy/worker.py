@@ -1,4 +1,4 @@
-"""Code of the worker processes: the proxy, and what names the sample that is being loaded."""
+"""Code of the worker processes: the proxy, and the name of the sample that is being loaded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _loading = _Loading()
 class Proxy:
     """Takes the inputs of one sample and returns a reference to each output of the pipeline.
 
-    It can be pickled, and called in any process; what it returns is for a `DataLoader` of this module, or for
+    It can be pickled, and called in any process; its result is for a `DataLoader` of this module, or for
     `DALIServer.produce_data`.
     """
 
