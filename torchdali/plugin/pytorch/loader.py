@@ -352,7 +352,8 @@ class Loader(IterableDataset[Any]):
 
     Args:
         pipeline: A function without arguments that creates the pipeline, for example
-            ``functools.partial(training, root)``; or a pipeline. A pipeline from a function under ``pipeline_def`` can be built again by it.
+            ``functools.partial(training, root)``; or a pipeline. A pipeline from a function under ``pipeline_def`` can
+            be built again by it.
         outputs: Names of the outputs: batches are then dictionaries, or tuples of a class of named tuples.
         drop_last: Deliver full batches only; the remainder differs from epoch to epoch if the reader shuffles.
         ragged: Names or numbers of the outputs whose samples differ in shape: they are lists of tensors.
