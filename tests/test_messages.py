@@ -64,7 +64,7 @@ MESSAGES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "batch_size": (lambda root: loader(root, batch_size=0), ValueError, "batch_size must be at least 1, got 0"),
     "num_threads": (lambda root: loader(root, num_threads=-1), ValueError, "num_threads must be None, for one per core, or at least 1, got -1"),
     "size": (lambda root: loader(root, size=(1, 2, 3)), ValueError, "size must be the height and width in pixels, one number for both or (height, width), got (1, 2, 3)"),
-    "cache": (lambda root: loader(root, cache="8 gigs"), ValueError, "cache must be a size in memory ('8GB' or a number of bytes) or a folder with a separator, such as './8 gigs', got '8 gigs'"),
+    "cache": (lambda root: loader(root, cache="8 gigs"), ValueError, "cache must be a size in memory ('8GB' or a number of bytes) or a folder with a separator ('./8 gigs'), got '8 gigs'"),
     "num_workers": (lambda root: loader(root, num_workers=2), TypeError, "got an unexpected keyword argument 'num_workers': use num_threads="),
     "shuffle": (lambda root: loader(root, shuffle=True), TypeError, "'shuffle': use train=True, which shuffles, or train=False"),
     "Loader of a dataset": (lambda root: Loader(data(root), batch_size=8), TypeError, RULE + "a dataset (ImageFolder): use torchdali.DataLoader(dataset, batch_size=...)"),

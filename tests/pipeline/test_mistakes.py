@@ -395,7 +395,7 @@ def test_a_factory_is_no_pipeline() -> None:
     def training() -> Any:
         return _image()
 
-    with pytest.raises(AttributeError, match=r"training.* is no pipeline; call"):
+    with pytest.raises(AttributeError, match=r"expected a Pipeline, got .*training.*; call"):
         DALIGenericIterator(training, ["images"])
 
 
@@ -594,7 +594,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a checkpoint as a state": (
         lambda: _numbers().load_state_dict(_numbers().checkpoint()),
         TypeError,
-        "not bytes: pass the result of checkpoint() to a new pipeline",
+        "got bytes; pass the result of checkpoint() to a new pipeline",
     ),
     "the name of a source": (
         lambda: _fed().feed_input("image", [np.zeros(1)]),
