@@ -1,7 +1,9 @@
 """Ten minutes on a GPU: what runs, whether it is right, how fast it is. ``python -m benchmarks.gpu DIR [--parts ...]``.
 
-The parts of ``torchdali bench DIR --gpu``, and those for developers: every operator, and the kernels for batches, on
-CUDA and on the CPU. What an H100 gave is in benchmarks/measurements_machines.md.
+The parts of ``torchdali bench DIR --gpu``, and those for developers: nvJPEG's engine (`path`), what a training loop and
+a pipeline cost each other (`trainer`), every operator, and the kernels for batches, on CUDA and on the CPU. All but the
+operators' run on the pretended GPU, too: tests/pretend/test_gpu_bench.py. What an H100 gave is in
+benchmarks/measurements_machines.md.
 """
 
 from __future__ import annotations
@@ -9,19 +11,293 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from torchdali._commands.gpu import PARTS, Found, Measurement, Sizes, inside, measure, seconds
+from torchdali import dynamic
+from torchdali._commands import benching
+from torchdali._commands.gpu import PARTS, Found, Measurement, Sizes, inside, measure, pipeline, seconds
+from torchdali.codecs._native import decode_together, examine
+from torchdali.codecs.engines import NvJpeg, Work
+from torchdali.kernels.device.tables import lacking_for_kernels
+from torchdali.kernels.native import Recipe
 
 __all__ = ["ALL", "main"]
+
+
+# ---------------------------------------------------------------- nvJPEG, and what only a GPU shows
+
+_FILES = 96
+_STATES = 3
+_CUDA: Any = torch.cuda
+
+
+class _Engine:
+    """nvJPEG's engine with a batch of files in pinned memory, and memory for the pixels of each state."""
+
+    def __init__(self, files: Sequence[Tensor], fancy: bool) -> None:
+        self.sizes = [len(each) for each in files]
+        self.starts = [64 * int(start) for start in np.cumsum([0, *(-(-size // 64) for size in self.sizes)])]
+        self.flat = torch.empty(self.starts[-1], dtype=torch.uint8, pin_memory=True)
+        for start, each in zip(self.starts, files, strict=False):
+            self.flat[start : start + len(each)] = each
+        self.table = examine([self.file(i) for i in range(len(files))]).rows
+        pixels = 256 * -(-self.table["height"].astype(np.int64) * self.table["width"] * 3 // 256)
+        self.places = [int(place) for place in np.cumsum([0, *pixels.tolist()])]
+        self.into = [torch.zeros(self.places[-1], dtype=torch.uint8, device="cuda:0") for _ in range(_STATES)]
+        self._stream = _CUDA.Stream()
+        _CUDA.synchronize()
+        free = _free_memory()
+        self.engine = NvJpeg(Work(len(files), _STATES, fancy))
+        self.held = free - _free_memory()
+
+    def file(self, i: int) -> Tensor:
+        return self.flat[self.starts[i] : self.starts[i] + self.sizes[i]]
+
+    def decode(self, state: int) -> Any:
+        """Submit all files; return an event behind the pixels."""
+        self.table["out"] = self.places[:-1]
+        with _CUDA.stream(self._stream):
+            self.engine.decode(self.table, self.into[state], state, self._stream.cuda_stream)
+            event = _CUDA.Event(blocking=True)
+            event.record()
+        return event
+
+    def images(self, state: int) -> list[Tensor | None]:
+        """Return the images of a state that was waited for; None for those that the engine did not take."""
+        there = self.into[state].cpu()
+        forms = self.table[["height", "width", "code"]].tolist()
+        return [
+            None if code else there[place : place + h * w * 3].view(h, w, 3)
+            for place, (h, w, code) in zip(self.places, forms, strict=False)
+        ]
+
+
+def _free_memory() -> float:
+    """Return the free memory of the GPU, in MB."""
+    return float(_CUDA.mem_get_info()[0]) / 1e6
+
+
+def path(folder: Path, sizes: Sizes) -> Found:
+    """Tell if nvJPEG decodes, if its pixels are right, what it holds, and what only a real GPU shows."""
+    os.environ.setdefault("TORCHDALI_NVJPEG", "1")
+    yield "kernels lack", lacking_for_kernels() or "nothing"
+    files = [torch.from_numpy(np.fromfile(name, np.uint8)) for name in benching.find(folder)[:_FILES]]
+    yield "files", len(files)
+    lots = examine(files, Recipe(upright=False)).rows["lot"]
+    files = [file for file, lot in zip(files, lots.tolist(), strict=True) if lot >= 0]
+    for fancy in (False, True):
+        for name, value in _by_nvjpeg(files, fancy, sizes):
+            yield f"{'smooth' if fancy else 'repeated'} colors, {name}", value
+    yield from _with_a_damaged_file(files)
+    free = _free_memory()
+    for where in ("mixed", "bytes"):
+        yield f"{where} pipeline, levels from the CPU's", _levels(folder, where, sizes)
+    yield "pipelines held MB", free - _free_memory()
+    for blocking in (True, False):
+        yield f"CPU ms in an event, blocking={blocking}", _waiting(blocking, sizes)
+    yield "dynamic mode, wrong", sum(_is_copied_early(k + 1, sizes) for k in range(sizes.batches))
+    if sizes.spin and _CUDA.device_count() > 1:
+        yield "context on the first of two devices", _has_context()
+    for mode in ("thread_local", "global"):
+        yield f"graphs beside a pipeline, {mode}", _captured(folder, mode, sizes)
+
+
+def _by_nvjpeg(files: Sequence[Tensor], fancy: bool, sizes: Sizes) -> Iterator[tuple[str, Any]]:
+    own = _Engine(files, fancy)
+    own.decode(0).synchronize()
+    images, expected = own.images(0), decode_together(files, False, fancy=fancy)
+    pairs = [(a, b) for a, b in zip(images, expected, strict=True) if a is not None and b is not None]
+    yield "taken", len(pairs)
+    yield "of", len(files)
+    yield "levels", max(int((a.int() - b.int()).abs().max()) for a, b in pairs)
+    yield "held MB", own.held
+    events: list[Any] = [None] * _STATES
+    called, start = 0.0, time.perf_counter()
+    for k in range(sizes.batches):
+        if events[k % _STATES] is not None:
+            events[k % _STATES].synchronize()
+        before = time.perf_counter()
+        events[k % _STATES] = own.decode(k % _STATES)
+        called += time.perf_counter() - before
+    for event in filter(None, events):
+        event.synchronize()
+    count = len(files) * sizes.batches
+    yield "images/s", count / (time.perf_counter() - start)
+    yield "us in calls", 1e6 * called / count
+
+
+def _with_a_damaged_file(files: Sequence[Tensor]) -> Iterator[tuple[str, Any]]:
+    """Tell what becomes of a batch with a file whose codes make no sense, and of the next one in the same state."""
+    own = _Engine(files, False)
+    own.decode(0).synchronize()
+    before = own.images(0)
+    victim = max((i for i, image in enumerate(before) if image is not None), key=own.sizes.__getitem__)
+    file = own.file(victim)
+    part = file[len(file) // 2 : len(file) // 2 + 400]
+    whole = part.clone()
+    for name in ("damaged file", "good again"):
+        part[:] = 0x55 if name == "damaged file" else whole
+        try:
+            own.decode(0).synchronize()
+        except RuntimeError as error:
+            yield f"{name}, failed", str(error)
+            continue
+        yield f"{name}, as before", sum(map(_are_equal, own.images(0), before))
+
+
+def _are_equal(a: Tensor | None, b: Tensor | None) -> bool:
+    return a is not None and b is not None and torch.equal(a, b)
+
+
+def _levels(folder: Path, where: str, sizes: Sizes) -> float:
+    """Return the greatest difference of a pipeline from the CPU's, in levels; not at the border of a window."""
+    batches = []
+    for device in (0, "cpu"):
+        pipe = pipeline(folder, where, sizes, device_id=device)
+        batches.append([pipe.run()[0].as_cpu().as_tensor().torch().clone() for _ in range(2)])
+        pipe.close()
+    return max(float((57.5 * (a - b))[..., 4:-4, 4:-4].abs().max()) for a, b in zip(*batches, strict=True))
+
+
+def _waiting(blocking: bool, sizes: Sizes) -> float:
+    event = _CUDA.Event(blocking=blocking)
+    if sizes.spin:
+        _CUDA._sleep(sizes.spin)
+    event.record()
+    start = time.thread_time()
+    event.synchronize()
+    return 1e3 * (time.thread_time() - start)
+
+
+def _is_copied_early(value: int, sizes: Sizes) -> bool:
+    """Return whether the dynamic mode hands over a copy that is not done."""
+    x = torch.zeros(1 << 16, dtype=torch.uint8, device="cuda")
+    if sizes.spin:
+        _CUDA._sleep(sizes.spin // 4)
+    x.fill_(value)
+    copy: Any = dynamic.as_tensor(x).cpu()
+    return bool((np.asarray(copy) != value).any())
+
+
+def _has_context() -> str:
+    """Return whether a pipeline on the second device makes a context on the first, as a process of its own tells."""
+    code = (
+        "import torch; from torchdali import fn, pipeline_def; torch.cuda.set_device(1)\n"
+        "@pipeline_def(batch_size=8, num_threads=2, device_id=1)\n"
+        "def define(): return fn.external_source(lambda: [torch.ones(9)] * 8).gpu() + 1\n"
+        "pipe = define(); [pipe.run() for _ in range(3)]; print(torch._C._cuda_hasPrimaryContext(0))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout.strip() or done.stderr[-200:]
+
+
+def _captured(folder: Path, mode: str, sizes: Sizes) -> str:
+    """Capture CUDA graphs while a pipeline runs in another thread; return what failed, or nothing."""
+    stop, failures = threading.Event(), []
+    pipe, x = pipeline(folder, "mixed", sizes), torch.zeros(1024, device="cuda")
+    pipe.run()
+
+    def drain() -> None:
+        try:
+            while not stop.is_set():
+                pipe.run()
+        except Exception as error:
+            failures.append(f"the pipeline: {error}"[:160])
+
+    helper = threading.Thread(target=drain)
+    helper.start()
+    for _ in range(sizes.batches):
+        graph = _CUDA.CUDAGraph()
+        try:
+            with _CUDA.graph(graph, capture_error_mode=mode):
+                for _ in range(100):
+                    x.add_(1)
+            graph.replay()
+        except Exception as error:
+            failures.append(f"the capture: {error}"[:160])
+    stop.set()
+    helper.join()
+    with contextlib.suppress(Exception):  # it may have failed
+        pipe.close()
+    return "; ".join(dict.fromkeys(failures))
+
+
+# ---------------------------------------------------------------- training beside a pipeline
+
+
+def trainer(folder: Path, sizes: Sizes) -> Found:
+    """Tell what a training loop and a pipeline in its process cost each other: launches, and steps of a network."""
+    pipe = pipeline(folder, "mixed", sizes)
+    for _ in range(3):
+        pipe.run()
+    yield "pipeline alone images/s", _rate(pipe.run, sizes)
+    x, stop = torch.zeros(64, device="cuda"), threading.Event()
+
+    def launch() -> None:
+        for _ in range(100):
+            x.add_(1)
+
+    yield "us of a launch, alone", 1e4 * seconds(launch, sizes.batches)
+    helper = threading.Thread(target=lambda: [pipe.run() for _ in iter(stop.is_set, True)])
+    helper.start()
+    yield "us of a launch, beside the pipeline", 1e4 * seconds(launch, sizes.batches)
+    stop.set()
+    helper.join()
+    step = _network(sizes)
+    images = torch.randn(sizes.batch, 3, sizes.size, sizes.size).cuda()
+    labels = torch.zeros(sizes.batch, dtype=torch.long).cuda()
+    yield "steps alone images/s", _rate(lambda: step(images, labels), sizes)
+
+    def fed() -> None:
+        pixels, classes = (each.as_tensor().torch() for each in pipe.run())
+        step(pixels, classes.long().reshape(-1))
+
+    yield "steps fed by the pipeline images/s", _rate(fed, sizes)
+    pipe.close()
+
+
+def _rate(work: Callable[[], Any], sizes: Sizes) -> float:
+    return sizes.batch / seconds(work, sizes.batches)
+
+
+def _network(sizes: Sizes) -> Callable[[Tensor, Tensor], None]:
+    """Return a step of training: of ResNet-50 in bfloat16, or of a small network for small images."""
+    with torch.device("cuda"):
+        if sizes.size >= 64:
+            import torchvision
+
+            model: torch.nn.Module = torchvision.models.resnet50(weights=None)
+        else:
+            layers = torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), torch.nn.Linear(4 * (sizes.size - 2) ** 2, 1000)
+            model = torch.nn.Sequential(*layers)
+    model = model.to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, 0.9)
+
+    def step(images: Tensor, labels: Tensor) -> None:
+        with torch.autocast("cuda", torch.bfloat16, enabled=sizes.size >= 64):
+            loss = torch.nn.functional.cross_entropy(
+                model(images.contiguous(memory_format=torch.channels_last)), labels
+            )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+# ---------------------------------------------------------------- operators and kernels
 
 
 def operators(folder: Path, sizes: Sizes) -> Found:
@@ -90,7 +366,8 @@ def kernels(folder: Path, sizes: Sizes) -> Found:
 
 
 ALL = {
-    **PARTS, "kernels": Measurement(kernels, 120), "operators": Measurement(operators, 240),
+    **PARTS, "path": Measurement(path, 120), "trainer": Measurement(trainer, 90), "kernels": Measurement(kernels, 90),
+    "operators": Measurement(operators, 150),
 }  # fmt: skip
 
 

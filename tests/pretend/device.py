@@ -16,7 +16,7 @@ import torch
 
 from tests.pretend import streams
 from tests.pretend.report import Report
-from tests.pretend.streams import Event, InStream, State, Stream, state
+from tests.pretend.streams import Capture, Event, Graph, InStream, State, Stream, state
 from tests.pretend.tensor import Pretending, PretendTensor, extent, pinned, upload
 from torchdali.execute import thread_pool
 from torchdali.execute.output_buffer import Arena
@@ -108,6 +108,7 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
             own.device = before  # torch remembers a device without a context, and does not make one
 
     def synchronize(device: Any = None) -> None:
+        own.check_capture("cudaDeviceSynchronize")
         own.report.count("sync")
         with own.lock:
             for clock in list(_clocks(own)):
@@ -125,6 +126,8 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
         "Stream": Stream,
         "Event": Event,
         "stream": InStream,
+        "CUDAGraph": Graph,
+        "graph": Capture,
         "device": on_device,
         "current_stream": own.current,
         "default_stream": lambda device=None: own.defaults[own.index(device)],
@@ -133,6 +136,7 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
         "synchronize": synchronize,
         "get_device_properties": lambda device=None: SimpleNamespace(name="pretended", total_memory=1 << 30),
         "get_device_name": lambda device=None: "pretended",
+        "mem_get_info": lambda device=None: (1 << 30, 1 << 30),
     }
     for name, value in cuda.items():
         yield torch.cuda, name, value

@@ -37,6 +37,7 @@ class State:
         self.host: Counter[int] = Counter()
         self.here = threading.local()
         self.contexts: set[int] = set()  # devices on which something was done, of which each costs memory there
+        self.capture: tuple[int, str] | None = None  # the thread that captures a graph, and its mode
         self.defaults = [Stream(i) for i in range(devices)] if self._own() else []
         self.contexts.clear()
 
@@ -72,6 +73,12 @@ class State:
 
     def host_learns(self, clock: Counter[int]) -> None:
         merge(self.host, clock)
+
+    def check_capture(self, call: str) -> None:
+        """Refuse a call of the host that CUDA refuses while a graph is captured: by any thread, or the one that does."""
+        thread, mode = self.capture or (0, "relaxed")
+        if mode == "global" or (mode == "thread_local" and thread == threading.get_ident()):
+            raise RuntimeError(f"CUDA error: operation not permitted when stream is capturing ({call})")
 
 
 _state: State | None = None
@@ -124,6 +131,7 @@ class Stream:
 
     def synchronize(self) -> None:
         own = state()
+        own.check_capture("cudaStreamSynchronize")
         own.report.count("sync")
         with own.lock:
             own.host_learns(self.clock)
@@ -163,6 +171,7 @@ class Event:
         if _state is None:  # a pipeline is closed after the pretence
             return True
         own = state()
+        own.check_capture("cudaEventQuery")
         with own.lock:
             self._asked += 1
             if self._asked <= own.lag:
@@ -172,6 +181,7 @@ class Event:
 
     def synchronize(self) -> None:
         own = state()
+        own.check_capture("cudaEventSynchronize")
         own.report.count("sync")
         if not self._blocking:  # CUDA lets the thread ask without end, which takes a core
             own.report.count("spin")
@@ -215,6 +225,30 @@ class InStream:
             del own.here.streams[index]
         else:
             own.here.streams[index] = stream
+
+
+class Graph:
+    """A graph, in place of `torch.cuda.CUDAGraph`: what is captured is done at once, and not again."""
+
+    def replay(self) -> None: ...
+
+
+class Capture:
+    """Captures a graph in this thread, in place of `torch.cuda.graph`."""
+
+    def __init__(self, graph: Graph, *, capture_error_mode: str = "global") -> None:
+        self._mode, self._stream, self._before = capture_error_mode, Stream(), state().current()
+        self._inside = InStream(self._stream)
+
+    def __enter__(self) -> None:
+        self._stream.wait_stream(self._before)
+        self._inside.__enter__()
+        state().capture = threading.get_ident(), self._mode
+
+    def __exit__(self, *exc: object) -> None:
+        state().capture = None
+        self._inside.__exit__(*exc)
+        self._before.wait_stream(self._stream)
 
 
 class Memory:

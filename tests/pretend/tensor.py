@@ -130,6 +130,7 @@ def _on_host(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], tensors: list[torch.Tensor], pin: bool
 ) -> Any:
     if pin:
+        state().check_capture("cudaHostAlloc")
         return page_locked(func(*args, **kwargs))
     if name_of(func) == "is_pinned":
         return pinned.find(args[0].data_ptr()) is not None

@@ -19,17 +19,20 @@ import pytest
 import torch
 from PIL import Image
 
+from benchmarks import gpu as developers
 from tests.helpers.inside import decodes_by_hardware
 from tests.pretend import accelerator, inner
 from tests.pretend.streams import Event, Memory, Stamp, Stream, state
 from tests.pretend.tensor import PretendTensor
 from torchdali import fn, pipeline_def
+from torchdali._commands.gpu import Sizes
 from torchdali.codecs import _native, engines
 from torchdali.codecs._native import lots_of
 from torchdali.codecs.engines import NvJpeg
 from torchdali.execute.hardware_decoding import HardwareDecoding
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue
+from torchdali.graph.rewrite import _on_device as rewriting
 from torchdali.kernels.native import library
 
 pytestmark = [
@@ -339,6 +342,27 @@ def test_damaged_files_are_named(
         on_device([*files[:2], str(damaged), *files[3:]], "whole", monkeypatch)
     found = on_device([*files[:2], str(damaged), *files[3:]], "whole", monkeypatch, bad_samples="skip")
     assert len(found) > 30 and not engine.wrong
+
+
+def test_the_benchmark_tells_what_the_engine_does(
+    files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`benchmarks.gpu`, part `path`: all that it looks for on a real GPU, and what it says of this one."""
+    jpegs = Path(files[0]).parent
+    sizes = Sizes(batch=BATCH, batches=4, threads=2, size=24, copied=1 << 10, spin=0)
+    with accelerator(lag=4) as gpu:
+        monkeypatch.setattr(rewriting, "available", lambda device: device.type == "cuda")
+        found = dict(developers.path(jpegs, sizes))
+        assert not gpu.report.races, "\n".join(gpu.report.races)
+    taken = COUNT - 2 - 5  # neither the PNG and the progressive one, nor the odd ones, which it refuses
+    for colors in ("repeated colors, ", "smooth colors, "):
+        assert found[colors + "of"] == COUNT - 2 and found[colors + "taken"] == taken
+        assert found[colors + "levels"] == 0
+    assert found["damaged file, as before"] == taken - 1 and found["good again, as before"] == taken
+    assert found["mixed pipeline, levels from the CPU's"] <= 1.01 and found["bytes pipeline, levels from the CPU's"] <= 1.01
+    assert found["dynamic mode, wrong"] == 0
+    assert not found["graphs beside a pipeline, thread_local"]
+    assert "not permitted" in found["graphs beside a pipeline, global"]
 
 
 def test_memory_that_is_used_too_early_is_noticed(

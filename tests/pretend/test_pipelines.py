@@ -281,6 +281,31 @@ def test_two_ranks_train_at_once(folder: Path) -> None:
         assert not races(gpu)
 
 
+@pytest.mark.parametrize("mode", ["thread_local", "global"])
+def test_graphs_captured_beside_a_pipeline(folder: Path, gpu: Accelerator, mode: str) -> None:
+    """A pipeline's threads look at events: in the default mode they fail, and `docs/gpu.md` names the other one."""
+    pipe, graph = train(folder, 0), torch.cuda.CUDAGraph()
+    pipe.run()
+    static = torch.zeros(9, device="cuda")
+
+    def drain() -> str:
+        try:
+            for _ in range(3):
+                pipe.run()
+        except RuntimeError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(1) as helper, torch.cuda.graph(graph, capture_error_mode=mode):
+        static.add_(1)
+        failure = helper.submit(drain).result(60)
+    graph.replay()
+    assert ("not permitted when stream is capturing" in failure) == (mode == "global"), failure
+    pipe.close()
+    del static
+    assert not races(gpu)
+
+
 def test_batches_dropped_at_once(folder: Path, gpu: Accelerator) -> None:
     pipe = train(folder, 0, "floats")
     iterator = DALIClassificationIterator(pipe, reader_name="Reader", auto_reset=True)

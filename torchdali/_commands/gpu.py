@@ -75,7 +75,7 @@ def about(folder: Path, sizes: Sizes) -> Found:
         yield f"{name} GB/s", sizes.copied / 1e9 / seconds(copy)
 
 
-def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1) -> Pipeline:
+def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1, device_id: int | str = 0) -> Pipeline:
     """Return the training pipeline, built; ``where`` is one of `WHERE`."""
     files = benching.find(folder)
     classes = {parent: k for k, parent in enumerate(sorted({path.parent for path in files}))}
@@ -83,7 +83,7 @@ def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1) -> Pipeline:
     decoder: Literal["mixed", "cpu"] = "mixed" if where == "mixed" else "cpu"
 
     @pipeline_def(
-        batch_size=sizes.batch, num_threads=sizes.threads, device_id=0, seed=seed,
+        batch_size=sizes.batch, num_threads=sizes.threads, device_id=device_id, seed=seed,
         bad_samples="replace",
     )  # fmt: skip
     def define() -> Any:
