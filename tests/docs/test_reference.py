@@ -107,6 +107,15 @@ def test_inputs_arguments_and_their_descriptions_stand_in_it() -> None:
     assert "](../pictures/crop_mirror_normalize.jpg)" in entry
 
 
+def test_a_signature_begins_with_required_arguments_and_those_of_the_example() -> None:
+    pages_ = reference()
+    assert "```py\nfn.crop(\n    data, /, *, crop=None, crop_pos_x=0.5, crop_pos_y=0.5, " in pages_["sizes.md"]
+    assert "fn.rotate(\n    data, /, *, angle, " in pages_["warps.md"]
+    (resize,) = re.findall(r"^fn\.resize\((.*?)^\)$", pages_["sizes.md"], re.MULTILINE | re.DOTALL)
+    assert resize.rstrip().endswith("minibatch_size=32, temp_buffer_hint=0,"), "arguments without effect come last"
+    assert max(map(len, resize.splitlines())) <= 88
+
+
 def test_old_names_stand_in_it() -> None:
     assert "\n- `fn.coin_flip`, `ops.CoinFlip`: [random.coin_flip](random.md#randomcoin_flip)" in reference()["README.md"]
 

@@ -52,7 +52,7 @@ def auto_augment(
         interp_type: Interpolation of warps; linear when None.
         max_translate_abs: How far translations go in pixels, or so along y and x; 250 when None.
         max_translate_rel: How far translations go as a part of ``shape``, or so along y and x; 1 when None.
-        seed: Of the random numbers.
+        seed: Seed of the random numbers.
 
     Raises:
         ValueError: an unknown policy, or arguments that do not go with one another.

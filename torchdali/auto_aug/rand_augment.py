@@ -52,7 +52,7 @@ def rand_augment(
         interp_type: Interpolation of warps; linear when None.
         max_translate_abs: How far translations go in pixels, or so along y and x; 100 when None.
         max_translate_rel: How far translations go as a part of ``shape``, or so along y and x; 100/224 when None.
-        seed: Of the random numbers.
+        seed: Seed of the random numbers.
         monotonic_mag: A greater bin is a stronger change, also of `brightness`, `contrast`, `color`, `sharpness`,
             `posterize` and `solarize`.
         excluded: Names of augmentations to leave out.

@@ -41,7 +41,7 @@ def trivial_augment_wide(
         interp_type: Interpolation of warps; linear when None.
         max_translate_abs: How far translations go in pixels, or so along y and x; 32 when None.
         max_translate_rel: How far translations go as a part of ``shape``, or so along y and x; 1 when None.
-        seed: Of the random numbers.
+        seed: Seed of the random numbers.
         excluded: Names of augmentations to leave out.
 
     Raises:

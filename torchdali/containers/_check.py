@@ -61,7 +61,7 @@ def check(
     """Read files, and all files in folders: containers, arrays and images.
 
     Args:
-        paths: Of files, folders and databases, or their URLs.
+        paths: Paths of files, folders and databases, or their URLs.
         decode: Decode images, too.
         progress: Called with bytes.
 

@@ -81,7 +81,7 @@ def encode(content: bytes, shorter: int | None, format: str | None, quality: int
         content: Its bytes.
         shorter: Pixels of the shorter side of larger images; None keeps all sizes.
         format: One of `FORMATS`; None for JPEG of photos that are shrunk, and PNG of others.
-        quality: Of JPEG and WebP.
+        quality: Quality of JPEG and WebP.
 
     Returns:
         None if its bytes stay the same.

@@ -62,8 +62,8 @@ def index(
 
     Args:
         kind: One of `KINDS`.
-        path: Of the container, or its URL.
-        folder: Of the index; the container's folder by default.
+        path: Path of the container, or its URL.
+        folder: Folder of the index; the container's folder by default.
         force: Replace an index that is there.
         progress: Called with bytes.
 
@@ -97,8 +97,9 @@ def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | 
 
     Args:
         kind: One of `KINDS`.
-        paths: Of the shards, or their URLs. Index files next to them are used; shards without one are scanned.
-        target: Of the manifest, or its URL: a name that ends in ``.json``.
+        paths: Paths of the shards, or their URLs. Index files next to them are used; shards without one are
+            scanned.
+        target: Path of the manifest, or its URL: a name that ends in ``.json``.
         progress: Called with shards.
 
     Returns:

@@ -177,7 +177,7 @@ class _Target:
     """Folder of the shards; an URL receives whole files.
 
     Args:
-        path: Of the folder, or its URL.
+        path: Path of the folder, or its URL.
     """
 
     def __init__(self, path: str) -> None:

@@ -47,7 +47,7 @@ class Source:
     """Samples with random access.
 
     Args:
-        names: Of the samples, for messages, and to know a source again.
+        names: Names of the samples, for messages, and to know a source again.
         sizes: Bytes of each.
         read: Returns a sample.
         classes: Names of the classes, in the order of their numbers.

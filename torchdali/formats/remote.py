@@ -49,17 +49,17 @@ class RemoteOptions:
     """The arguments of readers for URLs; see `formats.remote`.
 
     Args:
-        io_concurrency: Of URLs: most requests at a time.
-        io_deadline: Of URLs: seconds after which a request that keeps failing is an error.
-        io_retries: Of URLs: most repetitions of a request within the deadline; None for any number.
-        io_timeout: Of URLs: seconds without any byte after which a request has failed.
-        io_hedge: Of URLs: send a request twice if it takes three times as long as usual; the first answer counts.
-        io_ahead: Of URLs: bytes of the next batches that are requested early, such as ``"256MB"``, whatever the
-            pipeline's depth; 0 for the batches of the pipeline alone.
-        shuffle_window: Of containers, with ``random_shuffle``: bytes, such as ``"256MB"``, among which records are
-            shuffled. Ranges of 4 MB from the whole data set are drawn at random, and each is one request. None
+        io_concurrency: For URLs: most requests at a time.
+        io_deadline: For URLs: seconds after which a request that keeps failing is an error.
+        io_retries: For URLs: most repetitions of a request within the deadline; None for any number.
+        io_timeout: For URLs: seconds without any byte after which a request has failed.
+        io_hedge: For URLs: send a request twice if it takes three times as long as usual; the first answer counts.
+        io_ahead: For URLs: bytes of the next batches that are requested early, like ``"256MB"``, independent of the
+            pipeline's queue; 0 requests only the queue's batches.
+        shuffle_window: For containers, with ``random_shuffle``: number of bytes in which records are shuffled, like
+            ``"256MB"``. Ranges of 4 MB from the whole dataset are drawn at random, and each is one request. None
             shuffles record by record, with a request for each.
-        cache_dir: Of URLs: folder where what was read is kept; processes of one user may share it.
+        cache_dir: For URLs: folder that caches the data; processes of one user may share it.
         cache_size: Bytes that are kept there at most. What this run reads first stays; what earlier runs left goes.
 
     Raises:
@@ -434,7 +434,7 @@ class RemoteFile:
 
     Args:
         remote: What reads.
-        url: Of the object.
+        url: URL of the object.
         version: To read; the store is asked if it is left out.
     """
 

@@ -92,7 +92,7 @@ class OperatorClass:
 
     Args:
         device: ``"cpu"``, ``"gpu"`` or ``"mixed"``.
-        name: Of the node.
+        name: Name of the node.
     """
 
     operator: Operator

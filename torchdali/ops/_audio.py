@@ -46,7 +46,7 @@ def audio(
         data: Encoded bytes, ``(n,)`` uint8.
         downmix: Return the mean of the channels.
         dtype: float32 (full scale is 1), int16 or int32.
-        quality: Of resampling: 0, 50 and 100 select windows of 3, 16 and 64 lobes.
+        quality: Quality of resampling: 0, 50 and 100 select windows of 3, 16 and 64 lobes.
         sample_rate: In Hz; audio with another rate is resampled, except with 0.
 
     Returns:
@@ -98,7 +98,7 @@ def audio_resample(
 
     Args:
         data: ``(samples,)`` or ``(samples, channels)``: integers of up to 32 bits, or float32.
-        dtype: Of these types; the input's own, if not given.
+        dtype: Output dtype, one of the input's; the input's dtype by default.
         in_rate: Sample rate of the input.
         out_length: Samples of the result.
         out_rate: Sample rate of the result.

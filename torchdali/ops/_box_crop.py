@@ -90,14 +90,14 @@ def random_bbox_crop(
         crop_shape: Extents of the window, in pixels; needs ``input_shape``.
         input_shape: Extents of the image.
         ltrb: False: x, y, width and height. Deprecated: use ``bbox_layout``.
-        num_attempts: Of a round.
+        num_attempts: Number of attempts of a round.
         output_bbox_indices: Add an output: the indices of the boxes that were kept, int32.
         quiet: Do not warn when no window would do.
         scaling: Least and greatest extent of the window on each axis, relative to the image.
         shape_layout: Order of ``crop_shape`` and ``input_shape``; ``"WH"`` or ``"WHD"`` when None.
         threshold_type: Thresholds are about ``"iou"``, intersection over union of box and window, or
             ``"overlap"``, the share of a box that is in the window.
-        thresholds: In [0, 1].
+        thresholds: Minimum values in [0, 1], of which one is drawn.
         total_num_attempts: Take the best window after so many attempts; -1 for no end.
 
     Returns:

@@ -117,11 +117,11 @@ def box_encoder(
         labels: ``(N,)`` int32, not 0.
         anchors: M times left, top, right and bottom.
         criteria: Threshold, in [0, 1].
-        means: Of the offsets: subtracted from x, y, width and height.
+        means: Means of the offsets: subtracted from x, y, width and height.
         offset: Return offsets ``((center - anchor's) / anchor's size - mean) / std`` and
             ``(log(size / anchor's size) - mean) / std`` instead of boxes; 0 for anchors without a box.
         scale: Applied to boxes and anchors before offsets are computed.
-        stds: Of the offsets, which are divided by them; not 0.
+        stds: Standard deviations of the offsets, which are divided by them; not 0.
 
     Returns:
         ``(M, 4)`` float32: centre x, centre y, width and height of the box (of the anchor itself where it has

@@ -40,7 +40,7 @@ def cache(
 
     Args:
         data: Any; on the CPU, and computed sample by sample from the records of one reader.
-        others: The same, of the same reader. All are kept together.
+        others: More outputs of the same reader. All are cached together.
         bytes: The most to keep: a number, or a text like ``"8GB"``. The first samples stay.
         path: A folder to keep samples in, for further runs and other processes of this user as well; without it they
             are in memory. Without ``bytes``, a tenth of the disk stays free.

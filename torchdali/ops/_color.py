@@ -102,7 +102,7 @@ def brightness_contrast(
         brightness_shift: Offset, in units of the output type's full scale (255 for uint8, 1 for floats).
         contrast: Multiplier of the distance from the centre.
         contrast_center: Intensity that contrast does not change; half the input type's range when None.
-        dtype: Of the output; the input's own when None.
+        dtype: Output dtype; the input's dtype if None.
     """
     kind = dtype or image.dtype
     parameters = brightness, brightness_shift, contrast, contrast_center
@@ -133,7 +133,7 @@ def brightness(
         image: ``(..., H, W, C)``: uint8, int16, int32 or float32.
         brightness: Multiplier; 1 keeps the image.
         brightness_shift: Offset in units of the output type's full scale: 1 is white.
-        dtype: Of the output; the input's own when None.
+        dtype: Output dtype; the input's dtype if None.
     """
     kind = dtype or image.dtype
     numbers = _brightened(image.dtype, kind, brightness, brightness_shift)
@@ -161,7 +161,7 @@ def contrast(
         image: ``(..., H, W, C)``: uint8, int16, int32 or float32.
         contrast: Multiplier; 1 keeps the image.
         contrast_center: Intensity that stays; half the input type's range when None.
-        dtype: Of the output; the input's own when None.
+        dtype: Output dtype; the input's dtype if None.
     """
     kind = dtype or image.dtype
     numbers = _contrasted(image.dtype, kind, contrast, contrast_center)
@@ -218,7 +218,7 @@ def hsv(
 
     Args:
         image: ``(..., H, W, 3)``.
-        dtype: Of the output: uint8 unless given.
+        dtype: Output dtype: uint8 unless given.
         hue: Degrees.
         saturation: Multiplier; 0 gives gray.
         value: Multiplier of all channels.
@@ -245,7 +245,7 @@ def hue(
 
     Args:
         image: ``(..., H, W, 3)``.
-        dtype: Of the output; the input's own when None.
+        dtype: Output dtype; the input's dtype if None.
         hue: Degrees; 0 keeps the image.
         image_type: Accepted; images are RGB.
     """
@@ -271,7 +271,7 @@ def saturation(
 
     Args:
         image: ``(..., H, W, 3)``.
-        dtype: Of the output; the input's own when None.
+        dtype: Output dtype; the input's dtype if None.
         image_type: Accepted; images are RGB.
         saturation: Multiplier; 0 makes the image gray, 1 keeps it.
     """
@@ -302,7 +302,7 @@ def color_twist(
         image: ``(..., H, W, 3)``.
         brightness: Multiplier of the result.
         contrast: Multiplier of the distance from 128 (integers) or 0.5 (floats).
-        dtype: Of the output; the input's own when None.
+        dtype: Output dtype; the input's dtype if None.
         hue: Degrees; see `hsv`.
         image_type: Accepted; images are RGB.
         saturation: Multiplier.
@@ -339,7 +339,7 @@ def color_space_conversion(
     Args:
         image: ``(..., H, W, C)`` uint8.
         image_type: Color space of the input.
-        output_type: Of the output.
+        output_type: Color space of the output.
 
     Raises:
         RuntimeError: the image has not 3 channels, or 1 if it is gray.

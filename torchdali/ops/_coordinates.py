@@ -163,7 +163,7 @@ def coord_transform(
         M: ``(rows, D)``, row by row: the output has ``rows`` coordinates. One number scales all.
         MT: ``(rows, D + 1)``: M with T as its last column.
         T: One number a coordinate of the output, or one for all.
-        dtype: Of the output: float32 or the input's own, rounded and saturated.
+        dtype: Output dtype: float32 or the input's own, rounded and saturated.
 
     Raises:
         RuntimeError: sizes that do not fit, or ``MT`` with the others.
@@ -337,12 +337,12 @@ def bbox_rotate(
         angle: Degrees, counter-clockwise.
         bbox_layout: ``"xyXY"``: two corners, or ``"xyWH"``: corner and size.
         bbox_normalized: Boxes are relative to the image (and the result to the canvas), not in pixels.
-        input_shape: Of the image, in the order of ``shape_layout``.
+        input_shape: Shape of the image, in the order of ``shape_layout``.
         keep_size: The canvas is as large as the image; otherwise it grows as with `rotate`.
         mode: ``"expand"``: boxes hold all of their content; ``"fixed"``: they keep their size, with its sides
             swapped beyond 45 degrees; ``"halfway"``: between both.
         remove_threshold: Boxes with less than this share on the canvas are removed.
-        shape_layout: Where height and width are in ``input_shape``.
+        shape_layout: Layout of ``input_shape``, which locates height and width.
         size: Height and width of the canvas.
 
     Raises:

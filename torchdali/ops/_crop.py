@@ -93,17 +93,17 @@ def crop_window(
     ``start = crop_pos * (extent of the image - extent of the window)``.
 
     Args:
-        shape: Of the image.
-        layout: Of the image.
+        shape: Shape of the image.
+        layout: Layout of the image.
         crop: ``(H, W)`` or ``(D, H, W)`` of the window, in pixels; truncated to integers. Values that are not positive
             keep the whole axis.
         crop_d: Its depth, where ``crop`` is not given; its number of frames where the data has no depth.
-        crop_h: Its height.
-        crop_w: Its width.
+        crop_h: Height of the window, in pixels.
+        crop_w: Width of the window, in pixels.
         crop_pos_x: Its position, from 0 at the left edge to 1 at the right one.
-        crop_pos_y: The same from top to bottom.
-        crop_pos_z: The same from front to back.
-        rounding: How the start is made an integer: ``"round"`` (halves away from zero) or ``"truncate"``.
+        crop_pos_y: Vertical position of the window, from 0 (top) to 1 (bottom).
+        crop_pos_z: Position of the window in depth, from 0 (front) to 1 (back).
+        rounding: Conversion of the start to an integer: ``"round"`` (halves away from zero) or ``"truncate"``.
 
     Raises:
         RuntimeError: contradictory sizes, a position outside [0, 1], or an unknown rounding.
@@ -167,9 +167,9 @@ def crop(
 
     Args:
         data: Images, frames or volumes in any layout.
-        dtype: Of the output, converted by truncation and saturated; the input's own when None.
-        fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel, in the output's type
-            (converted as C does: truncated, and wrapped).
+        dtype: Output dtype, converted by truncation and saturated; the input's dtype if None.
+        fill_values: Value outside the image for ``out_of_bounds_policy="pad"``, one or one per channel, in the
+            output's dtype (converted as in C: truncated, and wrapped).
         out_of_bounds_policy: For windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or how
             the image goes on: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
 
@@ -243,7 +243,7 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
 
     Args:
         data: ``(N, ...)`` on the CPU.
-        layout: Of an image.
+        layout: Layout of an image.
         window: Arguments of `crop_window`; `Column`s differ from sample to sample.
 
     Returns:
@@ -295,16 +295,17 @@ def crop_mirror_normalize(
 
     Args:
         data: Images, frames or volumes in any layout.
-        dtype: Of the output: float32, float16, uint8 or int8 (rounded, saturated).
-        fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel of the output.
-        mean: One value, or one a channel.
+        dtype: Output dtype: float32, float16, uint8 or int8 (rounded, saturated).
+        fill_values: Value outside the image for ``out_of_bounds_policy="pad"``, one or one per output channel.
+        mean: Mean, one value or one per channel.
         mirror: Reverse the rows when not 0.
         out_of_bounds_policy: For windows that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
         output_layout: Order of the output's axes: a permutation of the input's; the input's own when empty.
         pad_output: Add channels up to a power of two, of ``fill_values`` or, unless the policy is ``"pad"``, of 0.
         scale: Multiplies the normalized value.
         shift: Is added to it.
-        std: One value, or one a channel. 0 gives infinities, and NaN where the value is the mean.
+        std: Standard deviation, one value or one per channel. 0 results in infinity, or in NaN if the value is the
+            mean.
 
     Raises:
         RuntimeError: the window reaches outside, an unsupported dtype, an output layout that is not a permutation,

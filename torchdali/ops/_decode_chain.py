@@ -66,7 +66,7 @@ def _decode_chain(
 
     Args:
         data: An encoded picture.
-        anchor, extents: Of `decoders.image_slice`.
+        anchor, extents: Arguments of `decoders.image_slice`.
         chain: The parts.
     """
     return _ready(chain).run(data, _columns(values, anchor, extents), None, out)

@@ -78,7 +78,7 @@ def resized_part(view: View, filters: Mapping[str, Any], pixels: Callable[[int],
     """Resize a whole picture to the part of it that a view keeps.
 
     Args:
-        filters: Of the arguments of `resampling`.
+        filters: Filters of the arguments of `resampling`.
         pixels: Returns the rows of the picture above one, or more.
     """
     rows, columns = lines = view.rows, view.columns

@@ -52,8 +52,8 @@ def decoding(
 
     Args:
         adjust_orientation: Turn the image as its EXIF block says.
-        dtype: Of the output: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
-            full scale of the file to the type's full scale.
+        dtype: Output dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the full
+            scale of the file to the type's full scale.
         output_type: Color space; ``ANY_DATA`` keeps the channels of the file.
         use_fast_idct: Decode JPEGs to RGB bytes by libjpeg's faster transform, some levels off; not those that are
             turned. Needs simplejpeg (the extra ``image``), else the exact one is used.
@@ -78,16 +78,16 @@ def decoder_hints(
     Args:
         affine: Accepted: whether DALI pins the threads of the GPU decoder to cores.
         device_memory_padding: Accepted: bytes that DALI reserves on the GPU for each thread.
-        device_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
+        device_memory_padding_jpeg2k: Accepted: bytes that DALI reserves on the GPU for JPEG 2000.
         host_memory_padding: Accepted: bytes that DALI reserves of pinned memory for each thread.
-        host_memory_padding_jpeg2k: Accepted: the same, for JPEG 2000.
+        host_memory_padding_jpeg2k: Accepted: bytes that DALI reserves for JPEG 2000.
         hw_decoder_load: Share of the images that `image` and `image_random_crop` on ``"mixed"`` leave to the GPU's
             engine for JPEGs, if there is one; otherwise accepted.
         hybrid_huffman_threshold: Accepted: pixels from which on DALI decodes Huffman codes on the GPU.
         jpeg_fancy_upsampling: Upsample the colors of JPEGs on ``"mixed"`` smoothly; else each is repeated. On ``"cpu"``
             it has no effect: there they are always upsampled smoothly.
         preallocate_height_hint: Height of images for which the GPU's engine prepares memory; 1,024 when 0.
-        preallocate_width_hint: Their width.
+        preallocate_width_hint: Width of images for which the GPU's engine prepares memory; 1,024 when 0.
     """
 
 
@@ -170,7 +170,7 @@ def image_slice(
         data: Encoded bytes, ``(n,)`` uint8.
         anchor: Where the slice starts, one value an axis: int32 or int64 in pixels, or float32. Together with
             ``extents``, and without ``start``, ``end`` and the like.
-        extents: Of the slice, of the same type.
+        extents: Shape of the slice, with the dtype of the anchor.
 
     Returns:
         ``(h, w, C)``.
@@ -246,7 +246,7 @@ def peek_image_shape(
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
         adjust_orientation: Swap the sides as the EXIF block says.
-        dtype: Of the output: int32, uint32, int64, uint64, float32 or float64.
+        dtype: Output dtype: int32, uint32, int64, uint64, float32 or float64.
         image_type: Color space that decides the channels.
 
     Raises:

@@ -47,13 +47,13 @@ def erase(
         data: Any shape and type.
         anchor: Where the regions start: one value an axis and region, region after region; 0 when empty.
         axes: That anchor and shape tell about; the regions span the other axes. All but the channels by default.
-        axis_names: The same by names of the layout; it has precedence.
+        axis_names: Axes by their letters in the layout; takes precedence over ``axes``.
         centered_anchor: The anchors are the middles of the regions.
-        fill_value: One value, or one a channel (converted as C does: truncated, and wrapped).
+        fill_value: Fill value, one or one per channel (converted as in C: truncated, and wrapped).
         normalized: Anchor and shape are relative to the extents of the data.
         normalized_anchor: The anchor is.
         normalized_shape: The shape is.
-        shape: Of the regions, in the order of ``anchor``.
+        shape: Shape of the regions, in the order of ``anchor``.
 
     Raises:
         RuntimeError: no layout to find ``axis_names`` in, axes that do not exist, or a wrong number of values.

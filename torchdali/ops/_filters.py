@@ -334,7 +334,7 @@ def morphed(
         anchor: Element of the rectangle at the pixel; -1 for the middle.
         border_mode: Values outside: ``constant`` (ignored), ``replicate``, ``reflect``,
             ``reflect_101`` or ``wrap``.
-        iterations: How often.
+        iterations: Number of repetitions.
         mask_size: Height and width of the rectangle.
     """
     axes = _spatial(layout, data.ndim)

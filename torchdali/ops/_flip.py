@@ -32,7 +32,7 @@ def flip(
     """Reverse axes of images, frames or volumes.
 
     Args:
-        data: In any layout.
+        data: Data in any layout.
         depthwise: Reverse D when not 0; no effect where there is none.
         horizontal: Reverse W.
         vertical: Reverse H.

@@ -61,7 +61,7 @@ def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
 
     Args:
         data: Any shape and type.
-        dtype: Of the output.
+        dtype: Output dtype.
     """
     return _converted(data, dtype, out)
 
@@ -130,11 +130,11 @@ def constant(
     """Return the same data for every sample.
 
     Args:
-        dtype: Of the output, rounded and saturated; float32 for ``fdata``, int32 for ``idata`` when None.
+        dtype: Output dtype, rounded and saturated; float32 for ``fdata``, int32 for ``idata`` when None.
         fdata: Floating values in row-major order, or one for all elements.
         idata: Integer values, likewise.
-        layout: Of the output.
-        shape: Of a sample; 1D when None.
+        layout: Layout of the output.
+        shape: Shape of a sample; 1D when None.
 
     Raises:
         RuntimeError: not exactly one of ``fdata`` and ``idata`` is given, or the number of values or the layout
@@ -184,7 +184,7 @@ def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None
 
     Args:
         data_like: Gives shape and layout.
-        dtype: Of the output; the input's own when None.
+        dtype: Output dtype; the input's dtype if None.
     """
     return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).fill_(1)
 
@@ -200,7 +200,7 @@ def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = Non
 
     Args:
         data_like: Gives shape and layout.
-        dtype: Of the output; the input's own when None.
+        dtype: Output dtype; the input's dtype if None.
     """
     return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).zero_()
 
@@ -216,8 +216,8 @@ def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[lis
 
     Args:
         fill_value: A number, or values that broadcast to the shape; gives the type.
-        layout: Of the output.
-        shape: Of the output; 0D when None, and then the first element is taken.
+        layout: Layout of the output.
+        shape: Shape of the output; 0D when None, and then the first element is taken.
 
     Raises:
         RuntimeError: the layout does not fit the shape, or the input does not broadcast to it.
@@ -260,9 +260,9 @@ def filled(
     """Make a batch of one number.
 
     Args:
-        dtype: Of the output.
-        layout: Of the output.
-        shape: Of a sample; 0D when None.
+        dtype: Output dtype.
+        layout: Layout of the output.
+        shape: Shape of a sample; 0D when None.
     """
     if not isinstance(shape, Column):
         extents = _extents(shape)

@@ -47,13 +47,13 @@ def inflating(
     """Decompress a block, or chunks.
 
     Args:
-        shape: Of a chunk.
+        shape: Shape of a chunk.
         algorithm: ``"LZ4"``.
         check_output_size: Accepted; sizes are checked in any case.
-        chunk_offsets: Where the chunks begin; without sizes each ends where the next begins.
-        chunk_sizes: How many bytes the chunks have; without offsets they follow each other.
-        dtype: Of the result.
-        layout: Of a chunk.
+        chunk_offsets: Offsets of the chunks; without sizes, each ends at the next offset.
+        chunk_sizes: Sizes of the chunks in bytes; without offsets they're consecutive.
+        dtype: Output dtype.
+        layout: Layout of a chunk.
         sequence_axis_name: Name of the first axis, where there are chunks and a layout.
     """
     if algorithm.upper() != "LZ4":

@@ -126,7 +126,7 @@ def preemphasis_filter(
         data: Any shape, integers or floats; the samples follow each other as in memory.
         border: The value before the first sample: ``"clamp"`` the sample itself, ``"reflect"`` the second one,
             ``"zero"`` 0.
-        dtype: Of the result: integers, float32 or float64; integers are rounded.
+        dtype: Output dtype: integers, float32 or float64; integers are rounded.
         preemph_coeff: Part of the sample before.
 
     Raises:

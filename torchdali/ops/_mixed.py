@@ -183,10 +183,10 @@ def _seen(region: tuple[float, float], size: int, part: Lines, length: int) -> t
     """Return which lines a part of a resized axis sees, its size, and its region.
 
     Args:
-        region: Of the input, that all of the output shows.
-        size: Of all of the output.
-        part: Of the output.
-        length: Of the input.
+        region: Region of the input, that all of the output shows.
+        size: Size of the whole output.
+        part: Part of the output.
+        length: Length of the input.
     """
     low, high = region
     scale, start, extent = (high - low) / size, part.first, part.extent

@@ -61,15 +61,15 @@ def multi_paste(
     Args:
         images: ``(..., H, W, C)``: uint8, int16, int32 or float32.
         others: More images.
-        dtype: Of the output, rounded and saturated; the input's own when None.
+        dtype: Output dtype, rounded and saturated; the input's dtype if None.
         in_anchors: Upper left corner of each region in its image, in pixels; (0, 0) when not given.
-        in_anchors_rel: The same in units of the image, rounded down.
+        in_anchors_rel: Positions of the regions as fractions of the image, rounded down.
         in_ids: Indices of samples in the batch, for one input.
         out_anchors: Upper left corner of each region on the canvas; (0, 0) when not given.
-        out_anchors_rel: The same in units of the canvas, rounded down.
+        out_anchors_rel: Positions on the canvas as fractions of it, rounded down.
         output_size: Height and width of the canvas; the images' size by default.
         shapes: Height and width of each region; up to the end of the image when not given.
-        shapes_rel: The same in units of the image, rounded up.
+        shapes_rel: Shapes of the regions as fractions of the image, rounded up.
 
     Raises:
         RuntimeError: a region reaches outside, or contradictory arguments.
@@ -316,7 +316,7 @@ def pasted(
 
     Args:
         ids: The sample of each region; None for one region of each input.
-        size: Of the canvases; the images' size when None.
+        size: Size of the canvases; the images' size when None.
 
     Returns:
         The canvases; None if that does not work, or something is wrong.

@@ -38,7 +38,7 @@ def gaussian(data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSampl
 
     Args:
         data: Any shape.
-        mean: Of the noise, in the units of the data.
+        mean: Mean of the noise, in the units of the data.
         stddev: Standard deviation of the noise, in the units of the data.
     """
     noise = normals(rng.generator(), tuple(data.shape))

@@ -79,10 +79,10 @@ def normalize(
         data: Any shape.
         axes: Over which mean and deviation are taken. By default all; if one of them is given as an array, those in
             which that has the extent 1: ``(1, 1, 3)`` for a value a channel of ``HWC``.
-        axis_names: The same, as letters of the layout.
+        axis_names: Axes by their letters in the layout, instead of ``axes``.
         batch: Pool the samples of the batch.
         ddof: Subtracted from the number of values when the variance is computed.
-        dtype: Of the output; integers are rounded and saturated.
+        dtype: Output dtype; integers are rounded and saturated.
         epsilon: Added to the variance, also to the square of a given ``stddev``.
         mean: Given instead of computed: a number, or an array of as many axes as the data, 1 in each of ``axes``.
         scale: Multiplies the result.

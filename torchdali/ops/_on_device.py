@@ -98,7 +98,7 @@ def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
     Args:
         flat: Their elements.
         sides: ``(2, N)``: heights and widths; ``(2, 1)`` if they are the same.
-        channels: Of all images.
+        channels: Channels of all images.
     """
     if sides.shape[1] == 1 or (sides == sides[:, :1]).all():
         return flat.view(-1, int(sides[0, 0]), int(sides[1, 0]), channels)

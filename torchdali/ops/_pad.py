@@ -43,7 +43,7 @@ def pad(
         align: Then grow each axis to a multiple of this; one value, or one an axis.
         axes: To grow; all when None.
         axis_names: The same by names of the layout.
-        fill_value: Of the padding, in the type of the data (converted as in C: truncated, and wrapped).
+        fill_value: Value of the padding, in the type of the data (converted as in C: truncated, and wrapped).
         shape: Least extent of each axis; values that are not positive mean the largest extent in the batch.
 
     Raises:

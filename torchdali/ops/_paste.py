@@ -42,11 +42,11 @@ def paste(
 
     Args:
         image: ``(H, W, C)`` uint8.
-        fill_value: Color of the canvas, one value or one a channel.
+        fill_value: Color of the canvas, one value or one per channel.
         min_canvas_size: Least height and width of the canvas, in pixels.
         n_channels: Accepted; the image tells.
         paste_x: Position of the image: 0 is at the left edge, 1 at the right one.
-        paste_y: The same from top to bottom.
+        paste_y: Vertical position of the image: 0 is at the top, 1 at the bottom.
         ratio: Canvas in units of the image, 1 or more; rounded down to whole pixels.
 
     Raises:
@@ -107,8 +107,8 @@ def bbox_paste(
     Args:
         boxes: ``(..., 4)`` float32, relative to the image: x, y, width and height.
         ltrb: They are left, top, right and bottom instead.
-        paste_x: As of `paste`.
-        paste_y: As of `paste`.
+        paste_x: Horizontal position of the image, as in `paste`.
+        paste_y: Vertical position of the image, as in `paste`.
         ratio: As of `paste`; below 1, the canvas shows the image's right lower part, wherever it is pasted.
     """
     if not len(boxes):
@@ -138,10 +138,10 @@ def grid_mask(
 
     Args:
         image: ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, int32 or float32.
-        angle: By which the grid is turned, in radians.
+        angle: Rotation of the grid, in radians.
         ratio: Side of the squares, in units of a tile.
-        shift_x: Of the grid, in pixels.
-        shift_y: The same downwards.
+        shift_x: Shift of the grid to the right, in pixels.
+        shift_y: Shift of the grid downwards, in pixels.
         tile: Side of a tile, in pixels.
 
     Raises:

@@ -81,7 +81,7 @@ def warp_perspective(
         image: ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, uint16 or float32.
         matrix_input: The matrix, as an input: ``(3, 3)``; with a leading axis, one a frame.
         border_mode: Values outside: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"``, ``"wrap"``.
-        fill_value: For ``"constant"``: one value or one a channel; 0 when not given.
+        fill_value: Value outside the image for ``"constant"``, one or one per channel; 0 by default.
         interp_type: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
         inverse_map: The matrix maps output positions to input positions; otherwise the other way round.
         matrix: The matrix, row by row.

@@ -72,7 +72,7 @@ class Lattice(NamedTuple):
         """Return the pixels with borders; negative ones cut.
 
         Args:
-            mode: Of the borders, by torchvision's name.
+            mode: Mode of the borders, by torchvision's name.
         """
         rows, columns = _extend(self.rows, top, bottom, mode), _extend(self.columns, left, right, mode)
         return Lattice(rows, columns, fill if mode == "constant" else self.fill)

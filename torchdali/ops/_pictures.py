@@ -56,7 +56,7 @@ class Step(Protocol):
 
         Args:
             size: Height and width of the picture.
-            rng: Of the sample.
+            rng: Random numbers of the sample.
         """
         ...
 

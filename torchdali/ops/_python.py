@@ -73,7 +73,7 @@ def python_function(
         function: Returns an array, or a tuple of them where there are several outputs.
         batch_processing: Call it once, with a list of arrays an input, instead of once a sample.
         num_outputs: 0 for a function that is called for its effect.
-        output_layouts: One for all, or one an output.
+        output_layouts: Layouts of the outputs, one for all or one per output.
         pure: Worker processes may run the function: its results depend on its arguments alone, and on
             `torchdali.Shared` values.
 
@@ -106,7 +106,7 @@ def torch_python_function(
             tensors an output, or one tensor whose first dimension is the batch. A transform of torchvision would
             change the first sample alone: that is refused.
         num_outputs: 0 for a function that is called for its effect.
-        output_layouts: One for all, or one an output.
+        output_layouts: Layouts of the outputs, one for all or one per output.
         pure: Worker processes may run the function: its results depend on its arguments alone, and on
             `torchdali.Shared` values.
 
@@ -141,7 +141,7 @@ def dl_tensor_python_function(
         function: Returns capsules or objects with ``__dlpack__``.
         batch_processing: With False it is called once a sample.
         num_outputs: 0 for a function that is called for its effect.
-        output_layouts: One for all, or one an output.
+        output_layouts: Layouts of the outputs, one for all or one per output.
         synchronize_stream: On an accelerator, wait for its stream before the call.
         pure: Worker processes may run the function: its results depend on its arguments alone, and on
             `torchdali.Shared` values.

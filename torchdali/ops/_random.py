@@ -77,7 +77,7 @@ def uniform(
             fit wraps, so that -1 is 255 in uint8), and the numbers between them are rounded: both ends occur,
             half as often as the others.
         values: Draw from these instead, converted with rounding and saturation.
-        shape: Of each sample; 0D by default.
+        shape: Shape of each sample; 0D by default.
         dtype: Any integer type, float32 or float64; float32 when None.
 
     Raises:
@@ -109,9 +109,9 @@ def normal(
 
     Args:
         shape_like: Take the shape from this input.
-        mean: Of the distribution.
-        stddev: Its standard deviation.
-        shape: Of each sample; 0D by default.
+        mean: Mean of the distribution.
+        stddev: Standard deviation of the distribution.
+        shape: Shape of each sample; 0D by default.
         dtype: Any integer type (rounded, saturated), float32 or float64; float32 when None.
 
     Raises:
@@ -141,8 +141,8 @@ def coin_flip(
 
     Args:
         shape_like: Take the shape from this input.
-        probability: Of 1; always 0 below 0, always 1 above 1.
-        shape: Of each sample; 0D by default.
+        probability: Probability of 1; always 0 below 0, always 1 above 1.
+        shape: Shape of each sample; 0D by default.
         dtype: bool, uint8 or int32; int32 when None.
 
     Raises:
@@ -174,7 +174,7 @@ def beta(
         shape_like: Take the shape from this input.
         alpha: Positive; greater values push towards 1.
         beta: Positive; greater values push towards 0.
-        shape: Of each sample; 0D by default.
+        shape: Shape of each sample; 0D by default.
         dtype: float32 or float64; float32 when None.
 
     Raises:
@@ -224,7 +224,7 @@ def choice(
             the first one.
         shape_like: Take the shape from this input.
         p: Probability of each element; all the same when None.
-        shape: How many to draw; one, without a dimension for it, by default.
+        shape: Number of values to draw; by default one, without a dimension.
 
     Returns:
         ``(*shape, *element)``, of the type of ``a``; it keeps the layout where the number of dimensions allows.

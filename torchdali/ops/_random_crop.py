@@ -46,7 +46,7 @@ def random_crop_generator(
     image's is.
 
     Args:
-        shape: Of the image: ``(H, W)`` or ``(H, W, C)``, integers.
+        shape: Shape of the image: ``(H, W)`` or ``(H, W, C)``, integers.
         num_attempts: Windows to try.
         random_area: Least and greatest share, or one value for both.
         random_aspect_ratio: Least and greatest ratio of width to height, or one value for both.
@@ -107,11 +107,11 @@ def roi_random_crop(
 
     Args:
         data: Only its shape counts.
-        crop_shape: Of the window; one value an axis.
+        crop_shape: Shape of the window; one value an axis.
         in_shape: Shape of the data, instead of the input.
-        roi_end: Of the region, exclusive.
-        roi_shape: Of the region, instead of ``roi_end``.
-        roi_start: Of the region.
+        roi_end: End of the region, exclusive.
+        roi_shape: Shape of the region, instead of ``roi_end``.
+        roi_start: Start of the region.
 
     Returns:
         Start of the window: one value an axis, int64.

@@ -34,8 +34,8 @@ def reduced(
     """Return which axes are reduced, and whether they stay.
 
     Args:
-        axes: To reduce; all when neither these nor ``axis_names`` are given, none for an empty list.
-        axis_names: The same, as letters of the layout.
+        axes: Axes to reduce; all when neither ``axes`` nor ``axis_names`` is given, none for an empty list.
+        axis_names: Axes by their letters in the layout, instead of ``axes``.
         keep_dims: Keep reduced axes with extent 1.
     """
     return resolve_axes(axes, axis_names, layout, ndim), keep_dims
@@ -66,7 +66,7 @@ def sum(
 
     Args:
         data: Any shape.
-        dtype: Of the output; int64, uint64 or float32, by the input, when None. Integers wrap.
+        dtype: Output dtype; int64, uint64 or float32, by the input, when None. Integers wrap.
     """
     result = total(data, *reduced(layout, data.ndim, **where))
     if dtype is not None and data.dtype.is_floating_point and dtype != data.dtype:
@@ -91,7 +91,7 @@ def mean(
 
     Args:
         data: Any shape.
-        dtype: Of the output; float32 when None.
+        dtype: Output dtype; float32 when None.
     """
     return _as(moments(data, *reduced(layout, data.ndim, **where)), dtype)
 
@@ -109,7 +109,7 @@ def mean_square(
 
     Args:
         data: Any shape.
-        dtype: Of the output; float32 when None.
+        dtype: Output dtype; float32 when None.
     """
     return _as(moments(data, *reduced(layout, data.ndim, **where), squared=True), dtype)
 
@@ -127,7 +127,7 @@ def rms(
 
     Args:
         data: Any shape.
-        dtype: Of the output; float32 when None.
+        dtype: Output dtype; float32 when None.
     """
     return _as(moments(data, *reduced(layout, data.ndim, **where), squared=True).sqrt(), dtype)
 

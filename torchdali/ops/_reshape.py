@@ -45,7 +45,7 @@ def reshape(
     Args:
         data: Any shape and type.
         shape_input: 1D integers; the shape of each sample.
-        layout: Of the output; the input's own when None, if the number of axes stays.
+        layout: Layout of the output; the input's if None, if the number of axes stays.
         rel_shape: Extents as multiples of the input's, rounded; -1 as in ``shape``.
         shape: Extents; one may be negative: it takes the rest.
         src_dims: Axes of the input that the extents (or, with ``rel_shape``, their factors) come from; -1
@@ -172,8 +172,8 @@ def reinterpret(
     Args:
         data: Any shape and type.
         shape_input: 1D integers; the shape of each sample, in elements of the new type.
-        dtype: The new type; the input's own when None. Without a shape, the last extent changes with its size.
-        layout: Of the output; the input's own when None, if the number of axes stays.
+        dtype: The new type; the input's dtype if None. Without a shape, the last extent changes with its size.
+        layout: Layout of the output; the input's if None, if the number of axes stays.
         rel_shape: See `reshape`.
         shape: See `reshape`.
         src_dims: See `reshape`.

@@ -87,8 +87,8 @@ def resampling(
 
     Args:
         antialias: Stretch the filter where the image shrinks.
-        dtype: Of the output, the input's own or float32; the input's own when None.
-        interp_type: Filter, for shrinking and growing.
+        dtype: Output dtype, the input's own or float32; the input's dtype if None.
+        interp_type: Interpolation filter, for shrinking and growing.
         mag_filter: Filter for axes that grow; ``interp_type`` when None.
         min_filter: Filter for axes that shrink; ``interp_type`` when None.
         minibatch_size: Accepted; samples are processed one by one.
@@ -143,15 +143,15 @@ def sizing(
     Args:
         lengths: Extent of the spatial axes of the input.
         max_size: Upper limits, one for all axes or one an axis.
-        mode: How sizes and the aspect ratio meet: ``"default"``, ``"stretch"``, ``"not_larger"``, ``"not_smaller"``.
+        mode: Use of the sizes: ``"default"``, ``"stretch"``, ``"not_larger"`` or ``"not_smaller"``.
         resize_longer: Size of the longer side; the aspect ratio stays.
         resize_shorter: Size of the shorter side; the aspect ratio stays.
         resize_x: Width; a negative one mirrors. Others follow from ``mode``.
         resize_y: Height.
         resize_z: Depth.
-        roi_end: Where the region to show ends, in the order of the layout.
+        roi_end: End of the region to resize, in the order of the layout.
         roi_relative: The region is in units of the input's extent.
-        roi_start: Where it starts.
+        roi_start: Start of the region, in the order of the layout.
         size: Height and width (and depth first), or one value for all; 0 leaves an axis to ``mode``.
         subpixel_scale: Keep the exact scale where a size had to be rounded.
     """
@@ -373,7 +373,7 @@ def random_resized_crop(
 
     Args:
         data: Images, or frames, which share the window.
-        size: Of the output: ``[H, W]``, or one value for both.
+        size: Output size: ``[H, W]``, or one value for both.
         num_attempts: Windows to try before the largest allowed one is taken.
         random_area: Least and greatest share of the image's area.
         random_aspect_ratio: Least and greatest ratio of width to height.
@@ -530,12 +530,12 @@ def tensor_resize(
         alignment: Point of the axis that stays where it is when ``subpixel_scale`` corrects a rounded size:
             0 is the start, 1 the end.
         axes: Which axes are resized; all when neither this nor ``axis_names`` is given.
-        axis_names: The same, by names in the layout.
+        axis_names: Axes by their letters in the layout, instead of ``axes``.
         max_size: Upper limits, one for all axes or one an axis.
-        mode: How sizes and proportions meet: ``"default"``, ``"stretch"``, ``"not_larger"``, ``"not_smaller"``.
-        roi_end: Where the region to show ends.
+        mode: Use of the sizes: ``"default"``, ``"stretch"``, ``"not_larger"`` or ``"not_smaller"``.
+        roi_end: End of the region to resize.
         roi_relative: The region is in units of the input's extent.
-        roi_start: Where it starts.
+        roi_start: Start of the region, in the order of the layout.
         scales: Output size in units of the input's, one for all axes or one an axis.
         size_rounding: ``"round"``, ``"truncate"`` or ``"ceil"``.
         sizes: Output sizes, one for all axes or one an axis; 0 leaves an axis to ``mode``.

@@ -168,8 +168,8 @@ def random_object_bbox(
         background: Label of the background. By default it is 0 or, where ``classes`` has 0, less than all
             classes.
         cache_objects: Keep the objects of each map, to find them faster when the same map comes again.
-        class_weights: How likely each of ``classes`` is, relative to the others; without ``classes``, of the
-            labels from 0 on, the background left out. All are equally likely by default.
+        class_weights: Relative probability of each of ``classes``; without ``classes``, of the labels from 0 on,
+            except the background. By default all are equally likely.
         classes: Labels to choose from; all but the background by default.
         foreground_prob: Probability to choose an object, instead of the whole map.
         format: ``"anchor_shape"`` and ``"start_end"``: two outputs; ``"box"``: one, start and then end.
@@ -384,7 +384,7 @@ def _numbered(
     """Return the polygons, whose vertices follow each other from 0 on in each sample.
 
     Args:
-        ranges: Of the vertices, before.
+        ranges: Ranges of the vertices, before.
         counts: Polygons of each sample.
         lengths: Vertices of each sample.
     """

@@ -139,7 +139,7 @@ def per_frame(data: Batch, /, *, replace: bool = False) -> BatchOutput:
 
     Args:
         data: ``(F, ...)``.
-        replace: Whether the first name of a layout that does not start with F is replaced by it.
+        replace: Replace the first letter of a layout that doesn't start with F.
 
     Raises:
         RuntimeError: data without axes, or a layout that does not start with F.

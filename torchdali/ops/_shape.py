@@ -47,7 +47,7 @@ def stack(
 
     Args:
         first: The first part.
-        others: Of the same shape and type.
+        others: Inputs of the same shape and type.
         axis: Position of the new axis in the output; negative numbers count from its end.
         axis_name: Name of the new axis; without one the output has no layout.
 
@@ -93,9 +93,9 @@ def cat(
 
     Args:
         first: The first part.
-        others: Of the same type, and of shapes that differ in that axis at most.
-        axis: Along which they are joined; negative numbers count from the end.
-        axis_name: The same by the axis's name in the layout.
+        others: Inputs of the same type, and of shapes that differ in that axis at most.
+        axis: Axis along which the inputs are joined; negative numbers count from the end.
+        axis_name: Letter of the axis in the layout, instead of ``axis``.
 
     Raises:
         RuntimeError: shapes or types that do not fit, an axis out of range or not in the layout, both given.
@@ -217,7 +217,7 @@ def squeeze(
     Args:
         data: Any shape and type.
         axes: The axes; axes that the data does not have are ignored. With a negative one, none is dropped.
-        axis_names: The same by their names in the layout.
+        axis_names: Axes by their letters in the layout, instead of ``axes``.
 
     Raises:
         RuntimeError: an extent that is not 1 (unless the sample stays empty), a name that is not in the layout,
@@ -285,9 +285,9 @@ def transpose(
 
     Args:
         data: Any shape and type.
-        output_layout: Of the output; goes before ``transpose_layout``.
+        output_layout: Layout of the output; goes before ``transpose_layout``.
         perm: Axis of the input that each axis of the output comes from; all axes reversed when None.
-        transpose_layout: Whether the layout is permuted too.
+        transpose_layout: Permute the layout, too.
 
     Raises:
         RuntimeError: ``perm`` isn't a permutation of the axes, a layout of another length.

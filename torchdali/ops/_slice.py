@@ -47,21 +47,21 @@ def slice_window(
     ``round(start) : round(end)`` of each axis, halves rounded away from zero, ``end = start + shape``.
 
     Args:
-        extents: Of the data.
-        layout: Of the data.
+        extents: Extent of the data.
+        layout: Layout of the data.
         anchor: Where the part starts, one value an axis.
-        extent: Its shape, of the type of ``anchor``.
-        axes: To cut. The other axes stay whole.
+        extent: Shape of the slice, with the dtype of ``anchor``.
+        axes: Axes to slice. The other axes aren't changed.
         axis_names: The same by names of the layout; the default means ``axes=[1, 0]`` of an image.
             Data without a layout are taken for HW, HWC or DHWC.
-        end: In elements, exclusive.
+        end: End in elements, exclusive.
         normalized_anchor: A float ``anchor`` is relative to the extent of the axis.
         normalized_shape: A float ``extent`` is relative to the extent of the axis.
         rel_end: Relative to the extent of the axis.
-        rel_shape: Likewise.
-        rel_start: Likewise.
-        shape: In elements.
-        start: In elements; 0 when neither ``start`` nor ``rel_start`` is given.
+        rel_shape: Shape as a fraction of the extent.
+        rel_start: Start as a fraction of the extent; 0 when neither ``start`` nor ``rel_start`` is given.
+        shape: Shape in elements.
+        start: Start in elements; 0 when neither ``start`` nor ``rel_start`` is given.
 
     Raises:
         RuntimeError: the part ends before it starts, axes that do not exist, or arguments that exclude each
@@ -122,9 +122,9 @@ def slice_(
         data: Any shape and type.
         anchor: Where the part starts, one value an axis. int32 or int64: in elements. float32: see
             ``normalized_anchor``.
-        extent: Its shape, of the type of ``anchor``.
-        dtype: Of the output, converted by truncation and saturated; the input's own when None.
-        fill_values: With ``out_of_bounds_policy="pad"``: one value, or one a channel.
+        extent: Shape of the slice, with the dtype of ``anchor``.
+        dtype: Output dtype, converted by truncation and saturated; the input's dtype if None.
+        fill_values: Value outside the data for ``out_of_bounds_policy="pad"``, one or one per channel.
         out_of_bounds_policy: For parts that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or how the
             data go on: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
 

@@ -178,12 +178,12 @@ def mel_filter_bank(
     Args:
         data: float32 spectra from 0 Hz to half the sample rate, along the axis ``f`` of the layout; without one, along
             the last but one, or the only axis.
-        freq_high: Where the last triangle ends, in Hz; half the sample rate, if it is 0.
-        freq_low: Where the first triangle begins.
+        freq_high: End of the last triangle, in Hz; half the sample rate if 0.
+        freq_low: Start of the first triangle, in Hz.
         mel_formula: ``"slaney"``: linear up to 1 kHz, then logarithmic; ``"htk"``: ``1127 ln(1 + f / 700)``.
         nfilter: Number of triangles.
         normalize: Make the area of each triangle, in Hz, 1.
-        sample_rate: Of the signal, in Hz.
+        sample_rate: Sample rate of the signal, in Hz.
 
     Returns:
         The axis has ``nfilter`` values.
@@ -249,7 +249,7 @@ def mfcc(
     Args:
         data: float32, two dimensions or more.
         axis: To transform.
-        dct_type: From 1 to 4.
+        dct_type: Type of the DCT, from 1 to 4.
         lifter: Multiplies coefficient i by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``, if it is not 0.
         n_mfcc: Number of coefficients, at most as many as the axis has values.
         normalize: Make the transform orthonormal (not type 1); otherwise it is the plain sum of products.

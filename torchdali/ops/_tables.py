@@ -49,10 +49,10 @@ def one_hot(
         data: Class numbers, floats truncated; those outside of ``0 .. num_classes - 1`` are off everywhere.
         axis: Position of the new axis; -1 is the end. By default, if all samples have one element, the others go.
         axis_name: Its name; without one the output has no layout.
-        dtype: Of the output, an integer type or a float of at least 32 bits.
+        dtype: Output dtype, an integer type or a float of at least 32 bits.
         num_classes: Extent of the new axis.
-        off_value: Converted as C does: truncated, wrapped around.
-        on_value: The same.
+        off_value: Value of the other elements (converted as in C: truncated, and wrapped).
+        on_value: Value of the element at the class's index.
 
     Raises:
         RuntimeError: other types, an axis out of range, a name for data whose layout is not known.
@@ -165,9 +165,9 @@ def lookup_table(
     Args:
         data: Integers of any type and shape.
         default_value: For numbers that are not keys.
-        dtype: Of the output; the values are rounded to it and saturate.
-        keys: From 0 to 65535; the last one counts where one is repeated.
-        values: One for each key.
+        dtype: Output dtype; the values are rounded to it and saturate.
+        keys: Keys from 0 to 65535; if one is repeated, the last value counts.
+        values: Values, one for each key.
 
     Raises:
         RuntimeError: keys out of range, another number of values.

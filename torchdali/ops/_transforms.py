@@ -366,8 +366,8 @@ def combine(
 
     Args:
         first: ``(n, n + 1)`` float32.
-        second: Of the same shape.
-        others: Of the same shape.
+        second: Transform of the same shape.
+        others: Inputs of the same shape.
         reverse_order: Apply the last input first.
     """
     rows = _Rows(len(first), [first, second, *others], {})

@@ -48,7 +48,7 @@ def video(
         build_index: Accepted: packets are always listed.
         end_frame: First frame that is not taken; not with ``sequence_length``.
         fast: Ours: do not interpolate chroma: up to three times as fast, and one or two levels off on average.
-        fill_value: Of frames that do not exist, one value or one a channel.
+        fill_value: Value of frames that do not exist, one value or one per channel.
         frames: Numbers of the frames, in any order; not with the other ways.
         pad_mode: Frames beyond the end: ``"constant"``, ``"edge"`` or ``"repeat"`` the last one,
             ``"reflect_1001"`` or ``"symmetric"`` mirrored with the last one, ``"reflect_101"`` or ``"reflect"``

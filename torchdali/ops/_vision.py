@@ -102,7 +102,7 @@ def vision_random_crop(
         size: Height and width.
         padding: Left, top, right, bottom.
         pad_if_needed: Also pad both sides by the missing extent.
-        fill: Of the padding: one value, or one a channel.
+        fill: Color of the padding: one value, or one a channel.
         padding_mode: See `OUTSIDE`.
 
     Raises:
@@ -164,7 +164,7 @@ def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] =
 
     Args:
         data: An image of 1, 3 or 4 channels; one channel is luma already, the fourth is alpha.
-        channels: Of the output, 1 or 3; 0 for the input's, alpha unchanged.
+        channels: Channels of the output, 1 or 3; 0 for the input's, alpha unchanged.
         wanted: 0 leaves the image as it is.
     """
     if not wanted:

@@ -153,7 +153,7 @@ def warp_affine(
     Args:
         data: ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
         mtx: The matrix, as an input: ``(2, 3)``, ``(3, 4)`` for volumes; with a leading axis, one a frame.
-        dtype: Of the output, the input's own or float32 (float32 may become any of them); the input's own when None.
+        dtype: Output dtype, the input's own or float32 (float32 may become any of them); the input's dtype if None.
         fill_value: Value of everything outside; the edge is repeated when None.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``; the image is not smoothed where it shrinks.
         inverse_map: The matrix takes positions of the output to those of the input; otherwise the other way round.
@@ -198,10 +198,10 @@ def rotate(
         data: ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
         angle: Degrees; one a frame is possible.
         axis: ``(x, y, z)`` of the axis that volumes turn around; not needed for images.
-        dtype: Of the output, the input's own or float32 (float32 may become any of them); the input's own when None.
+        dtype: Output dtype, the input's own or float32 (float32 may become any of them); the input's dtype if None.
         fill_value: Value of everything outside; the edge is repeated when None.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
-        keep_size: Of the output: the input's; otherwise the canvas grows so that nothing is lost.
+        keep_size: Keep the input's size; otherwise the canvas grows until the whole image fits.
         size: Height and width (depth first) of the output.
 
     Raises:
@@ -343,11 +343,11 @@ def water(
         ampl_y: Along y.
         fill_value: Value of everything outside.
         freq_x: Frequency, in radians a pixel.
-        freq_y: Of the waves along y.
+        freq_y: Frequency of the waves along y.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
         mask: 0 leaves the image as it is.
         phase_x: Phase, in radians.
-        phase_y: Of the waves along y.
+        phase_y: Phase of the waves along y.
     """
     linear = is_linear(interp_type)
     if not mask:

@@ -48,8 +48,8 @@ def draw_boxes(
 
     Args:
         boxes: ``(n, 4)``: left, top, right, bottom, as shares of width and height.
-        names: Of the boxes, or none.
-        classes: Of the boxes, for their colors.
+        names: Names of the boxes, or none.
+        classes: Classes of the boxes, for their colors.
     """
     draw, font = ImageDraw.Draw(picture), ImageFont.load_default(size=11)
     corners = (boxes * np.array([picture.width, picture.height] * 2)).round().clip(-(10**6), 10**6).astype(int)

@@ -92,7 +92,7 @@ def draw_graph(boxes: Sequence[Box], edges: Sequence[Edge], title: str = "") -> 
 
     Args:
         edges: Without circles.
-        title: Of the drawing, for readers of screens.
+        title: Title of the drawing, for readers of screens.
     """
     layers = _layers(boxes, edges)
     places = {box.key: _Spot(layers[box.key], box.width, box.height, box) for box in boxes}

@@ -122,9 +122,9 @@ def show(
         labels: A number or a text for each sample; or a share for each class.
         boxes: ``(n, 4)`` of each sample, in pixels, or from 0 to 1 as shares of width and height.
         box_labels: ``(n,)`` of each sample.
-        box_format: Of a box: left, top, right and bottom; or left, top, width and height.
+        box_format: Format of a box: left, top, right and bottom; or left, top, width and height.
         masks: ``(H, W)`` or ``(H, W, 1)`` of each sample: numbers of classes, 0 for none.
-        names: Of the samples, for example their files.
+        names: Names of the samples, for example their files.
         classes: Names of the classes, by label.
         mean, std: A normalization to undo, with one value or one a channel; otherwise floats are stretched.
         normalizations: To undo, by the names of several batches.

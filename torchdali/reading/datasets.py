@@ -77,7 +77,7 @@ def read_row(read: Read, copied: Collection[int] = (), **arguments: Any) -> Sequ
 
     Args:
         copied: Numbers of the outputs that are copied.
-        arguments: Of `read`.
+        arguments: Arguments of `read`.
 
     Raises:
         TypeError: what is read is a single tensor or array, which would be taken for as many outputs as its first axis
@@ -198,7 +198,7 @@ class LoaderOptions:
             and the last batch is full.
         random_shuffle: Shuffle every epoch as a whole (within its shard with ``stick_to_shard``).
         initial_fill: Size of DALI's shuffle window. Accepted; a whole epoch is shuffled here.
-        seed: Of the shuffling; -1 and None take the pipeline's.
+        seed: Seed of the shuffling; -1 and None use the pipeline's.
         prefetch_queue_depth: Batches that DALI's reader reads ahead of its pipeline. Accepted; here
             the pipeline's own queue depth decides how much is read ahead.
         read_ahead: Accepted; whole files are read at once in any case.

@@ -49,8 +49,8 @@ def signed_bin(
     Args:
         magnitude_bin: A number, or one a sample.
         random_sign: 1 to negate the magnitude, otherwise 0; drawn when None.
-        seed: Of the sign that is drawn.
-        shape: Of the sign that is drawn, for each sample; a scalar when None.
+        seed: Seed of the sign that is drawn.
+        shape: Shape of the sign that is drawn, for each sample; a scalar when None.
 
     Raises:
         TypeError: the bin is neither an int nor a node.

@@ -25,7 +25,7 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
         data: A list or tuple of samples, one array whose first dimension is the batch, or a `TensorList`.
             Samples and arrays are NumPy arrays, torch tensors, or objects with DLPack, the array interface
             or the buffer protocol.
-        layout: Of a sample; the data's layout when empty.
+        layout: Layout of a sample; the data's layout when empty.
         copy: Take a copy, so that the source may change its memory afterwards. Strided data are always copied.
 
     Raises:

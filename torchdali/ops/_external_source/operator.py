@@ -118,15 +118,15 @@ def external_source(
         num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
         cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, for good; True or
             ``"quiet"`` restart immediately; ``"raise"`` ends the epoch and restarts in the next one.
-        name: Of the node, for `feed_input`; not with ``num_outputs``.
-        device: Where the data go, ``"cpu"`` or ``"gpu"``.
-        layout: Of a sample, one letter an axis; or one layout an output.
+        name: Name of the node, for `feed_input`; not with ``num_outputs``.
+        device: Device of the output, ``"cpu"`` or ``"gpu"``.
+        layout: Layout of a sample, one letter per axis; or a list with one layout per output.
         dtype: Type of the elements; or one per output.
-        ndim: How many axes a sample must have; or one number an output.
+        ndim: Number of axes of each sample; or a list with one number per output.
         cuda_stream: Accepted; data of the current stream are waited for.
         use_copy_kernel: Accepted, without effect.
         blocking: Without a source, wait for `feed_input` instead of failing.
-        batch: Whether the source gives whole batches; None is True, or False with ``parallel``.
+        batch: The source returns whole batches; None means True, or False with ``parallel``.
         repeat_last: Without a source, give the last batch again when no new one was fed.
         parallel: Call the source in worker processes; see `Pipeline`'s ``py_num_workers``.
         no_copy: Share the memory of the source's data instead of taking a copy.

@@ -244,7 +244,7 @@ class FedByUser(_Positioned):
     """Waits for `Pipeline.feed_input`.
 
     Args:
-        layout: Of a sample, where the data do not say.
+        layout: Layout of a sample, where the data do not say.
         repeat_last: Deliver the last batch again when no other was fed.
         blocking: Wait for data; otherwise a missing batch is an IndexError.
         copy: Copy the fed data.

@@ -58,7 +58,7 @@ class Ranges:
         storages: The containers.
         files: Which container each record is in.
         places: Offset and size of the components of each record, ``(N, components, 2)``.
-        arguments: Of the reader.
+        arguments: Arguments of the reader.
 
     Attributes:
         runs: What the order of an epoch must keep together; None for nothing.

@@ -47,8 +47,8 @@ class RecordsDataset:
 
     Args:
         storages: The files.
-        offsets: Of each file, offset and size of its records, ``(N, 2)``.
-        arguments: Of the reader.
+        offsets: Offsets of each file, offset and size of its records, ``(N, 2)``.
+        arguments: Arguments of the reader.
 
     Raises:
         RuntimeError: there are no records.
@@ -183,7 +183,7 @@ def open_containers(
 
     Args:
         kind: As a manifest has it.
-        paths: Of files, or URLs.
+        paths: Paths of files, or URLs.
         index_paths: One a container, or one of a manifest.
         direct: Read past the system's cache.
         options: Arguments of the reader, those of `RemoteOptions` among them.

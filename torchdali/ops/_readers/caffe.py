@@ -28,7 +28,7 @@ class DatabaseDataset(RecordsDataset):
     """The values of databases, and their keys.
 
     Args:
-        path: Of the databases.
+        path: Paths of the databases.
         mapped: Map them into memory.
         parse: Makes the outputs of a value.
     """
@@ -77,7 +77,7 @@ def caffe(
     """Read images and labels of the LMDB databases of Caffe, in the order of their keys.
 
     Args:
-        path: Of the databases: their folders, or the files in them.
+        path: Paths of the databases: their folders, or the files in them.
         image_available: Deliver the image.
         label_available: Deliver the label.
 
@@ -128,7 +128,7 @@ def caffe2(
     A record is a row of tensors: image, label (two for weighted labels), additional inputs, box.
 
     Args:
-        path: Of the databases: their folders, or the files in them.
+        path: Paths of the databases: their folders, or the files in them.
         image_available: Records begin with an image.
         label_type: 0, one label; 1, the numbers of the labels that hold; 2, a number for each label; 3, the numbers of
             the labels that hold, and the weights of these; 4, no label.

@@ -31,7 +31,7 @@ class COCODataset:
     """Images, their boxes and labels, and masks.
 
     Args:
-        annotations: Of all images.
+        annotations: Annotations of all images.
         root: Where the images are.
         masks: ``"polygons"``, ``"coordinates"`` (polygons counted by numbers, as they once were), ``"pixels"`` or "".
         image_ids: Deliver the id of the image, too.
@@ -146,7 +146,7 @@ def coco(
         annotations_file: JSON of the annotations.
         preprocessed_annotations: Folder of saved annotations, in place of JSON.
         save_preprocessed_annotations: Save the annotations, to be read faster.
-        save_preprocessed_annotations_dir: In this folder.
+        save_preprocessed_annotations_dir: Folder for the preprocessed annotations.
         images: Names of the images to read, in this order; otherwise all in the order of their ids.
         ltrb: Boxes are left, top, right, bottom; otherwise left, top, width, height.
         ratio: Coordinates are parts of the image's size; otherwise pixels.
@@ -155,7 +155,7 @@ def coco(
         include_iscrowd: Annotations of crowds count.
         avoid_class_remapping: Labels are the ids of categories; otherwise their places in the file, from 1.
         polygon_masks: Deliver the polygons of the masks.
-        masks: The same, counted by coordinates instead of vertices; deprecated.
+        masks: Like ``polygon_masks``, but counts coordinates instead of vertices; deprecated.
         pixelwise_masks: Deliver masks drawn of polygons and runs.
         image_ids: Deliver the id of the image.
 

@@ -391,9 +391,9 @@ def dataset(
 
     Args:
         dataset: Has ``len`` and items by index from 0.
-        columns: Of dictionaries, those that are wanted, in this order; all if left out. ``"objects.bbox"`` is one in a
-            dictionary in another.
-        layouts: Of the outputs.
+        columns: Keys of the dictionaries to return, in this order; all by default. ``"objects.bbox"`` is a key of a
+            nested dictionary.
+        layouts: Layouts of the outputs.
         workers: Number of processes that read; they get the data set as ``py_start_method`` says, forked or pickled.
         pure: Worker processes of the pipeline may read from copies of the dataset: its samples depend on the index
             alone, and on `torchdali.Shared` values. Otherwise it stays in the main process.

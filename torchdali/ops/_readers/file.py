@@ -240,11 +240,11 @@ def file(
         file_root: Folder of class folders, also as an URL, or what relative paths start from; with ``file_list`` alone
             they start from the folder of the list.
         files: Paths, or URLs.
-        labels: One a file.
+        labels: Labels, one per file.
         file_list: A text file of lines ``path label``, the label a number from 0.
         file_filters: Shell patterns of file names to take, for ``file_root`` alone.
         dir_filters: Shell patterns of folder names to take, likewise; others get no number.
-        case_sensitive_filter: Whether the patterns tell upper from lower case.
+        case_sensitive_filter: Make the patterns case-sensitive.
 
     Returns:
         The bytes of the file, ``(n,)`` uint8, and the label, ``(1,)`` int32.

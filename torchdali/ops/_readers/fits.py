@@ -33,9 +33,9 @@ class FitsDataset(ListedFiles):
     """Images of FITS files.
 
     Args:
-        paths: Of the files.
+        paths: Paths of the files.
         root: What relative paths start from: it is put before them.
-        indices: Of the images that are read from each file, from 1.
+        indices: Indices of the images that are read from each file, from 1.
         dtypes: What they are converted to; none for the types in the file.
 
     Raises:
@@ -173,7 +173,7 @@ def fits(
         files: Paths.
         file_list: A text file with a path a line.
         hdu_indices: Numbers of the header-data units whose images are read, one an output; the primary one is 1.
-        dtypes: Of the outputs, to which the images are converted; the types of the files if left out.
+        dtypes: Dtypes of the outputs; by default the files' dtypes.
 
     Returns:
         Of each unit its image, the axes as NumPy has them: the last one of FITS comes first. Values that have a scale

@@ -32,8 +32,8 @@ class MDSDataset(RecordsDataset):
     """Samples of shards.
 
     Args:
-        storages, offsets, arguments: Of `RecordsDataset`.
-        fields: Of each column its size, None if each sample has one of its own.
+        storages, offsets, arguments: Arguments of `RecordsDataset`.
+        fields: Size of each column, None if each sample has one of its own.
         parsers: By the column's place, what makes a tensor of its bytes, in the order of the outputs.
     """
 
@@ -94,7 +94,7 @@ def mds(
 
     Args:
         path: Folder of ``index.json``, or its URL.
-        columns: The columns that are wanted.
+        columns: Columns to return.
 
     Returns:
         Of ``bytes``, ``str``, ``json``, ``jpeg`` and ``png`` the bytes, ``(n,)`` uint8; of numbers and arrays their

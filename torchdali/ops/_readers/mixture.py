@@ -33,7 +33,7 @@ class WeightedReader:
         proportion: Part of an epoch's samples, relative to the other readers.
         repeat: How often an epoch takes each record: 2 for each one twice, 0.5 for half of them.
         choose: How many records an epoch takes.
-        arguments: Of the reader, such as ``paths``. Shuffling and shards are arguments of the mixture.
+        arguments: Arguments of the reader, such as ``paths``. Shuffling and shards are arguments of the mixture.
 
     Raises:
         TypeError: `reader` is no reader of `fn`. ValueError: the shares exclude each other or are not positive, or an
@@ -86,7 +86,7 @@ class MixedDataset:
     """The records of several data sets, numbered through.
 
     Args:
-        datasets: Of the readers.
+        datasets: Datasets of the readers.
         labels: Whether the last output of each comes from its `metadata`.
         mixture: The records of each epoch.
         draws_shuffled: The mixture shuffles, and nothing else.

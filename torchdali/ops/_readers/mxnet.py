@@ -38,9 +38,9 @@ def mxnet(
     """Read images and labels of the RecordIO files of MXNet.
 
     Args:
-        path: Of the files, or their URLs.
-        index_path: Of their index files, or of one manifest (``torchdali index --manifest``); without it the files
-            are walked through when the pipeline is built. An index that does not exist is written, but not to an URL.
+        path: Paths of the files, or their URLs.
+        index_path: Paths of the index files, or of one manifest (``torchdali index --manifest``). Without it, the
+            files are scanned when the pipeline is built. A missing index is written, but not to a URL.
 
     Returns:
         The bytes of the image, ``(n,)`` uint8, and the labels, ``(k,)`` float32.

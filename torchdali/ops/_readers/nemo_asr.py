@@ -112,16 +112,17 @@ def nemo_asr(
     and ``text``. Lines without a path are left out, with a warning.
 
     Args:
-        manifest_filepaths: Of the manifests.
+        manifest_filepaths: Paths of the manifests.
         downmix: Return the mean of the channels.
         dtype: float32 (full scale is 1), int16 or int32.
         max_duration: Leave out what is longer, in seconds; 0 for no limit.
         min_duration: Leave out what is shorter, in seconds.
-        quality: Of resampling, from 0 to 100.
+        quality: Quality of resampling, from 0 to 100.
         read_idxs: Deliver the index of the recording among those of its manifest that are used.
         read_sample_rate: Deliver the sample rate of the file, also if the samples have another one.
         read_text: Deliver the text.
-        sample_rate: In Hz; what has another rate is resampled, unless this is 0 or less.
+        sample_rate: Sample rate of the output, in Hz. Audio with another rate is resampled, unless this is 0 or
+            less.
 
     Returns:
         ``(samples,)``, or ``(samples, channels)`` without ``downmix``; the sample rate, a float32 scalar; the text,

@@ -42,10 +42,10 @@ class NumpyDataset(ListedFiles):
     """Arrays in files, or regions of them.
 
     Args:
-        paths: Of the files.
+        paths: Paths of the files.
         root: What relative paths start from.
         region: Arguments of the region, named as those of `slice_window`.
-        axes: Of the region; none for all.
+        axes: Axes of the region; none for all.
         policy: For regions that reach outside.
         fill: Value of what lies outside.
         mapped: Map large files into memory.
@@ -224,15 +224,15 @@ def numpy(
         file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
         files: Paths, or URLs.
         file_list: A text file with a path a line.
-        roi_start: Where the region begins, one value for each axis or one for all; 0 if left out.
-        rel_roi_start: The same as a part of the array's extent.
-        roi_end: Where it ends, exclusive; the end of the array if nothing says it.
-        rel_roi_end: The same as a part of the extent.
-        roi_shape: Its shape.
-        rel_roi_shape: The same as a part of the extent.
+        roi_start: Start of the region, one value for each axis or one for all; 0 by default.
+        rel_roi_start: Start of the region as a fraction of the array's extent.
+        roi_end: End of the region, exclusive; by default the end of the array.
+        rel_roi_end: End of the region as a fraction of the extent.
+        roi_shape: Shape of the region, one value for each axis or one for all.
+        rel_roi_shape: Shape of the region as a fraction of the extent.
         roi_axes: Axes of the region; the others stay whole. All if left out.
         out_of_bounds_policy: For regions that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
-        fill_value: What is outside, for ``"pad"``.
+        fill_value: Value outside the array, for ``"pad"``.
         cache_header_information: Accepted; headers are kept in any case.
         register_buffers: Accepted, for GPU storage.
         use_o_direct: Read past the system's cache; goes with ``dont_use_mmap``.
@@ -304,7 +304,7 @@ def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dt
 
     Args:
         data: The bytes of the file, ``(n,)`` uint8.
-        dtype: Of the result: numbers are rounded, and limited to what it holds. That of the array if left out.
+        dtype: Output dtype: numbers are rounded, and limited to what it holds. That of the array if left out.
 
     Returns:
         The array, in the order of C.

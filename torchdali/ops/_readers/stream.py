@@ -102,7 +102,7 @@ class SampleStream(Source):
     Args:
         samples: The stream.
         leaves: The values of each sample that are wanted.
-        layouts: Of the outputs.
+        layouts: Layouts of the outputs.
         epoch_size: Samples of an epoch; None for those up to the stream's end.
     """
 
@@ -230,8 +230,8 @@ def stream(
 
     Args:
         dataset: Iterates over samples: tuples, dictionaries or single values, all of the form of the first.
-        columns: Of dictionaries, those that are wanted, in this order; all if left out.
-        layouts: Of the outputs.
+        columns: Keys of the dictionaries to return, in this order; all by default.
+        layouts: Layouts of the outputs.
         epoch_size: Samples of an epoch on this rank. The stream is repeated, and the next epoch continues where this
             one stopped, so that all ranks have equally many batches. By default, an epoch ends with the stream.
 

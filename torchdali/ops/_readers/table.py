@@ -167,10 +167,10 @@ class TableDataset:
     """Rows of files, read by groups.
 
     Args:
-        paths: Of the files.
-        groups: Of all files, in their order.
+        paths: Paths of the files.
+        groups: Groups of all files, in their order.
         columns: The outputs.
-        arguments: Of the reader.
+        arguments: Arguments of the reader.
         remote: Reads URLs, if there are some.
     """
 
@@ -251,7 +251,7 @@ class LanceDataset:
     """Rows of a Lance dataset, by random access.
 
     Args:
-        path: Of the dataset, or its URL, which pylance reads itself.
+        path: Path of the dataset, or its URL, which pylance reads itself.
         columns: The outputs.
     """
 
@@ -307,8 +307,8 @@ def table(
     ``.feather``) are mapped into memory. One Lance dataset (``.lance``) is read row by row, by pylance.
 
     Args:
-        paths: Of the files, or the URLs of parquet files and of a Lance dataset.
-        columns: The columns that are wanted.
+        paths: Paths of the files, or the URLs of parquet files and of a Lance dataset.
+        columns: Columns to return.
 
     Returns:
         Of binary and text columns the bytes, ``(n,)`` uint8, also of images and sounds of Hugging Face; of numbers

@@ -32,7 +32,7 @@ class TFRecordDataset(RecordsDataset):
         storages, offsets: Where they are, see `RecordsDataset`.
         features: What is extracted, by name.
         verify: Check the check sums of each record that is read.
-        arguments: Of the reader.
+        arguments: Arguments of the reader.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ def tfrecord(
     A call returns a dictionary of outputs, one a feature.
 
     Args:
-        path: Of the files, or their URLs.
-        index_path: Of their index files, or of one manifest (``torchdali index --manifest``); without it the files
-            are walked through when the pipeline is built. An index that does not exist is written, but not to an URL.
+        path: Paths of the files, or their URLs.
+        index_path: Paths of the index files, or of one manifest (``torchdali index --manifest``). Without it, the
+            files are scanned when the pipeline is built. A missing index is written, but not to a URL.
         features: Names of features, and what they are: see `torchdali.tfrecord`.
         use_o_direct: Read past the system's cache; goes with ``dont_use_mmap``.
         verify: Check the check sums of each record, by google-crc32c (extra ``checksums``).

@@ -30,7 +30,7 @@ class VideoDataset:
     """Clips of videos, and what is known of them.
 
     Args:
-        clips: Of all files.
+        clips: Clips of all files.
         fill: What fills frames that do not exist, a pixel.
         files: Opens them.
         labels: Return the label of the file.
@@ -143,7 +143,7 @@ def selection(
         file_root: Folder of folders of videos; each is a class.
         filenames: Paths.
         image_type: RGB, or YCbCr as it is coded.
-        labels: One a file of ``filenames``.
+        labels: Labels, one per file of ``filenames``.
         sequence_length: Frames of a sequence.
         step: Frames from the beginning of one sequence to that of the next; a whole sequence, if negative.
         stride: Frames from one frame of a sequence to the next.
@@ -203,13 +203,13 @@ def experimental_video(
     """Read clips of videos by the package av (extra ``video``), each exact to the frame.
 
     Args:
-        file_list_format: What bounds in a list are: ``"timestamps"`` in seconds, or ``"frames"``; negative ones of
-            these count from the end.
+        file_list_format: Unit of the bounds in a list: ``"timestamps"`` in seconds, or ``"frames"``; negative
+            frames count from the end.
         file_list_include_end: Accepted; as in DALI, the end is not taken.
         file_list_rounding: ``"start_down_end_up"``, ``"start_up_end_down"``, ``"all_up"`` or ``"all_down"``: which
             frame a time between two stands for.
-        fill_value: Of frames that do not exist, one value or one a channel.
-        pad_mode: What follows the last frame, as in `decoders.video`; ``"none"``: there are only whole sequences.
+        fill_value: Value of frames that do not exist, one value or one per channel.
+        pad_mode: Frames after the last one, as in `decoders.video`; ``"none"`` returns only complete sequences.
         uniform_sample: One sequence a video, of frames equally far apart from the first to the last.
 
     Returns:

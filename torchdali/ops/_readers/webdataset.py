@@ -41,9 +41,9 @@ class WebDataset:
         storages: The archives.
         files: Which archive each sample is in.
         places: Offset and size of each output, ``(N, outputs, 2)``; an offset of -1 for a missing component.
-        dtypes: Of the outputs.
-        names: Of the members, one output after the other, sample by sample.
-        arguments: Of the reader.
+        dtypes: Dtypes of the outputs.
+        names: Names of the members, one output after the other, sample by sample.
+        arguments: Arguments of the reader.
     """
 
     def __init__(
@@ -160,15 +160,15 @@ def webdataset(
     extension.
 
     Args:
-        paths: Of the archives, or their URLs.
-        ext: Of each output the extension, or several separated by ``;``, of which the first in the archive counts.
-        index_paths: Of index files, one an archive, or of one manifest (``torchdali index --manifest``); without them
-            the archives are walked through when the pipeline is built. An index that does not exist is written, but
-            not to an URL.
-        missing_component_behavior: Of samples that lack one: ``"empty"`` gives an empty tensor (also ``""``),
-            ``"skip"`` leaves the sample out, ``"error"`` raises.
-        dtypes: Of each output the type that the bytes are read as; uint8 if left out.
-        case_sensitive_extensions: Whether extensions tell upper from lower case.
+        paths: Paths of the archives, or their URLs.
+        ext: Extension of each output, or several separated by ``;``: the first one in the archive counts.
+        index_paths: Paths of the index files, one per archive, or of one manifest (``torchdali index --manifest``).
+            Without them, the archives are scanned when the pipeline is built. A missing index is written, but not
+            to a URL.
+        missing_component_behavior: Handling of samples that lack a component: ``"empty"`` (or ``""``) returns an
+            empty tensor, ``"skip"`` skips the sample, ``"error"`` raises.
+        dtypes: Dtype of each output's bytes; uint8 by default.
+        case_sensitive_extensions: Make the extensions case-sensitive.
 
     Returns:
         Of each output the bytes, ``(n,)``, in its type.

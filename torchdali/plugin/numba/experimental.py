@@ -28,14 +28,14 @@ class NumbaFunction:
     Args:
         run_fn: Takes one array an output and an input; with ``batch_processing`` one tuple of arrays, a sample each.
         out_types: Element type of each output, `DALIDataType`.
-        in_types: Of each input; another one is an error.
+        in_types: Dtype of each input; another one is an error.
         outs_ndim: Number of axes of each output.
-        ins_ndim: Of each input.
+        ins_ndim: Number of axes of each input.
         setup_fn: ``setup_fn(outs, ins)``, called once a batch, writes the outputs' shapes: ``outs[k][i][axis]`` is a
             length of output ``k`` of sample ``i``, and so for ``ins``.
         device: ``"cpu"``; functions for GPUs are not supported.
         batch_processing: Call ``run_fn`` once for the batch.
-        blocks: Of GPUs only; accepted.
+        blocks: Blocks of a GPU; accepted without effect.
         threads_per_block: Likewise.
         kwargs: Arguments of every operator: ``name``, ``preserve``.
 

@@ -25,7 +25,7 @@ class TorchPythonFunction(ops.TorchPythonFunction):
         num_outputs: 0 for a function that is called for its effect.
         device: Where it runs.
         batch_processing: Call it once a batch.
-        kwargs: Of any operator.
+        kwargs: Arguments of any operator.
     """
 
     device = "cpu"
@@ -59,7 +59,7 @@ def as_operator(
 
     Args:
         function: Takes one tensor, returns one tensor.
-        output_layout: Of the result; the input's when None.
+        output_layout: Layout of the result; the input's when None.
         pure: Worker processes may run the function: its result depends on its argument alone, and on
             `torchdali.Shared` values.
 

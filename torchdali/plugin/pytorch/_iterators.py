@@ -239,8 +239,8 @@ def stacked(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
     """Return a batch as one tensor.
 
     Args:
-        batch: Of samples of one shape.
-        name: Of the output, and
+        batch: Batch of samples of one shape.
+        name: Name of the output, and
         cure: for the message if shapes differ.
 
     Raises:

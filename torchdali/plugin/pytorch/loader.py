@@ -149,10 +149,10 @@ class _Batches(BaseIterator):
 
     Args:
         pipe: Built, with padded readers.
-        names: Of the outputs, for messages.
+        names: Names of the outputs, for messages.
         ragged: Numbers of the outputs that are delivered as lists.
         file_names: Append the names of the samples.
-        options: Of `BaseIterator`.
+        options: Options of `BaseIterator`.
     """
 
     def __init__(
@@ -450,12 +450,12 @@ class Loader(IterableDataset[Any]):
             augment: ``"rand"``, ``"auto"`` or ``"trivial"`` for RandAugment, AutoAugment or TrivialAugment; transforms
                 of torchvision, for example ``v2.ColorJitter(0.4)``; or a function of the images, for example
                 ``lambda images: fn.gaussian_blur(images, sigma=1.0)``.
-            mean, std: Of the channels, for pixels from 0 to 1.
+            mean, std: Mean and standard deviation of the channels, for pixels from 0 to 1.
             num_threads: By default, as many as this process has cores.
             num_processes, prefetch_queue_depth, scaled_decode: See `Pipeline`; `tune` finds them.
-            device_id: Of the GPU on which images are augmented, normalized and delivered; on the CPU by default. See
-                `Pipeline`.
-            seed: Of order and augmentation.
+            device_id: Index of the GPU on which images are augmented, normalized and delivered; on the CPU by
+                default. See `Pipeline`.
+            seed: Seed of order and augmentation.
             bad_samples: Treatment of files that cannot be read; see `Pipeline`.
             cache: Keep images, so that later epochs do not read and decode them: a size like ``"8GB"``, in memory,
                 or a folder like ``"/fast/disk"``. For a test images of the final size; in training, whole ones. See
@@ -710,7 +710,7 @@ class Loader(IterableDataset[Any]):
         Args:
             seconds: For all measurements together.
             apply: Make the pipeline of this Loader with the fastest settings. Before its first loop only.
-            options: Of `torchdali.tuning.tune`: ``step``, ``cores``, ``memory``.
+            options: Options of `torchdali.tuning.tune`: ``step``, ``cores``, ``memory``.
 
         Raises:
             RuntimeError: No function under `pipeline_def` makes the pipeline; `apply` after the first loop.
@@ -743,7 +743,7 @@ class Loader(IterableDataset[Any]):
 
         Args:
             path: Where to save it, too.
-            options: Of `Pipeline.show` and `torchdali.pictures.show`, for example ``each`` and ``count``.
+            options: Options of `Pipeline.show` and `torchdali.pictures.show`, for example ``each`` and ``count``.
 
         Raises:
             RuntimeError: a source of the pipeline cannot be asked twice. ValueError: no output can be drawn.

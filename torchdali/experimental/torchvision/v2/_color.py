@@ -173,7 +173,7 @@ class GaussianBlur(Transform):
         kernel_size: Odd number of pixels; or two, for height and width, as in DALI.
         sigma: Standard deviation in pixels; or (min, max), to draw one for each image.
         device: ``"cpu"`` or ``"gpu"``.
-        seed: Of the standard deviations; -1 for the `Compose`'s seed.
+        seed: Seed of the standard deviations; -1 for the `Compose`'s seed.
 
     Raises:
         ValueError: a window that is even or not positive; a sigma that is not positive, or no range.

@@ -34,7 +34,7 @@ class Transform:
 
         Args:
             images: A node of a pipeline, or a batch.
-            layout: Of the images: ``"HWC"`` or ``"CHW"``.
+            layout: Layout of the images: ``"HWC"`` or ``"CHW"``.
         """
         return images
 

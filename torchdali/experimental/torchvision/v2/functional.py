@@ -226,7 +226,7 @@ def to_pil_image(inpt: torch.Tensor, mode: str | None = None, input_layout: str 
 
     Args:
         inpt: ``(C, H, W)``, uint8, float32 or float16.
-        mode: Of the image; without it, L, RGB or RGBA by the number of channels.
+        mode: Mode of the image; without it, L, RGB or RGBA by the number of channels.
         input_layout: ``"CHW"`` or ``"HWC"``.
 
     Raises:

@@ -23,7 +23,7 @@ class Column:
 
     Args:
         samples: Arrays or CPU tensors.
-        name: Of the input.
+        name: Name of the input.
         origins: Descriptions of the samples, for error messages.
 
     Raises:
@@ -94,7 +94,7 @@ def as_input(value: Any, name: str) -> Any:
 
     Args:
         value: An array, a CPU tensor, a PIL image; bytes, or the path of a file whose bytes are meant.
-        name: Of the input.
+        name: Name of the input.
 
     Raises:
         TypeError: an unsupported type. OSError: the file does not exist.
