@@ -303,3 +303,15 @@ def test_shards_that_only_their_library_reads(tmp_path: Path) -> None:
     assert len(list(mds_loader(str(tmp_path / "b"), ("id",)))) == 3
     with pytest.raises(RuntimeError, match=r"columns must be among \['id', 'jpg'"):
         mds_loader(str(tmp_path / "a" / ".." / "b"), ("none",)).pipeline.build()
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_reads_its_own_row_groups(rank: int, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", str(rank))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with loader([f"{server.url}/{name}.parquet" for name in "ab"], ["image"], batch=1, random_shuffle=True) as batches:
+        batches.pipeline.build()
+        server.requests.clear()
+        seen = [batch[0, 0].item() for batch in batches]
+    assert len(set(seen)) == COUNT // 2 and seen != sorted(seen)
+    assert len([wanted for *_, wanted in server.requests if wanted]) <= 6  # of 8 groups, one of them at the border

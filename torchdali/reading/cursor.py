@@ -218,6 +218,7 @@ class EpochOrder:
         seed: Orders the records inside a shard (``random_shuffle``).
         runs: Keeps neighbours together in shuffled epochs; None shuffles record by record.
         draw: Returns the records at some positions of an epoch; None if a position is its record.
+        scatters: Shuffled epochs scatter positions; otherwise `draw` shuffles, and `runs` shuffle inside of blocks.
 
     Raises:
         RuntimeError: There are no records, or fewer than shards.
@@ -228,6 +229,7 @@ class EpochOrder:
     seed: int = 0
     runs: Runs | None = None
     draw: Callable[[int, Indices], Indices] | None = None
+    scatters: bool = True
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -240,13 +242,9 @@ class EpochOrder:
 
     @classmethod
     def of(cls, dataset: Any, options: LoaderOptions, seed: int) -> EpochOrder:
-        """Return the order of a data set, which may have `runs` or `draw`.
-
-        If its `draw` shuffles (``draws_shuffled``), nothing else does.
-        """
-        if getattr(dataset, "draws_shuffled", False):
-            options = replace(options, random_shuffle=False)
-        return cls(len(dataset), options, seed, getattr(dataset, "runs", None), getattr(dataset, "draw", None))
+        """Return the order of a data set, which may have `runs`, `draw`, and a `draw` that shuffles."""
+        runs, draw = getattr(dataset, "runs", None), getattr(dataset, "draw", None)
+        return cls(len(dataset), options, seed, runs, draw, not getattr(dataset, "draws_shuffled", False))
 
     def records(self, epoch: int) -> Indices:
         """Return the record indices of this rank's shard in an epoch, int64, without padding."""
@@ -278,7 +276,7 @@ class EpochOrder:
         if options.shuffle_after_epoch:
             seed = options.shuffle_after_epoch_seed or 0
             return Order(self.size, self._shuffle(_AFTER_EPOCH, seed, epoch))._in_blocks(self.runs, seed, epoch)
-        if options.random_shuffle:
+        if options.random_shuffle and self.scatters:
             # A rank that sticks to its shard must find the same records in it in every epoch.
             return Order(self.size, self._shuffle(_ASSIGN, 0 if options.stick_to_shard else epoch))
         return Order(self.size, _same)
@@ -286,10 +284,10 @@ class EpochOrder:
     def _part(self, rest: Order, epoch: int, rank: int, ranks: int, seed: int) -> Order:
         shard = (rank + epoch) % ranks if self.options.rotates else rank
         start, stop = (shard_start(len(rest), ranks, i) for i in (shard, shard + 1))
-        if not self.options.random_shuffle:
-            return rest.part(start, stop)
-        if self.runs is not None:
+        if self.runs is not None and self.options.random_shuffle:
             return rest.part(start, stop)._in_blocks(self.runs, seed, epoch, shard)
+        if not (self.options.random_shuffle and self.scatters):
+            return rest.part(start, stop)
         return rest.part(start, stop, _permutation(stop - start, _WITHIN, seed, epoch, shard))
 
     def _shuffle(self, *key: int) -> Callable[[Indices], Indices]:

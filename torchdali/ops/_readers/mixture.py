@@ -185,7 +185,7 @@ def _results(arguments: Mapping[str, Any], outputs: Any) -> Any:
 
 
 def _reads_in_runs(dataset: Any) -> bool:
-    return getattr(dataset, "runs", None) is not None or getattr(dataset, "draws_shuffled", False)
+    return getattr(dataset, "runs", None) is not None
 
 
 @reader(name="readers.mixture", outputs=_count, layout=_layouts, results=_results, marks=("view",))

@@ -22,6 +22,7 @@ from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
 from torchdali.formats.storage import MappedFile, Storage, open_storage
 from torchdali.formats.urls import shown
 from torchdali.ops._readers._records import in_threads, open_remote
+from torchdali.reading.cursor import Runs
 from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read
 from torchdali.reading.file_lists import list_digest
 from torchdali.reading.groups import GroupOrder
@@ -189,10 +190,11 @@ class TableDataset:
         options = RemoteOptions() if remote is None else remote.options
         window = int(options.shuffle_window or _WINDOW)
         block = max(1, round(window / max(1, sizes / len(groups))))
+        self.runs: Runs | None = None
         if arguments.get("random_shuffle"):
-            seed = arguments.get("seed")
             rows = np.array([group.rows for group in groups])
-            self.draw = GroupOrder(rows, block, 0 if seed in (None, -1) else int(seed)).draw
+            self.runs = Runs(1, max(1, round(block * rows.mean())))
+            self.draw = GroupOrder(rows, same=bool(arguments.get("stick_to_shard"))).draw
         self.remotes = () if remote is None else (remote,)
         self.bytes_ahead = int(options.io_ahead)
         self._most = self.bytes_ahead + 2 * window + _KEPT
@@ -302,9 +304,9 @@ def table(
     """Read rows of parquet, Arrow and Lance. Not in DALI.
 
     A call returns a dictionary of outputs, by column. Parquet is read by row groups, several ahead, by pyarrow; with
-    ``random_shuffle`` row groups are drawn at random, and the rows of ``shuffle_window`` (256 MB by default) are
-    shuffled together; the ``seed`` must be the same on all ranks, and is 0 by default. Arrow files (``.arrow``,
-    ``.feather``) are mapped into memory. One Lance dataset (``.lance``) is read row by row, by pylance.
+    ``random_shuffle`` row groups are drawn at random, ranks divide them, and the rows of ``shuffle_window`` (256 MB by
+    default) are shuffled together. Arrow files (``.arrow``, ``.feather``) are mapped into memory. One Lance dataset
+    (``.lance``) is read row by row, by pylance.
 
     Args:
         paths: Paths of the files, or the URLs of parquet files and of a Lance dataset.
