@@ -6,8 +6,7 @@ dimension is the batch, or a list of torch tensors, one a sample, or one of the 
 
 from __future__ import annotations
 
-from torchdali.tensors._batch import TensorList
-from torchdali.tensors._devices import TensorListCPU, TensorListGPU
+from torchdali.tensors._batch import TensorList, TensorListCPU, TensorListGPU
 from torchdali.tensors._single import Tensor, TensorCPU, TensorGPU
 
 __all__ = ["Tensor", "TensorCPU", "TensorGPU", "TensorList", "TensorListCPU", "TensorListGPU"]
