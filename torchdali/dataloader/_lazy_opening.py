@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from torchdali.dataloader._pristine import find_image_change
 from torchdali.kernels.native import status as native_status
 
-__all__ = ["FetchLazily", "InitWorker", "LazyOpening"]
+__all__ = ["FetchLazily", "InitWorker", "LazyOpening", "Patience"]
 
 
 class InitWorker:
@@ -29,6 +29,8 @@ class InitWorker:
     def __init__(self, worker_init_fn: Callable[[int], None] | None, context: Any) -> None:
         self._worker_init_fn = worker_init_fn
         if "PIL.Image" in sys.modules and (context or multiprocessing).get_start_method() == "fork":
+            import torchdali.dataloader._lazy_images  # noqa: F401
+
             LazyOpening()  # the workers inherit its imports and checks
 
     def __call__(self, worker: int) -> None:
@@ -42,17 +44,18 @@ class FetchLazily:
 
     Args:
         fetcher: torch's.
+        patience: Of the loader.
     """
 
-    def __init__(self, fetcher: Any) -> None:
-        self._fetcher, self._left, self._opening = fetcher, _PATIENCE, LazyOpening()
+    def __init__(self, fetcher: Any, patience: Patience) -> None:
+        self._fetcher, self._patience, self._opening = fetcher, patience, LazyOpening()
 
     def fetch(self, indices: Any) -> Any:
         """Make the samples of a batch."""
         with self._opening:
             batch = self._fetcher.fetch(indices)
-        self._left = _PATIENCE if self._opening.is_used else self._left - 1
-        if not self._left:
+        self._patience.note(self._opening.is_used)
+        if not self._patience.left:
             self.fetch = self._fetcher.fetch  # type: ignore[method-assign]
         return batch
 
@@ -60,7 +63,19 @@ class FetchLazily:
         return getattr(self._fetcher, name)
 
 
-_PATIENCE = 4  # batches without an image, after which no more are expected
+class Patience:
+    """Expectation that the dataset of a loader opens images.
+
+    Attributes:
+        left: Batches without an image, after which no more images are expected.
+    """
+
+    def __init__(self) -> None:
+        self.left = 4
+
+    def note(self, has_images: bool) -> None:
+        """Note a batch."""
+        self.left = 4 if has_images else self.left - 1
 
 
 class LazyOpening:

@@ -16,7 +16,7 @@ from torchdali.dataloader._arguments import check_dataset, check_policy
 from torchdali.dataloader._generators import generators_of, snapshot
 from torchdali.dataloader._idle import IdleEngines
 from torchdali.dataloader._iterators import AcceleratedIterator
-from torchdali.dataloader._lazy_opening import FetchLazily, InitWorker
+from torchdali.dataloader._lazy_opening import FetchLazily, InitWorker, Patience
 from torchdali.dataloader._notes import Notes
 from torchdali.dataloader._plans import plan_of
 from torchdali.dataloader._pristine import find_collate_change
@@ -115,7 +115,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         check_dataset(dataset)
         self.cache, self.snapshot_every_n_steps = cache, snapshot_every_n_steps
         self.bad_samples, self._skipped, self._site = bad_samples, Skipped(), call_site()
-        self._idle = IdleEngines()
+        self._idle, self._patience = IdleEngines(), Patience()
         own = {} if in_order else {"in_order": False}  # which older versions do not know
         super().__init__(
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last,
@@ -147,8 +147,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             progress = self._start(generators, plan=plan)
             iterator = self._open_iterator(plan, progress, generators, changes)
             iterator.skipped, self._running = self._skipped, weakref.ref(iterator)
-        if plan.is_lazy and not self.num_workers:
-            wrap_fetcher(iterator, FetchLazily)
+        if plan.is_lazy and not self.num_workers and self._patience.left:
+            wrap_fetcher(iterator, lambda fetcher: FetchLazily(fetcher, self._patience))
         if self._of_torchdata is not None:
             return iterator
         if self._is_iterable:

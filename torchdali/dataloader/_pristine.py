@@ -15,7 +15,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter, is_
+from operator import attrgetter, eq, getitem, is_
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -52,24 +52,37 @@ class ChangedError(Exception):
     """The user changed code or attributes on the path of a sample; the text names them."""
 
 
-class _Namespace:
-    """Names of a module or class, and their values when they were checked."""
+class _Checked:
+    """Names of modules and classes, and their values when they were checked; compared later without a loop."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._all, self._size = values, len(values)  # a new one may come before the one of a base class, or a built-in
-        self._values: dict[str, Any] = {}
-        self._codes: dict[Any, CodeType] = {}
+    def __init__(self) -> None:
+        self._spaces: dict[str, Mapping[str, Any]] = {}
+        self._sizes: dict[str, int] = {}  # a new name may come before the one of a base class, or a built-in
+        self._owners: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._values: dict[tuple[str, str], Any] = {}
+        self._codes: dict[FunctionType, CodeType] = {}
 
-    def note(self, name: str) -> None:
+    def add_space(self, space: Mapping[str, Any], qualname: str) -> None:
+        """Note how many names a module or class has."""
+        self._spaces[qualname], self._sizes[qualname] = space, len(space)
+
+    def add(self, space: Mapping[str, Any], qualname: str, name: str) -> None:
         """Note the value of a name, and the code of a function."""
-        value = self._values[name] = self._all[name]
+        key, value = (qualname, name), space[name]
+        self.add_space(space, qualname)
+        self._owners[key], self._names[key], self._values[key] = space, name, value
         if isinstance(value, FunctionType):
             self._codes[value] = value.__code__
 
-    def is_current(self) -> bool:
+    def are_current(self) -> bool:
         """Return True if the names still have those values, and functions the same code."""
-        same = len(self._all) == self._size and all(map(is_, map(self._all.get, self._values), self._values.values()))
-        return same and all(map(is_, map(attrgetter("__code__"), self._codes), self._codes.values()))
+        try:
+            values = all(map(is_, map(getitem, self._owners.values(), self._names.values()), self._values.values()))
+        except KeyError:
+            return False
+        sizes = all(map(eq, map(len, self._spaces.values()), self._sizes.values()))
+        return values and sizes and all(map(is_, map(attrgetter("__code__"), self._codes), self._codes.values()))
 
 
 # ---------------------------------------------------------------- code of files
@@ -154,12 +167,12 @@ class _Reach:
     """The functions that methods of classes can reach.
 
     Attributes:
-        namespaces: All names that were looked up, to see later whether one has changed.
+        checked: All names that were looked up, to see later whether one has changed.
         names: Names of attributes that the functions mention.
     """
 
     def __init__(self, classes: Iterable[type], entries: Iterable[str], functions: Iterable[FunctionType]) -> None:
-        self.namespaces: dict[str, _Namespace] = {}
+        self.checked = _Checked()
         self.names: set[str] = set()
         self._todo: list[tuple[FunctionType, str]] = []
         self._seen: set[int] = set()
@@ -177,7 +190,7 @@ class _Reach:
         """Check the methods of a class: some, those that Python calls, and those of names that functions mention."""
         self._classes.add(kind)
         for base in kind.__mro__:
-            self._namespace(vars(base), f"{base.__module__}.{base.__qualname__}")
+            self.checked.add_space(vars(base), f"{base.__module__}.{base.__qualname__}")
         for name in {*entries, *_IMPLICIT, *self.names}:
             self._add_methods(kind, name)
 
@@ -202,7 +215,7 @@ class _Reach:
     def _bind(self, namespace: Mapping[str, Any], name: str, module: str, qualname: str) -> None:
         """Check a name of a module or class, and note its value."""
         value = namespace[name]
-        self._namespace(namespace, f"{module}.{qualname}".removesuffix(f".{name}")).note(name)
+        self.checked.add(namespace, f"{module}.{qualname}".removesuffix(f".{name}"), name)
         functions = [each for each in _functions(value) if isinstance(each, FunctionType)]
         if not functions and not isinstance(value, (BuiltinFunctionType, type)) and _is_checked(module):
             was_function = qualname in _codes(module)
@@ -210,11 +223,6 @@ class _Reach:
                 raise ChangedError(f"`{module}.{qualname}` was replaced")
         for function in functions:
             self._add_function(function, module, qualname)
-
-    def _namespace(self, namespace: Mapping[str, Any], qualname: str) -> _Namespace:
-        if qualname not in self.namespaces:
-            self.namespaces[qualname] = _Namespace(namespace)
-        return self.namespaces[qualname]
 
     def _add_function(self, function: FunctionType, module: str, qualname: str) -> None:
         if id(function) in self._seen:
@@ -337,7 +345,7 @@ def _reach(classes: frozenset[type], entries: tuple[str, ...], functions: frozen
     """Return the reach of methods and functions; an earlier one, if no name in it has another value now."""
     key = classes, entries, functions
     reach = _reaches.get(key)
-    if reach is None or not all(namespace.is_current() for namespace in reach.namespaces.values()):
+    if reach is None or not reach.checked.are_current():
         _reaches.pop(key, None)
         reach = _reaches[key] = _Reach(classes, entries, functions)
     return reach
