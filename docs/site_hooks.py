@@ -53,7 +53,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     def target(link: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(folder, link["path"]))
         name = OUTSIDE.get(path, path.removeprefix("docs/"))
-        if (path in OUTSIDE or path.startswith("docs/")) and files.get_file_from_path(name):
+        page_file = files.get_file_from_path(name) if path in OUTSIDE or path.startswith("docs/") else None
+        if page_file and page_file.inclusion.is_included():
             return posixpath.relpath(name, posixpath.dirname(here) or ".") + (link["anchor"] or "")
         if (ROOT / path).exists():
             kind = "tree" if (ROOT / path).is_dir() else "blob"
