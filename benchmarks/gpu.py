@@ -31,7 +31,7 @@ from torchdali._commands.gpu import PARTS, Found, Measurement, Sizes, inside, me
 from torchdali.codecs._native import decode_together, examine
 from torchdali.codecs.engines import NvJpeg, Work
 from torchdali.kernels.device.tables import lacking_for_kernels
-from torchdali.kernels.native import Recipe
+from torchdali.kernels.native import ImageOptions
 
 __all__ = ["ALL", "main"]
 
@@ -95,7 +95,7 @@ def path(folder: Path, sizes: Sizes) -> Found:
     yield "kernels lack", lacking_for_kernels() or "nothing"
     files = [torch.from_numpy(np.fromfile(name, np.uint8)) for name in benching.find(folder)[:_FILES]]
     yield "files", len(files)
-    lots = examine(files, Recipe(upright=False)).rows["lot"]
+    lots = examine(files, ImageOptions(upright=False)).rows["lot"]
     files = [file for file, lot in zip(files, lots.tolist(), strict=True) if lot >= 0]
     for fancy in (False, True):
         for name, value in _by_nvjpeg(files, fancy, sizes):

@@ -19,13 +19,13 @@ from tests.helpers.encoded_images import encoded, exif, picture, tensor
 from tests.helpers.native import needs_native, switched_off
 from torchdali.codecs import _native
 from torchdali.codecs.images import decode
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
 from torchdali.installation import rebuild_command
 from torchdali.kernels import native
 from torchdali.kernels.exactness import exactly
 from torchdali.kernels.limits import max_pixels_of
 from torchdali.kernels.memory import IN_PLACE
-from torchdali.kernels.native import MIRROR, Lines, Recipe, run
+from torchdali.kernels.native import MIRROR, AxisRegion, Filters, ImageOptions, Output, run
 from torchdali.kernels.resample import exact
 from torchdali.kernels.resample.separable import resize
 
@@ -34,11 +34,11 @@ PICTURE = picture(HEIGHT, WIDTH)
 PLAIN = encoded(PICTURE, "JPEG", quality=90)
 
 
-def whole(extent: int, start: int = 0) -> Lines:
-    return Lines(start, start + extent, extent, 0, extent, start, start + extent)
+def whole(extent: int, start: int = 0) -> AxisRegion:
+    return AxisRegion(start, start + extent, extent, 0, extent, start, start + extent)
 
 
-def window(y: int, x: int, h: int, w: int) -> tuple[Lines, Lines]:
+def window(y: int, x: int, h: int, w: int) -> tuple[AxisRegion, AxisRegion]:
     return whole(h, y), whole(w, x)
 
 
@@ -95,12 +95,12 @@ def test_windows_are_those_of_the_whole_image(name: str, fancy: bool) -> None:
     height, width = expected.shape[:2]
     assert size_of(data, True) == (height, width)
     rng = np.random.default_rng(5)
-    recipe = Recipe(fancy=fancy)
+    options = ImageOptions(fancy=fancy)
     for _ in range(25):
         h, w = int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1))
         y, x = int(rng.integers(0, height - h + 1)), int(rng.integers(0, width - w + 1))
         mirror = bool(rng.integers(2))
-        found = run(recipe, data, *window(y, x, h, w), mirror)
+        found = run(options, data, *window(y, x, h, w), mirror)
         part = expected[y : y + h, x : x + w]
         assert found is not None
         assert torch.equal(found, part.flip(1) if mirror else part), (y, x, h, w, mirror)
@@ -110,12 +110,12 @@ def test_windows_are_those_of_the_whole_image(name: str, fancy: bool) -> None:
 def test_not_upright_and_fast() -> None:
     data = tensor(PICTURES["orientation 6"])
     expected = decode(data, adjust_orientation=False)
-    found = run(Recipe(upright=False), data, *window(3, 5, 50, 60), False)
+    found = run(ImageOptions(upright=False), data, *window(3, 5, 50, 60), False)
     assert found is not None and torch.equal(found, expected[3:53, 5:65])
     assert size_of(data, False) == tuple(expected.shape[:2])
     pytest.importorskip("simplejpeg", reason="needs simplejpeg: install the extra 'image'")
     plain = tensor(PLAIN)
-    quick = run(Recipe(fast=True), plain, *window(0, 0, HEIGHT, WIDTH), False)
+    quick = run(ImageOptions(fast=True), plain, *window(0, 0, HEIGHT, WIDTH), False)
     assert quick is not None and torch.equal(quick, decode(plain, fast=True))
 
 
@@ -133,19 +133,19 @@ REGIONS = [
 def test_pixels_are_those_of_exact_resizing(name: str, size: tuple[int, int], antialias: bool) -> None:
     data = tensor(PLAIN)
     pixels = decode(data)
-    recipe = Recipe(shrinking=name, growing=name, antialias=antialias)
+    options = ImageOptions(filters=Filters(name, name, antialias))
     for roi in REGIONS:
         with exactly(), switched_off():
             expected = resize(pixels, size, roi=roi, min_filter=name, mag_filter=name, antialias=antialias)
-        lines = [Lines(*region, n, 0, n, 0, length) for region, n, length in zip(roi, size, (HEIGHT, WIDTH), strict=True)]
-        found = run(recipe, data, lines[0], lines[1], False)
+        lines = [AxisRegion(*region, n, 0, n, 0, length) for region, n, length in zip(roi, size, (HEIGHT, WIDTH), strict=True)]
+        found = run(options, data, lines[0], lines[1], False)
         assert found is not None
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
         parts = [line._replace(start=line.size // 3, extent=(line.size + 1) // 2) for line in lines]
         (top, height), (left, width) = ((p.start, p.extent) for p in parts)
-        part = run(recipe, data, parts[0], parts[1], True)
+        part = run(options, data, parts[0], parts[1], True)
         assert part is not None and torch.equal(part, found[top : top + height, left : left + width].flip(1))
-        of_pixels = run(recipe, pixels, parts[0], parts[1], True)
+        of_pixels = run(options, pixels, parts[0], parts[1], True)
         assert of_pixels is not None and torch.equal(of_pixels, part)
 
 
@@ -172,13 +172,13 @@ def test_exact_resizing_of_pixels(size: tuple[int, int], filters: tuple[str, str
 
 @needs_native
 def test_other_pixels_are_left_to_python() -> None:
-    recipe, lines = Recipe(), window(0, 0, 8, 8)
+    options, lines = ImageOptions(), window(0, 0, 8, 8)
     pixels = torch.zeros(8, 8, 3, dtype=torch.uint8)
-    assert run(recipe, pixels, *lines, False) is not None
+    assert run(options, pixels, *lines, False) is not None
     for other in (pixels[..., :1].clone(), pixels.float(), pixels.flip(1)[:, ::2], pixels[:4], pixels[:, :4].clone()):
-        assert run(recipe, other, *lines, False) is None
+        assert run(options, other, *lines, False) is None
     with max_pixels_of(63):
-        assert run(recipe, pixels, *lines, False) is None
+        assert run(options, pixels, *lines, False) is None
 
 
 @needs_native
@@ -187,8 +187,8 @@ def test_pixels_are_mirrored_and_normalized(planar: bool) -> None:
     pixels = torch.from_numpy(PICTURE)
     factor, offset = (0.5, 0.25, 2.0), (-1.0, 3.0, 0.125)  # products without rounding
     values = torch.arange(256.0) * torch.tensor(factor)[:, None] + torch.tensor(offset)[:, None]
-    recipe = Recipe(dtype=torch.float32, planar=planar, values=values, scaling=(factor, offset))
-    found = run(recipe, pixels, *window(5, 7, 100, 150), True)
+    options = ImageOptions(output=Output.from_table(values, planar, scaling=(factor, offset)))
+    found = run(options, pixels, *window(5, 7, 100, 150), True)
     expected = pixels[5:105, 7:157].flip(1) * torch.tensor(factor) + torch.tensor(offset)
     assert found is not None and torch.equal(found, expected.permute(2, 0, 1) if planar else expected)
 
@@ -199,8 +199,8 @@ def test_pixels_are_mirrored_and_normalized(planar: bool) -> None:
 def test_pixels_are_within_a_level_of_pythons_way(size: tuple[int, int], antialias: bool) -> None:
     data = tensor(PLAIN)
     expected = resize(decode(data), size, antialias=antialias)
-    lines = Lines(0, HEIGHT, size[0], 0, size[0], 0, HEIGHT), Lines(0, WIDTH, size[1], 0, size[1], 0, WIDTH)
-    found = run(Recipe(antialias=antialias), data, *lines, False)
+    lines = AxisRegion(0, HEIGHT, size[0], 0, size[0], 0, HEIGHT), AxisRegion(0, WIDTH, size[1], 0, size[1], 0, WIDTH)
+    found = run(ImageOptions(filters=Filters(antialias=antialias)), data, *lines, False)
     assert found is not None
     close(found, expected)
 
@@ -216,13 +216,13 @@ def close(found: Tensor, expected: Tensor) -> None:
 def test_a_window_of_a_pixel_and_a_filter_wider_than_the_window() -> None:
     data = tensor(PLAIN)
     pixels = decode(data)
-    for outside in ("drop", "repeat"):
-        recipe = Recipe(outside=outside)
-        one = run(recipe, data, Lines(9, 10, 5, 0, 5, 9, 10), Lines(20, 21, 4, 0, 4, 20, 21), False)
+    for inside in (True, False):
+        options = ImageOptions(filters=Filters(inside=inside))
+        one = run(options, data, AxisRegion(9, 10, 5, 0, 5, 9, 10), AxisRegion(20, 21, 4, 0, 4, 20, 21), False)
         assert one is not None and torch.equal(one, pixels[9:10, 20:21].expand(5, 4, 3))
-        small = run(recipe, data, Lines(9, 40, 1, 0, 1, 9, 40), Lines(20, 120, 1, 0, 1, 20, 120), False)
+        small = run(options, data, AxisRegion(9, 40, 1, 0, 1, 9, 40), AxisRegion(20, 120, 1, 0, 1, 20, 120), False)
         assert small is not None and small.shape == (1, 1, 3)
-        if outside == "repeat":
+        if not inside:
             close(small, resize(pixels[9:40, 20:120].contiguous(), (1, 1)))
 
 
@@ -236,17 +236,17 @@ def values(dtype: torch.dtype) -> Tensor:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.uint8, torch.int8])
 def test_types_and_layouts(dtype: torch.dtype, planar: bool) -> None:
     data, table = tensor(PLAIN), values(dtype)
-    rows, columns = Lines(0, HEIGHT, 40, 0, 40, 0, HEIGHT), Lines(0, WIDTH, 50, 0, 50, 0, WIDTH)
-    levels = run(Recipe(), data, rows, columns, True)
+    rows, columns = AxisRegion(0, HEIGHT, 40, 0, 40, 0, HEIGHT), AxisRegion(0, WIDTH, 50, 0, 50, 0, WIDTH)
+    levels = run(ImageOptions(), data, rows, columns, True)
     assert levels is not None
     expected = torch.stack([table[c][levels[:, :, c].int()] for c in range(3)], 0 if planar else 2)
     (jpeg,) = _native.encoded([data])
     assert jpeg is not None
-    recipe = Recipe(dtype=dtype, planar=planar, values=table)
-    tasks = [_native.Task(jpeg, View(rows, columns, None, 1, MIRROR))]
+    options = ImageOptions(output=Output.from_table(table, planar))
+    program = ImageProgram(rows, columns, None, 1, MIRROR, options)
     out = torch.empty((1, *expected.shape), dtype=dtype)
-    assert _native.run_together(recipe, tasks, out) == [IN_PLACE] and torch.equal(out[0], expected)
-    (other,) = _native.run_together(recipe, tasks, torch.empty(1, 3, dtype=dtype))
+    assert _native.run_programs([jpeg], [program], out) == [IN_PLACE] and torch.equal(out[0], expected)
+    (other,) = _native.run_programs([jpeg], [program], torch.empty(1, 3, dtype=dtype))
     assert torch.equal(other, expected)
 
 
@@ -255,9 +255,9 @@ def test_scaling_is_that_of_the_table() -> None:
     data = tensor(PLAIN)
     factor, offset = (0.5, 0.25, 2.0), (-1.0, 3.0, 0.5)
     table = torch.arange(256.0)[None] * torch.tensor(factor)[:, None] + torch.tensor(offset)[:, None]
-    lines = Lines(0, HEIGHT, 40, 0, 40, 0, HEIGHT), Lines(0, WIDTH, 57, 0, 57, 0, WIDTH)
-    by_table = run(Recipe(dtype=torch.float32, planar=True, values=table), data, *lines, False)
-    scaled = run(Recipe(dtype=torch.float32, planar=True, values=table, scaling=(factor, offset)), data, *lines, False)
+    lines = AxisRegion(0, HEIGHT, 40, 0, 40, 0, HEIGHT), AxisRegion(0, WIDTH, 57, 0, 57, 0, WIDTH)
+    by_table = run(ImageOptions(output=Output.from_table(table, True)), data, *lines, False)
+    scaled = run(ImageOptions(output=Output.from_table(table, True, scaling=(factor, offset))), data, *lines, False)
     assert by_table is not None and scaled is not None and torch.equal(by_table, scaled)
 
 
@@ -267,11 +267,12 @@ def test_all_levels_of_vectors_give_the_same(name: str) -> None:
     data = tensor(PLAIN)
     found = []
     for level in range(3):
-        recipe = Recipe(shrinking=name, growing=name, dtype=torch.float32, planar=True, values=values(torch.float32), scaling=((0.3, 0.2, 0.1), (1.0, -2.0, 3.0)))
-        recipe.set_level(level)
+        output = Output.from_table(values(torch.float32), True, scaling=((0.3, 0.2, 0.1), (1.0, -2.0, 3.0)))
+        options = ImageOptions(filters=Filters(name, name), output=output)
+        options.set_level(level)
         for size in ((50, 61), (130, 300)):
-            lines = Lines(1.5, 100.25, size[0], 0, size[0], 0, HEIGHT), Lines(3, 199, size[1], 0, size[1], 0, WIDTH)
-            found.append(run(recipe, data, *lines, False))
+            lines = AxisRegion(1.5, 100.25, size[0], 0, size[0], 0, HEIGHT), AxisRegion(3, 199, size[1], 0, size[1], 0, WIDTH)
+            found.append(run(options, data, *lines, False))
     for other in (2, 4):
         assert all(torch.equal(a, b) for a, b in zip(found[:2], found[other : other + 2], strict=True))
 
@@ -315,29 +316,29 @@ REFUSED["scans missing"] = cut_progressive()
 @pytest.mark.parametrize("name", REFUSED)
 def test_refuses(name: str) -> None:
     data = tensor(REFUSED[name])
-    assert run(Recipe(), data, *window(0, 0, HEIGHT, WIDTH), False) is None
-    lines = Lines(0, HEIGHT, 40, 0, 40, 0, HEIGHT), Lines(0, WIDTH, 50, 0, 50, 0, WIDTH)
-    assert run(Recipe(), data, *lines, False) is None
+    assert run(ImageOptions(), data, *window(0, 0, HEIGHT, WIDTH), False) is None
+    lines = AxisRegion(0, HEIGHT, 40, 0, 40, 0, HEIGHT), AxisRegion(0, WIDTH, 50, 0, 50, 0, WIDTH)
+    assert run(ImageOptions(), data, *lines, False) is None
 
 
 @needs_native
 @pytest.mark.parametrize(
     ("rows", "columns"),
     [
-        (Lines(0, 10, 10, 0, 11, 0, 10), whole(20)),
-        (Lines(0, 10, 10, -1, 5, 0, 10), whole(20)),
-        (Lines(0, 10, 10, 0, 10, 0, HEIGHT + 1), whole(20)),
-        (whole(20), Lines(0, 10, 10, 0, 10, -1, WIDTH)),
-        (whole(20), Lines(0, 10, 0, 0, 0, 0, WIDTH)),
-        (whole(20), Lines(0, 1e12, 10, 0, 10, 0, WIDTH)),
-        (whole(20), Lines(0, float("nan"), 10, 0, 10, 0, WIDTH)),
-        (whole(20), Lines(5, 5, 10, 0, 10, 0, WIDTH)),
-        (Lines(0, 1, 1 << 26, 0, 10, 0, HEIGHT), whole(20)),
-        (Lines(-1e7, 1e7, 4000, 0, 4000, 0, HEIGHT), whole(20)),  # of 8193 weights each
+        (AxisRegion(0, 10, 10, 0, 11, 0, 10), whole(20)),
+        (AxisRegion(0, 10, 10, -1, 5, 0, 10), whole(20)),
+        (AxisRegion(0, 10, 10, 0, 10, 0, HEIGHT + 1), whole(20)),
+        (whole(20), AxisRegion(0, 10, 10, 0, 10, -1, WIDTH)),
+        (whole(20), AxisRegion(0, 10, 0, 0, 0, 0, WIDTH)),
+        (whole(20), AxisRegion(0, 1e12, 10, 0, 10, 0, WIDTH)),
+        (whole(20), AxisRegion(0, float("nan"), 10, 0, 10, 0, WIDTH)),
+        (whole(20), AxisRegion(5, 5, 10, 0, 10, 0, WIDTH)),
+        (AxisRegion(0, 1, 1 << 26, 0, 10, 0, HEIGHT), whole(20)),
+        (AxisRegion(-1e7, 1e7, 4000, 0, 4000, 0, HEIGHT), whole(20)),  # of 8193 weights each
     ],
 )
-def test_nonsense_is_refused(rows: Lines, columns: Lines) -> None:
-    assert run(Recipe(), tensor(PLAIN), rows, columns, False) is None
+def test_nonsense_is_refused(rows: AxisRegion, columns: AxisRegion) -> None:
+    assert run(ImageOptions(), tensor(PLAIN), rows, columns, False) is None
 
 
 @needs_native
@@ -345,9 +346,9 @@ def test_other_tensors_are_refused() -> None:
     data = tensor(PLAIN)
     for other in (data.view(1, -1), data[::2], data.to(torch.int16)):
         assert size_of(other, True) is None
-        assert run(Recipe(), other, *window(0, 0, 8, 8), False) is None
+        assert run(ImageOptions(), other, *window(0, 0, 8, 8), False) is None
     with pytest.raises(ValueError, match=r"\(3, 256\)"):
-        Recipe(values=torch.zeros(3, 255, dtype=torch.uint8))
+        Output.from_table(torch.zeros(3, 255, dtype=torch.uint8), False)
 
 
 # ---------------------------------------------------------------- finding it
@@ -404,18 +405,18 @@ def test_without_it_nothing_is_made() -> None:
     with switched_off():
         assert native.library() is None
         assert size_of(tensor(PLAIN), True) is None
-        assert run(Recipe(), tensor(PLAIN), *window(0, 0, 8, 8), False) is None
+        assert run(ImageOptions(), tensor(PLAIN), *window(0, 0, 8, 8), False) is None
 
 
 @needs_native
 def test_images_beyond_the_limit_of_pixels_are_refused() -> None:
     lines = whole(HEIGHT), whole(WIDTH)
     with max_pixels_of(HEIGHT * WIDTH):
-        assert run(Recipe(), tensor(PLAIN), *lines, False) is not None
+        assert run(ImageOptions(), tensor(PLAIN), *lines, False) is not None
         larger = lines[0]._replace(size=WIDTH, extent=WIDTH), lines[1]
-        assert run(Recipe(), tensor(PLAIN), *larger, False) is None
+        assert run(ImageOptions(), tensor(PLAIN), *larger, False) is None
     with max_pixels_of(HEIGHT * WIDTH - 1):
-        assert run(Recipe(), tensor(PLAIN), whole(8), whole(8), False) is None
+        assert run(ImageOptions(), tensor(PLAIN), whole(8), whole(8), False) is None
 
 
 @needs_native
@@ -423,9 +424,9 @@ def test_more_scans_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     data, lines = tensor(PICTURES["4:2:0, progressive"]), (whole(HEIGHT), whole(WIDTH))
     scans = PICTURES["4:2:0, progressive"].count(b"\xff\xda")
     monkeypatch.setattr(native, "MOST_SCANS", scans)
-    assert run(Recipe(), data, *lines, False) is not None
+    assert run(ImageOptions(), data, *lines, False) is not None
     monkeypatch.setattr(native, "MOST_SCANS", scans - 1)
-    assert run(Recipe(), data, *lines, False) is None
+    assert run(ImageOptions(), data, *lines, False) is None
 
 
 @needs_native
@@ -446,9 +447,9 @@ def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     as_turned = ((WIDTH, HEIGHT), (HEIGHT, WIDTH), len(PICTURES["orientation 6"]))
     assert sizes == [plain, None, as_turned, None, None, None, plain, *[None] * (len(names) - 7), None, plain]
     assert _native.encoded(["a\0b.jpg", str(good)]) == [None, None]
-    task = _native.Task(found[0], View.of(HEIGHT, WIDTH))
-    (pixels, left) = _native.run_together(Recipe(), [task, None])
-    assert left is None and pixels is not None and torch.equal(pixels, decode(tensor(PLAIN)))
+    program = ImageProgram.of(HEIGHT, WIDTH)
+    (pixels, *left) = _native.run_programs(found[:3], [program, program, None])
+    assert left == [None, None] and pixels is not None and torch.equal(pixels, decode(tensor(PLAIN)))
     monkeypatch.setattr(_native, "_ROOM", len(PLAIN) - 1)
     monkeypatch.setattr(_native, "_memory", _native._Memory())
     assert [each is not None for each in _native.encoded([str(good)] * 3)] == [True, True, False]
@@ -459,12 +460,11 @@ def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_results_lie_in_memory_that_fits(kind: str) -> None:
     """Pictures that the library refuses, and those of another size, leave their places alone."""
     data = [tensor(PLAIN), tensor(PLAIN[: len(PLAIN) // 2] + b"\xff\xd9"), tensor(PICTURES["gray"]), tensor(PLAIN)]
-    views = [View.of(HEIGHT, WIDTH), View.of(HEIGHT, WIDTH), View.of(HEIGHT, WIDTH), View.of(HEIGHT, WIDTH).crop(1, 2, 5, 7)]
-    tasks = [each and _native.Task(each, view) for each, view in zip(_native.encoded(data), views, strict=True)]
+    whole = ImageProgram.of(HEIGHT, WIDTH)
     size = (HEIGHT, WIDTH + 1) if kind == "another size" else (HEIGHT, WIDTH)
     out = torch.full((4, *size, 3), 7, dtype=torch.int16 if kind == "another type" else torch.uint8)
     out = out.transpose(1, 2).contiguous().transpose(1, 2) if kind == "not contiguous" else out
-    results = _native.run_together(Recipe(), tasks, out)
+    results = _native.run_programs(_native.encoded(data), [whole, whole, whole, whole.crop(1, 2, 5, 7)], out)
     assert results[1] is None and torch.equal(results[3], decode(data[3])[1:6, 2:9])
     for i in (0, 2):
         assert (results[i] is IN_PLACE) == (kind == "fits")
@@ -476,13 +476,13 @@ def test_results_lie_in_memory_that_fits(kind: str) -> None:
 def test_each_of_several_has_a_result_of_its_own() -> None:
     data = [tensor(PLAIN), tensor(PLAIN[: len(PLAIN) // 2] + b"\xff\xd9"), tensor(PICTURES["gray"])]
     found = _native.encoded(data)
-    tasks = [each and _native.Task(each, View.of(HEIGHT, WIDTH)) for each in found]
-    results = _native.run_together(Recipe(), tasks)
+    programs = [ImageProgram.of(HEIGHT, WIDTH)] * 3
+    results = _native.run_programs(found, programs)
     assert results[1] is None
     for i in (0, 2):
         assert torch.equal(results[i], decode(data[i]))
     with max_pixels_of(100):
-        assert _native.run_together(Recipe(), tasks) == [None] * 3
+        assert _native.run_programs(found, programs) == [None] * 3
 
 
 @needs_native
@@ -494,11 +494,10 @@ def test_windows_of_scaled_images_are_those_of_the_whole(name: str, scale: int, 
     header = _native.encoded([data])[0]
     assert header is not None
     height, width = -(-header.height // scale), -(-header.width // scale)
-    recipe = Recipe(fancy=fancy)
+    options = ImageOptions(fancy=fancy)
 
     def part(y: int, x: int, h: int, w: int) -> Any:
-        view = View(*window(y, x, h, w), None, scale)
-        return _native.run_together(recipe, [_native.Task(header, view)])[0]
+        return _native.run_programs([header], [ImageProgram(*window(y, x, h, w), None, scale, 0, options)])[0]
 
     expected = part(0, 0, height, width)
     if header.orientation != 1 or "inks" in name or name == "YCCK":

@@ -15,7 +15,7 @@ from torchvision.transforms import autoaugment, v2
 
 from torchdali.dataloader._chains import compiled
 from torchdali.dataloader._rules import PIL, UNIT, Input, erasing_of, steps_of
-from torchdali.ops._pictures import Walk
+from torchdali.ops._pictures import DrawnTransforms
 from torchdali.rng import BatchRng, Rng, prepare
 
 COUNT = 2000
@@ -187,10 +187,10 @@ def test_policies(make: Any, module: Any, monkeypatch: pytest.MonkeyPatch) -> No
 def test_probabilities_of_containers() -> None:
     t = v1.Compose([v1.RandomApply([v1.RandomInvert(1.0)], 0.2), v1.RandomChoice([v1.RandomEqualize(1.0), v1.RandomPosterize(3, 1.0)], [1, 3]),
                     v1.RandomOrder([v1.RandomSolarize(9, 1.0), v1.RandomGrayscale(1.0)]), v1.ToTensor()])
-    chain = compiled(t).chain
+    chain = compiled(t).transforms
     counts: Counter[Any] = Counter()
     for rng in rngs():
-        names = [step.name for step, _ in Walk(chain, (HEIGHT, WIDTH), rng).steps]
+        names = [step.name for step, _ in DrawnTransforms(chain, (HEIGHT, WIDTH), rng).steps]
         counts.update([*names, tuple(names[-2:])])
     expected = {"invert": 0.2, "equalize": 0.25, "posterize": 0.75, ("solarize", "gray"): 0.5, ("gray", "solarize"): 0.5}
     for each, share in expected.items():

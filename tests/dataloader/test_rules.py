@@ -93,7 +93,7 @@ TABLES: dict[str, tuple[Any, bool]] = {
 def test_operations_come_from_the_object(name: str) -> None:
     make, has_rule = TABLES[name]
     module = v2 if name.startswith("v2") else v1
-    assert (compiled(to_tensor(module, make())).chain is not None) == has_rule
+    assert (compiled(to_tensor(module, make())).transforms is not None) == has_rule
     random = name in ("v1, magnitude", "v2, magnitude", "v2, real magnitude")  # which raise only if drawn
     if not random:
         check(to_tensor(module, make()))
@@ -109,7 +109,7 @@ def test_operations_come_from_the_class(kind: str, m: Any, monkeypatch: pytest.M
         monkeypatch.setattr(getattr(v1, kind), "_augmentation_space", lambda *_: {"Equalize": (torch.tensor(0.0), False)})
         monkeypatch.setattr(v1.AutoAugment, "_get_policies", lambda *_: [(("Equalize", 1.0, None),) * 2])
     found = compiled(to_tensor(m, getattr(m, kind)()))
-    assert found.chain is None and kind in found.unknown
+    assert found.transforms is None and kind in found.unknown
     if kind != "AugMix":  # which mixes by chance
         check(to_tensor(m, getattr(m, kind)()))
 
@@ -213,9 +213,9 @@ def test_values_of_any_type_have_a_chain_of_plain_numbers_or_none(name: str, m: 
             t = make(m)
             setattr(t, attribute, value)
             found = compiled(to_tensor(m, t))  # raises nothing
-            count += found.chain is None
-            assert (found.chain is None) == bool(found.unknown)
-            for step in () if found.chain is None else found.chain.steps:
+            count += found.transforms is None
+            assert (found.transforms is None) == bool(found.unknown)
+            for step in () if found.transforms is None else found.transforms.steps:
                 assert not isinstance(plain := list(leaves(step)), Odd) and {type(each) for each in plain} <= PLAIN, (attribute, value, step)
     assert count or not attributes
 
@@ -335,7 +335,7 @@ def test_values_of_a_normalization(name: str, m: Any) -> None:
 
 def test_one_number_for_all_channels_is_accelerated() -> None:
     for values in ((0.5, 0.25), (np.float32(0.5), torch.tensor(0.25)), (np.array([0.5] * 3), [0.5])):
-        assert compiled(v1.Compose([v1.ToTensor(), v1.Normalize(*values)])).chain is not None
+        assert compiled(v1.Compose([v1.ToTensor(), v1.Normalize(*values)])).transforms is not None
     check(v1.Compose([v1.ToTensor(), v1.Normalize(0.5, 0.25)]))
 
 
@@ -376,7 +376,7 @@ class RandomInvert:
 @MODULES
 def test_own_classes_are_called(make: Make, m: Any) -> None:
     found = compiled(to_tensor(m, make(m)))
-    assert found.chain is None and "RandomInvert is not a transform of torchvision" in found.unknown
+    assert found.transforms is None and "RandomInvert is not a transform of torchvision" in found.unknown
     check(to_tensor(m, make(m)))
 
 
@@ -385,11 +385,11 @@ def test_a_ratio_of_v2_is_the_one_that_it_draws_from() -> None:
         t = make()
         before = [v2.ToTensor()] if isinstance(t, v2.RandomErasing) else []
         whole = v2.Compose([*before, t, *([] if before else [v2.PILToTensor()])])
-        assert compiled(whole).chain is not None
+        assert compiled(whole).transforms is not None
         t.ratio = (0.1, 0.2)
-        assert compiled(whole).chain is None
+        assert compiled(whole).transforms is None
         t._log_ratio = torch.log(torch.tensor(t.ratio))
-        assert compiled(whole).chain is not None
+        assert compiled(whole).transforms is not None
 
 
 # ---------------------------------------------------------------- borders

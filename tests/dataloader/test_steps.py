@@ -21,7 +21,15 @@ from torchdali.dataloader._rules import PIL, Input, steps_of
 from torchdali.kernels.native import library
 from torchdali.ops._picture_bends import Affine
 from torchdali.ops._picture_policies import _Policy
-from torchdali.ops._pictures import Chain, Choice, Finish, Order, Walk, _encoded_picture, _picture
+from torchdali.ops._pictures import (
+    Choice,
+    DrawnTransforms,
+    ImageTransforms,
+    Order,
+    TensorConversion,
+    _encoded_picture,
+    _picture,
+)
 from torchdali.rng import BatchRng, Rng
 
 Make = Callable[[Any], Any]
@@ -161,26 +169,26 @@ def image_of(pixels: np.ndarray) -> Image.Image:
     return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
 
 
-def ours(chain: Chain, data: torch.Tensor, seed: int) -> np.ndarray:
-    made = _picture.body(data, chain=chain, rng=Rng(7, (0, seed)))
+def ours(chain: ImageTransforms, data: torch.Tensor, seed: int) -> np.ndarray:
+    made = _picture.body(data, transforms=chain, rng=Rng(7, (0, seed)))
     return made.numpy()
 
 
 def compare(make: Make, module: Any, pixels: np.ndarray, seed: int, tolerance: int = 0) -> None:
     t = make(module)
     found = compiled(module.Compose([t, module.PILToTensor()]), pixels.shape[2])
-    assert found.chain is not None, found.unknown
+    assert found.transforms is not None, found.unknown
     try:
-        walk = Walk(found.chain, pixels.shape[:2], Rng(7, (0, seed)))
+        walk = DrawnTransforms(found.transforms, pixels.shape[:2], Rng(7, (0, seed)))
         drawn = [each for _, each in walk.steps] + [walk.drawn] * bool(walk.rest)
         expected = module.PILToTensor()(fixed(t, drawn)(image_of(pixels))).numpy().astype(int)
     except (ValueError, RuntimeError) as error:  # torchvision's, of a picture with too few pixels
-        for call in (lambda: ours(found.chain, torch.tensor(pixels), seed), lambda: t(image_of(pixels))):
+        for call in (lambda: ours(found.transforms, torch.tensor(pixels), seed), lambda: t(image_of(pixels))):
             with pytest.raises(type(error)):
                 call()
         assert 1 in pixels.shape[:2]
         return
-    result = ours(found.chain, torch.tensor(pixels), seed)
+    result = ours(found.transforms, torch.tensor(pixels), seed)
     assert result.shape == expected.shape
     assert np.abs(result - expected).max() <= tolerance
 
@@ -218,7 +226,7 @@ def test_a_blur_is_within_one_level(window: Any, module: Any) -> None:
 
 @both_ways
 def test_a_blur_with_too_large_a_window_is_torchvisions_error() -> None:
-    chain = compiled(v1.Compose([v1.GaussianBlur(9), v1.PILToTensor()])).chain
+    chain = compiled(v1.Compose([v1.GaussianBlur(9), v1.PILToTensor()])).transforms
     with pytest.raises(RuntimeError, match="adding size"):
         ours(chain, torch.tensor(PICTURES["two by three"]), 1)
 
@@ -265,7 +273,7 @@ def test_each_operation_of_a_policy(name: str, make: Any, module: Any, options: 
     for operation in space.names:
         for magnitude in (4, 9):
             drawn = [space.change(operation, magnitude, pixels.shape[:2], negative) for negative in (False, True)]
-            made = {ours(Chain((Numbers(step, [each]),)), torch.tensor(pixels), 1).tobytes() for each in drawn}
+            made = {ours(ImageTransforms((Numbers(step, [each]),)), torch.tensor(pixels), 1).tobytes() for each in drawn}
             image = Image.fromarray(pixels)
             expected = both_signs(only(make(module, **options), operation, magnitude, pixels.shape[:2]), image)
             assert sorted(made) == expected, (operation, magnitude)
@@ -310,27 +318,27 @@ ROWS: dict[str, Make] = {
 def test_rows_of_steps(name: str, module: Any) -> None:
     """Files and pixels become in one call of the library what torchvision makes of images, one step after the other."""
     found = compiled(module.Compose([*ROWS[name](module), module.ToTensor() if module is v1 else module.PILToTensor()]))
-    assert found.chain is not None, found.unknown
+    assert found.transforms is not None, found.unknown
     for seed in range(12):
         source = picture(45 + seed, 71 - 2 * seed)
         data = tensor(encoded(Image.fromarray(source).convert("L") if seed % 4 == 3 else source, "JPEG", quality=92))
         for each in (data, torch.tensor(source)):
-            walk = Walk(found.chain, source.shape[:2], Rng(7, (0, seed)))
+            walk = DrawnTransforms(found.transforms, source.shape[:2], Rng(7, (0, seed)))
             assert not walk.rest
-            result = ours(found.chain, each, seed)
-            bare = Chain((), found.chain.finish)
-            image = Image.fromarray(ours(Chain(()), each, seed))
-            expected = ours(bare, torch.tensor(np.array(walk.go_on(image, True)).reshape(*walk.work.view.size, -1)), seed)
+            result = ours(found.transforms, each, seed)
+            bare = ImageTransforms((), found.transforms.conversion)
+            image = Image.fromarray(ours(ImageTransforms(()), each, seed))
+            expected = ours(bare, torch.tensor(np.array(walk.go_on(image, True)).reshape(*walk.program.size, -1)), seed)
             assert np.array_equal(result, expected)
 
 
 @needs_native
 def test_several_in_one_call_are_those_one_by_one() -> None:
-    chain = compiled(v1.Compose([*ROWS["SimCLR"](v1), v1.ToTensor(), v1.RandomErasing(1.0)])).chain
+    chain = compiled(v1.Compose([*ROWS["SimCLR"](v1), v1.ToTensor(), v1.RandomErasing(1.0)])).transforms
     sources = [torch.tensor(picture(40, 50)), tensor(encoded(picture(60, 50), "JPEG")), torch.tensor(PICTURES["one channel"]),
                tensor(b"no picture"), None]
     rngs = BatchRng.following(7, 0, len(sources)).samples()
-    together = _encoded_picture({"chain": chain})(sources, None, rngs, None)
+    together = _encoded_picture({"transforms": chain})(sources, None, rngs, None)
     assert [each is None for each in together] == [False, False, False, True, True]
     for k in range(3):
         assert torch.equal(together[k], torch.tensor(ours(chain, sources[k], k)))
@@ -339,33 +347,27 @@ def test_several_in_one_call_are_those_one_by_one() -> None:
 @both_ways
 def test_files_that_pillow_decodes() -> None:
     """Other formats, and inks, of which the library makes other colors: its steps go on with Pillow's pixels."""
-    chain = compiled(v1.Compose([v1.RandomRotation(20), v1.Resize(33, BICUBIC), v1.PILToTensor()])).chain
+    chain = compiled(v1.Compose([v1.RandomRotation(20), v1.Resize(33, BICUBIC), v1.PILToTensor()])).transforms
     inks = Image.fromarray(np.dstack([picture(40, 50), picture(40, 50)[::-1, :, :1]]), "CMYK")
     for seed, data in enumerate((encoded(inks, "JPEG"), encoded(picture(40, 50), "PNG"), encoded(PICTURES["one channel"][:, :, 0], "BMP"))):
-        walk = Walk(chain, Image.open(io.BytesIO(data)).size[::-1], Rng(7, (0, seed)))
+        walk = DrawnTransforms(chain, Image.open(io.BytesIO(data)).size[::-1], Rng(7, (0, seed)))
         expected = v1.PILToTensor()(walk.go_on(Image.open(io.BytesIO(data)).convert("RGB"), True))
         assert np.array_equal(ours(chain, tensor(data), seed), expected)
         if library() is not None:
-            several = _encoded_picture({"chain": chain})([tensor(data)], None, BatchRng.following(7, seed, 1).samples(), None)
+            several = _encoded_picture({"transforms": chain})([tensor(data)], None, BatchRng.following(7, seed, 1).samples(), None)
             assert several == [None]
 
 
 @both_ways
 def test_a_cache_keeps_what_is_before_the_first_random_step() -> None:
     make = [v1.Resize(40), v1.Grayscale(), v1.RandomRotation(20), v1.ColorJitter(0.3), v1.ToTensor()]
-    chain = compiled(v1.Compose(make)).chain
+    chain = compiled(v1.Compose(make)).transforms
     before, behind = chain.divided()
     assert [type(step).__name__ for step in before.steps] == ["Resize", "Color"]
     for seed, kind in enumerate(("odd", "smooth", "one channel")):
         pixels = torch.tensor(PICTURES[kind])
         kept = torch.tensor(ours(before, pixels, seed))
         assert np.array_equal(ours(behind, kept, seed), ours(chain, pixels, seed))
-
-
-def test_all_steps_are_native() -> None:
-    for name, module in CASES:
-        steps = steps_of(ALL[name](module), Input(PIL, 3)) if name != "flips" else []
-        assert steps is not None and all(step.is_native for step in steps), name
 
 
 # ---------------------------------------------------------------- erasing
@@ -378,7 +380,7 @@ def floats(module: Any) -> list[Any]:
 
 
 def erased(module: Any, value: Any, *behind: Any, before: tuple[Any, ...] = ()) -> Any:
-    return compiled(module.Compose([*floats(module), *before, module.RandomErasing(1.0, value=value), *behind])).chain
+    return compiled(module.Compose([*floats(module), *before, module.RandomErasing(1.0, value=value), *behind])).transforms
 
 
 def fixed_erasing(module: Any, value: Any, window: Any, planes: torch.Tensor) -> torch.Tensor:
@@ -422,7 +424,7 @@ def test_erasing_by_random_values() -> None:
 
 @both_ways
 def test_erasing_of_bytes() -> None:
-    chain = compiled(v2.Compose([v2.ToImage(), v2.RandomErasing(1.0, value=(3, 4, 5)), v2.ToDtype(torch.float32, True)])).chain
+    chain = compiled(v2.Compose([v2.ToImage(), v2.RandomErasing(1.0, value=(3, 4, 5)), v2.ToDtype(torch.float32, True)])).transforms
     assert not chain.ends
     pixels = torch.tensor(PICTURES["odd"])
     top, left, height, width = chain.steps[0].draw((37, 53), Rng(7, (0, 2)))
@@ -459,11 +461,11 @@ def test_tensors_of_bytes(name: str, module: Any) -> None:
     for seed, kind in enumerate(("odd", "smooth", "dark")):
         t, pixels = AS_BYTES[name](module), PICTURES[kind]
         found = compiled(module.Compose([module.PILToTensor(), t]))
-        assert found.chain is not None, found.unknown
-        drawn = [each for _, each in Walk(found.chain, pixels.shape[:2], Rng(7, (0, seed))).steps]
+        assert found.transforms is not None, found.unknown
+        drawn = [each for _, each in DrawnTransforms(found.transforms, pixels.shape[:2], Rng(7, (0, seed))).steps]
         expected = fixed(t, drawn)(module.PILToTensor()(Image.fromarray(pixels))).numpy().astype(int)
         tolerance = 1 if name == "GaussianBlur" else 0
-        assert np.abs(ours(found.chain, torch.tensor(pixels), seed) - expected).max() <= tolerance
+        assert np.abs(ours(found.transforms, torch.tensor(pixels), seed) - expected).max() <= tolerance
 
 
 WITHOUT: dict[str, Any] = {
@@ -493,15 +495,15 @@ WITHOUT: dict[str, Any] = {
 @pytest.mark.parametrize("name", WITHOUT)
 def test_what_has_no_rule_is_left_to_torch(name: str) -> None:
     found = compiled(v1.Compose(WITHOUT[name]))
-    assert found.chain is None and found.unknown
+    assert found.transforms is None and found.unknown
 
 
 def test_channels_of_the_result() -> None:
     for transform, channels in ((v1.Grayscale(), 1), (v1.Grayscale(3), 3), (v1.RandomGrayscale(), 3), (v2.RGB(), 3)):
         for have in (1, 3):
-            chain = compiled(v1.Compose([transform, v1.ToTensor(), v1.Normalize([0.5], [0.5])]), have).chain
+            chain = compiled(v1.Compose([transform, v1.ToTensor(), v1.Normalize([0.5], [0.5])]), have).transforms
             wanted = have if isinstance(transform, v1.RandomGrayscale) else channels
-            assert chain.finish == Finish(True, (0.5,), (0.5,), wanted)
+            assert chain.conversion == TensorConversion(True, (0.5,), (0.5,), wanted)
 
 
 def test_choices_and_orders() -> None:

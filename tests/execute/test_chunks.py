@@ -394,7 +394,8 @@ def no_chain_is_remembered() -> Iterator[None]:
 def break_body(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forget_chains()
     if form == "narrowing":
-        broken = dataclasses.replace(registry[name].narrowing, prepare=lambda constants: _broken)
+        edit = registry[name].narrowing.edit
+        broken = dataclasses.replace(registry[name].narrowing, edit=lambda constants: edit(constants)._replace(narrow=_broken))
         monkeypatch.setattr(registry[name], "narrowing", broken)
         return
     make = (lambda constants: _broken) if form == "encoded" else _broken

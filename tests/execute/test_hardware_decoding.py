@@ -20,7 +20,7 @@ from torchdali.codecs import engines
 from torchdali.codecs._native import examine, lots_of
 from torchdali.codecs.engines import DEFAULT_SHARE, BatchDecoder, Work, available
 from torchdali.execute import hardware_decoding
-from torchdali.kernels.native import Recipe, library
+from torchdali.kernels.native import ImageOptions, library
 from torchdali.tensors.buffer_pool import BufferPool
 
 pytest.importorskip("nvidia.nvimgcodec", reason="needs the extra nvimgcodec")
@@ -58,7 +58,7 @@ def pictures(folder: Path) -> list[str]:
 
 
 def is_chosen(data: torch.Tensor, share: float, upright: bool = False) -> bool:
-    return 0 <= int(examine([data], Recipe(upright=upright)).rows["lot"][0]) < lots_of(share)
+    return 0 <= int(examine([data], ImageOptions(upright=upright)).rows["lot"][0]) < lots_of(share)
 
 
 class Counted:
@@ -326,7 +326,7 @@ def test_frames_that_engines_decode(name: str) -> None:
     """Others would draw lots in vain, and one thread would decode them at the end of each batch."""
     marker, sampling, expected = FRAMES[name]
     data = _with_frame(_encoded("x.jpg", Image.new("RGB", (32, 24)), subsampling=0), marker, sampling)
-    (file,) = examine([data], Recipe()).rows
+    (file,) = examine([data], ImageOptions()).rows
     assert (file["lot"] >= 0) == expected and file["sampling"] == (sampling if expected else 0)
 
 

@@ -49,17 +49,17 @@ def memory_before(value: int) -> Iterator[None]:
 
 
 def fused_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:
-    """Have ``note(tasks, results, *memory)`` called after each call of the library for the images of a chunk."""
+    """Have ``note(programs, results, *memory)`` called after each call of the library for the images of a chunk."""
     from torchdali.ops import _decode_chain
 
-    run = _decode_chain.run_together
+    run = _decode_chain.run_programs
 
-    def noted(recipe: Any, tasks: Any, *memory: Any) -> Any:
-        results = run(recipe, tasks, *memory)
-        note(tasks, results, *memory)
+    def noted(sources: Any, programs: Any, *memory: Any) -> Any:
+        results = run(sources, programs, *memory)
+        note(programs, results, *memory)
         return results
 
-    patch.setattr(_decode_chain, "run_together", noted)
+    patch.setattr(_decode_chain, "run_programs", noted)
 
 
 def repeated_chunks(patch: pytest.MonkeyPatch, note: Callable[[Any], None]) -> None:

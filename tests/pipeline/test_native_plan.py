@@ -284,7 +284,7 @@ def test_the_native_path_is_taken(
     graph: Callable[[Path], Any], settings: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[bool] = []
-    fused_calls(monkeypatch, lambda tasks, results, *_: made.extend(result is not None for result in results))
+    fused_calls(monkeypatch, lambda programs, results, *_: made.extend(result is not None for result in results))
     batches(graph, folder, 1, **settings)
     assert made.count(True) >= 6 and made.count(False) >= 1  # rubbish behind a JPEG; other batches are in flight
 
@@ -292,7 +292,7 @@ def test_the_native_path_is_taken(
 @pytest.mark.parametrize("graph", [*GRAPHS, decoded_alone], ids=lambda graph: graph.__name__)
 def test_chunks_change_nothing(graph: Callable[[Path], Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks: list[list[bool]] = []
-    fused_calls(monkeypatch, lambda tasks, results, *_: chunks.append([result is not None for result in results]))
+    fused_calls(monkeypatch, lambda programs, results, *_: chunks.append([result is not None for result in results]))
     found = batches(graph, folder, 3, num_threads=1)
     alone = graph not in (with_condition, sliced)  # one operator, of one input, is the whole chain
     assert any(len(chunk) > 1 for chunk in chunks) == alone
@@ -526,8 +526,8 @@ def test_scaled_decoding_is_that_of_pythons_way(
     settings: dict[str, Any] = {"batch_size": 6, "scaled_decode": True}
     scales: list[int] = []
 
-    def note(tasks: Any, results: Any, *_: Any) -> None:
-        scales.extend(task.view.scale for task, result in zip(tasks, results, strict=True) if result is not None)
+    def note(programs: Any, results: Any, *_: Any) -> None:
+        scales.extend(program.scale for program, result in zip(programs, results, strict=True) if result is not None)
 
     fused_calls(monkeypatch, note)
     found = batches(graph, photos, 6, **settings)
@@ -604,7 +604,7 @@ def test_what_is_decoded_for_a_device_is_on_the_fast_path_too(
 ) -> None:
     """It is true: chunks of several samples are one call of the library."""
     sizes: list[int] = []
-    fused_calls(monkeypatch, lambda tasks, *_: sizes.append(len(tasks)))
+    fused_calls(monkeypatch, lambda programs, *_: sizes.append(len(programs)))
     pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id="cpu")
     lines = [line for line in pipe.explain().splitlines() if line.startswith("fast path: ")]
     assert [re.sub(r"line \d+", "line N", line) for line in lines] == [f"fast path: {said}"]

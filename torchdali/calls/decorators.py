@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from torchdali.calls.dispatch import call
 from torchdali.declaration import schema
 from torchdali.declaration.descriptions import help_text
-from torchdali.declaration.narrowing import Narrowing, with_constants
+from torchdali.declaration.narrowing import Edit, Narrowing
 from torchdali.declaration.registry import Operator, OperatorFunction, OperatorOptions, registry
 from torchdali.errors import strip_internal_frames
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
-N = TypeVar("N", bound="Callable[..., Any] | None")
+E = TypeVar("E", bound=Callable[..., "Edit | None"])
 P = ParamSpec("P")
 R = TypeVar("R")
 Options = ParamSpec("Options")
@@ -164,26 +164,20 @@ def chunk(
 
 
 def narrows(
-    function: OperatorFunction[..., Any],
-    takes: Collection[str],
-    varies: Collection[str] = (),
-    settings: Callable[[Mapping[str, Any]], dict[str, Any] | None] = lambda constants: {},
-    *,
-    prepared: bool = False,
-) -> Callable[[N], N]:
-    """Declare that an operator says which part of a picture it wants before it is decoded.
+    function: OperatorFunction[..., Any], takes: Collection[str], varies: Collection[str] = ()
+) -> Callable[[E], E]:
+    """Declare that an operator edits the program of an image before it is decoded.
+
+    The decorated function takes the operator's constants, and returns an `Edit`; or None if the operator needs pixels.
 
     Args:
-        function: The operator. It takes a picture of bytes; a decoder takes an encoded one.
-        takes, varies, settings: See `Narrowing`.
-        prepared: The function takes the constants, once, and returns what takes the others, see `Narrowing.prepare`:
-            for what each sample of most pipelines does. Otherwise it is a `Narrow` of all arguments.
+        function: The operator. It takes an image of bytes; a decoder takes an encoded one.
+        takes, varies: See `Narrowing`.
     """
 
-    def declare(narrow: N) -> N:
-        prepare = narrow if prepared or narrow is None else with_constants(narrow)
-        function.operator.narrowing = Narrowing(prepare, frozenset(takes), frozenset(varies), settings)
-        return narrow
+    def declare(edit: E) -> E:
+        function.operator.narrowing = Narrowing(edit, frozenset(takes), frozenset(varies))
+        return edit
 
     return declare
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
 from torchdali.kernels.limits import limits
 from torchdali.kernels.memory import IN_PLACE, Array, Bytes, Room
 from torchdali.kernels.native import (
@@ -28,8 +28,8 @@ from torchdali.kernels.native import (
     PARTS,
     SAMPLE,
     STEP,
+    ImageOptions,
     NativeLibrary,
-    Recipe,
     library,
     new_tuple,
     takes_bytes,
@@ -38,8 +38,8 @@ from torchdali.kernels.native import (
 from torchdali.kernels.random_window import window_ranges
 
 __all__ = [
-    "Encoded", "Files", "Parts", "Table", "Task", "WindowChoice", "decode_together", "encoded", "examine", "lots_of",
-    "pixels_of", "read_files", "run_together",
+    "Encoded", "Files", "Parts", "Table", "WindowChoice", "decode_together", "encoded", "examine", "lots_of",
+    "pixels_of", "read_files", "render", "run_programs",
 ]  # fmt: skip
 
 Files = npt.NDArray[Any]
@@ -98,20 +98,6 @@ class Encoded(NamedTuple):
         """Return height and width, upright or as stored."""
         turned = upright and self.orientation > 4
         return (self.width, self.height) if turned else (self.height, self.width)
-
-
-class Task(NamedTuple):
-    """A view of a picture, and what is done to its pixels.
-
-    Attributes:
-        steps: On the pixels, each a `STEP`; the last one is a view, and is what is written.
-        size: Height and width behind these; of the view if None.
-    """
-
-    data: Encoded
-    view: View
-    steps: bytes = b""
-    size: tuple[int, int] | None = None
 
 
 def encoded(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
@@ -183,11 +169,13 @@ def _read(native: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
     ]
 
 
-def _read_all(native: NativeLibrary, paths: Sequence[str], room: int, recipe: Recipe | None = None) -> Table | None:
+def _read_all(
+    native: NativeLibrary, paths: Sequence[str], room: int, options: ImageOptions | None = None
+) -> Table | None:
     """Read files into this thread's memory, which has `room` bytes for each; None for invalid names.
 
     Args:
-        recipe: Draw the files' lots, too.
+        options: Draw the files' lots, too.
     """
     count = len(paths)
     try:
@@ -199,7 +187,7 @@ def _read_all(native: NativeLibrary, paths: Sequence[str], room: int, recipe: Re
     if len(_memory.files) < count * room:
         _memory.files = np.empty(count * room, np.uint8)
         _memory.address = _memory.files.ctypes.data
-    about, address = Table.of(count, ENCODED), None if recipe is None else recipe.address
+    about, address = Table.of(count, ENCODED), None if options is None else options.address
     native.read(names, count, _memory.address, count * room, about.address, address, limits.pixels)
     return about
 
@@ -210,19 +198,19 @@ def _buffer(size: int) -> Any:
     return ctypes.c_char * size
 
 
-def examine(sources: Sequence[Tensor | str | None], recipe: Recipe | None = None) -> Table:
+def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None = None) -> Table:
     """Read the headers of several samples; `code` is not 0 where the usual way has to decode.
 
     Files are read into memory of this thread, which is valid until it reads the next ones.
 
     Args:
         sources: Encoded bytes, or paths of files.
-        recipe: Draw their lots; it says whether images are turned upright.
+        options: Draw their lots; the options say whether images are turned upright.
     """
     native = library()
     assert native is not None
     paths = [source for source in sources if isinstance(source, str)]
-    read = _read_all(native, paths, _ROOM, recipe) if paths else None
+    read = _read_all(native, paths, _ROOM, options) if paths else None
     if read is not None and len(paths) == len(sources):
         return read
     table = Table.of(len(sources), ENCODED)
@@ -231,7 +219,7 @@ def examine(sources: Sequence[Tensor | str | None], recipe: Recipe | None = None
     known = list(tensors)
     files["data"][known] = [each.data_ptr() for each in tensors.values()]
     files["length"][known] = [each.numel() for each in tensors.values()]
-    native.draw(None if recipe is None else recipe.address, limits.pixels, table.address, len(files))
+    native.draw(None if options is None else options.address, limits.pixels, table.address, len(files))
     if read is not None:
         files[[isinstance(source, str) for source in sources]] = read.rows
     return table
@@ -336,11 +324,11 @@ class Parts:
         )  # fmt: skip
         self.pixels, self.copies, self.shared = totals
 
-    def do(self, recipe: Recipe, pixels: int, copies: int) -> int:
+    def do(self, options: ImageOptions, pixels: int, copies: int) -> int:
         """Decode windows, and copy the engine's files, to these addresses; return how many the usual way has to do."""
         # Without the GIL. Until it returns, the files and the places are this call's alone.
         failed: int = self._native.do_parts(
-            recipe.address, self._files.address, self._address, len(self.table), limits.pixels, pixels, copies
+            options.address, self._files.address, self._address, len(self.table), limits.pixels, pixels, copies
         )
         return failed
 
@@ -349,48 +337,66 @@ def decode_together(
     data: Sequence[Tensor], upright: bool, fast: bool = False, fancy: bool = True
 ) -> list[Tensor | None]:
     """Decode whole JPEGs in one call; None for those that the usual way has to do."""
-    tasks = [None if each is None else Task(each, View.of(*each.size(upright))) for each in encoded(data)]
-    return run_together(_recipe(upright, fast, fancy), tasks)
+    sources, options = encoded(data), _options(upright, fast, fancy)
+    programs = [None if each is None else ImageProgram.of(*each.size(upright), options) for each in sources]
+    return run_programs(sources, programs)
 
 
-_recipe = functools.lru_cache(lambda upright, fast, fancy: Recipe(upright=upright, fast=fast, fancy=fancy))
+_options = functools.lru_cache(ImageOptions)
 
 
-def run_together(
-    recipe: Recipe, tasks: Sequence[Task | None], out: Tensor | None = None, room: Room | None = None
+def render(program: ImageProgram, data: Tensor, out: Tensor | None = None) -> Tensor | None:
+    """Render a program of a file or of pixels, in `out` if the result fits; None if the library cannot."""
+    (source,) = encoded([data]) if data.dim() == 1 else [pixels_of(data)]
+    (pixels,) = run_programs([source], [program], None if out is None else out[None])
+    return out if pixels is IN_PLACE else pixels
+
+
+def run_programs(
+    sources: Sequence[Encoded | None],
+    programs: Sequence[ImageProgram | None],
+    out: Tensor | None = None,
+    room: Room | None = None,
 ) -> list[Any]:
-    """Do several samples in one call of the library.
+    """Render several images in one call of the library.
 
     Args:
+        sources: Files or pixels; None for images to skip.
+        programs: One of each source, all with the same options object; None for images to skip.
         out: Where results are written that fit there, ``(N, ...)``.
-        room: Where the others are written; its items are of the recipe's size.
+        room: Where the others are written; its items are of the output's size.
 
     Returns:
         `IN_PLACE`, `Placed` in the room or tensors; None for samples that the usual way has to do.
     """
     native, most = library(), limits.pixels
-    results: list[Any] = [None] * len(tasks)
-    if native is None:
+    results: list[Any] = [None] * len(programs)
+    options = next((program.options for program in programs if program is not None), None)
+    if native is None or options is None:
         return results
-    dtype = recipe.dtype
+    output = options.result
+    dtype = output.dtype
     form, first, pitch = None, 0, 0
     if out is not None and out.dtype == dtype and out.is_contiguous():
         form, first, pitch = tuple(out.shape[1:]), out.data_ptr(), out.nbytes // len(out)
     room = room if room is not None and room.itemsize == dtype.itemsize else None
     numbers: list[int] = []
-    table = bytearray(len(tasks) * SAMPLE.size)
-    steps = b"".join([task.steps for task in tasks if task is not None])
+    table = bytearray(len(programs) * SAMPLE.size)
+    rows_of_steps = [_steps_of(program) for program in programs]
+    steps = b"".join(rows_of_steps)
     step = ctypes.cast(ctypes.c_char_p(steps), ctypes.c_void_p).value or 0
-    for i, task in enumerate(tasks):
-        if task is None:
+    for i, (data, program, own) in enumerate(zip(sources, programs, rows_of_steps, strict=True)):
+        address, step = step, step + len(own)
+        if data is None or program is None:
             continue
-        data, (rows, columns, filter_, scale, mirror), own, size = task
+        assert program.options is options
+        shape = output.shape(program.rows.extent, program.columns.extent)
+        region = program if program.pixels is None else program.pixels.region
+        rows, columns, filter_, scale, mirror, _, _ = region
         y, y_end, h, top, height, upper, lower = rows
         x, x_end, w, left, width, begin, end = columns
-        address, step = step, step + len(own)
         if h * w > most or height * width > most:
             continue
-        shape = recipe.shape(*(size or (height, width)))
         if shape == form:
             results[i], to = IN_PLACE, first + i * pitch
         elif room is not None and (place := room.take(shape[0] * shape[1] * shape[2])) >= 0:
@@ -406,8 +412,13 @@ def run_together(
         numbers.append(i)
     # Without the GIL. Until it returns, `table`, `steps`, the files and the places in `out` and the room are this
     # call's alone: other threads have chunks, memory for files and places of their own.
-    if numbers and native.run(recipe.address, _buffer(len(table)).from_buffer(table), len(numbers)):
+    if numbers and native.run(options.address, _buffer(len(table)).from_buffer(table), len(numbers)):
         for i, sample in zip(numbers, SAMPLE.iter_unpack(table), strict=False):
             if sample[CODE]:
                 results[i] = None
     return results
+
+
+def _steps_of(program: ImageProgram | None) -> bytes:
+    """Return the steps on pixels, of which the last one is the region that is written."""
+    return b"" if program is None or program.pixels is None else program.pixels.steps + program.as_step()

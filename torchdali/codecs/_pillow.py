@@ -1,4 +1,4 @@
-"""The pixels of an image that Pillow decoded."""
+"""The pixels of an image that Pillow decoded, and the sizes that Pillow refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from torchdali.kernels.memory import Array
 
-__all__ = ["pillow_pixels"]
+__all__ = ["is_refused", "pillow_pixels"]
 
 
 _BAND = 1 << 18  # pixels that Pillow copies at a time
@@ -38,3 +38,11 @@ def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) ->
         pixels[top:bottom] = band
     assert pixels is not None
     return pixels
+
+
+def is_refused(height: int, width: int) -> bool:
+    """Return whether an image has more pixels than `Image.MAX_IMAGE_PIXELS`, of which Pillow warns or raises."""
+    from PIL import Image  # the limit is the user's, who may change it at any time
+
+    most = Image.MAX_IMAGE_PIXELS
+    return most is not None and height * width > max(1, most)

@@ -1,6 +1,6 @@
 """Steps of the library of the fast path on pixels, ``(H, W, 3)`` bytes, as it takes them: with the bits of Pillow.
 
-Each function returns one step; several follow one another. `Work` puts them between views of a picture.
+Each function returns one step; `ImageProgram.change_pixels` appends steps to a program.
 """
 
 from __future__ import annotations
@@ -9,31 +9,16 @@ import math
 import struct
 from collections.abc import Sequence
 
-from torch import Tensor
+from torchdali.codecs.program import ImageProgram
+from torchdali.kernels.native import PILLOW, STEP
 
-from torchdali.codecs._native import Encoded, Task, encoded, pixels_of, run_together
-from torchdali.codecs.views import View
-from torchdali.kernels.memory import IN_PLACE
-from torchdali.kernels.native import PILLOW, STEP, Recipe
-
-__all__ = ["PLAIN", "SCALED", "Work", "affine", "blur", "channels", "filling", "plain", "rotation", "window"]
+__all__ = ["PLAIN", "SCALED", "affine", "blur", "channels", "filling", "plain", "rotation", "window"]
 
 Levels = tuple[int, int, int]
 Size = tuple[int, int]
 
-# As `TDN_VIEW` and those that follow it in native.h.
-_VIEW, _WINDOW, _TURN, _AFFINE, _PERSPECTIVE, _HUE, _POSTERIZE, _BLUR, _FILL, _CHANNELS = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    10,
-    13,
-    17,
-    18,
-    19,
-)
+# As `TDN_WINDOW` and the following constants in native.h.
+_WINDOW, _TURN, _AFFINE, _PERSPECTIVE, _HUE, _POSTERIZE, _BLUR, _FILL, _CHANNELS = 2, 3, 4, 5, 10, 13, 17, 18, 19
 PLAIN = {"gray": 11, "invert": 12, "autocontrast": 15, "equalize": 16}
 SCALED = {"brightness": 6, "contrast": 7, "saturation": 8, "sharpness": 9, "solarize": 14}
 _BORDERS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3}
@@ -107,7 +92,7 @@ def rotation(
     if center is None and (quarters := _quarters(angle, expand or height == width)) is not None:
         turned = (width, height) if quarters % 2 else size
         if quarters == 2:
-            return _view(View.of(*size).flip(True, True)), size
+            return ImageProgram.of(*size).flip(True, True).as_step(), size
         return _ONE.pack(_TURN, quarters, 0.0) if quarters else b"", turned
     turn = -math.radians(angle)
     cos, sin = round(math.cos(turn), 15), round(math.sin(turn), 15)
@@ -133,59 +118,3 @@ def _quarters(angle: float, turns: bool) -> int | None:
 def _moved(matrix: Sequence[float], x: float, y: float) -> tuple[float, float]:
     a, b, c, d, e, f = matrix
     return a * x + b * y + c, d * x + e * y + f
-
-
-def _view(view: View) -> bytes:
-    numbers = [int(axis[k]) for k in range(5) for axis in (view.rows, view.columns)]
-    return _step(_VIEW, (*numbers, view.mirror, view.filter or 0))
-
-
-class Work:
-    """Work of the library on a picture: a view of it, steps on its pixels, and a view of these.
-
-    Attributes:
-        view: What is wanted of the picture, or of what the steps have made of it.
-    """
-
-    __slots__ = ("_all", "_first", "_steps", "view")
-
-    def __init__(self, view: View) -> None:
-        self.view = self._all = view
-        self._first: View | None = None
-        self._steps = b""
-
-    @property
-    def is_view(self) -> bool:
-        """True if there are no steps."""
-        return self._first is None
-
-    def add(self, steps: bytes, size: Size) -> None:
-        """Take steps on the pixels.
-
-        Args:
-            size: Behind them.
-        """
-        self._close()
-        self._steps += steps
-        self.view = self._all = View.of(*size)
-
-    def _close(self) -> None:
-        """Make pixels of the view."""
-        if self._first is None:
-            self._first = self.view
-        elif self.view != self._all:
-            self._steps += _view(self.view)
-
-    def task(self, data: Encoded) -> Task:
-        """Return the call of the library for one of several pictures; see `codecs._native.run_together`."""
-        if self._first is None:
-            return Task(data, self.view, b"", self.view.size)
-        return Task(data, self._first, self._steps + _view(self.view), self.view.size)
-
-    def render(self, recipe: Recipe, data: Tensor, out: Tensor | None = None) -> Tensor | None:
-        """Return the pixels of a file or of pixels, in `out` if they fit; None if the library cannot make them."""
-        (source,) = encoded([data]) if data.dim() == 1 else [pixels_of(data)]
-        if source is None:
-            return None
-        (pixels,) = run_together(recipe, [self.task(source)], None if out is None else out[None])
-        return out if pixels is IN_PLACE else pixels

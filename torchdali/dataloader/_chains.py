@@ -27,7 +27,7 @@ from torchdali.dataloader._rules import (
 from torchdali.ops._picture_colors import Blur, Color
 from torchdali.ops._picture_erasing import Erasing
 from torchdali.ops._picture_policies import AutoAugment, RandAugment, TrivialAugment
-from torchdali.ops._pictures import Chain, Choice, Finish, Order
+from torchdali.ops._pictures import Choice, ImageTransforms, Order, TensorConversion
 
 __all__ = ["Compiled", "augmentations", "compiled"]
 
@@ -69,26 +69,26 @@ def _channel_values(values: Any, channels: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Compiled:
-    """Transforms as a chain.
+    """A dataset's transforms by their rules.
 
     Attributes:
-        chain: The steps; None if a transform has no rule.
+        transforms: None if a transform has no rule.
         known: Names of the transforms that have one.
         unknown: The first that has none, and why.
     """
 
-    chain: Chain | None
+    transforms: ImageTransforms | None
     known: tuple[str, ...]
     unknown: str = ""
 
 
 @dataclass
 class _Draft:
-    """The chain of the transforms so far.
+    """The transforms so far.
 
     Attributes:
         image: The input of the next transform.
-        multiplies: The conversion to floats multiplies, as `Finish` says.
+        multiplies: The conversion to floats multiplies, as `TensorConversion` says.
     """
 
     image: Input
@@ -120,16 +120,17 @@ class _Draft:
             self.steps += steps
             self.image = self.image._replace(channels=channels_after(steps, channels))
 
-    def finish(self) -> Chain:
-        """Return the chain."""
+    def finish(self) -> ImageTransforms:
+        """Return the transforms."""
         if self.image.form == PIL:
             raise NotSupportedError(has_no_tensors())
-        finish = Finish(self.image.form != BYTES, *self.normalization, self.image.channels, self.multiplies)
-        return Chain(tuple(self.steps), finish, tuple(self.ends))
+        is_unit, channels = self.image.form != BYTES, self.image.channels
+        conversion = TensorConversion(is_unit, *self.normalization, channels, self.multiplies)
+        return ImageTransforms(tuple(self.steps), conversion, tuple(self.ends))
 
 
 def compiled(transform: Any, channels: int = 3) -> Compiled:
-    """Return the chain of a dataset's transforms, whose input is PIL images."""
+    """Return a dataset's transforms by their rules; the input is PIL images."""
     t, known, draft = transform, list[str](), _Draft(Input(PIL, channels))
     try:
         dtype = torch.get_default_dtype()
@@ -144,7 +145,7 @@ def compiled(transform: Any, channels: int = 3) -> Compiled:
         return Compiled(None, tuple(known), breaks_rule(t, error))
 
 
-def augmentations(transform: Any) -> Chain:
+def augmentations(transform: Any) -> ImageTransforms:
     """Return the steps between a random crop and the conversion to a normalized tensor, which others do.
 
     Raises:
@@ -161,7 +162,7 @@ def augmentations(transform: Any) -> Chain:
         except Exception as error:
             raise TypeError(f"{name} has no rule: {error}") from error
         steps += rows
-    return Chain(tuple(steps))
+    return ImageTransforms(tuple(steps))
 
 
 _OF_OTHERS = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", "ToPureTensor")

@@ -20,7 +20,7 @@ from torchdali.dataloader._sources import Leaves
 from torchdali.errors import PipelineError
 from torchdali.ops._caching import cache_in
 from torchdali.ops._picture_steps import CenterCrop, Lattice, Pad, RandomCrop
-from torchdali.ops._pictures import Chain, Finish, Requests, _picture, _requests, _still_picture
+from torchdali.ops._pictures import ImageTransforms, Requests, TensorConversion, _picture, _requests, _still_picture
 from torchdali.pipeline import Pipeline, pipeline_def
 from torchdali.rng import BatchRng, mix
 from torchdali.threads import Latch, Thread, close_at_end
@@ -66,9 +66,9 @@ class Arrays:
     Threads make whole batches: the functions of NumPy that do the work hold no lock.
     """
 
-    def __init__(self, leaves: Leaves, chain: Chain, threads: int, depth: int) -> None:
+    def __init__(self, leaves: Leaves, transforms: ImageTransforms, threads: int, depth: int) -> None:
         self.depth, self.process = max(depth, threads + 1), os.getpid()
-        self._chain = chain
+        self._transforms = transforms
         self.renew(leaves)
         self._pending: dict[int, _Task] = {}
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
@@ -113,11 +113,11 @@ class Arrays:
         pictures = self._pixels[[self._leaves.place(i)[1] for i in indices]]
         rng = BatchRng.following(key, 0, len(indices))
         lattice = Lattice.of(pictures.shape[1], pictures.shape[2])
-        for number, step in enumerate(self._chain.steps):
+        for number, step in enumerate(self._transforms.steps):
             lattice = step.move(lattice, rng.uniform(4, 4 * number))
-        assert self._chain.finish is not None
+        assert self._transforms.conversion is not None
         planes = np.ascontiguousarray(lattice.select(pictures).transpose(0, 3, 1, 2))
-        return torch.from_numpy(_finished(planes, self._chain.finish))
+        return torch.from_numpy(_finished(planes, self._transforms.conversion))
 
 
 def _end(tasks: queue.SimpleQueue[_Task | None], threads: int) -> None:
@@ -125,41 +125,48 @@ def _end(tasks: queue.SimpleQueue[_Task | None], threads: int) -> None:
         tasks.put(None)
 
 
-def _finished(planes: npt.NDArray[np.uint8], finish: Finish) -> npt.NDArray[Any]:
+def _finished(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.NDArray[Any]:
     """Do what torchvision does to bytes, to the bit."""
-    if not finish.unit:
+    if not conversion.unit:
         return planes
     values = planes.astype(np.float32)
-    if finish.multiplies:
+    if conversion.multiplies:
         values *= np.float32(1 / 255)
     else:
         values /= 255
-    if finish.mean is not None and finish.std is not None:
-        mean, std = (np.asarray(each, np.float32)[:, None, None] for each in (finish.mean, finish.std))
+    if conversion.mean is not None and conversion.std is not None:
+        mean, std = (np.asarray(each, np.float32)[:, None, None] for each in (conversion.mean, conversion.std))
         values -= mean
         values /= std
     return values
 
 
 @pipeline_def
-def _graph(requests: Requests, kept_chain: Chain | None, chain: Chain, cache: Any) -> Any:
+def _graph(requests: Requests, kept: ImageTransforms | None, transforms: ImageTransforms, cache: Any) -> Any:
     data = _requests(requests=requests)
-    if kept_chain is not None:
-        data = cache_in(_still_picture(data, chain=kept_chain), cache)
-    return _picture(data, chain=chain)
+    if kept is not None:
+        data = cache_in(_still_picture(data, transforms=kept), cache)
+    return _picture(data, transforms=transforms)
 
 
 class Pictures:
     """Pictures that threads decode and transform."""
 
     def __init__(
-        self, leaves: Leaves, chain: Chain, threads: int, depth: int, batch_size: int, cache: Any, skips: bool
+        self,
+        leaves: Leaves,
+        transforms: ImageTransforms,
+        threads: int,
+        depth: int,
+        batch_size: int,
+        cache: Any,
+        skips: bool,
     ) -> None:
         self.depth, self.process = depth, os.getpid()
         self._numbers: deque[int] = deque()
         self._skips, self._delivered = skips, 0
         self._requests = requests = Requests(leaves, leaves.source, leaves.leaves[0].pixels is None)
-        before, after = (None, chain) if cache is None else chain.divided()
+        before, after = (None, transforms) if cache is None else transforms.divided()
         self.pipeline: Pipeline = _graph(
             requests, before, after, cache, batch_size=batch_size, num_threads=threads, device_id=None,
             num_processes=1, prefetch_queue_depth=depth, seed=0, bad_samples="skip" if skips else "raise",
@@ -226,11 +233,11 @@ def _as_raised(error: PipelineError) -> Exception:
     return raised
 
 
-def is_movable(leaves: Leaves, chain: Chain) -> bool:
-    """Return True if `Arrays` takes a chain: pictures of one size in memory, of which pixels are only moved."""
-    if len(leaves.leaves) > 1 or leaves.leaves[0].pixels is None or chain.finish is None or chain.ends:
+def is_movable(leaves: Leaves, transforms: ImageTransforms) -> bool:
+    """Return True if `Arrays` takes the transforms: pictures of one size in memory, of which pixels are only moved."""
+    if len(leaves.leaves) > 1 or leaves.leaves[0].pixels is None or transforms.conversion is None or transforms.ends:
         return False
-    pads = [step.pad if isinstance(step, RandomCrop) else step for step in chain.steps]
+    pads = [step.pad if isinstance(step, RandomCrop) else step for step in transforms.steps]
     fills = {step.fill for step in pads if isinstance(step, Pad) and step.mode == "constant"}
-    fills |= {0 for step in chain.steps if isinstance(step, CenterCrop)}
-    return len(fills) < 2 and all(hasattr(step, "move") for step in chain.steps)
+    fills |= {0 for step in transforms.steps if isinstance(step, CenterCrop)}
+    return len(fills) < 2 and all(hasattr(step, "move") for step in transforms.steps)

@@ -25,7 +25,7 @@ from torchdali.dataloader._chains import compiled
 from torchdali.dataloader._lazy_images import convert_image, convert_tensor
 from torchdali.dataloader._notes import name_of
 from torchdali.dataloader._pristine import find_class_change, find_transform_change
-from torchdali.ops._pictures import Finish
+from torchdali.ops._pictures import TensorConversion
 
 __all__ = ["compose_replacements"]
 
@@ -39,7 +39,7 @@ class _Row(NamedTuple):
         start, stop: Their positions.
         transforms: All transforms of the `Compose`.
         states: The attributes of those that become one call.
-        finish: Does the same; None if there are none.
+        conversion: Does the same; None if there are none.
         planar: The tensor is contiguous, as that of `ToTensor`.
         of_tensors: The input is a tensor already.
         kind: The class of the result; None for the class of the input.
@@ -49,7 +49,7 @@ class _Row(NamedTuple):
     stop: int
     transforms: tuple[Any, ...]
     states: tuple[dict[str, Any], ...] = ()
-    finish: Finish | None = None
+    conversion: TensorConversion | None = None
     planar: bool = False
     of_tensors: bool = False
     kind: Any = None
@@ -59,17 +59,17 @@ class _Row(NamedTuple):
         if len(transforms) != len(self.transforms) or not all(map(operator.is_, transforms, self.transforms)):
             return False
         row = self.transforms[self.start : self.stop]
-        usual = self.finish is None or torch.get_default_dtype() is torch.float32
+        usual = self.conversion is None or torch.get_default_dtype() is torch.float32
         return usual and all(vars(t) == state for t, state in zip(row, self.states, strict=True))
 
     def convert(self, image: Any) -> Tensor | None:
         """Return the tensor of an image, or of a tensor that was one; None if torchvision has to convert it."""
-        if self.finish is None or isinstance(image, Tensor) is not self.of_tensors:
+        if self.conversion is None or isinstance(image, Tensor) is not self.of_tensors:
             return None
         if isinstance(image, Tensor):
-            planes = convert_tensor(image, self.finish)
+            planes = convert_tensor(image, self.conversion)
         else:
-            planes = convert_image(image, self.finish, self.planar)
+            planes = convert_image(image, self.conversion, self.planar)
         kind = self.kind or type(image)
         return planes if planes is None or kind is Tensor else kind(planes)
 
@@ -124,12 +124,12 @@ def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _Row | None:
     for t in row:
         kind = _kind_after(t, kind)
         known.append(_of_kind(t, kind))
-    chain = compiled(Compose(known if first in _CONVERSIONS else [PILToTensor(), *known]))
-    finish = None if chain.chain is None or chain.chain.steps or chain.chain.ends else chain.chain.finish
-    if finish is None or not finish.unit or find_transform_change(list(row)):
+    transforms = compiled(Compose(known if first in _CONVERSIONS else [PILToTensor(), *known])).transforms
+    conversion = None if transforms is None or transforms.steps or transforms.ends else transforms.conversion
+    if conversion is None or not conversion.unit or find_transform_change(list(row)):
         return None
     states = tuple(copy.deepcopy(vars(t)) for t in row)
-    return _Row(start, stop, everything, states, finish, first == "ToTensor", first in _DTYPES, kind)
+    return _Row(start, stop, everything, states, conversion, first == "ToTensor", first in _DTYPES, kind)
 
 
 def _kind_after(t: Any, kind: Any) -> Any:
@@ -171,7 +171,7 @@ def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
             row = _rows[compose] = _find_row(compose.transforms if next(_searches) < _MOST else ())
     except Exception:  # of attributes that can't be compared: torchvision's own code decides
         return None
-    if row.finish is None:
+    if row.conversion is None:
         return None
     inputs = _run(row.transforms[: row.start], inputs)
     converted = row.convert_sample(inputs)

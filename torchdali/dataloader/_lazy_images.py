@@ -8,7 +8,6 @@ it always is.
 
 from __future__ import annotations
 
-import copy
 import io
 import threading
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from torch import Tensor
 
-from torchdali.ops._pictures import Finish, Source, View, Work, finish_pixels, is_refused
+from torchdali.ops._pictures import ImageProgram, Source, TensorConversion, finish_pixels, is_refused
 
 __all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
@@ -34,20 +33,20 @@ def make_lazy(image: Any) -> Any:
     return image
 
 
-def convert_image(image: Any, finish: Finish, planar: bool) -> Tensor | None:
+def convert_image(image: Any, conversion: TensorConversion, planar: bool) -> Tensor | None:
     """Convert an image to a normalized tensor in one call; None if torchvision has to. See `finish_pixels`."""
     if not isinstance(image, Image.Image) or image._mode != "RGB":
         return None
     lazy = image._defer() if isinstance(image, LazyImage) else None
-    planes = None if lazy is None else lazy.planes(finish, planar)
-    return finish_pixels(np.array(image), finish, planar) if planes is None else planes
+    planes = None if lazy is None else lazy.planes(conversion, planar)
+    return finish_pixels(np.array(image), conversion, planar) if planes is None else planes
 
 
-def convert_tensor(image: Tensor, finish: Finish) -> Tensor | None:
+def convert_tensor(image: Tensor, conversion: TensorConversion) -> Tensor | None:
     """Convert uint8 pixels to a normalized tensor in one call, if they are stored as those of an image."""
     pixels = image.permute(1, 2, 0) if image.dim() == 3 else image
     usual = image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3 and pixels.is_contiguous()
-    return finish_pixels(pixels.as_subclass(Tensor).numpy(), finish, False) if usual else None
+    return finish_pixels(pixels.as_subclass(Tensor).numpy(), conversion, False) if usual else None
 
 
 class LazyImage(Image.Image):
@@ -74,7 +73,7 @@ class LazyImage(Image.Image):
     def copy(self) -> Any:
         """Record a copy."""
         lazy = self._defer()
-        return self._decoded().copy() if lazy is None else self._record(lazy, lazy.view, methodcaller("copy"))
+        return self._decoded().copy() if lazy is None else self._record(lazy, lazy.program, methodcaller("copy"))
 
     __copy__ = copy
 
@@ -83,16 +82,16 @@ class LazyImage(Image.Image):
         lazy = None if arguments or named or mode != "RGB" else self._defer(("RGB", "L"))
         if lazy is None or "transparency" in self.info:
             return self._decoded().convert(mode, *arguments, **named)
-        return self._record(lazy, lazy.view, methodcaller("convert", mode))
+        return self._record(lazy, lazy.program, methodcaller("convert", mode))
 
     def crop(self, box: Any = None) -> Any:
         """Record a window that is inside of the image."""
         lazy = self._defer() if _are_integers(box, 4) else None
         if lazy is not None:
             left, top, right, bottom = map(int, box)
-            view = lazy.view.crop(top, left, bottom - top, right - left)
-            if view is not None and not is_refused(*view.size):
-                return self._record(lazy, view, methodcaller("crop", box))
+            program = lazy.program.crop(top, left, bottom - top, right - left)
+            if program is not None and not is_refused(*program.size):
+                return self._record(lazy, program, methodcaller("crop", box))
         return self._decoded().crop(box)
 
     def resize(self, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None) -> Any:
@@ -100,9 +99,9 @@ class LazyImage(Image.Image):
         known = box is reducing_gap is None and isinstance(resample, (int, type(None))) and resample in _FILTERS
         lazy = self._defer() if known and _are_integers(size, 2) else None
         if lazy is not None:
-            view = lazy.view.resize(int(size[1]), int(size[0]), _FILTERS[resample])
-            if view is not None and not is_refused(*view.size):
-                return self._record(lazy, view, methodcaller("resize", size, resample))
+            program = lazy.program.resize(int(size[1]), int(size[0]), _FILTERS[resample])
+            if program is not None and not is_refused(*program.size):
+                return self._record(lazy, program, methodcaller("resize", size, resample))
         return self._decoded().resize(size, resample, box, reducing_gap)
 
     def transpose(self, method: Any) -> Any:
@@ -111,7 +110,7 @@ class LazyImage(Image.Image):
         if lazy is None:
             return self._decoded().transpose(method)
         horizontal = method == Image.Transpose.FLIP_LEFT_RIGHT
-        return self._record(lazy, lazy.view.flip(horizontal, not horizontal), methodcaller("transpose", method))
+        return self._record(lazy, lazy.program.flip(horizontal, not horizontal), methodcaller("transpose", method))
 
     def change_colors(self, steps: bytes, change: Callable[[Any], Any], keeps_info: bool) -> Any:
         """Record a change of colors; None if the image isn't in color.
@@ -122,7 +121,9 @@ class LazyImage(Image.Image):
             keeps_info: The result has the ``info`` of this image.
         """
         lazy = self._defer()
-        image = None if lazy is None else self._record(lazy, lazy.view, change, steps)
+        image = (
+            None if lazy is None else self._record(lazy, lazy.program.change_pixels(steps, lazy.program.size), change)
+        )
         if image is not None and not keeps_info:
             image.info = {}
         return image
@@ -131,14 +132,10 @@ class LazyImage(Image.Image):
         """Return the deferred pixels of an image that is read; None if Pillow has to decode it now."""
         return self._deferred if self._mode in modes else None
 
-    def _record(self, lazy: Deferred, view: View, operation: Callable[[Any], Any], steps: bytes = b"") -> Any:
+    def _record(self, lazy: Deferred, program: ImageProgram, operation: Callable[[Any], Any]) -> Any:
         image: Any = Image.Image._new(self, Image.new("RGB", (1, 1)).im)
-        image._size = view.size[1], view.size[0]
-        work = copy.copy(lazy.work)
-        work.view = view
-        if steps:
-            work.add(steps, view.size)
-        vars(image).update(_im=None, _deferred=Deferred(lazy.jpeg, work, (self, operation)))
+        image._size = program.size[1], program.size[0]
+        vars(image).update(_im=None, _deferred=Deferred(lazy.jpeg, program, (self, operation)))
         _set_class(image, LazyImage)
         return image
 
@@ -229,7 +226,7 @@ class LazyJpeg(LazyImage, JpegImageFile):
         if jpeg is None:
             return
         self.tile, self.readonly, self.map = [], 0, None
-        self._deferred = Deferred(jpeg, Work(View.of(self._size[1], self._size[0])), tile=tile)
+        self._deferred = Deferred(jpeg, ImageProgram.of(self._size[1], self._size[0]), tile=tile)
         if self._exclusive_fp and self._close_exclusive_fp_after_loading:
             fp.close()
         self.fp = None
@@ -246,40 +243,35 @@ class Deferred:
 
     Args:
         jpeg: The file.
-        work: The recorded operations.
+        program: The recorded operations.
         origin: The image before the last operation, and the operation; empty for an opened image.
         tile: With which Pillow decodes an opened image.
     """
 
-    def __init__(self, jpeg: JpegData, work: Work, origin: tuple[Any, ...] = (), tile: Any = None) -> None:
-        self.jpeg, self.work, self.origin, self.tile = jpeg, work, origin, tile
+    def __init__(self, jpeg: JpegData, program: ImageProgram, origin: tuple[Any, ...] = (), tile: Any = None) -> None:
+        self.jpeg, self.program, self.origin, self.tile = jpeg, program, origin, tile
         self._pixels: Any = None
-
-    @property
-    def view(self) -> View:
-        """The part that is needed of the file, or of the pixels after the last change of colors."""
-        return self.work.view
 
     def render(self) -> Any:
         """Return the pixels as an array; None if Pillow has to decode the image."""
         with self.jpeg.lock:
             if self._pixels is None:
-                self._pixels = self.jpeg.render(self.work)
+                self._pixels = self.jpeg.render(self.program)
             return self._pixels
 
     @property
     def is_whole(self) -> bool:
         """True if all of the image is needed, of which nothing is decoded yet: then Pillow is as fast."""
-        is_part = self.view.filter is not None or self.view.size != self.jpeg.size
-        return self._pixels is None and self.work.is_view and not is_part
+        is_part = self.program.filter is not None or self.program.size != self.jpeg.size
+        return self._pixels is None and self.program.pixels is None and not is_part
 
-    def planes(self, finish: Finish, planar: bool) -> Tensor | None:
+    def planes(self, conversion: TensorConversion, planar: bool) -> Tensor | None:
         """Return the pixels as a normalized tensor; None if Pillow has to decode the image. See `finish_pixels`."""
         with self.jpeg.lock:
             if self._pixels is None:
-                planes: Tensor | None = self.jpeg.render(self.work, finish, planar)
+                planes: Tensor | None = self.jpeg.render(self.program, conversion, planar)
                 return planes
-            return finish_pixels(self._pixels, finish, planar)
+            return finish_pixels(self._pixels, conversion, planar)
 
 
 class JpegData:
@@ -314,16 +306,16 @@ class JpegData:
             return None  # Pillow raises it, too
         del data[end:]
         source = Source(np.frombuffer(data, np.uint8))
-        corner = View.of(size[1], size[0]).crop(0, 0, 1, 1)
+        corner = ImageProgram.of(size[1], size[0]).crop(0, 0, 1, 1)
         if (
             source.size != (size[1], size[0])
             or corner is None
             or not (source.has_one_scan() or _has_one_scan(data, scan))
         ):
             return None
-        return None if source.pixels(Work(corner)) is None else cls(data, source, (size[1], size[0]))
+        return None if source.pixels(corner) is None else cls(data, source, (size[1], size[0]))
 
-    def render(self, work: Work, *finish: Any) -> Any:
+    def render(self, program: ImageProgram, *conversion: Any) -> Any:
         """Return the pixels of a part as an array, or as a tensor; None if Pillow has to decode the image.
 
         If several parts are needed, the whole image is decoded once. Later images of this process are, too.
@@ -331,10 +323,10 @@ class JpegData:
         self._parts += 1
         _habit.several |= self._parts > 1
         if _habit.several and self._whole is None:
-            pixels = self.source.pixels(Work(View.of(*self.size)))
+            pixels = self.source.pixels(ImageProgram.of(*self.size))
             self._whole = None if pixels is None else Source(pixels)
         source = self.source if self._whole is None else self._whole
-        return source.planes(work, *finish) if finish else source.pixels(work)
+        return source.planes(program, *conversion) if conversion else source.pixels(program)
 
 
 class _Habit:

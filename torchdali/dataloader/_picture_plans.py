@@ -12,7 +12,7 @@ from torchdali.dataloader._notes import Notes, NotSupportedError
 from torchdali.dataloader._pristine import find_transform_change
 from torchdali.dataloader._rows import Plan
 from torchdali.dataloader._sources import Leaves, leaves_of
-from torchdali.ops._pictures import Chain
+from torchdali.ops._pictures import ImageTransforms
 
 __all__ = ["picture_plan"]
 
@@ -31,36 +31,42 @@ def picture_plan(loader: Any) -> Plan:
         if change:
             raise NotSupportedError(change)
     first, *others = [compiled(leaf.transform, leaf.channels) for leaf in leaves.leaves]
-    if any(each.chain != first.chain for each in others) or len({leaf.channels for leaf in leaves.leaves}) > 1:
+    if (
+        any(each.transforms != first.transforms for each in others)
+        or len({leaf.channels for leaf in leaves.leaves}) > 1
+    ):
         raise NotSupportedError(notes.different_transforms())
-    if first.chain is None:
+    if first.transforms is None:
         raise NotSupportedError(first.unknown)
-    return _accelerate(loader, leaves, first, first.chain)
+    return _accelerate(loader, leaves, first, first.transforms)
 
 
-def _accelerate(loader: Any, leaves: Leaves, transforms: Compiled, chain: Chain) -> Plan:
-    _check_batch_size(loader, leaves, chain)
+def _accelerate(loader: Any, leaves: Leaves, compiled: Compiled, transforms: ImageTransforms) -> Plan:
+    _check_batch_size(loader, leaves, transforms)
     name = type(leaves.leaves[0].dataset).__name__
-    steps = (notes.accelerated(each) for each in transforms.known)
+    steps = (notes.accelerated(each) for each in compiled.known)
     lines = Notes([f"{name}: read by torchdali", *steps, *notes.fast_path()])
     threads, depth = loader.num_workers or cores(), 1 + max(2, loader.prefetch_factor or 2)
     size, cache, skips = loader.batch_size or 1, loader.cache, loader.bad_samples == "skip"
-    key = tuple(id(leaf.dataset) for leaf in leaves.leaves), id(loader.dataset), chain, threads, depth, skips
-    if cache is None and is_movable(leaves, chain):
-        return Plan(lambda: Arrays(leaves, chain, threads, depth), lines, ("arrays", key), leaves)
+    key = tuple(id(leaf.dataset) for leaf in leaves.leaves), id(loader.dataset), transforms, threads, depth, skips
+    if cache is None and is_movable(leaves, transforms):
+        return Plan(lambda: Arrays(leaves, transforms, threads, depth), lines, ("arrays", key), leaves)
     return Plan(
-        lambda: Pictures(leaves, chain, threads, depth, size, cache, skips), lines, ("pictures", cache, key), leaves
+        lambda: Pictures(leaves, transforms, threads, depth, size, cache, skips),
+        lines,
+        ("pictures", cache, key),
+        leaves,
     )
 
 
 FEW, FEW_MOVED = 16, 8  # below, a batch costs more than its images: of all transforms, and if pixels only move
 
 
-def _check_batch_size(loader: Any, leaves: Leaves, chain: Chain) -> None:
+def _check_batch_size(loader: Any, leaves: Leaves, transforms: ImageTransforms) -> None:
     """Raise if small batches of images in memory leave nothing to gain without workers."""
     if loader.num_workers or leaves.leaves[0].pixels is None:
         return
     size = getattr(loader.batch_sampler, "batch_size", None)
-    few = FEW_MOVED if is_movable(leaves, chain) else FEW
+    few = FEW_MOVED if is_movable(leaves, transforms) else FEW
     if few and (size is None or size < few):
         raise NotSupportedError(notes.has_small_batches(few))

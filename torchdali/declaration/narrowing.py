@@ -1,56 +1,69 @@
-"""Operators that say which part of a picture they want before it is decoded.
+"""Operators that edit the program of an image before it is decoded.
 
-A decoder and the operators behind it narrow a `View`, one after the other; then one call of the library of the fast
-path makes the pixels that are left. `graph.rewrite` finds such chains, and ``ops/_decode_chain.py`` runs them.
+A decoder and the operators after it edit an `ImageProgram`, one after the other; then one call of the library of the
+fast path renders it. `graph.rewrite` finds such chains, and ``ops/_decode_chain.py`` runs them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
+from torchdali.kernels.native import ImageOptions
 
-__all__ = ["ChainPart", "DecodeChain", "Narrow", "Narrowing", "with_constants"]
+__all__ = ["ChainPart", "DecodeChain", "Edit", "Narrow", "Narrowing"]
 
-Narrow = Callable[[View, Mapping[str, Any], Any], "View | None"]
-"""Takes a view, arguments of a sample, those that the call gives, and its random numbers; returns the view behind the
-operator, or None if only its body can do it. The body also does what this raises for, and has the error."""
+Narrow = Callable[[ImageProgram, Mapping[str, Any], Any], "ImageProgram | None"]
+"""Takes a program, the passed arguments of a sample and its random numbers. Returns the program after the operator, or
+None if only its body can do it. The body also runs if this raises, and raises the error again."""
+
+
+def _unchanged(options: ImageOptions) -> ImageOptions:
+    return options
+
+
+class Edit(NamedTuple):
+    """Edit of image programs by an operator with certain constants.
+
+    Attributes:
+        narrow: Edits the program of a sample; None if the operator changes options alone.
+        options: Edits the options, which all samples have in common; returns None if the operator must not follow the
+            earlier ones.
+    """
+
+    narrow: Narrow | None = None
+    options: Callable[[ImageOptions], ImageOptions | None] = _unchanged
+
+    @classmethod
+    def with_constants(
+        cls,
+        narrow: Narrow,
+        constants: Mapping[str, Any],
+        options: Callable[[ImageOptions], ImageOptions | None] = _unchanged,
+    ) -> Edit:
+        """Return the edit of a function that takes the constants with the arguments of a sample."""
+        return cls(lambda program, arguments, rng: narrow(program, {**constants, **arguments}, rng), options)
 
 
 @dataclass(frozen=True)
 class Narrowing:
-    """Declaration of an operator that narrows pictures ``(H, W, 3)`` of bytes.
+    """Declaration of an operator that edits the programs of images ``(H, W, 3)`` of bytes.
 
     Attributes:
-        prepare: Takes the constants, and returns what takes the arguments that are given per sample; None for an
-            operator that takes the whole picture as it is.
-        takes: Names of the arguments with which it narrows.
-        varies: Those of them that may be given per sample.
-        settings: Takes the constants, and returns what it sets for all samples; None if it does not narrow with these.
-            Of a decoder "upright", "fast" and "fancy"; "filters" of a resize, and "inside" if it sees nothing beyond
-            its region; "mirrors" if it may change the order of lines; "finish", arguments of `crop_mirror_normalize`,
-            if the result is no picture of bytes any more.
+        edit: Takes the constants; returns None if the operator needs the pixels.
+        takes: Names of the arguments with which it edits programs.
+        varies: Those of them that may be passed per sample.
     """
 
-    prepare: Callable[[Mapping[str, Any]], Narrow] | None
+    edit: Callable[[Mapping[str, Any]], Edit | None]
     takes: frozenset[str]
     varies: frozenset[str]
-    settings: Callable[[Mapping[str, Any]], dict[str, Any] | None]
 
     def suits(self, constants: Collection[str], per_sample: Collection[str]) -> bool:
-        """Return whether it narrows with these arguments, by their names."""
+        """Return whether the operator edits programs with these arguments, by their names."""
         return self.takes.issuperset(constants) and self.varies.issuperset(per_sample)
-
-
-def with_constants(narrow: Narrow) -> Callable[[Mapping[str, Any]], Narrow]:
-    """Return a `Narrowing.prepare` of what takes all arguments."""
-
-    def prepare(constants: Mapping[str, Any]) -> Narrow:
-        return lambda view, arguments, rng: narrow(view, {**constants, **arguments}, rng)
-
-    return prepare
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,7 @@ class ChainPart:
     Attributes:
         operator: Its name.
         constants: Its arguments that are the same for all samples.
-        per_sample: The others, and the names that they have among those of the chain.
+        per_sample: The others, and the names of the chain's arguments that have their values.
     """
 
     operator: str

@@ -16,6 +16,7 @@ import functools
 import os
 import struct
 import sys
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +29,8 @@ from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCAN
 
 __all__ = [
     "COARSE", "CODE", "ENCODED", "FILE", "FILTERS", "MIRROR", "PARTS", "PILLOW", "ROWS_FIRST", "SAMPLE", "STEP",
-    "UPSIDE_DOWN", "Lines", "NativeLibrary", "Recipe", "Status", "library", "run", "status", "new_tuple", "takes_bytes",
-    "takes_pixels",
+    "UPSIDE_DOWN", "AxisRegion", "Filters", "ImageOptions", "NativeLibrary", "Output", "Status", "library", "new_tuple",
+    "run", "status", "takes_bytes", "takes_pixels",
 ]  # fmt: skip
 
 FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")
@@ -49,7 +50,7 @@ MIRROR, UPSIDE_DOWN = 1, 2
 _BEST = 99
 
 
-class _Recipe(ctypes.Structure):
+class _Options(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int32) for name in ("abi", "level", "upright", "fast", "fancy", "shrinking")),
         *((name, ctypes.c_int32) for name in ("growing", "antialias", "outside", "planar")),
@@ -74,7 +75,7 @@ ENCODED = np.dtype([
 PARTS = np.dtype([("window", "i8", 4), ("shape", "i8", 3), ("place", "i8"), ("index", "i8")])
 """As `tdn_part`."""
 STEP = struct.Struct("=16i8d")
-"""As `tdn_step`; see `codecs.views`."""
+"""As `tdn_step`; see `codecs.program`."""
 _Sample = ctypes.c_char * SAMPLE.size
 
 
@@ -179,72 +180,134 @@ def _load(file: str, level: int) -> NativeLibrary:
     )  # fmt: skip
 
 
-class Recipe:
-    """Work that is the same for many samples.
+class Filters(NamedTuple):
+    """Filters of a resize.
 
-    Args:
-        upright: Turn images as their EXIF blocks say.
-        fast: Use libjpeg's faster transform.
-        fancy: Upsample colors smoothly; else each is repeated, but in images of four channels.
+    Attributes:
         shrinking: Filter of an axis that shrinks: of `FILTERS`.
-        growing: Filter of one that grows or stays.
+        growing: Filter of an axis that grows or keeps its size.
         antialias: Stretch the filter where an axis shrinks.
-        outside: Treatment of lines beyond the limits of a window: "repeat" its edge, or "drop", and weight the rest.
-        dtype: Of the result.
-        planar: The result is ``(channels, H, W)``, else ``(H, W, channels)``.
-        channels: 3, or 1 for the first one.
-        values: ``(3, 256)`` of `dtype`: the result for each level of a channel; None keeps the levels.
-        scaling: Factors and offsets of the channels, where `values` are ``level * factor + offset`` in float32:
-            vectors are quicker than a table.
+        inside: Read no pixels beyond the region, and weight the rest; else its edge is repeated.
     """
 
-    __slots__ = ("_structure", "_values", "address", "channels", "dtype", "planar")
+    shrinking: str = "linear"
+    growing: str = "linear"
+    antialias: bool = True
+    inside: bool = False
 
-    def __init__(
-        self,
-        *,
-        upright: bool = True,
-        fast: bool = False,
-        fancy: bool = True,
-        shrinking: str = "linear",
-        growing: str = "linear",
-        antialias: bool = True,
-        outside: str = "repeat",
-        dtype: torch.dtype = torch.uint8,
-        planar: bool = False,
+
+@dataclass(frozen=True)
+class Output:
+    """Dtype, layout and values of a result.
+
+    Attributes:
+        planar: The result is ``(channels, H, W)``, else ``(H, W, channels)``.
+        channels: 3, or 1 for the first one.
+        levels: ``(3, 256)`` items of `dtype`: the value of each level of a channel; None for the level itself.
+        scaling: Factors and offsets of the channels, where the values are ``level * factor + offset`` in float32:
+            vectors are faster than a table.
+    """
+
+    dtype: torch.dtype = torch.uint8
+    planar: bool = False
+    channels: int = 3
+    levels: bytes | None = None
+    scaling: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Tensor,
+        planar: bool,
         channels: int = 3,
-        values: Tensor | None = None,
         scaling: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
-    ) -> None:
-        if values is not None and (values.shape != (3, 256) or values.dtype != dtype):
-            raise ValueError(f"values are (3, 256) of {dtype}, not {tuple(values.shape)} of {values.dtype}")
-        self._values = None if values is None else values.contiguous()
-        native = library()
-        factor, offset = scaling or ((1.0,) * 3, (0.0,) * 3)
-        self._structure = _Recipe(
-            ABI, native.level if native else 0, upright, fast, fancy, FILTERS[shrinking], FILTERS[growing],
-            antialias, outside == "drop", planar, dtype.itemsize, channels, scaling is not None,
-            (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,
-            None if self._values is None else self._values.data_ptr(),
-            FREE_VALUES, MAX_VALUES_PER_BYTE,
-        )  # fmt: skip
-        self.address = ctypes.addressof(self._structure)
-        self.dtype, self.planar, self.channels = dtype, planar, channels
+    ) -> Output:
+        """Return the output whose values are in a table ``(3, 256)``."""
+        if table.shape != (3, 256):
+            raise ValueError(f"the table must be (3, 256), got {tuple(table.shape)}")
+        return cls(table.dtype, planar, channels, table.contiguous().view(torch.uint8).numpy().tobytes(), scaling)
 
     def shape(self, height: int, width: int) -> tuple[int, int, int]:
         """Return the shape of a result."""
         return (self.channels, height, width) if self.planar else (height, width, self.channels)
 
+
+@dataclass(frozen=True)
+class ImageOptions:
+    """Options that image programs have in common.
+
+    Attributes:
+        upright: Turn images as their EXIF blocks say.
+        fast: Use libjpeg's faster transform.
+        fancy: Upsample colors smoothly; else each is repeated, except in images of four channels.
+        filters: Of DALI's resize; None if there is none.
+        mirrors: The order of rows or columns may change.
+        output: None for ``(H, W, 3)`` bytes, which further operators may edit.
+    """
+
+    upright: bool = True
+    fast: bool = False
+    fancy: bool = True
+    filters: Filters | None = None
+    mirrors: bool = False
+    output: Output | None = None
+
+    def mirror(self) -> ImageOptions:
+        """Return the options of a program that may mirror."""
+        return replace(self, mirrors=True)
+
+    def resize(self, filters: Filters) -> ImageOptions | None:
+        """Return the options of a program that resizes; None if it resizes already."""
+        return replace(self, filters=filters) if self.filters is None else None
+
+    def convert(self, output: Output) -> ImageOptions:
+        """Return the options of a program whose result has this dtype, layout and values."""
+        return replace(self, output=output)
+
+    @property
+    def result(self) -> Output:
+        """The output; of bytes if there is no conversion."""
+        return self.output or _BYTES
+
+    @property
+    def address(self) -> int:
+        """Address of the options as the library takes them; valid as long as this object."""
+        native: _NativeOptions | None = self.__dict__.get("_native")
+        if native is None:  # of several threads that are here, all take the first one's
+            native = self.__dict__.setdefault("_native", _NativeOptions(self))
+        return ctypes.addressof(native.structure)
+
     def set_level(self, level: int) -> None:
         """Use no higher level of vector instructions."""
-        self._structure.level = level
+        _Options.from_address(self.address).level = level
+
+
+_BYTES = Output()
+
+
+class _NativeOptions:
+    """Options as the library takes them, with the table that they point to."""
+
+    def __init__(self, options: ImageOptions) -> None:
+        native, output = library(), options.result
+        shrinking, growing, antialias, inside = options.filters or Filters()
+        factor, offset = output.scaling or ((1.0,) * 3, (0.0,) * 3)
+        # A tensor's memory is aligned for vectors.
+        levels = None if output.levels is None else bytearray(output.levels)
+        self._table = None if levels is None else torch.frombuffer(levels, dtype=torch.uint8).clone()
+        self.structure = _Options(
+            ABI, native.level if native else 0, options.upright, options.fast, options.fancy, FILTERS[shrinking],
+            FILTERS[growing], antialias, inside, output.planar, output.dtype.itemsize, output.channels,
+            output.scaling is not None, (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,
+            None if self._table is None else self._table.data_ptr(), FREE_VALUES, MAX_VALUES_PER_BYTE,
+        )  # fmt: skip
 
 
 new_tuple = tuple.__new__
 """Makes a `NamedTuple` in half the time of its own, for what is made of each sample while the GIL is held."""
 
 
-class Lines(NamedTuple):
+class AxisRegion(NamedTuple):
     """Use of an axis of the upright image.
 
     Attributes:
@@ -262,7 +325,7 @@ class Lines(NamedTuple):
     first: int
     last: int
 
-    def cut(self, start: int, extent: int, resized: bool) -> Lines:
+    def cut(self, start: int, extent: int, resized: bool) -> AxisRegion:
         """Return some of the lines.
 
         Args:
@@ -270,11 +333,11 @@ class Lines(NamedTuple):
         """
         low, high, size, before, _, first, last = self
         if resized:
-            return new_tuple(Lines, (low, high, size, before + start, extent, first, last))
+            return new_tuple(AxisRegion, (low, high, size, before + start, extent, first, last))
         first += start
-        return new_tuple(Lines, (first, first + extent, extent, 0, extent, first, first + extent))
+        return new_tuple(AxisRegion, (first, first + extent, extent, 0, extent, first, first + extent))
 
-    def resize(self, low: float, high: float, size: int, mirrored: bool, alone: bool = False) -> Lines:
+    def resize(self, low: float, high: float, size: int, mirrored: bool, alone: bool = False) -> AxisRegion:
         """Return a region of lines that were not resized as another number of lines.
 
         Args:
@@ -288,14 +351,14 @@ class Lines(NamedTuple):
             low, high = first + low, first + high
         if alone:
             first, last = (low, high) if low < high else (high, low)  # type: ignore[assignment]
-        return new_tuple(Lines, (low, high, size, 0, size, first, last))
+        return new_tuple(AxisRegion, (low, high, size, 0, size, first, last))
 
 
 def run(
-    recipe: Recipe,
+    options: ImageOptions,
     data: Tensor,
-    rows: Lines,
-    columns: Lines,
+    rows: AxisRegion,
+    columns: AxisRegion,
     mirror: int,
 ) -> Tensor | None:
     """Make the pixels of one sample, or return None if the usual way has to.
@@ -315,14 +378,14 @@ def run(
     x, x_end, w, left, width, begin, end = columns
     if max(h * w, height * width) > limits.pixels:
         return None
-    out = torch.empty(recipe.shape(height, width), dtype=recipe.dtype)
+    out = torch.empty(options.result.shape(height, width), dtype=options.result.dtype)
     sample = bytearray(
         SAMPLE.pack(
             data.data_ptr(), data.numel(), limits.pixels, out.data_ptr(), 0, y, x, y_end, x_end, h, w, top, left,
             height, width, first, begin, last, end, mirror, 0, 1, data.shape[1] if data.dim() == 3 else 0, 0, 0,
         )
     )  # fmt: skip
-    return None if native.run(recipe.address, _Sample.from_buffer(sample), 1) else out
+    return None if native.run(options.address, _Sample.from_buffer(sample), 1) else out
 
 
 def takes_bytes(data: Tensor) -> bool:

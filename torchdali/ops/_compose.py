@@ -10,7 +10,7 @@ from torchdali.declaration.registry import registry
 __all__ = ["Compose", "cpu_ops", "gpu_ops", "mixed_ops"]
 
 
-class _Chain:
+class _Composition:
     """Operators that are called one after another."""
 
     def __init__(self, operators: Sequence[Callable[..., Any]]) -> None:
@@ -40,7 +40,7 @@ def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     for each in op_list:
         if not callable(each):
             raise TypeError(f"Compose takes operators, not {type(each).__name__}")
-    return op_list[0] if len(op_list) == 1 else _Chain(op_list)
+    return op_list[0] if len(op_list) == 1 else _Composition(op_list)
 
 
 def _on(device: str) -> set[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,9 +13,9 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, narrows, operator
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.batching import argument_names
-from torchdali.declaration.narrowing import Narrow
+from torchdali.declaration.narrowing import Edit, Narrow
 from torchdali.declaration.schema import (
     Arguments,
     Column,
@@ -34,6 +35,7 @@ from torchdali.kernels.device.tables import table, upload
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import folded
 from torchdali.kernels.memory import copied, inside, is_array, place, placed
+from torchdali.kernels.native import ImageOptions, Output
 from torchdali.kernels.normalize import affine, normalize_each_into, normalize_into
 from torchdali.kernels.window import (
     BORDER_POLICIES,
@@ -188,16 +190,20 @@ _OF_THE_WINDOW = argument_names(crop_window)
 
 
 @narrows(crop, _OF_THE_WINDOW, _OF_THE_WINDOW)
-def narrow_to_crop(view: View, arguments: Mapping[str, Any], rng: Any = None) -> View | None:
-    """Return the window of a view that the arguments of `crop_window` describe; None if it reaches outside."""
+def _edit(constants: Mapping[str, Any]) -> Edit:
+    return Edit.with_constants(narrow_to_crop, constants)
+
+
+def narrow_to_crop(program: ImageProgram, arguments: Mapping[str, Any], rng: Any = None) -> ImageProgram | None:
+    """Return the window of a program that the arguments of `crop_window` describe; None if it reaches outside."""
     if _OF_THE_WINDOW.isdisjoint(arguments):
-        return view
+        return program
     window = {k: v for k, v in arguments.items() if k in _OF_THE_WINDOW}
-    part = [[0, extent] for extent in view.size]
-    for axis, start, extent in zip(*crop_window((*view.size, 3), "HWC", **window), strict=True):
+    part = [[0, extent] for extent in program.size]
+    for axis, start, extent in zip(*crop_window((*program.size, 3), "HWC", **window), strict=True):
         part[axis] = [start, extent]
     (top, height), (left, width) = part
-    return view.crop(top, left, height, width)
+    return program.crop(top, left, height, width)
 
 
 @chunk(crop, takes=argument_names(crop_window))
@@ -340,38 +346,70 @@ def crop_mirror_normalize(
     return out
 
 
-_OF_THE_FINISH = ("dtype", "mean", "output_layout", "scale", "shift", "std")
+_OF_THE_OUTPUT: dict[str, Any] = {
+    "dtype": torch.float32, "mean": [0.0], "output_layout": "CHW", "scale": 1.0, "shift": 0.0, "std": [1.0],
+}  # fmt: skip
 _OUTSIDE = ("fill_values", "out_of_bounds_policy", "pad_output")
-_NO_FINISH = {"dtype": torch.uint8, "output_layout": "HWC"}
-
-
-def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the numbers of a finish of three channels; nothing if bytes stay unchanged."""
-    if constants.get("pad_output") or constants.get("out_of_bounds_policy", "error") not in POLICIES:
-        return None
-    finish = {k: constants[k] for k in _OF_THE_FINISH if k in constants}
-    if finish == _NO_FINISH:
-        return {"mirrors": True}
-    numbers = [constants[name] for name in ("mean", "std", "fill_values") if name in constants]
-    fits = all(isinstance(each, list) and len(each) in (1, 3) for each in numbers)
-    return {"finish": finish} if fits and finish.get("output_layout", "CHW") in ("CHW", "HWC", "") else None
+_BYTES = {"dtype": torch.uint8, "output_layout": "HWC"}
 
 
 @narrows(
     crop_mirror_normalize,
-    {*_OF_THE_WINDOW, *_OF_THE_FINISH, *_OUTSIDE, "mirror"},
+    {*_OF_THE_WINDOW, *_OF_THE_OUTPUT, *_OUTSIDE, "mirror"},
     {*_OF_THE_WINDOW, "mirror"},
-    _settings,
-    prepared=True,
 )
+def _edit_all(constants: Mapping[str, Any]) -> Edit | None:
+    if constants.get("pad_output") or constants.get("out_of_bounds_policy", "error") not in POLICIES:
+        return None
+    options = _options({k: constants[k] for k in _OF_THE_OUTPUT if k in constants}, constants)
+    return None if options is None else Edit(_narrow_and_mirror(constants), options)
+
+
+def _options(last: Mapping[str, Any], constants: Mapping[str, Any]) -> Callable[[ImageOptions], ImageOptions] | None:
+    """Return the edit of options; None if the output is not of three channels."""
+    if last == _BYTES:
+        return ImageOptions.mirror
+    numbers = [constants[name] for name in ("mean", "std", "fill_values") if name in constants]
+    fits = all(isinstance(each, list) and len(each) in (1, 3) for each in numbers)
+    if not fits or last.get("output_layout", "CHW") not in ("CHW", "HWC", ""):
+        return None
+    output = output_of(**last)
+    return lambda options: options.convert(output)
+
+
+def output_of(**arguments: Any) -> Output:
+    """Return the output of a `crop_mirror_normalize` of three channels with these arguments.
+
+    Raises:
+        RuntimeError, TypeError, ValueError: as the operator raises them.
+    """
+    last = {**_OF_THE_OUTPUT, **arguments}
+    planar = last.pop("output_layout") == "CHW"
+    levels = torch.arange(256, dtype=torch.uint8).view(1, 256, 1).expand(1, 256, 3).contiguous()
+    table = crop_mirror_normalize.body(levels, layout=Layout("HWC"), output_layout="CHW", **last)
+    return Output.from_table(table.view(3, 256), planar, scaling=_scaling(**last) if planar else None)
+
+
+def _scaling(
+    dtype: torch.dtype, mean: list[float], std: list[float], scale: float, shift: float
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Return factors and offsets of the channels; None if the table is to be used."""
+    scaling = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
+    factor, offset = ((1.0,), (0.0,)) if scaling is None else (scaling.factor, scaling.offset)
+    is_simple = scaling is None or scaling.centre == (0.0,)
+    if dtype != torch.float32 or not is_simple or not all(map(math.isfinite, (*factor, *offset))):
+        return None
+    return factor * (3 // len(factor)), offset * (3 // len(offset))
+
+
 def _narrow_and_mirror(constants: Mapping[str, Any]) -> Narrow:
     window = {k: v for k, v in constants.items() if k in _OF_THE_WINDOW}
     always = bool(constants.get("mirror", 0))
 
-    def narrow(view: View, arguments: Mapping[str, Any], rng: Any) -> View | None:
-        part: View | None = view
+    def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram | None:
+        part: ImageProgram | None = program
         if window or not arguments.keys() <= _MIRROR:
-            part = narrow_to_crop(view, {**window, **arguments})
+            part = narrow_to_crop(program, {**window, **arguments})
         mirrored = arguments.get("mirror", always)
         return part.flip(True, False) if mirrored and part is not None else part
 

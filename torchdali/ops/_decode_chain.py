@@ -1,42 +1,37 @@
 """A decoder and what follows it as one operator, which decodes no more of a picture than the result shows.
 
-The parts narrow a `View` (see `declaration.narrowing`), and the library of the fast path makes the pixels that are
-left, of several samples in one call. What it does not do, the bodies of the parts do, one after the other; an error has
+The parts edit an `ImageProgram` (see `declaration.narrowing`), and the library of the fast path renders the programs of
+several samples in one call. What it does not do, the bodies of the parts do, one after the other; an error has
 the number of its part. If there is no library, or it refuses a picture, `_decode_windows` helps the usual chains.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from torchdali.calls.chunk_function import report
 from torchdali.calls.decorators import chunk, operator
 from torchdali.calls.preparing import prepare
-from torchdali.codecs._native import Task, encoded, run_together
+from torchdali.codecs._native import encoded, run_programs
 from torchdali.codecs.images import peek_header
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.batching import EncodedBody, argument_names, shaped
 from torchdali.declaration.narrowing import ChainPart, DecodeChain
 from torchdali.declaration.registry import registry
-from torchdali.declaration.schema import Data, Layout, Out, shares
+from torchdali.declaration.schema import Data, Out
 from torchdali.errors import Part
 from torchdali.kernels.memory import IN_PLACE, Room, placed
-from torchdali.kernels.native import FILTERS, Recipe, library, new_tuple
-from torchdali.kernels.normalize import affine
-from torchdali.ops import _decode_windows
-from torchdali.ops._crop import crop_mirror_normalize, crop_window
+from torchdali.kernels.native import ImageOptions, library
+from torchdali.ops._crop import crop_window
+from torchdali.ops._decode_windows import render_resized
 from torchdali.ops._decoders import Encoded
-from torchdali.ops._resize import FILTER
 from torchdali.rng import Rng
-from torchdali.types import DALIInterpType
 
-__all__ = ["recipe_of"]
+__all__: list[str] = []
 
 Columns = Mapping[str, Sequence[Any]]
 """Arguments of samples, by their names in the chain, and "inputs", those behind the encoded picture."""
@@ -45,10 +40,6 @@ Columns = Mapping[str, Sequence[Any]]
 def _layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
     last = arguments["chain"].parts[-1]
     return registry[last.operator].output_layouts(("HWC",), last.constants)[0]
-
-
-def given_per_sample() -> None:
-    """Arguments of the parts, under the names that `ChainPart.per_sample` has."""
 
 
 @operator(layout=_layout)
@@ -60,7 +51,7 @@ def _decode_chain(
     *,
     chain: DecodeChain,
     out: Out = None,
-    **values: Annotated[Any, shares(given_per_sample)],
+    **values: Any,
 ) -> Data:
     """Do the work of a decoder and of operators behind it.
 
@@ -82,7 +73,7 @@ def _random_decode_chain(
     chain: DecodeChain,
     rng: Rng,
     out: Out = None,
-    **values: Annotated[Any, shares(given_per_sample)],
+    **values: Any,
 ) -> Data:
     """Do the same if a part draws random numbers; see `_decode_chain`."""
     return _ready(chain).run(data, _columns(values, anchor, extents), rng, out)
@@ -95,30 +86,23 @@ def _columns(values: Mapping[str, Any], *inputs: Tensor | None) -> Columns:
 @chunk(_decode_chain, "encoded")
 @chunk(_random_decode_chain, "encoded")
 def _encoded(constants: Mapping[str, Any]) -> EncodedBody | None:
-    ready = _ready(constants["chain"])
-    return ready.run_together if ready.is_native else None
+    return None if library() is None else _ready(constants["chain"]).run_together
 
 
-@functools.lru_cache(maxsize=64)
-def _ready(chain: DecodeChain) -> _Chain:
-    return _Chain(chain)
-
-
-class _Step:
-    """A part of a chain, ready to run.
+class _BoundPart:
+    """An operator of a chain, bound to its constants.
 
     Attributes:
-        narrow: See `Narrow`; it takes what `arguments` returns. None if it takes the whole picture.
-        settings: See `Narrowing`.
-        varies: It depends on more than the picture's size.
+        edit: Its edit of programs.
+        varies: The edit depends on more than the size of the image.
     """
 
     def __init__(self, part: ChainPart, layout: str) -> None:
         self.operator, self.part = registry[part.operator], part
         narrowing, schema = self.operator.narrowing, self.operator.schema
-        assert narrowing is not None
-        self.narrow = None if narrowing.prepare is None else narrowing.prepare(part.constants)
-        self.settings = narrowing.settings(part.constants) or {}
+        edit = None if narrowing is None else narrowing.edit(part.constants)
+        assert edit is not None
+        self.edit = edit
         self._is_random, self._takes_inputs = schema.random, len(schema.inputs) > 1
         self._axes = [(name, key, self.operator.axes_of(name)) for name, key in part.per_sample.items()]
         self.varies = bool(self._axes) or self._is_random or self._takes_inputs
@@ -138,7 +122,7 @@ class _Step:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def run(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
-        """Do the work of the part alone."""
+        """Run the operator alone."""
         (row,) = self.arguments(values, 1)
         arguments = {k: v for k, v in row.items() if k != "inputs"}
         if self._is_random:
@@ -152,54 +136,49 @@ class _Step:
 _NOTHING: dict[str, Any] = {}
 
 
-class _Chain:
-    """A chain, ready to run."""
+class _FusedDecoder:
+    """The operators of a chain as one: the builder of its programs, and its ways to run them."""
 
     def __init__(self, chain: DecodeChain) -> None:
-        self._steps = [_Step(part, "HWC" if i else "") for i, part in enumerate(chain.parts)]
-        settings = {name: value for step in self._steps for name, value in step.settings.items()}
-        self._upright, self._fast, self._filters = settings["upright"], settings["fast"], settings.get("filters", {})
-        self._recipe = recipe_of(
-            self._upright, self._fast, settings["fancy"], settings.get("inside", False), self._filters,
-            settings.get("finish"),
-        )  # fmt: skip
-        first = next((i for i, step in enumerate(self._steps) if step.varies), len(self._steps))
+        self._parts = [_BoundPart(part, "HWC" if i else "") for i, part in enumerate(chain.parts)]
+        self._options = ImageOptions()
+        for part in self._parts:
+            options = part.edit.options(self._options)
+            assert options is not None  # `graph.rewrite` ends a chain before
+            self._options = options
+        first = next((i for i, part in enumerate(self._parts) if part.varies), len(self._parts))
         self._scale = 0 if chain.scaled and chain.parts[0].operator == "decoders.image" else 1
-        self._alike, self._rest = [step.narrow for step in self._steps[:first] if step.narrow], self._steps[first:]
-        self._narrow = [step.narrow for step in self._rest if step.narrow]
-        self._begin = functools.lru_cache(256)(self._narrowed)
+        self._alike = [part.edit.narrow for part in self._parts[:first] if part.edit.narrow]
+        self._rest = [part for part in self._parts[first:] if part.edit.narrow]
+        self._narrow = [part.edit.narrow for part in self._rest if part.edit.narrow]
+        self._begin = functools.lru_cache(256)(self._begun)
         names = tuple(part.operator for part in chain.parts)
         self._has_window = names in chain.OF_WINDOWS
-        self._finish = [_without_crop(step.part) for step in self._steps[2:]] if self._has_window else []
+        self._last = [_without_crop(part.part) for part in self._parts[2:]] if self._has_window else []
 
-    @property
-    def is_native(self) -> bool:
-        """True if the library does it."""
-        return self._recipe is not None and library() is not None
-
-    def _narrowed(self, height: int, width: int) -> View | None:
-        """Return the view that all pictures of a size have in common."""
-        view: View | None = View.of(height, width, self._scale)
+    def _begun(self, height: int, width: int) -> ImageProgram | None:
+        """Return the program that all images of a size have in common."""
+        program: ImageProgram | None = ImageProgram.of(height, width, self._options, scale=self._scale)
         for narrow in self._alike:
-            view = None if view is None else narrow(view, _NOTHING, None)
-        return view
+            program = None if program is None else narrow(program, _NOTHING, None)
+        return program
 
-    def _view(self, size: tuple[int, int], varying: Sequence[Mapping[str, Any]], rng: Any) -> View | None:
-        """Return what the result shows of a picture; None if the bodies of the parts find out.
+    def _build(self, size: tuple[int, int], varying: Sequence[Mapping[str, Any]], rng: Any) -> ImageProgram | None:
+        """Return the program of an image; None if the bodies of the parts have to run.
 
         Args:
             varying: Arguments of each part that varies.
         """
-        view = self._begin(*size)
+        program = self._begin(*size)
         for narrow, arguments in zip(self._narrow, varying, strict=True):
-            if view is None:
+            if program is None:
                 return None
-            view = narrow(view, arguments, rng)
-        return view
+            program = narrow(program, arguments, rng)
+        return program
 
     def _varying(self, values: Columns, count: int) -> list[Sequence[Mapping[str, Any]]]:
         """Return the arguments of each sample, of each part that varies."""
-        columns = [step.arguments(values, count) for step in self._rest]
+        columns = [part.arguments(values, count) for part in self._rest]
         return list(zip(*columns, strict=True)) if columns else [()] * count
 
     def run_together(
@@ -211,21 +190,19 @@ class _Chain:
         room: Room | None = None,
     ) -> Sequence[Any]:
         """Do several samples by the library; see `EncodedBody`."""
-        assert self._recipe is not None
         count = len(sources)
-        tasks: list[Task | None] = []
-        for data, rng, varying in zip(
-            encoded(sources), rngs or [None] * count, self._varying(values, count), strict=True
-        ):
-            view = None if data is None else self._view(data.size(self._upright), varying, rng)
-            tasks.append(None if data is None or view is None else new_tuple(Task, (data, view, b"", None)))
-        return run_together(self._recipe, tasks, out, room)
+        files = encoded(sources)
+        programs: list[ImageProgram | None] = []
+        for data, rng, varying in zip(files, rngs or [None] * count, self._varying(values, count), strict=True):
+            size = None if data is None else data.size(self._options.upright)
+            programs.append(None if size is None else self._build(size, varying, rng))
+        return run_programs(files, programs, out, room)
 
     def run(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
         """Do one sample."""
         result, failure = None, None
         try:
-            if self.is_native:
+            if library() is not None:
                 (result,) = self.run_together([data], None if out is None else out[None], [rng], values)
                 result = out if result is IN_PLACE else result
             if result is None and self._has_window:
@@ -241,89 +218,37 @@ class _Chain:
     def _run_window(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor | None:
         """Do one sample in Python, and less than the bodies of the parts do; None if they are no slower."""
         with Part(0):
-            picture = _decode_windows.Encoded(data, peek_header(data), self._upright, self._fast)
+            header = peek_header(data)
         if rng is not None:
             rng.restart()
         (varying,) = self._varying(values, 1)
-        view = self._view(picture.size, varying, rng)
-        pixels = None if view is None else _decode_windows.decoded_view(picture, view, self._filters)
+        program = self._build(header.size(self._options.upright), varying, rng)
+        pixels = None if program is None else render_resized(data, header, program)
         if pixels is None:
             return None
-        for step in self._finish:
+        for part in self._last:
             with Part(-1):
-                pixels = step.run(pixels, values, None, out)
+                pixels = part.run(pixels, values, None, out)
         return placed(pixels, out)
 
     def _run_parts(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
         """Do one sample by the bodies of the parts, one after the other."""
         if rng is not None:
             rng.restart()
-        last = len(self._steps) - 1
-        for i, step in enumerate(self._steps):
+        last = len(self._parts) - 1
+        for i, part in enumerate(self._parts):
             with Part(i):
-                data = step.run(data, values, rng, out if i == last else None)
+                data = part.run(data, values, rng, out if i == last else None)
         return placed(data, out)
 
 
-def _without_crop(part: ChainPart) -> _Step:
+_ready = functools.lru_cache(maxsize=64)(_FusedDecoder)
+
+
+def _without_crop(part: ChainPart) -> _BoundPart:
     """Return a `crop_mirror_normalize` whose window is cut already."""
     names = argument_names(crop_window)
     constants, per_sample = (
         {k: v for k, v in each.items() if k not in names} for each in (part.constants, part.per_sample)
     )
-    return _Step(ChainPart(part.operator, constants, per_sample), "HWC")
-
-
-# ---------------------------------------------------------------- recipes of the library
-
-
-_FILTERS: dict[str, Any] = {
-    "antialias": True, "interp_type": DALIInterpType.INTERP_LINEAR, "mag_filter": None, "min_filter": None,
-}  # fmt: skip
-_FINISH: dict[str, Any] = {
-    "dtype": torch.float32, "mean": [0.0], "output_layout": "CHW", "scale": 1.0, "shift": 0.0, "std": [1.0],
-}  # fmt: skip
-
-
-def recipe_of(
-    upright: bool, fast: bool, fancy: bool, inside: bool, filters: Mapping[str, Any], finish: Mapping[str, Any] | None
-) -> Recipe | None:
-    """Return the recipe for the settings of a chain; None if there is none, or the usual way has to find the error.
-
-    Args:
-        inside: The filter sees nothing beyond the window; else its edge is repeated.
-        finish: Arguments of `crop_mirror_normalize`; None for ``(H, W, 3)`` bytes.
-    """
-    chosen = {**_FILTERS, **filters}
-    growing, shrinking = (
-        FILTER.get(chosen["interp_type"] if chosen[k] is None else chosen[k]) for k in ("mag_filter", "min_filter")
-    )
-    if growing not in FILTERS or shrinking not in FILTERS:
-        return None
-    common: dict[str, Any] = {
-        "upright": upright, "fast": fast, "fancy": fancy, "growing": growing, "shrinking": shrinking,
-        "antialias": chosen["antialias"], "outside": "drop" if inside else "repeat",
-    }  # fmt: skip
-    if finish is None:
-        return Recipe(**common)
-    last = {**_FINISH, **finish}
-    planar = last.pop("output_layout") == "CHW"
-    levels = torch.arange(256, dtype=torch.uint8).view(1, 256, 1).expand(1, 256, 3).contiguous()
-    try:
-        table = crop_mirror_normalize.body(levels, layout=Layout("HWC"), output_layout="CHW", **last)
-        scaling = _scaling(**last) if planar else None
-    except (RuntimeError, ValueError, TypeError):
-        return None
-    return Recipe(dtype=last["dtype"], planar=planar, values=table.view(3, 256), scaling=scaling, **common)
-
-
-def _scaling(
-    dtype: torch.dtype, mean: list[float], std: list[float], scale: float, shift: float
-) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return factors and offsets of the channels; None if the table is to be used."""
-    scaling = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
-    factor, offset = ((1.0,), (0.0,)) if scaling is None else (scaling.factor, scaling.offset)
-    is_simple = scaling is None or scaling.centre == (0.0,)
-    if dtype != torch.float32 or not is_simple or not all(map(math.isfinite, (*factor, *offset))):
-        return None
-    return factor * (3 // len(factor)), offset * (3 // len(offset))
+    return _BoundPart(ChainPart(part.operator, constants, per_sample), "HWC")

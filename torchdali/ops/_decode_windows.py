@@ -1,93 +1,79 @@
-"""Resizing of what a result shows of a picture in Python: without the library of the fast path, or if it refuses."""
+"""Image programs in Python: without the library of the fast path, or for images that it refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
 from torchdali.codecs.images import Header
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
 from torchdali.errors import Part
-from torchdali.kernels.native import Lines
+from torchdali.kernels.native import AxisRegion
 from torchdali.kernels.resample.separable import lines_read, resample
-from torchdali.ops._resize import axes_of, resampling
+from torchdali.ops._resize import arguments_of, axes_of, resampling
 
-__all__ = ["Encoded", "decoded_view", "resized_part"]
+__all__ = ["render_resized", "resized_part"]
 
 _DECODER = Part(0)
 _BORDER = 2  # lines at the edge of a resized picture that may see pixels outside, with linear filters
 
 
-class Encoded(NamedTuple):
-    """An encoded picture, and how it is decoded."""
+def render_resized(data: Tensor, header: Header, program: ImageProgram) -> Tensor | None:
+    """Render a resize without its mirror; None if it takes all of an image.
 
-    data: Tensor
-    header: Header
-    upright: bool
-    fast: bool
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width."""
-        return self.header.size(self.upright)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Arguments of decoders."""
-        return {"adjust_orientation": self.upright, "fast": self.fast, "header": self.header}
-
-
-def decoded_view(picture: Encoded, view: View, filters: Mapping[str, Any]) -> Tensor | None:
-    """Return the pixels of a resized view, in their old order; None if it takes all of a picture to make them."""
-    rows, columns = view.rows, view.columns
-    if view.filter is None or rows.low > rows.high or columns.low > columns.high:
+    Args:
+        data: Encoded bytes.
+        header: Of the data.
+    """
+    rows, columns, options = program.rows, program.columns, program.options
+    if options.filters is None or program.filter is None or rows.low > rows.high or columns.low > columns.high:
         return None
-    window = rows.first, columns.first, rows.last - rows.first, columns.last - columns.first
-    if view.scale <= 1 and window[2:] == picture.size:
-        if (rows.extent, columns.extent) == (rows.size, columns.size):
+    filters = arguments_of(options.filters)
+    decoding: dict[str, Any] = {"adjust_orientation": options.upright, "fast": options.fast, "header": header}
+    if program.scale <= 1 and program.window[2:] == header.size(options.upright):
+        if program.size == (rows.size, columns.size):
             return None
-        return resized_part(view, filters, lambda bottom: _upper(picture, bottom))
-    resized = _resized_window(picture, window, view, filters)
+        return resized_part(program, filters, lambda bottom: _decode_upper(data, bottom, decoding))
+    with _DECODER:
+        pixels, region = _decode_window(data, program, decoding)
+    resized = resampling(pixels, (rows.size, columns.size), region, False, **filters)
     return resized[rows.start :, columns.start :][: rows.extent, : columns.extent]
 
 
-def _upper(picture: Encoded, bottom: int) -> Tensor:
+def _decode_upper(data: Tensor, bottom: int, decoding: Mapping[str, Any]) -> Tensor:
     with _DECODER:
-        return decode_upper(picture.data, bottom, **picture.options)
+        return decode_upper(data, bottom, **decoding)
 
 
-def _resized_window(
-    picture: Encoded, window: tuple[int, int, int, int], view: View, filters: Mapping[str, Any]
-) -> Tensor:
-    target = view.rows.size, view.columns.size
-    with _DECODER:
-        if view.scale <= 1:
-            pixels, region = decode_crop(picture.data, *window, **picture.options), None
-        else:
-            y, x, h, w = (value * view.scale for value in window)
-            crop = decode_scaled_crop(picture.data, y, x, h, w, *target, **picture.options)
-            pixels, region = crop.pixels, [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
-    return resampling(pixels, target, region, False, **filters)
+def _decode_window(
+    data: Tensor, program: ImageProgram, decoding: Mapping[str, Any]
+) -> tuple[Tensor, list[tuple[float, float]] | None]:
+    """Decode a window at the scale of a program; return its pixels, and their region if it is not all of them."""
+    if program.scale <= 1:
+        return decode_crop(data, *program.window, **decoding), None
+    y, x, h, w = (value * program.scale for value in program.window)
+    crop = decode_scaled_crop(data, y, x, h, w, program.rows.size, program.columns.size, **decoding)
+    return crop.pixels, [(crop.y, crop.y + crop.h), (crop.x, crop.x + crop.w)]
 
 
-def resized_part(view: View, filters: Mapping[str, Any], pixels: Callable[[int], Tensor]) -> Tensor:
-    """Resize a whole picture to the part of it that a view keeps.
+def resized_part(program: ImageProgram, filters: Mapping[str, Any], pixels: Callable[[int], Tensor]) -> Tensor:
+    """Resize a whole image to the part of it that a program keeps.
 
     Args:
         filters: Filters of the arguments of `resampling`.
-        pixels: Returns the rows of the picture above one, or more.
+        pixels: Returns the rows of the image above one, or more.
     """
-    rows, columns = lines = view.rows, view.columns
-    region = [(each.low, each.high) for each in lines]
+    rows, columns = axes_kept = program.rows, program.columns
+    region = [(each.low, each.high) for each in axes_kept]
     axes = axes_of((rows.last, columns.last), (rows.size, columns.size), region, **filters)
-    kept, at_border = [(each.start, each.extent) for each in lines], any(map(_is_at_border, lines))
+    kept, at_border = [(each.start, each.extent) for each in axes_kept], any(map(_is_at_border, axes_kept))
     bottom = lines_read(axes[0], kept[0], at_border)
     return resample(pixels(bottom), axes, torch.uint8, patch_border=at_border, windows=kept)
 
 
-def _is_at_border(lines: Lines) -> bool:
-    return lines.start < _BORDER or lines.size - lines.start - lines.extent < _BORDER
+def _is_at_border(axis: AxisRegion) -> bool:
+    return axis.start < _BORDER or axis.size - axis.start - axis.extent < _BORDER

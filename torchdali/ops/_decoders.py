@@ -11,9 +11,11 @@ from torch import Tensor
 from torchdali.calls.decorators import narrows, operator
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import decode, peek_header, peek_shape
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.batching import argument_names
+from torchdali.declaration.narrowing import Edit, Narrow
 from torchdali.declaration.schema import Data, DType, Takes, shares
+from torchdali.kernels.native import ImageOptions
 from torchdali.kernels.random_window import random_window
 from torchdali.ops._crop import crop_window
 from torchdali.ops._slice import slice_window
@@ -274,7 +276,7 @@ _SLICE = (
 )  # fmt: skip
 
 
-def _of(arguments: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _of(arguments: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """Return the arguments of one function; the hints belong to none."""
     return {name: arguments[name] for name in names if name in arguments}
 
@@ -352,33 +354,54 @@ _HINTS = argument_names(decoder_hints) | argument_names(cache_hints) | frozenset
 _RANDOM = ("num_attempts", "random_area", "random_aspect_ratio")
 
 
-def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the settings of a decoder; None if its output isn't RGB bytes."""
+def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | None:
+    """Return a decoder's edit; None if it makes something else than RGB bytes."""
     usual = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
     if not usual or constants.get("dtype", torch.uint8) != torch.uint8:
         return None
-    return {
-        "upright": constants.get("adjust_orientation", True), "fast": constants.get("use_fast_idct", False),
-        "fancy": constants.get("jpeg_fancy_upsampling", True),
-    }  # fmt: skip
+    options = decoding_options(constants)
+    return Edit(narrow, lambda _: options)
 
 
-narrows(image, _HINTS, settings=_settings)(None)
+def decoding_options(constants: Mapping[str, Any]) -> ImageOptions:
+    """Return the options that the constants of a decoder choose."""
+    return ImageOptions(
+        upright=constants.get("adjust_orientation", True), fast=constants.get("use_fast_idct", False),
+        fancy=constants.get("jpeg_fancy_upsampling", True),
+    )  # fmt: skip
 
 
-@narrows(image_crop, _HINTS | frozenset(_CROP), _CROP, _settings)
-def _narrow_to_crop(view: View, arguments: Mapping[str, Any], rng: Any) -> View | None:
-    window = {k: v for k, v in arguments.items() if k in _CROP}
-    return view.crop(*place_window(view.size, *crop_window(view.size, "HW", **window)))
+narrows(image, _HINTS)(_edit)
 
 
-@narrows(image_slice, _HINTS | frozenset(_SLICE), _SLICE, _settings)
-def _narrow_to_slice(view: View, arguments: Mapping[str, Any], rng: Any) -> View | None:
-    window = {k: v for k, v in arguments.items() if k in _SLICE}
-    return view.crop(*place_window(view.size, *slice_window(view.size, "HW", *arguments["inputs"], **window)))
+@narrows(image_crop, _HINTS | frozenset(_CROP), _CROP)
+def _edit_by_crop(constants: Mapping[str, Any]) -> Edit | None:
+    window = _of(constants, _CROP)
+
+    def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram | None:
+        return program.crop(*place_window(program.size, *crop_window(program.size, "HW", **{**window, **arguments})))
+
+    return _edit(constants, narrow)
 
 
-@narrows(image_random_crop, _HINTS | frozenset(_RANDOM), settings=_settings)
-def _narrow_at_random(view: View, arguments: Mapping[str, Any], rng: Rng) -> View | None:
-    choosing = {k: v for k, v in arguments.items() if k in _RANDOM}
-    return view.crop(*choose_window(rng, *view.size, **choosing))
+@narrows(image_slice, _HINTS | frozenset(_SLICE), _SLICE)
+def _edit_by_slice(constants: Mapping[str, Any]) -> Edit | None:
+    window = _of(constants, _SLICE)
+
+    def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram | None:
+        inputs, own = arguments["inputs"], _of(arguments, _SLICE)
+        return program.crop(
+            *place_window(program.size, *slice_window(program.size, "HW", *inputs, **{**window, **own}))
+        )
+
+    return _edit(constants, narrow)
+
+
+@narrows(image_random_crop, _HINTS | frozenset(_RANDOM))
+def _edit_at_random(constants: Mapping[str, Any]) -> Edit | None:
+    choosing = _of(constants, _RANDOM)
+
+    def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Rng) -> ImageProgram | None:
+        return program.crop(*choose_window(rng, *program.size, **choosing))
+
+    return _edit(constants, narrow)

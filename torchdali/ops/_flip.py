@@ -8,10 +8,12 @@ from typing import Annotated, Any
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, narrows, operator
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
+from torchdali.declaration.narrowing import Edit
 from torchdali.declaration.schema import Arguments, Column, Layout, Out, PerSample, Takes, per_sample
 from torchdali.kernels.memory import placed
 from torchdali.kernels.mirror import mirror, mirror_each
+from torchdali.kernels.native import ImageOptions
 
 __all__ = ["flip"]
 
@@ -44,9 +46,13 @@ def flip(
 _DIRECTIONS = ("horizontal", "vertical")
 
 
-@narrows(flip, (*_DIRECTIONS, "depthwise"), (*_DIRECTIONS, "depthwise"), lambda constants: {"mirrors": True})
-def _narrow(view: View, arguments: Mapping[str, Any], rng: Any) -> View:
-    return view.flip(bool(arguments.get("horizontal", 1)), bool(arguments.get("vertical", 0)))
+@narrows(flip, (*_DIRECTIONS, "depthwise"), (*_DIRECTIONS, "depthwise"))
+def _edit(constants: Mapping[str, Any]) -> Edit:
+    return Edit.with_constants(_narrow, constants, ImageOptions.mirror)
+
+
+def _narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram:
+    return program.flip(bool(arguments.get("horizontal", 1)), bool(arguments.get("vertical", 0)))
 
 
 @chunk(flip, takes=("depthwise", "horizontal", "vertical"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -18,22 +18,21 @@ from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs._native import Files, Parts, Table, WindowChoice, examine, lots_of
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import peek_header
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.batching import ChunkResults, EncodedBody, argument_names
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, shares
 from torchdali.errors import Part
 from torchdali.kernels.memory import IN_PLACE, Array, ChunkImages, Room, Share
-from torchdali.kernels.native import Lines, Recipe, library
+from torchdali.kernels.native import AxisRegion, ImageOptions, library
 from torchdali.ops._crop import crop_window, narrow_to_crop
-from torchdali.ops._decode_chain import recipe_of
 from torchdali.ops._decoders import (
     Encoded,
-    Window,
     cache_hints,
     choose_window,
     decoder_hints,
     decoding,
+    decoding_options,
     image,
 )
 from torchdali.ops._resize import sizing
@@ -44,31 +43,8 @@ __all__: list[str] = []
 _DECODER, _RESIZE = Part(0), Part(1)
 
 
-class Wanted(NamedTuple):
-    """The part of an image that is decoded, and how a resize describes what it takes of that.
-
-    Attributes:
-        window: y, x, height and width.
-        size: That it becomes, if it is not the same for all.
-        low, high: Of the region that is resized, in the image.
-    """
-
-    window: Window
-    size: tuple[int, int] | None = None
-    low: tuple[float, float] | None = None
-    high: tuple[float, float] | None = None
-
-    def numbers(self, whole: bool) -> list[tuple[float, float]]:
-        """Return what a resize takes, of the whole image or of the window."""
-        if self.low is None or self.high is None:
-            return []
-        y, x = (0, 0) if whole else self.window[:2]
-        region = [(self.low[0] - y, self.low[1] - x), (self.high[0] - y, self.high[1] - x)]
-        return region if self.size is None else [self.size, *region]
-
-
-Describe = Callable[[tuple[int, int], Any], Wanted]
-"""Takes height and width of an image, and random numbers."""
+Build = Callable[[int, int], ImageProgram]
+"""Takes height and width of an image."""
 
 
 @operator(layout="HWC", devices=("mixed",), marks=("shared",))
@@ -97,7 +73,7 @@ def _decode_seen(
     Returns:
         The pixels, and what a resize of them takes: the size, and where its region starts and ends, two values each.
     """
-    outputs = _decode_wanted(data, _described_by_both(arguments), adjust_orientation, use_fast_idct, arguments)
+    outputs = _decode_seen_pixels(data, _seen_by_both(arguments), True, adjust_orientation, use_fast_idct, arguments)
     return outputs  # type: ignore[return-value]
 
 
@@ -120,32 +96,44 @@ def _decode_random_seen(
         The pixels, and where the region of the resize starts and ends, two values each.
     """
 
-    def describe(lengths: tuple[int, int], _: Any) -> Wanted:
-        return _of_window(choose_window(rng, *lengths, num_attempts, random_area, random_aspect_ratio))
+    def build(height: int, width: int) -> ImageProgram:
+        window = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
+        program = ImageProgram.of(height, width).crop(*window)
+        assert program is not None
+        return program
 
-    outputs = _decode_wanted(data, describe, adjust_orientation, use_fast_idct, arguments)
+    outputs = _decode_seen_pixels(data, build, False, adjust_orientation, use_fast_idct, arguments)
     return outputs  # type: ignore[return-value]
 
 
-def _decode_wanted(
-    data: Tensor, describe: Describe, upright: bool, fast: bool, hints: Mapping[str, Any]
+def _decode_seen_pixels(
+    data: Tensor, build: Build, has_size: bool, upright: bool, fast: bool, hints: Mapping[str, Any]
 ) -> tuple[Tensor, ...]:
     with _DECODER:
         header = peek_header(data)
-    region = describe(header.size(upright), None)
+    program = build(*header.size(upright))
     left = _is_left(data, {**hints, "adjust_orientation": upright})
     part = data
     if not left:
         with _DECODER:
             part = decode_crop(
                 data,
-                *region.window,
+                *program.window,
                 adjust_orientation=upright,
                 fast=fast,
                 header=header,
                 fancy=hints.get("jpeg_fancy_upsampling", True),
             )
-    return part, *torch.tensor(region.numbers(left), dtype=torch.float64).unbind(0)
+    low, high = _ends(program, left)
+    numbers = [program.size, low, high] if has_size else [low, high]
+    return part, *torch.tensor(numbers, dtype=torch.float64).unbind(0)
+
+
+def _ends(program: ImageProgram, of_image: bool) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return where the region of a resize starts and ends, in the image or in the window that is decoded."""
+    rows, columns = program.rows, program.columns
+    y, x = (0, 0) if of_image else (rows.first, columns.first)
+    return (rows.low - y, columns.low - x), (rows.high - y, columns.high - x)
 
 
 def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
@@ -153,34 +141,27 @@ def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
     share = arguments.get("hw_decoder_load", 0.0)
     if data.ndim != 1 or share <= 0 or library() is None:
         return False
-    recipe = recipe_of(arguments.get("adjust_orientation", True), False, True, False, {}, None)
-    return recipe is not None and 0 <= int(examine([data], recipe).rows["lot"][0]) < lots_of(share)
+    options = ImageOptions(upright=arguments.get("adjust_orientation", True))
+    return 0 <= int(examine([data], options).rows["lot"][0]) < lots_of(share)
 
 
-def _of_window(window: Window) -> Wanted:
-    y, x, height, width = window
-    return Wanted(window, None, (y, x), (y + height, x + width))
-
-
-def _described_by_both(arguments: Mapping[str, Any]) -> Describe:
-    """Return what describes what a resize looks at of which a crop shows a part."""
+def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
+    """Return the function that builds the program of a resize of which a crop shows a part."""
     size, window = ({k: v for k, v in arguments.items() if k in argument_names(each)} for each in (sizing, crop_window))
 
-    def describe(lengths: tuple[int, int], _: Any) -> Wanted:
+    def build(height: int, width: int) -> ImageProgram:
         with _RESIZE:
-            whole, regions = sizing(lengths, **size)
-        resized = View.of(*whole)
+            (new_height, new_width), (rows, columns) = sizing((height, width), **size)
+        resized = ImageProgram.of(new_height, new_width)
         part = narrow_to_crop(resized, window) or resized  # the crop has the error, or pads
-        axes = zip(regions, whole, (part.rows, part.columns), lengths, strict=True)
-        (y, h, *rows), (x, w, *columns) = (_seen(*each) for each in axes)
-        shape, low, high = zip(rows, columns, strict=True)
-        return Wanted((y, x, h, w), shape, low, high)
+        seen_rows = _seen(rows, new_height, part.rows, height)
+        return ImageProgram(seen_rows, _seen(columns, new_width, part.columns, width), 0)
 
-    return describe
+    return build
 
 
-def _seen(region: tuple[float, float], size: int, part: Lines, length: int) -> tuple[int, int, Any, Any, Any]:
-    """Return which lines a part of a resized axis sees, its size, and its region.
+def _seen(region: tuple[float, float], size: int, part: AxisRegion, length: int) -> AxisRegion:
+    """Return the region of which a linear resize makes a part of an axis, and the pixels that it reads.
 
     Args:
         region: Region of the input, that all of the output shows.
@@ -194,7 +175,7 @@ def _seen(region: tuple[float, float], size: int, part: Lines, length: int) -> t
     reach = max(1.0, abs(scale)) + 1  # of the filter, and a line more for what rounding does
     first = min(max(0, math.floor(min(low, high) - reach)), length - 1)
     last = max(min(length, math.ceil(max(low, high) + reach)), first + 1)
-    return first, last - first, extent, low, high
+    return AxisRegion(low, high, extent, 0, extent, first, last)
 
 
 # ---------------------------------------------------------------- several samples in one call
@@ -224,13 +205,13 @@ def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
 
 @chunk(_decode_seen, "encoded")
 def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
-    describe = _described_by_both(constants)
+    build = _seen_by_both(constants)
 
     @functools.lru_cache(_KNOWN)
     def row(size: tuple[int, int]) -> tuple[float, ...]:
-        part = describe(size, None)
-        assert part.size is not None and part.low is not None and part.high is not None
-        return *part.window, *part.size, *part.low, *part.high
+        program = build(*size)
+        low, high = _ends(program, True)
+        return *program.window, *program.size, *low, *high
 
     def plan(sizes: Sequence[tuple[int, int]]) -> tuple[Array, tuple[Array, ...], Array]:
         rows = np.array(list(map(row, sizes)))
@@ -246,11 +227,9 @@ def _is_upright(constants: Mapping[str, Any]) -> bool:
 
 def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None = None) -> EncodedBody | None:
     """Return the function that decodes several samples."""
-    upright, load = _is_upright(constants), constants.get("hw_decoder_load", 0.0)
-    fast, fancy = constants.get("use_fast_idct", False), constants.get("jpeg_fancy_upsampling", True)
-    recipe = recipe_of(upright, fast, fancy, False, {}, None)
-    if library() is None or recipe is None:
+    if library() is None:
         return None
+    options, load = decoding_options(constants), constants.get("hw_decoder_load", 0.0)
 
     def run(
         sources: Sequence[Tensor | str | None],
@@ -259,7 +238,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
     ) -> Sequence[Any] | ChunkResults:
-        table, known = examine(sources, recipe), None
+        table, known = examine(sources, options), None
         drawn = None if rngs is None else rngs.words()
         if table.rows["code"].any():
             known = np.flatnonzero(table.rows["code"] == 0)
@@ -271,10 +250,10 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         size: tuple[Array, ...] = ()
         regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
         if plan is not None and regions is not None:  # before the device gets anything: it may raise
-            windows, size, regions.rows[:] = plan(_sizes(table.rows, upright))
+            windows, size, regions.rows[:] = plan(_sizes(table.rows, options.upright))
         share = None if room is None or room.share is None or not room.share.takes else room.share
         parts = Parts(table, choice, 0.0 if share is None else load, drawn, windows, regions)
-        images, refused = _decoded(recipe, table.rows, parts, out, room, share)
+        images, refused = _decoded(options, table.rows, parts, out, room, share)
         numbers = () if regions is None else (*size, *regions.rows.reshape(2, count, 2))
         outputs = (images, *map(torch.from_numpy, numbers))
         if known is None and not len(refused):
@@ -310,7 +289,7 @@ def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
 
 
 def _decoded(
-    recipe: Recipe, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: Share | None
+    options: ImageOptions, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: Share | None
 ) -> tuple[Sequence[Any], Array]:
     """Decode the CPU's images of a chunk, and give the device its share.
 
@@ -324,7 +303,7 @@ def _decoded(
         address = room.address + place
     else:
         address = memory.data_ptr() if memory is not None else out.data_ptr() if out is not None else 0
-    failed = parts.do(recipe, address, share.reserve(parts.copies) if share is not None and parts.shared else 0)
+    failed = parts.do(options, address, share.reserve(parts.copies) if share is not None and parts.shared else 0)
     first = share.add(files, parts.table, parts.shared) if share is not None and parts.shared else 0
     if room is not None and room.share is not None:
         room.share.seen(len(files))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, narrows, operator
-from torchdali.codecs.views import View
+from torchdali.declaration.narrowing import Edit
 from torchdali.declaration.schema import (
     Arguments,
     BatchOutput,
@@ -31,6 +31,7 @@ from torchdali.kernels.device.tables import upload
 from torchdali.kernels.moments_opencv import moments_of, pooled
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
+from torchdali.ops._crop import output_of
 from torchdali.tensors import TensorList
 
 __all__ = ["normalize"]
@@ -110,8 +111,9 @@ def normalize(
 _BY_NUMBERS = ("axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift", "stddev")
 
 
-def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the equal call of `crop_mirror_normalize`, for given numbers per channel or for all; otherwise None."""
+@narrows(normalize, _BY_NUMBERS)
+def _edit(constants: Mapping[str, Any]) -> Edit | None:
+    """Return the edit of `crop_mirror_normalize`, if numbers for each channel or for all are passed."""
     dtype = constants.get("dtype", torch.float32)
     if not {"mean", "stddev"} <= constants.keys() or dtype not in _NORMALIZED:
         return None
@@ -126,16 +128,14 @@ def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
     divisor = np.sqrt(deviation**2 + constants.get("epsilon", 0.0))
     if not (divisor > 0).all():
         return None
-    finish = {"dtype": dtype, "output_layout": "HWC", "mean": mean.ravel().tolist(), "std": divisor.ravel().tolist()}
-    return {"finish": {**finish, **{name: constants[name] for name in ("scale", "shift") if name in constants}}}
+    affine = {name: constants[name] for name in ("scale", "shift") if name in constants}
+    output = output_of(
+        dtype=dtype, output_layout="HWC", mean=mean.ravel().tolist(), std=divisor.ravel().tolist(), **affine
+    )
+    return Edit(options=lambda options: options.convert(output))
 
 
 _NORMALIZED = (torch.float32, torch.float16, torch.uint8, torch.int8)
-
-
-@narrows(normalize, _BY_NUMBERS, settings=_settings)
-def _narrow(view: View, arguments: Mapping[str, Any], rng: Any) -> View:
-    return view
 
 
 @chunk(normalize, takes=("mean", "stddev"))

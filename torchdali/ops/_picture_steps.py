@@ -1,7 +1,7 @@
 """Transforms of torchvision that move pixels, as steps on a picture.
 
-A step draws its numbers as the transform does, from the random numbers of the sample; says which part of the picture it
-wants, or what the library is to do with the pixels; and calls torchvision's own function if there is no library. Its
+A step draws its numbers as the transform does, from the random numbers of the sample; edits the program of the image;
+and calls torchvision's own function if there is no library. Its
 fields are those of the transform, so that two steps are equal if they do the same.
 """
 
@@ -19,7 +19,8 @@ from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms import functional as F
 
 from torchdali.codecs import pixel_steps
-from torchdali.codecs.views import View
+from torchdali.codecs._pillow import is_refused
+from torchdali.codecs.program import ImageProgram
 from torchdali.rng import Rng
 
 __all__ = [
@@ -130,25 +131,25 @@ class Fixed:
         return size
 
 
-class OfView:
-    """A step that only says which pixels are wanted."""
-
-    is_native = True
-    is_random: ClassVar[bool] = True
-
-    def encode(self, size: Size, drawn: Any) -> None:
-        """Return None: there are no steps on pixels."""
-
-
 class OfPixels:
     """A step on pixels."""
 
-    is_native = True
     is_random: ClassVar[bool] = True
 
-    def narrow(self, view: View, drawn: Any) -> View | None:
-        """Return None: pixels are needed."""
+    def encode(self, size: Size, drawn: Any) -> Steps | None:
+        """Return steps of the library, and the size after them; None if there are none."""
+        raise NotImplementedError
+
+    def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
+        """Append the steps to a program; None if there are none."""
+        return change_pixels(program, self.encode(program.size, drawn))
+
+
+def change_pixels(program: ImageProgram, changes: Steps | None) -> ImageProgram | None:
+    """Append steps to a program; None if there are none, or Pillow refuses the size after them."""
+    if changes is None or is_refused(*changes[1]):
         return None
+    return program.change_pixels(*changes) if changes[0] else program
 
 
 def _to_image(planes: Tensor) -> Image.Image:
@@ -163,7 +164,7 @@ def levels(fill: Any) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True)
-class Resize(Fixed, OfView):
+class Resize(Fixed):
     """Resize to a height and width, or the shorter side to a length; the longer is at most ``max_size``.
 
     Attributes:
@@ -187,9 +188,11 @@ class Resize(Fixed, OfView):
             new_short, new_long = int(self.max_size * new_short / new_long), self.max_size
         return (new_long, new_short) if size[1] <= size[0] else (new_short, new_long)
 
-    def narrow(self, view: View, drawn: Any) -> View | None:
-        """Return the view of the resized picture."""
-        return view.resize(*self.target(view.size), self.interpolation.value, self.of_tensor)
+    def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
+        """Resize the result of a program."""
+        target = *self.target(program.size), self.interpolation.value, self.of_tensor
+        # A second resize begins with the pixels of the first.
+        return program.resize(*target) or program.change_pixels(b"", program.size).resize(*target)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         """Resize an image."""
@@ -205,20 +208,17 @@ class CenterCrop(Fixed):
     """Cut out the middle; what lies outside of the picture is black."""
 
     size: Size
-    is_native = True
 
     def _corner(self, size: Size) -> Size:
         room = [have - want for have, want in zip(size, self.size, strict=True)]
         top, left = (round(each / 2.0) if each >= 0 else -(-each // 2) for each in room)
         return top, left
 
-    def narrow(self, view: View, drawn: Any) -> View | None:
-        """Return the view of the middle."""
-        return view.crop(*self._corner(view.size), *self.size)
-
-    def encode(self, size: Size, drawn: Any) -> Steps:
-        """Return the cut."""
-        return pixel_steps.window(*self._corner(size), self.size, "constant", (0, 0, 0)), self.size
+    def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
+        """Crop the result of a program."""
+        corner = self._corner(program.size)
+        window = pixel_steps.window(*corner, self.size, "constant", (0, 0, 0))
+        return program.crop(*corner, *self.size) or change_pixels(program, (window, self.size))
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
         """Cut out the middle of many pictures."""
@@ -244,7 +244,6 @@ class Pad(Fixed):
     fill: Any
     mode: str
     of_tensor: bool = False
-    is_native = True
 
     def size(self, size: Size) -> Size:
         """Return the height and width with the borders."""
@@ -261,16 +260,14 @@ class Pad(Fixed):
         most = [extent - (self.mode == "reflect") if self.mode != "edge" else math.inf for extent in kept]
         return min(kept) > 0 and max(top, bottom) <= most[0] and max(left, right) <= most[1]
 
-    def narrow(self, view: View, drawn: Any) -> View | None:
-        """Return the view, if there is no border."""
-        return None if any(self.padding) else view
-
-    def encode(self, size: Size, drawn: Any) -> Steps | None:
-        """Return the padding; None if torchvision raises or reflects several times."""
-        left, top, _, _ = self.padding
-        if not self.is_plain(size):
+    def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
+        """Pad the result of a program; None if torchvision raises or reflects several times."""
+        if not any(self.padding):
+            return program
+        if not self.is_plain(program.size):
             return None
-        return pixel_steps.window(-top, -left, self.size(size), self.mode, levels(self.fill)), self.size(size)
+        (left, top, _, _), size = self.padding, self.size(program.size)
+        return change_pixels(program, (pixel_steps.window(-top, -left, size, self.mode, levels(self.fill)), size))
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
         """Pad many images."""
@@ -297,7 +294,6 @@ class RandomCrop:
     size: Size
     pad: Pad
     pad_if_needed: bool
-    is_native = True
     is_random: ClassVar[bool] = True
 
     def draw(self, size: Size, rng: Rng) -> tuple[Pad, Window]:
@@ -326,19 +322,15 @@ class RandomCrop:
         tops, lefts = _integers(numbers[:, 0], height - self.size[0]), _integers(numbers[:, 1], width - self.size[1])
         return padded.windows(tops, lefts, self.size)
 
-    def narrow(self, view: View, drawn: Any) -> View | None:
-        """Return the view of the window, if it lies in the image."""
+    def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
+        """Crop the padded result of a program; None if torchvision raises or reflects several times."""
         pad, window = drawn
         left, top, _, _ = pad.padding
-        return view.crop(window[0] - top, window[1] - left, *self.size) if pad.is_plain(view.size) else None
-
-    def encode(self, size: Size, drawn: Any) -> Steps | None:
-        """Return the cut; None if torchvision raises or reflects several times."""
-        pad, window = drawn
-        left, top, _, _ = pad.padding
-        if not pad.is_plain(size):
+        if not pad.is_plain(program.size):
             return None
-        return pixel_steps.window(window[0] - top, window[1] - left, self.size, pad.mode, levels(pad.fill)), self.size
+        corner = window[0] - top, window[1] - left
+        steps = pixel_steps.window(*corner, self.size, pad.mode, levels(pad.fill))
+        return program.crop(*corner, *self.size) or change_pixels(program, (steps, self.size))
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         """Cut the window out of an image."""
@@ -348,11 +340,12 @@ class RandomCrop:
 
 
 @dataclass(frozen=True)
-class RandomWindow(OfView):
+class RandomWindow:
     """Cut out a window of random area and aspect ratio."""
 
     scale: tuple[float, float]
     ratio: tuple[float, float]
+    is_random: ClassVar[bool] = True
 
     def draw(self, size: Size, rng: Rng) -> Window:
         """Return the window."""
@@ -369,9 +362,9 @@ class RandomWindow(OfView):
         h = round(width / min(self.ratio)) if own < min(self.ratio) else height
         return (height - h) // 2, (width - w) // 2, h, w
 
-    def narrow(self, view: View, drawn: Any) -> View | None:
-        """Return the view of the window."""
-        return view.crop(*drawn)
+    def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
+        """Crop the result of a program."""
+        return program.crop(*drawn)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         """Cut the window out of an image."""
@@ -380,19 +373,20 @@ class RandomWindow(OfView):
 
 
 @dataclass(frozen=True)
-class Flip(OfView):
+class Flip:
     """Reverse the columns, or the rows, with a probability."""
 
     p: float
     vertical: bool = False
+    is_random: ClassVar[bool] = True
 
     def draw(self, size: Size, rng: Rng) -> bool:
         """Return whether to flip."""
         return rng.random() < self.p
 
-    def narrow(self, view: View, drawn: Any) -> View | None:
-        """Return the view, flipped or as it is."""
-        return view.flip(not self.vertical, self.vertical) if drawn else view
+    def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
+        """Flip the result of a program, or return it unchanged."""
+        return program.flip(not self.vertical, self.vertical) if drawn else program
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
         """Flip some of many pictures."""

@@ -1,8 +1,9 @@
 """Hidden operators of `torchdali.DataLoader`: transforms of torchvision in a row, on one picture.
 
-The plugin describes each transform by a `Step`. What the library of the fast path does of a chain becomes its `Work`,
-from the file to the tensor, which is one call. From the first step on that it does not do, torchvision's own functions
-go on, on an image of Pillow. They do all if there is no library, or if it refuses. What is not a JPEG, Pillow decodes.
+The plugin describes each transform by an `ImageTransform`. The library of the fast path renders their `ImageProgram`,
+from file to tensor, in one call. From the first transform on that the library cannot do, torchvision's own functions
+continue, on an image of Pillow. They do all if there is no library, or if it refuses. Pillow decodes all other formats
+than JPEG.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator, reader
-from torchdali.codecs._native import Encoded, Task, encoded, examine, pixels_of, run_together
+from torchdali.codecs._native import Encoded, encoded, examine, pixels_of, render, run_programs
+from torchdali.codecs._pillow import is_refused
 from torchdali.codecs.files import map_or_read, open_bytes
-from torchdali.codecs.pixel_steps import Work
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.batching import EncodedBody
 from torchdali.declaration.schema import Data, Out, OutputCount, shares
 from torchdali.formats.storage import file_identity
 from torchdali.kernels.memory import IN_PLACE, Room
-from torchdali.kernels.native import Recipe, library
+from torchdali.kernels.native import ImageOptions, Output, library
 from torchdali.reading.datasets import Dataset, LoaderOptions, Read, WholeFiles
 from torchdali.rng import Rng, prepare
 
@@ -35,40 +36,31 @@ if TYPE_CHECKING:
     from PIL import Image  # imported if a picture needs it: `import torchdali` is quick
 
 __all__ = [
-    "Chain", "Choice", "End", "Finish", "Order", "Requests", "Source", "Step", "View", "Walk", "Work",
-    "finish_pixels", "is_refused", "library",
+    "Choice", "DrawnTransforms", "ImageProgram", "ImageTransform", "ImageTransforms", "Order", "Requests", "Source",
+    "TensorConversion", "finish_pixels", "is_refused", "library",
 ]  # fmt: skip
 
 
-class Step(Protocol):
-    """A transform of pictures.
+class ImageTransform(Protocol):
+    """A transform of images.
 
     Attributes:
-        is_native: The library does it, on usual pictures.
         is_random: It draws random numbers.
     """
 
-    is_native: bool
     is_random: bool
 
     def draw(self, size: tuple[int, int], rng: Rng) -> Any:
         """Draw the random numbers of a sample.
 
         Args:
-            size: Height and width of the picture.
+            size: Height and width of the image.
             rng: Random numbers of the sample.
         """
         ...
 
-    def narrow(self, view: View, drawn: Any) -> View | None:
-        """Return the view behind the transform; None if pixels are needed."""
-        ...
-
-    def encode(self, size: tuple[int, int], drawn: Any) -> tuple[bytes, tuple[int, int]] | None:
-        """Return steps of the library on pixels, and the size behind them; None if there are none.
-
-        Only asked for what is no view.
-        """
+    def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
+        """Return the program with the transform; None if the library cannot do it."""
         ...
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
@@ -76,7 +68,7 @@ class Step(Protocol):
         ...
 
 
-class End(Protocol):
+class TensorTransform(Protocol):
     """A transform of tensors, behind the conversion."""
 
     def apply(self, planes: Tensor, rng: Rng) -> None:
@@ -85,7 +77,7 @@ class End(Protocol):
 
 
 @dataclass(frozen=True)
-class Finish:
+class TensorConversion:
     """Conversion of an image to a tensor.
 
     Attributes:
@@ -127,11 +119,6 @@ class Choice:
     ends: tuple[float, ...]
     is_random: ClassVar[bool] = True
 
-    @property
-    def is_native(self) -> bool:
-        """True if all steps are."""
-        return all(step.is_native for row in self.rows for step in row)
-
     def choose(self, rng: Rng) -> tuple[Any, ...]:
         """Return a row."""
         number = rng.random()
@@ -145,66 +132,43 @@ class Order:
     rows: tuple[tuple[Any, ...], ...]
     is_random: ClassVar[bool] = True
 
-    @property
-    def is_native(self) -> bool:
-        """True if all steps are."""
-        return all(step.is_native for row in self.rows for step in row)
-
     def choose(self, rng: Rng) -> tuple[Any, ...]:
         """Return the steps in an order."""
         left = list(self.rows)
         return tuple(step for _ in self.rows for step in left.pop(rng.integer(0, len(left) - 1)))
 
 
-class Walk:
-    """The way of one picture through a chain.
+class DrawnTransforms:
+    """Transforms of one image, with their random numbers.
 
     Attributes:
-        work: Of the library, for the steps that were taken.
-        steps: These steps, and what was drawn for each.
-        rest: The steps that are left, the next one last; that one was drawn for, and the library does not do it.
+        program: Does the first transforms.
+        steps: These transforms, and what was drawn for each.
+        rest: The other transforms, the next one last; that one was drawn for, and the library cannot do it.
         drawn: For it.
     """
 
-    __slots__ = ("_rng", "drawn", "rest", "steps", "work")
+    __slots__ = ("_rng", "drawn", "program", "rest", "steps")
 
-    def __init__(self, chain: Chain, size: tuple[int, int], rng: Rng) -> None:
-        self.work, self._rng = Work(View.of(*size)), rng
-        self.steps: list[tuple[Step, Any]] = []
-        self.rest: list[Any] = [*reversed(chain.steps)]
+    def __init__(self, transforms: ImageTransforms, size: tuple[int, int], rng: Rng) -> None:
+        self.program, self._rng = ImageProgram.of(*size), rng
+        self.steps: list[tuple[ImageTransform, Any]] = []
+        self.rest: list[Any] = [*reversed(transforms.steps)]
         self.drawn: Any = None
         while (step := self._next()) is not None:
-            self.drawn = step.draw(self.work.view.size, rng)
-            if not self._take(step, self.drawn):
+            self.drawn = step.draw(self.program.size, rng)
+            program = step.edit(self.program, self.drawn)
+            if program is None:
                 self.rest.append(step)
                 return
+            self.program = program
             self.steps.append((step, self.drawn))
 
-    def _take(self, step: Step, drawn: Any) -> bool:
-        """Let the library do a step; False if it cannot."""
-        work = self.work
-        narrowed = step.narrow(work.view, drawn)
-        if narrowed is None:
-            size = work.view.size
-            encoded_steps = step.encode(size, drawn)
-            if encoded_steps is not None:
-                if is_refused(*encoded_steps[1]):
-                    return False
-                if encoded_steps[0]:
-                    work.add(*encoded_steps)
-                return True
-            narrowed = step.narrow(View.of(*size), drawn)  # a second resize begins anew, with the pixels of the first
-            if narrowed is None:
-                return False
-            work.add(b"", size)
-        work.view = narrowed
-        return True
-
-    def _next(self) -> Step | None:
+    def _next(self) -> ImageTransform | None:
         while self.rest:
             step = self.rest.pop()
             if not isinstance(step, (Choice, Order)):
-                next_step: Step = step
+                next_step: ImageTransform = step
                 return next_step
             self.rest += reversed(step.choose(self._rng))
         return None
@@ -225,23 +189,23 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class Chain:
+class ImageTransforms:
     """Transforms in a row, the conversion at the end, or None to stay with ``(H, W, C)`` bytes, and what follows it."""
 
     steps: tuple[Any, ...]
-    finish: Finish | None = None
-    ends: tuple[End, ...] = ()
+    conversion: TensorConversion | None = None
+    ends: tuple[TensorTransform, ...] = ()
 
     @classmethod
-    def from_argument(cls, value: Any) -> Chain:
-        """Return a chain as the argument takes it."""
+    def from_argument(cls, value: Any) -> ImageTransforms:
+        """Return the transforms as the argument takes them."""
         assert isinstance(value, cls)
         return value
 
-    def divided(self) -> tuple[Chain, Chain]:
+    def divided(self) -> tuple[ImageTransforms, ImageTransforms]:
         """Return the steps before the first that draws random numbers, and the rest."""
         first = next((i for i, step in enumerate(self.steps) if step.is_random), len(self.steps))
-        return Chain(self.steps[:first]), Chain(self.steps[first:], self.finish, self.ends)
+        return ImageTransforms(self.steps[:first]), ImageTransforms(self.steps[first:], self.conversion, self.ends)
 
     def end(self, planes: Tensor, rng: Rng) -> Tensor:
         """Return a tensor with what follows the conversion, in its place."""
@@ -251,40 +215,41 @@ class Chain:
 
 
 @lru_cache(maxsize=64)
-def _recipe(finish: Finish | None, planar: bool = True) -> Recipe:
-    if finish is None:
-        return Recipe(upright=False)
-    if not finish.unit:
-        return Recipe(upright=False, planar=planar, channels=finish.channels)
-    values = finish.levels().expand(3, 256).contiguous()
-    return Recipe(upright=False, planar=planar, channels=finish.channels, dtype=torch.float32, values=values)
+def _options(conversion: TensorConversion | None, planar: bool = True) -> ImageOptions:
+    if conversion is None:
+        return ImageOptions(upright=False)
+    if not conversion.unit:
+        return ImageOptions(upright=False, output=Output(planar=planar, channels=conversion.channels))
+    table = conversion.levels().expand(3, 256)
+    return ImageOptions(upright=False, output=Output.from_table(table, planar, conversion.channels))
 
 
-@operator(layout=lambda layouts, arguments: "HWC" if arguments["chain"].finish is None else "CHW")
-def _picture(data: Data, /, *, chain: Chain, rng: Rng, out: Out = None) -> Data:
-    """Do the steps of a chain on a picture.
+@operator(layout=lambda layouts, arguments: "HWC" if arguments["transforms"].conversion is None else "CHW")
+def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out = None) -> Data:
+    """Transform an image.
 
     Args:
         data: A file, ``(n,)`` bytes, or pixels ``(H, W, C)`` of 1 or 3 channels.
-        chain: See `Chain`.
+        transforms: See `ImageTransforms`.
     """
     size = _size(data) if data.dim() == 1 else (data.shape[0], data.shape[1])
     if size is None:
         data = _pixels(_opened(data))
         size = data.shape[0], data.shape[1]
-    walk = Walk(chain, size, rng)
-    pixels = walk.work.render(_recipe(None if walk.rest else chain.finish), _colored(data), out)
+    drawn = DrawnTransforms(transforms, size, rng)
+    program = drawn.program.convert(_options(None if drawn.rest else transforms.conversion))
+    pixels = render(program, _colored(data), out)
     if pixels is None:
-        return chain.end(_converted(walk.go_on(_opened(data), True), chain.finish, out), rng)
-    if walk.rest:
-        pixels = _converted(walk.go_on(_image(pixels), False), chain.finish, out)
-    return chain.end(pixels, rng)
+        return transforms.end(_converted(drawn.go_on(_opened(data), True), transforms.conversion, out), rng)
+    if drawn.rest:
+        pixels = _converted(drawn.go_on(_image(pixels), False), transforms.conversion, out)
+    return transforms.end(pixels, rng)
 
 
 @operator(layout="HWC")
-def _still_picture(data: Data, /, *, chain: Chain) -> Data:
-    """Do the steps of a chain that draws no random numbers, and stay with bytes: what a cache keeps."""
-    return _picture.body(data, chain=chain, rng=Rng(0, (0, 0)))
+def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
+    """Apply transforms without random numbers, and stay with bytes, which a cache stores."""
+    return _picture.body(data, transforms=transforms, rng=Rng(0, (0, 0)))
 
 
 def _size(data: Tensor) -> tuple[int, int] | None:
@@ -296,14 +261,6 @@ def _size(data: Tensor) -> tuple[int, int] | None:
 def _is_like_pillows(data: Encoded) -> bool:
     """Return whether the library decodes a file as Pillow does: inks are rounded in another way, bombs are refused."""
     return data.channels != 4 and (data.row > 0 or not is_refused(data.height, data.width))
-
-
-def is_refused(height: int, width: int) -> bool:
-    """Return whether an image has more pixels than `Image.MAX_IMAGE_PIXELS`, of which Pillow warns or raises."""
-    from PIL import Image  # the limit is the user's, who may change it at any time
-
-    most = Image.MAX_IMAGE_PIXELS
-    return most is not None and height * width > max(1, most)
 
 
 def _opened(data: Tensor) -> Image.Image:
@@ -329,32 +286,32 @@ def _colored(data: Tensor) -> Tensor:
     return data.expand(-1, -1, 3).contiguous() if data.dim() == 3 and data.shape[2] == 1 else data
 
 
-def _converted(image: Image.Image, finish: Finish | None, out: Tensor | None) -> Tensor:
+def _converted(image: Image.Image, conversion: TensorConversion | None, out: Tensor | None) -> Tensor:
     pixels = _pixels(image)
-    if finish is None:
+    if conversion is None:
         return pixels
-    whole = Work(View.of(image.height, image.width)).render(_recipe(finish), _colored(pixels), out)
+    whole = render(ImageProgram.of(image.height, image.width, _options(conversion)), _colored(pixels), out)
     if whole is not None:
         return whole
-    planes = pixels.permute(2, 0, 1)[: finish.channels]
-    if not finish.unit:
+    planes = pixels.permute(2, 0, 1)[: conversion.channels]
+    if not conversion.unit:
         return planes.contiguous()
-    levels = finish.levels().expand(len(planes), 256)
+    levels = conversion.levels().expand(len(planes), 256)
     return torch.stack([channel[plane.long()] for channel, plane in zip(levels, planes, strict=True)])
 
 
 @chunk(_picture, "encoded")
 def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
-    chain: Chain = constants["chain"]
-    if library() is None or not all(step.is_native for step in chain.steps):
+    transforms: ImageTransforms = constants["transforms"]
+    if library() is None:
         return None
-    recipe = _recipe(chain.finish)
+    options = _options(transforms.conversion)
 
-    def described(data: Encoded | None, rng: Any) -> Task | None:
+    def program_of(data: Encoded | None, rng: Any) -> ImageProgram | None:
         if data is None or not _is_like_pillows(data):
             return None
-        walk = Walk(chain, data.size(False), rng)
-        return None if walk.rest else walk.work.task(data)
+        drawn = DrawnTransforms(transforms, data.size(False), rng)
+        return None if drawn.rest else drawn.program.convert(options)
 
     def run(
         sources: Sequence[Tensor | str | None],
@@ -364,12 +321,13 @@ def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
         room: Room | None = None,
     ) -> Sequence[Any]:
         assert rngs is not None
-        prepare(rngs, _NUMBERS * len(chain.steps))
+        prepare(rngs, _NUMBERS * len(transforms.steps))
         colored = [_colored(source) if isinstance(source, Tensor) else source for source in sources]
-        results = run_together(recipe, list(map(described, _found(colored), rngs)), out)
-        for k, (result, rng) in enumerate(zip(results, rngs, strict=True)) if chain.ends else ():
+        found = _found(colored)
+        results = run_programs(found, list(map(program_of, found, rngs)), out)
+        for k, (result, rng) in enumerate(zip(results, rngs, strict=True)) if transforms.ends else ():
             if result is not None:
-                chain.end(out[k] if out is not None and result is IN_PLACE else result, rng)
+                transforms.end(out[k] if out is not None and result is IN_PLACE else result, rng)
         return results
 
     return run
@@ -401,26 +359,26 @@ class Source:
 
     def has_one_scan(self) -> bool:
         """Return True if it certainly has one baseline scan, which is whole."""
-        return library() is not None and int(examine([self._data], _recipe(None)).rows["lot"][0]) >= 0
+        return library() is not None and int(examine([self._data], _options(None)).rows["lot"][0]) >= 0
 
-    def pixels(self, work: Work) -> npt.NDArray[np.uint8] | None:
-        """Return the pixels ``(H, W, 3)`` after some work, or None if the library can't decode them."""
-        pixels = work.render(_recipe(None), self._data)
+    def pixels(self, program: ImageProgram) -> npt.NDArray[np.uint8] | None:
+        """Return the pixels ``(H, W, 3)`` of a program, or None if the library can't decode them."""
+        pixels = render(program.convert(_options(None)), self._data)
         return None if pixels is None else pixels.numpy()
 
-    def planes(self, work: Work, finish: Finish, planar: bool) -> Tensor | None:
-        """Return the pixels after some work as a tensor; see `finish_pixels`."""
-        result = work.render(_recipe(finish, planar), self._data)
+    def planes(self, program: ImageProgram, conversion: TensorConversion, planar: bool) -> Tensor | None:
+        """Return a program as a tensor; see `finish_pixels`."""
+        result = render(program.convert(_options(conversion, planar)), self._data)
         return result if result is None or planar else result.permute(2, 0, 1)
 
 
-def finish_pixels(pixels: npt.NDArray[np.uint8], finish: Finish, planar: bool) -> Tensor | None:
+def finish_pixels(pixels: npt.NDArray[np.uint8], conversion: TensorConversion, planar: bool) -> Tensor | None:
     """Convert pixels ``(H, W, 3)`` to a tensor ``(3, H, W)``; None if the library can't.
 
     Args:
         planar: The tensor is contiguous; else it is a permuted ``(H, W, 3)``.
     """
-    return Source(pixels).planes(Work(View.of(*pixels.shape[:2])), finish, planar)
+    return Source(pixels).planes(ImageProgram.of(*pixels.shape[:2]), conversion, planar)
 
 
 class Requests:

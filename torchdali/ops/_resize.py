@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,9 +14,9 @@ from torch import Tensor
 
 from torchdali.calls.decorators import chunk, narrows, operator
 from torchdali.codecs.image_crops import scale_for
-from torchdali.codecs.views import Resize, View
+from torchdali.codecs.program import ImageProgram, Resize
 from torchdali.declaration.batching import argument_names
-from torchdali.declaration.narrowing import Narrow
+from torchdali.declaration.narrowing import Edit
 from torchdali.declaration.schema import (
     Arguments,
     Column,
@@ -35,6 +35,7 @@ from torchdali.kernels.device.resize import Regions, resize_batch
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.limits import check_not_empty, check_pixels, limits
 from torchdali.kernels.memory import placed
+from torchdali.kernels.native import Filters, ImageOptions
 from torchdali.kernels.random_window import random_windows
 from torchdali.kernels.reduce import resolve_axes
 from torchdali.kernels.resample.bytes import SMALLEST
@@ -414,19 +415,39 @@ _CHOOSING = {"num_attempts": 10, "random_area": (0.08, 1.0), "random_aspect_rati
 _OTHER_FILTERS = frozenset(FILTERS) - {"antialias"}
 
 
-def _settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the filters; None if the library does not have them."""
-    filters = {k: constants[k] for k in FILTERS if k in constants}
-    chosen = {FILTER.get(v) for k, v in filters.items() if k != "antialias" and v is not None}
-    return {"filters": filters} if chosen <= native.FILTERS.keys() else None
+Resizing = Callable[[ImageOptions], "ImageOptions | None"]
 
 
-@narrows(resize, {*_SIZING, *FILTERS, *_HINTS}, _SIZING, _settings)
-def narrow_to_resized(view: View, arguments: Mapping[str, Any], rng: Any = None) -> View | None:
-    """Return a view with the size that the arguments of `sizing` ask for; None if it was resized before."""
-    size, region = sizing(view.size, **{k: v for k, v in arguments.items() if k in _SIZING})
+def _resizing(constants: Mapping[str, Any], inside: bool = False) -> Resizing | None:
+    """Return the edit of options by a resize; None if the library does not have its filters."""
+    both = constants.get("interp_type", DALIInterpType.INTERP_LINEAR)
+    chosen = [both if constants.get(name) is None else constants[name] for name in ("min_filter", "mag_filter")]
+    if any(FILTER.get(each) not in native.FILTERS for each in (*chosen, both)):
+        return None
+    filters = Filters(FILTER[chosen[0]], FILTER[chosen[1]], constants.get("antialias", True), inside)
+    return lambda options: options.resize(filters)
+
+
+def arguments_of(filters: Filters) -> dict[str, Any]:
+    """Return the arguments of `resampling` that choose filters."""
+    shrinking, growing, antialias, _ = filters
+    return {"antialias": antialias, "min_filter": _INTERPOLATION[shrinking], "mag_filter": _INTERPOLATION[growing]}
+
+
+_INTERPOLATION = {name: interpolation for interpolation, name in FILTER.items()}
+
+
+@narrows(resize, {*_SIZING, *FILTERS, *_HINTS}, _SIZING)
+def _edit(constants: Mapping[str, Any]) -> Edit | None:
+    options = _resizing(constants)
+    return None if options is None else Edit.with_constants(narrow_to_resized, constants, options)
+
+
+def narrow_to_resized(program: ImageProgram, arguments: Mapping[str, Any], rng: Any = None) -> ImageProgram | None:
+    """Return a program with the size that the arguments of `sizing` ask for; None if it was resized before."""
+    size, region = sizing(program.size, **{k: v for k, v in arguments.items() if k in _SIZING})
     rows, columns = map(_rounded, region, size)
-    return view.resize_region(rows, columns) if min(size) > 0 else None
+    return program.resize_region(rows, columns) if min(size) > 0 else None
 
 
 def _rounded(region: tuple[float, float], size: int) -> Resize:
@@ -439,19 +460,19 @@ def _rounded(region: tuple[float, float], size: int) -> Resize:
     resize_crop_mirror,
     {*_SIZING, *FILTERS, *_HINTS, *argument_names(crop_window), "mirror"},
     {*_SIZING, *argument_names(crop_window), "mirror"},
-    lambda constants: {"mirrors": True, **settings} if (settings := _settings(constants)) else None,
 )
-def _narrow_in_one_pass(view: View, arguments: Mapping[str, Any], rng: Any) -> View | None:
+def _edit_in_one_pass(constants: Mapping[str, Any]) -> Edit | None:
+    options = _resizing(constants)
+    if options is None:
+        return None
+    return Edit.with_constants(_narrow_in_one_pass, constants, lambda before: options(before.mirror()))
+
+
+def _narrow_in_one_pass(program: ImageProgram, arguments: Mapping[str, Any], rng: Any) -> ImageProgram | None:
     mirror = int(arguments.get("mirror", 0))
-    resized_view = narrow_to_resized(view, arguments)
-    part = None if resized_view is None or mirror & 4 else narrow_to_crop(resized_view, arguments)
+    resized_program = narrow_to_resized(program, arguments)
+    part = None if resized_program is None or mirror & 4 else narrow_to_crop(resized_program, arguments)
     return None if part is None else part.flip(bool(mirror & 1), bool(mirror & 2))
-
-
-def _random_settings(constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    settings = _settings(constants)
-    inside = settings is not None and _sees_its_window_alone(height_width(constants["size"]), constants)
-    return None if settings is None else {**settings, "inside": inside}
 
 
 def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
@@ -459,34 +480,35 @@ def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]
     return not exactness.on and min(target) >= SMALLEST and _OTHER_FILTERS.isdisjoint(arguments)
 
 
-@narrows(random_resized_crop, {"size", *_CHOOSING, *FILTERS, *_HINTS}, (), _random_settings, prepared=True)
-def _narrow_at_random(constants: Mapping[str, Any]) -> Narrow:
+@narrows(random_resized_crop, {"size", *_CHOOSING, *FILTERS, *_HINTS})
+def _edit_at_random(constants: Mapping[str, Any]) -> Edit | None:
     height, width = height_width(constants["size"])
     choices = [constants.get(name, choice) for name, choice in _CHOOSING.items()]
     alone = _sees_its_window_alone((height, width), constants)
+    options = _resizing(constants, inside=alone)
 
-    def narrow(view: View, arguments: Mapping[str, Any], rng: Rng) -> View | None:
-        y, x, h, w = choose_window(rng, view.rows.extent, view.columns.extent, *choices)
-        if view.scale == 0:
-            return _reduced(view, (y, x, h, w), height, width)
-        return view.resize_region((y, y + h, height), (x, x + w, width), alone)
+    def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Rng) -> ImageProgram | None:
+        y, x, h, w = choose_window(rng, program.rows.extent, program.columns.extent, *choices)
+        if program.scale == 0:
+            return _reduced(program, (y, x, h, w), height, width)
+        return program.resize_region((y, y + h, height), (x, x + w, width), alone)
 
-    return narrow
+    return None if options is None else Edit(narrow, options)
 
 
-def _reduced(view: View, window: tuple[int, int, int, int], height: int, width: int) -> View | None:
+def _reduced(program: ImageProgram, window: tuple[int, int, int, int], height: int, width: int) -> ImageProgram | None:
     """Return a window of a whole image at the least scale that has the pixels; it begins and ends at whole blocks."""
     y, x, h, w = window
-    x = view.columns.extent - x - w if view.mirror & native.MIRROR else x
-    y = view.rows.extent - y - h if view.mirror & native.UPSIDE_DOWN else y
+    x = program.columns.extent - x - w if program.mirror & native.MIRROR else x
+    y = program.rows.extent - y - h if program.mirror & native.UPSIDE_DOWN else y
     scale = 1
     if h >= 2 * height and w >= 2 * width:
         y, x, h, w = (8 * (value // 8) for value in (y, x, h, w))
         scale = scale_for(h, w, height, width)
     top, left, bottom, right = y // scale, x // scale, (y + h) // scale, (x + w) // scale
-    smaller = View.of(bottom, right, scale).crop(top, left, bottom - top, right - left)
+    smaller = ImageProgram.of(bottom, right, program.options, scale=scale).crop(top, left, bottom - top, right - left)
     assert smaller is not None
-    smaller = smaller._replace(mirror=view.mirror)
+    smaller = smaller._replace(mirror=program.mirror)
     return smaller.resize_region((0, bottom - top, height), (0, right - left, width))
 
 

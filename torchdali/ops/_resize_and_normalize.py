@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator
-from torchdali.codecs.views import View
+from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.batching import argument_names
 from torchdali.declaration.schema import (
     IMAGE_LAYOUTS,
@@ -70,8 +70,8 @@ def _resize_crop_mirror_normalize(
     """Resize, then crop, mirror and normalize; of the resized image only the crop is computed."""
     size, filters, window, last = ({k: v for k, v in arguments.items() if k in names} for names in _FAMILIES)
     with _RESIZE:
-        view = narrow_to_resized(View.of(*data.shape[:2]), size) if layout == "HWC" else None
-    part = None if view is None else narrow_to_crop(view, window)
+        program = narrow_to_resized(ImageProgram.of(*data.shape[:2]), size) if layout == "HWC" else None
+    part = None if program is None else narrow_to_crop(program, window)
     with _RESIZE:
         if part is not None and window:
             data, window = resized_part(part, filters, lambda bottom: data), {}

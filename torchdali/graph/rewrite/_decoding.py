@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from torchdali.declaration.narrowing import ChainPart, DecodeChain, Narrowing
+from torchdali.declaration.narrowing import ChainPart, DecodeChain, Edit, Narrowing
 from torchdali.declaration.registry import registry
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import edges
 from torchdali.graph.rewrite._nodes import DECODERS, arguments_of, copy_node, parts_of, scope_of
-from torchdali.kernels.native import library
+from torchdali.kernels.native import ImageOptions, library
 
 __all__ = ["fuse_decoding"]
 
@@ -51,9 +50,10 @@ def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequen
     """Return a decoder and what follows it, as far as one operator does their work; nothing if it is no faster."""
     chain: list[Node] = []
     node: Node | None = decoder
-    while node is not None and _follows(node, chain, exact):
+    options = ImageOptions()
+    while node is not None and (after := _follow(node, chain, options, exact)) is not None:
         chain.append(node)
-        node = users.get(node.outputs[0])
+        node, options = users.get(node.outputs[0]), after
     if library() is not None:
         return chain
     for count in (3, 2):
@@ -62,31 +62,27 @@ def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequen
     return ()
 
 
-def _follows(node: Node, chain: Sequence[Node], exact: bool) -> bool:
-    """Return whether an operator narrows what a chain makes of a picture."""
-    own = _settings(node)
-    if own is None:
-        return False
-    before = [settings for each in chain if (settings := _settings(each)) is not None]
-    if any("finish" in settings for settings in before):
-        return False
-    if "filters" in own and any("filters" in settings for settings in before):
-        return False
-    mirrors = any("mirrors" in settings for settings in (*before, own))
+def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool) -> ImageOptions | None:
+    """Return the options of a chain's programs after an operator; None if the operator does not belong to the chain."""
+    edit = _edit(node)
+    options = None if edit is None or before.output is not None else edit.options(before)
+    if options is None:
+        return None
+    resizes_mirrored = options.mirrors and options.filters is not before.filters
     draws_twice = node.operator.schema.random and any(each.operator.schema.random for each in chain)
     is_apart = chain and (len(node.inputs) != 1 or scope_of(node) != scope_of(chain[0]))
-    return not (draws_twice or is_apart or (exact and mirrors and "filters" in own))
+    return None if draws_twice or is_apart or (exact and resizes_mirrored) else options
 
 
-def _settings(node: Node) -> dict[str, Any] | None:
-    """Return what an operator sets if it narrows pictures; otherwise None."""
+def _edit(node: Node) -> Edit | None:
+    """Return an operator's edit of programs; None if it needs pixels."""
     narrowing: Narrowing | None = node.operator.narrowing
     if narrowing is None or node.device == "gpu" or len(node.outputs) != 1 or node.preserve:
         return None
     if not narrowing.suits(arguments_of(node) - {"seed"}, node.per_sample):
         return None
     try:
-        return narrowing.settings(node.constants)
+        return narrowing.edit(node.constants)
     except (RuntimeError, TypeError, ValueError):  # its body says why
         return None
 
@@ -94,18 +90,22 @@ def _settings(node: Node) -> dict[str, Any] | None:
 def _joined(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bool) -> Node:
     """Copy a chain as one operator."""
     first, last = chain[0], chain[-1]
-    arguments = {(i, name): edge for i, node in enumerate(chain) for name, edge in node.per_sample.items()}
-    parts = tuple(
-        ChainPart(node.operator.name, dict(node.constants), {name: f"{name}_{i}" for name in node.per_sample})
-        for i, node in enumerate(chain)
-    )
+    values: dict[str, DataNode] = {}
+    parts = tuple(ChainPart(node.operator.name, dict(node.constants), _add_values(values, node)) for node in chain)
     random = next((node for node in chain if node.operator.schema.random), None)
     copy = copy_node(last, new, first)
     copy.operator = registry["_decode_chain" if random is None else "_random_decode_chain"]
     copy.constants = {"chain": DecodeChain(parts, scaled)}
-    copy.per_sample = {f"{name}_{i}": new[edge] for (i, name), edge in arguments.items()}
+    copy.per_sample = {name: new[edge] for name, edge in values.items()}
     if random is not None:
         copy.stream = random.stream
         copy.constants |= {k: v for k, v in random.constants.items() if k == "seed"}
     copy.parts = tuple(part for node in chain for part in parts_of(node))
     return copy
+
+
+def _add_values(values: dict[str, DataNode], node: Node) -> dict[str, str]:
+    """Add the per-sample arguments of a node to those of its chain; return the chain's name of each."""
+    names = {name: name if name not in values else f"{name} of {node.name}" for name in node.per_sample}
+    values.update((names[name], edge) for name, edge in node.per_sample.items())
+    return names

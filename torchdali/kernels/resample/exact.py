@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import integer_limits
-from torchdali.kernels.native import FILTERS, Lines, Recipe, run, takes_pixels
+from torchdali.kernels.native import FILTERS, AxisRegion, Filters, ImageOptions, run, takes_pixels
 from torchdali.kernels.resample.weights import Axis, inside_of, taps
 
 __all__ = ["resample_natively", "round_exactly", "sum_exactly"]
@@ -34,27 +34,25 @@ _CPU = torch.device("cpu")
 
 def resample_natively(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]] | None) -> Tensor | None:
     """Resample an image ``(H, W, 3)`` of bytes by the native library; None if there is none, or it cannot."""
-    recipe = _recipe(tuple(axes)) if takes_pixels(x) else None
-    if recipe is None:
+    options = _options(tuple(axes)) if takes_pixels(x) else None
+    if options is None:
         return None
     parts = windows or [(0, axis.size) for axis in axes]
     rows, columns = [
-        Lines(axis.low, axis.high, axis.size, *part, 0, axis.length) for axis, part in zip(axes, parts, strict=True)
+        AxisRegion(axis.low, axis.high, axis.size, *part, 0, axis.length)
+        for axis, part in zip(axes, parts, strict=True)
     ]
-    return run(recipe, x, rows, columns, False)
+    return run(options, x, rows, columns, False)
 
 
 @lru_cache(maxsize=256)
-def _recipe(axes: tuple[Axis, ...]) -> Recipe | None:
+def _options(axes: tuple[Axis, ...]) -> ImageOptions | None:
     if any(axis.filter not in FILTERS for axis in axes):
         return None
     shrinking = [axis.filter for axis in axes if abs(axis.high - axis.low) > axis.size]
     growing = [axis.filter for axis in axes if abs(axis.high - axis.low) <= axis.size]
-    return Recipe(
-        shrinking=(shrinking or growing)[0],
-        growing=(growing or shrinking)[0],
-        antialias=axes[0].antialias,
-    )
+    filters = Filters((shrinking or growing)[0], (growing or shrinking)[0], axes[0].antialias)
+    return ImageOptions(filters=filters)
 
 
 def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple[int, int] | None) -> Tensor:

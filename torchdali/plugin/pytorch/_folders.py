@@ -92,10 +92,10 @@ def _transforms(augment: Any) -> Callable[[Any], Any]:
     from torchdali.dataloader._chains import augmentations
 
     try:
-        chain = augmentations(augment)
+        transforms = augmentations(augment)
     except TypeError as error:
         raise TypeError(f"{_takes_one(augment, 'torchvision')}; {error}") from None
-    return functools.partial(_picture, chain=chain)
+    return functools.partial(_picture, transforms=transforms)
 
 
 def _takes_one(augment: Any, package: str) -> str:
