@@ -52,30 +52,51 @@ T = TypeVar("T", covariant=True)
 
 
 class DataLoader(torch.utils.data.DataLoader[T]):
-    """Load data as torch's DataLoader does, with the same arguments, and faster if the data set is known.
+    """A drop-in replacement for PyTorch's `DataLoader` that accelerates supported datasets and transforms.
 
-    Known are torchvision's data sets of files and of arrays, `TensorDataset`, and parts and sums of these, with
-    transforms of torchvision that have a rule: `notes` names what is accelerated. All others go torch's own way, with
-    its worker processes, unchanged. Indices always come from torch's sampler.
+    These datasets are accelerated if all of their transforms are supported: torchvision's datasets of files and arrays,
+    `TensorDataset`, and subsets and concatenations of them. Everything else runs unchanged in PyTorch's worker
+    processes, and `notes` gives the reasons. Indices always come from PyTorch's sampler.
 
-    Random augmentation of an accelerated loader follows from the base seed that torch draws for an epoch:
-    ``torch.manual_seed``, or ``generator``, repeats it, whatever the number of threads.
+    ::
+
+        train = DataLoader(ImageFolder("images", transform), batch_size=64, shuffle=True, num_workers=4)
+        for images, labels in train:
+            ...
+        print(train.notes)
+
+    Augmentation in an accelerated loader depends on the base seed that PyTorch draws for an epoch:
+    ``torch.manual_seed``, or ``generator``, reproduces it with any number of threads.
 
     Args:
-        dataset, batch_size, shuffle, sampler, batch_sampler, drop_last, generator: As torch's.
-        num_workers: As torch's; the number of threads if the loader is accelerated, and 0 is one for each core.
-        prefetch_factor: As torch's; the number of batches that are made ahead if the loader is accelerated.
-        collate_fn, pin_memory, pin_memory_device, in_order: As torch's.
-        timeout, worker_init_fn, multiprocessing_context, persistent_workers: As torch's, and for torch's workers alone.
-        snapshot_every_n_steps: As of torchdata's `StatefulDataLoader`, for data sets and samplers with states of their
-            own; needs torchdata.
-        cache: Keep decoded pictures of files, so that later epochs do not read and decode them: a size, such as
-            ``"8GB"``, or a folder. See `fn.cache`.
-        bad_samples: ``"skip"`` leaves samples out whose files are damaged or missing: their batch is smaller, or isn't
-            delivered if none is good. A warning names the first one, and `stats` all of the last loop.
+        dataset: Dataset to load samples from.
+        batch_size: Number of samples in a batch; None disables batching.
+        shuffle: Shuffle the samples in every epoch.
+        sampler: Iterable of indices, instead of ``shuffle``.
+        batch_sampler: Iterable of lists of indices, instead of ``batch_size``, ``shuffle``, ``sampler`` and
+            ``drop_last``.
+        num_workers: Number of worker processes. In an accelerated loader, the number of threads; 0 means one per core.
+        collate_fn: Function that merges a list of samples into a batch. A loader with your own isn't accelerated.
+        pin_memory: Copy tensors into pinned memory before they're returned.
+        drop_last: Drop the last batch if it is incomplete.
+        timeout: Seconds to wait for a batch from PyTorch's workers; 0 waits forever.
+        worker_init_fn: Function that PyTorch's workers call with their index when they start.
+        multiprocessing_context: Start method of PyTorch's workers.
+        generator: Generator of random indices and of the workers' base seed.
+        prefetch_factor: Number of batches that each worker prepares ahead. In an accelerated loader, the number of
+            batches prepared ahead.
+        persistent_workers: Keep PyTorch's workers between epochs. Accelerated loaders always keep their threads.
+        pin_memory_device: Device for ``pin_memory``.
+        in_order: Return batches of several workers in order.
+        snapshot_every_n_steps: Number of batches between snapshots of torchdata's `StatefulDataLoader`, which loads
+            datasets and samplers with their own states; needs torchdata.
+        cache: Cache decoded images, so that later epochs don't read and decode them again: a size like ``"8GB"``, or a
+            folder. See `fn.cache`.
+        bad_samples: ``"skip"`` skips samples whose files are damaged or missing: their batch is smaller, or isn't
+            delivered if no sample is good. A warning names the first one, and `stats` lists all of the last loop.
 
     Raises:
-        As torch's.
+        ValueError, TypeError: The same as in PyTorch.
     """
 
     # Defaults for subclasses that don't call `__init__`, such as torchdata's under `torchdali run`.
