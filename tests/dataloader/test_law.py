@@ -55,6 +55,7 @@ TRANSFORMS: dict[str, list[Any]] = {
     "policies": [v1.CenterCrop(20), v1.RandAugment(), v2.RandAugment(), v1.AutoAugment(), v2.AutoAugment()],
     "wide": [v1.CenterCrop(20), v1.TrivialAugmentWide(), v2.TrivialAugmentWide()],
     "choices": [v1.CenterCrop(20), v1.RandomApply([v1.CenterCrop(18)], 1.0), v2.RandomChoice([v2.CenterCrop(16)]), v2.RandomOrder([v2.Pad(2)])],
+    "distortion": [v1.CenterCrop(20), v2.RandomPhotometricDistort(p=1.0), v2.Identity()],
     "nested": [v2.Compose([v1.Compose([v2.CenterCrop(20)])]), torch.nn.Sequential(v1.CenterCrop(18))],
 }  # fmt: skip
 CHAINS: dict[str, Any] = {

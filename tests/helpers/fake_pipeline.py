@@ -49,6 +49,7 @@ class FakePipeline:
         self._flight: deque[tuple[Outputs | Exception, dict[str, Any]]] = deque()
         self._first = True
         self._held: Outputs | None = None
+        self.taken = 0
         self._place: dict[str, Any] = {}
         self.external_context: dict[str, Any] = {}
 
@@ -88,10 +89,18 @@ class FakePipeline:
         assert self._held is None, "the batch before was not released"
         assert self._flight, "nothing is scheduled"
         found, self._place = self._flight.popleft()
+        self.taken += not isinstance(found, StopIteration)
         if isinstance(found, Exception):
             raise found
         self._held = found
         return found
+
+    def share_next(self, taken: int) -> Outputs:
+        """Return the batch after a number of batches, again if it was taken."""
+        if self.taken == taken:
+            return self.share_outputs()
+        assert self._held is not None and self.taken == taken + 1
+        return self._held
 
     def empty(self) -> bool:
         """Return True if nothing is left to take but the end of the epoch."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 from torchdali.threads import Latch
 
-__all__ = ["InFlightBatch", "Reader", "Settings", "metadata_outputs", "random_key"]
+__all__ = ["InFlightBatch", "Reader", "Settings", "Taken", "metadata_outputs", "random_key"]
 
 _NO_SEED = -1
 
@@ -122,6 +122,9 @@ class InFlightBatch:
         random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
         skipped: Batches that are passed over before it is drawn.
         records: Of the readers, in place of those that their cursors give; see `Executor.schedule`.
+        fed: By source, what the caller passed for this batch.
+        tag: Of the caller, who finds the batch by it.
+        spare: A copy of what was prepared, to make the batch again; of a synchronous executor.
     """
 
     index: int
@@ -143,6 +146,9 @@ class InFlightBatch:
     random_keys: Sequence[int] | None = None
     skipped: int = 0
     records: Indices | None = None
+    fed: Mapping[Node, SourceBatch] = field(default_factory=dict)
+    tag: object = None
+    spare: Mapping[Node, SourceBatch] = field(default_factory=dict)
     outputs: tuple[TensorList, ...] = ()
     ready: Any = None
     uploaded: list[TensorList] = field(default_factory=list)
@@ -196,6 +202,26 @@ class InFlightBatch:
             parts.append(f"on batch {self.index}")
         where = f"\n  {node.where}" if node else ""
         return " ".join(parts) + where
+
+
+class Taken(NamedTuple):
+    """The batch that was taken last; one store makes it so.
+
+    Attributes:
+        number: Its number, from 1; batches that failed count.
+        batch: None if there is none yet, or after it was released.
+        tag: Of the batch.
+        state: The position after it.
+    """
+
+    number: int = 0
+    batch: InFlightBatch | None = None
+    tag: object = None
+    state: Mapping[str, Any] = {}
+
+    def released(self) -> Taken:
+        """Return this without the memory of the batch."""
+        return self._replace(batch=None)
 
 
 def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNode, TensorList]:

@@ -12,7 +12,10 @@ The contract, which every line below keeps:
   raise StopIteration when popped, until `reset`.
 - *The user's state.* If functions of the user may read values that change, the first batch of an epoch begins when it
   is taken, so that the epoch sees the values at its beginning. Pipelines with sources have no such epochs.
-- *Cancellation.* Waiting in `pop` can be interrupted (Ctrl-C) at any moment and repeated.
+- *Cancellation.* An exception from outside (Ctrl-C, an alarm) may leave `schedule`, `pop` and `reset` between any two
+  instructions. The next call continues: sources are asked for the same batch again, by its identity, and return the
+  same data. `pop` takes a batch in one store; a caller that has not received it takes it again, by its number. A
+  synchronous executor computes an interrupted batch again, or refuses to continue if a source may have lost its data.
 - *One at a time.* A second thread that takes a batch while one is being taken, and a process forked after
   the threads were started, get an error.
 - *Shutdown.* `close` may come at any time, from any thread, and again. Batches in flight end with an error,
@@ -37,7 +40,7 @@ import torch
 
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import InFlightBatch, Reader, Settings, ThreadStart, metadata_outputs
+from torchdali.execute.batch import InFlightBatch, Reader, Settings, Taken, ThreadStart, metadata_outputs
 from torchdali.execute.caching import CachedDataset, KeptSamples
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.process_state import has_room
@@ -120,10 +123,13 @@ class Executor:
             _start_later(weakref.ref(self), starter, self._stages.threads)
         self._flight: list[InFlightBatch] = []  # no deque: a copy of one is several steps without the GIL
         self._count = self._position = 0
-        self._stopped = self._ended = False
+        self._stopped = self._ended = self._is_lost = False
+        self._again: list[InFlightBatch] = []  # see `_repeat`
+        self._whole = 0  # batches in flight before those
         self._scheduled = self._skipped = 0
-        self._prepared: dict[Node, SourceBatch] = {}
-        self.taken_state = self.state()
+        self._prepared: dict[Node, SourceBatch] = {}  # of the next batch; it identifies the batch to sources
+        self._begun: object = None  # the epoch that an interrupted `reset` begins
+        self.taken = Taken(state=self.state())
         self._taking = SingleCaller()
         self._drawn: Mapping[Node, Keys] = {}  # of the last batch that was drawn
         self._asking_sources = threading.RLock()
@@ -198,11 +204,13 @@ class Executor:
     def in_flight(self) -> int:
         """Batches scheduled and not yet popped."""
         # Without the lock: the user's thread alone adds and takes out, and the length of a list is one read.
+        self._settle()
         return len(self._flight)
 
     @property
     def empty(self) -> bool:
         """True if no batch is left to take. May wait for the oldest batch to find out."""
+        self._settle()
         if not self._flight:
             return True
         oldest = self._flight[0]
@@ -219,29 +227,56 @@ class Executor:
             self._wait(self._flight[-1])
         return self._stopped
 
+    @property
+    def taken_state(self) -> Mapping[str, Any]:
+        """The position after the batch that was taken last."""
+        return self.taken.state
+
+    def release(self) -> None:
+        """Let go of the batch that was taken last."""
+        self._settle()
+        self.taken = self.taken.released()
+
     def schedule(
-        self, ended: bool = False, random_keys: Sequence[int] | None = None, records: Indices | None = None
+        self,
+        ended: bool = False,
+        random_keys: Sequence[int] | None = None,
+        records: Indices | None = None,
+        fed: Mapping[Node, SourceBatch] | None = None,
+        tag: object = None,
     ) -> None:
         """Put one more batch in flight; returns once its sources were called.
 
         With ``ended``, it is the end of the epoch instead.
 
         With ``random_keys``, random operators draw for these, whatever the position of the batch. With ``records``,
-        the batch has these of each reader, however many, and the places of the readers stay.
+        the batch has these of each reader, however many, and the places of the readers stay. With ``fed``, it has this
+        data of these sources, which are not asked. The ``tag`` says which batch it is when it is taken.
         A synchronous executor returns when the batch is done, all steps having run in this thread, unless the batch
         waits for its epoch to begin.
         """
         self._check_open()
+        self._check_whole()
+        if self._again:
+            with self._taking.lock():
+                self._repeat()
         with self._asking_sources:  # not under the lock: close() must not wait for the user's code
             self._ended |= ended
             batch = InFlightBatch(
                 -1, self.settings.batch_size, 0, ended=ended, random_keys=random_keys, skipped=self._skipped,
-                records=records,
+                records=records, fed=fed or {}, tag=tag,
             )  # fmt: skip
-            self._skipped = 0
             if not self._ended and not self._stopped:
                 self._prepare(batch)
             self._put_in_flight(batch)
+
+    def _settle(self) -> None:
+        """Finish what an exception interrupted: take out a batch that was taken, and forget data that is in flight."""
+        flight = self._flight
+        if flight and flight[-1].prepared is self._prepared:
+            self._prepared, self._skipped = {}, 0
+        if flight and flight[0] is self.taken.batch:
+            del flight[0]
 
     def skip(self, count: int) -> None:
         """Pass over batches between the last that was scheduled and the next."""
@@ -254,33 +289,40 @@ class Executor:
         self._skipped += count
 
     def _prepare(self, batch: InFlightBatch) -> None:
-        """Take the next batch of the sources that belong in this thread, in the graph's order, until one fails.
+        """Take the next batch of all sources that belong in this thread, in the graph's order.
 
         Interrupted, the batches already taken wait in `_prepared` for the next call, so that sources stay in step.
         """
+        # The batch is still this thread's alone: the scheduler thread sees it, and what is in it, once it is requested.
+        batch.prepared = self._prepared
         for node, source in self.sources.items():
+            if node in batch.fed:
+                continue
             if node not in self._prepared:
                 started = time.perf_counter()
-                prepared = next(_prepared_in_own_frames(source.prepare, self.settings.batch_size))
+                prepare = partial(source.prepare, self.settings.batch_size, self._prepared)
+                (prepared,) = _prepared_in_own_frames(prepare)  # to its end: closing a generator swallows interrupts
                 if prepared is None:
                     continue
                 self._prepared[node] = prepared
                 size = len(prepared.outputs[0]) if prepared.outputs else 1
                 self.profile.step(node, started, max(1, size), self._scheduled)
-            if not isinstance(self._prepared[node].error, (StopIteration, type(None))):
-                break
-        else:
-            self._ended = any(each.error is not None for each in self._prepared.values())
-        # The batch is still this thread's alone: the scheduler thread sees it, and what is in it, once it is requested.
-        batch.prepared, self._prepared = self._prepared, {}
+        self._ended = any(isinstance(each.error, StopIteration) for each in self._prepared.values())
+        failed = {node: each for node, each in self._prepared.items() if each.is_repeated}
+        if failed:  # the batch has the error alone; the data of the others is for the next one
+            batch.prepared = failed
+            self._prepared = {node: each for node, each in self._prepared.items() if node not in failed}
 
     def _put_in_flight(self, batch: InFlightBatch) -> None:
         with self._lock:
             self._check_open()
             # The user's thread alone adds to the flight, under the lock; `close`, which may run in any thread, only
             # reads a copy, which is made in one step.
+            if self._caller_queue is not None:
+                batch.spare = dict(batch.prepared)
             self._flight.append(batch)
             self._scheduled += 1
+            self._settle()
             if self._caller_queue is None:
                 self._request()
         if self._caller_queue is not None:
@@ -317,40 +359,42 @@ class Executor:
                     self._caller_queue.run_next(timeout=1.0)
 
     def _give_up(self, caller_queue: CallerQueue) -> None:
-        """Drop batches that a KeyboardInterrupt left half done in this thread."""
-        for batch in self._flight.copy():
-            if batch.index >= 0 and not batch.finished.is_set():
-                batch.error = KeyboardInterrupt()
-                batch.finished.set()
-                self._flight.remove(batch)
+        """Have batches made again that an exception from outside left half done in this thread."""
+        started = [batch for batch in self._flight if batch.index >= 0]
+        half = [batch for batch in started if not batch.finished.is_set() or _is_interrupt(batch.error)]
+        if half and not self._again:
+            whole = self._flight.index(half[0])
+            self._again, self._whole = self._flight[whole:], whole
+        for batch in half:
+            # Sources that are asked in this thread may or may not be past it.
+            self._is_lost |= any(node not in batch.spare and node not in batch.fed for node in self.sources)
+            batch.error = KeyboardInterrupt()
+            batch.finished.set()
         self._stages.reset_order(self._count, self._turns)
         caller_queue.interrupted = False
 
-    def pop(self, stream: Any = None) -> InFlightBatch:
+    def pop(self, stream: Any = None, after: int | None = None) -> InFlightBatch:
         """Wait for the oldest batch and return it.
 
         Args:
             stream: On which the caller will use it; see `DeviceStream.hand_over`.
+            after: Number of batches that the caller has got, see `Taken.number`. If one more was taken, as an interrupt
+                came between, it is returned again.
 
         Raises:
             StopIteration: a source is at its end. RuntimeError: nothing was scheduled, or the executor
             was closed. Otherwise what failed in the batch.
         """
         self._check_open()
+        self._check_whole()
         self.profile.asked(sum([batch.finished.is_set() for batch in self._flight.copy()]))
         with self._taking.lock():
-            if not self._flight:
-                raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
-            with span("wait for a batch", self.settings.device):
-                batch = self._flight[0]
-                self._wait(batch)
-            # Only now: an interrupt while waiting leaves the batch where it is, for the next call.
-            self._flight.pop(0)
-            # Noted by the scheduler thread when it drew the batch, and not changed since: batches drawn meanwhile have
-            # states of their own, so that a checkpoint counts only what was taken.
-            self.taken_state = batch.state
+            batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
+        if batch is None:
+            raise RuntimeError("the error of this batch is unknown: an interrupt has come before it was raised")
         error, batch.error = batch.error, None  # whose frames hold the batch
         if error is not None:
+            self.taken = self.taken.released()
             try:
                 raise error
             finally:
@@ -361,28 +405,71 @@ class Executor:
         self.device_stream.hand_over(batch.outputs, batch.ready, stream)
         return batch
 
+    def _take(self) -> InFlightBatch:
+        if not self._flight and not self._again:
+            raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
+        self.taken = self.taken.released()
+        if self._again:
+            self._repeat()
+        with span("wait for a batch", self.settings.device):
+            batch = self._flight[0]
+            self._wait(batch)
+        if self._caller_queue is not None and _is_interrupt(batch.error):
+            self._caller_queue.interrupted = True
+            raise KeyboardInterrupt
+        # The state was noted by the scheduler thread when it drew the batch, and not changed since: batches drawn
+        # meanwhile have states of their own, so that a checkpoint counts only what was taken.
+        number = self.taken.number + (not isinstance(batch.error, StopIteration))
+        # An interrupt before this store leaves the batch where it is, for the next call.
+        self.taken = Taken(number, batch, batch.tag, batch.state)
+        self._settle()
+        return batch
+
+    def _repeat(self) -> None:
+        """Make batches of a synchronous executor again, all in flight after those that are whole.
+
+        An interrupt may fall anywhere: what is to be made again is remembered until it is scheduled.
+        """
+        again, whole = self._again, self._whole
+        del self._flight[whole:]
+        self._count = min((batch.index for batch in again if batch.index >= 0), default=self._count)
+        self._stages.reset_order(self._count, self._turns)
+        before = self._flight[whole - 1] if whole else None
+        self._restore_readers(self.taken_state if before is None else before.state)
+        self._drawn = {} if before is None else before.keys
+        for batch in again:
+            self.bad_samples.take(batch.index)
+            new = InFlightBatch(
+                -1, self.settings.batch_size, 0, ended=batch.ended, random_keys=batch.random_keys,
+                skipped=batch.skipped, records=batch.records, fed=batch.fed, tag=batch.tag,
+            )  # fmt: skip
+            new.prepared = dict(batch.spare)
+            self._put_in_flight(new)
+        self._again = []
+
     def reset(self) -> None:
         """Drop the batches in flight and start the next epoch of all sources that ended."""
         # Once nothing is in flight, the scheduler thread has no request left: until the next `schedule`, sources and
         # counters are this thread's.
         self._check_open()
+        self._again = []
         with self._taking.lock():
-            dropped = self._drop_flight()
-        for batch in reversed(dropped):
-            for node, prepared in batch.prepared.items():
-                self.sources[node].take_back(prepared)
+            for newest in reversed(self._flight.copy()):
+                self._wait(newest)
+                for node, prepared in newest.prepared.items():
+                    self.sources[node].take_back(prepared)
+                self._flight.remove(newest)
+        self._begun = self._begun or object()
         for source in self.sources.values():
-            source.reset()
-        self._stopped = self._ended = False
-        self.taken_state = self.state()
+            source.reset(self._begun)
+        self.taken = self.taken._replace(state={**self.state(), "stopped": False})
+        self._stopped, self._ended, self._begun = False, False, None
 
-    def _drop_flight(self) -> list[InFlightBatch]:
-        """Wait for the batches in flight, forget them, and return them; the caller holds the lock."""
-        dropped = []
+    def _drop_flight(self) -> None:
+        """Wait for the batches in flight and forget them; the caller holds the lock."""
         while self._flight:
             self._wait(self._flight[0])
-            dropped.append(self._flight.pop(0))
-        return dropped
+            del self._flight[0]
 
     def close(self) -> None:
         """End all threads, fail what is in flight, and let go of what caches keep."""
@@ -420,8 +507,16 @@ class Executor:
             )
         if self._closed:
             raise RuntimeError("the pipeline is closed")
+        self._settle()
         if self._caller_queue is not None and self._caller_queue.interrupted:
             self._give_up(self._caller_queue)
+
+    def _check_whole(self) -> None:
+        if self._is_lost:
+            raise RuntimeError(
+                "a source of this synchronous pipeline was interrupted while it made a batch, and may have lost it: "
+                "build the pipeline again, or continue at a state_dict()"
+            )
 
     # ------------------------------------------------------------ starting a batch (scheduler thread)
 
@@ -464,6 +559,8 @@ class Executor:
             batch.state = self.state()
             self._stages.fail(batch, StopIteration(*stop.args), first=self._remote_stages)
         except BaseException as error:
+            if self._caller_queue is not None and _is_interrupt(error):
+                raise
             batch.state = self.state()
             self._stages.fail(batch, error, first=self._remote_stages)
         else:
@@ -519,7 +616,16 @@ class Executor:
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
         """Advance every source, in the graph's order, note the state after it, and begin to read what is read here."""
         self._pass_over(batch.skipped)
-        sizes = self._pull(batch)
+        is_repeated = any(each.is_repeated for each in batch.prepared.values())
+        try:
+            sizes = self._pull(batch)
+        except StopIteration:
+            raise
+        except Exception:
+            if not is_repeated:
+                for reader in self.readers.values():  # they are past the batch, as its sources are
+                    reader.next_keys(self.settings.batch_size, batch.records)
+            raise
         for node, reader in self.readers.items():
             batch.keys[node] = keys = reader.next_keys(self.settings.batch_size, batch.records)
             if replicas is None or replicas.reads_here(node):
@@ -542,17 +648,23 @@ class Executor:
             self._position += self.settings.batch_size
 
     def _pull(self, batch: InFlightBatch) -> dict[Node, int]:
-        """Take the next batch of every source, also of those after one that is at its end (as DALI does)."""
+        """Take the next batch of every source, also of those after one that fails or is at its end (as DALI does)."""
         sizes: dict[Node, int] = {}
-        ended = False
-        for node, source in self.sources.items():
+        ended, failure = False, None
+        repeated = [node for node, each in batch.prepared.items() if each.is_repeated]
+        for node, source in ((node, self.sources[node]) for node in repeated or self.sources):
             started = time.perf_counter()
-            prepared = batch.prepared.pop(node, None)
+            prepared = batch.fed.get(node) or batch.prepared.pop(node, None)
             try:
                 with span(node.operator.name, self.settings.device):
                     outputs = source.next(self.settings.batch_size, prepared)
             except StopIteration:
                 ended = True
+                continue
+            except Exception as error:
+                if failure is None:
+                    note(error, batch.location(node))
+                    failure = error
                 continue
             except BaseException as error:
                 note(error, batch.location(node))
@@ -561,6 +673,11 @@ class Executor:
                 self.profile.step(node, started, max(1, len(outputs[0])), batch.index)
             batch.values.update(zip(node.outputs, self._on_device(node, outputs), strict=True))
             sizes[node] = len(outputs[0])
+        if failure is not None:
+            try:
+                raise failure
+            finally:
+                del failure
         if ended:
             raise StopIteration
         return sizes
@@ -600,20 +717,24 @@ class Executor:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a checkpoint state; batches in flight are dropped."""
         self._check_open()
+        self._again = []
         with self._taking.lock():
             self._drop_flight()
+        self._restore_readers(state)
+        for node, source in self.sources.items():
+            source.reseed(seed_of_name(state["seed"], node.name))
+            source.restore(state["sources"][self._labels[node]])
+        self._prepared, self._skipped, self._is_lost, self._ended = {}, 0, False, self._stopped
+        self.taken = Taken(self.taken.number, state=self.state())
+
+    def _restore_readers(self, state: Mapping[str, Any]) -> None:
         # As in `reset`: with nothing in flight, no other thread reads cursors, settings or counters.
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])
             if reader.processes is not None:
                 reader.processes.seed = seed_of_name(state["seed"], node.name)
-        for node, source in self.sources.items():
-            source.reseed(seed_of_name(state["seed"], node.name))
-            source.restore(state["sources"][self._labels[node]])
         self._stages.settings = replace(self.settings, seed=state["seed"])
-        self._position, self._skipped, self._drawn = state["position"], 0, {}
-        self._stopped = self._ended = state["stopped"]
-        self.taken_state = self.state()
+        self._position, self._stopped, self._drawn = state["position"], state["stopped"], {}
 
 
 def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
@@ -648,13 +769,17 @@ def _nothing(failures: dict[int, BaseException]) -> None:
     pass
 
 
-def _prepared_in_own_frames(prepare: Callable[[int], SourceBatch | None], size: int) -> Iterator[SourceBatch | None]:
+def _prepared_in_own_frames(prepare: Callable[[], SourceBatch | None]) -> Iterator[SourceBatch | None]:
     """Yield the batch of a source, from frames that do not lead to the caller's once the call is over.
 
     An exception that waits for its batch keeps the frames it left, and with them the user's that called `run`: they
     would hold the pipeline, which would end with the garbage collector instead of its last reference.
     """
-    yield prepare(size)
+    yield prepare()
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _clash(sizes: Mapping[Node, int]) -> str:

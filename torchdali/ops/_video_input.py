@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import queue
 from collections import deque
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from torchdali.calls.decorators import source
 from torchdali.codecs.video import VideoDecoder
 from torchdali.declaration.schema import OutputCount, one_of
-from torchdali.reading.sources import Source, SourceBatch
+from torchdali.reading.sources import Source, SourceBatch, wait_for_data
 from torchdali.tensors import TensorList
 
 __all__ = ["VideoInput", "video_input"]
@@ -36,7 +36,7 @@ class VideoInput(Source):
         self._fed: deque[Tensor] = deque()
         self._decoder: VideoDecoder | None = None
         self._next = 0
-        self._changed = threading.Condition()
+        self._changed = queue.SimpleQueue[None]()
         self._closed = False
 
     def feed(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> None:
@@ -51,9 +51,8 @@ class VideoInput(Source):
         encoded = torch.as_tensor(np.array(samples[0])).reshape(-1)
         if encoded.dtype != torch.uint8:
             raise RuntimeError(f"encoded videos are uint8, not {encoded.dtype}")
-        with self._changed:
-            self._fed.append(encoded)
-            self._changed.notify_all()
+        self._fed.append(encoded)
+        self._changed.put(None)
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the next sequences of a video: a batch holds sequences of one."""
@@ -81,31 +80,25 @@ class VideoInput(Source):
         return self._decoder
 
     def _take(self) -> Tensor:
-        with self._changed:
-            if self._blocking:
-                self._changed.wait_for(lambda: self._fed or self._closed)
-            if self._closed:
-                raise RuntimeError("the pipeline was closed while it waited for feed_input")
-            if not self._fed:
-                raise RuntimeError(
-                    "No data was provided to the InputOperator. Make sure to feed it properly. "
-                    "Call feed_input for every video"
-                )
-            return self._fed.popleft()
+        if not self._fed and not self._blocking and not self._closed:
+            raise RuntimeError(
+                "No data was provided to the InputOperator. Make sure to feed it properly. "
+                "Call feed_input for every video"
+            )
+        return wait_for_data(self._fed, self._changed, lambda: self._closed)
 
     def _let_go(self) -> None:
         if self._decoder is not None:
             self._decoder.close()
         self._decoder = None
 
-    def reset(self) -> None:
+    def reset(self, epoch: object = None) -> None:
         """Start the next epoch: a video that was begun goes on."""
 
     def close(self) -> None:
         """Wake a waiting run."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._closed = True
+        self._changed.put(None)
 
 
 @source(

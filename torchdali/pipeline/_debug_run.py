@@ -19,7 +19,7 @@ from torchdali.calls.dispatch import CheckedCall, record
 from torchdali.calls.results import check_form
 from torchdali.declaration.registry import Operator
 from torchdali.errors import located, note
-from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key
+from torchdali.execute.batch import InFlightBatch, Reader, Settings, Taken, metadata_outputs, random_key
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import delivered, run_step
 from torchdali.execute.timings import Profile, Stats
@@ -140,7 +140,9 @@ class DebugRun(Tracer):
         self._device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
         self._opened: list[tuple[Node, Reader | Source]] = []
         self._drawn: list[Any] = []
+        self._prepared: dict[Any, Any] = {}  # of the batch that is being run, see `_draw`; it identifies the batch
         self._flight: deque[InFlightBatch] = deque()
+        self.taken = Taken()
         self._count = self._position = 0
         self._nodes: dict[tuple[str, Operator], Node] = {}
         self._fed: dict[str, list[tuple[Any, ...]]] = {}
@@ -154,6 +156,7 @@ class DebugRun(Tracer):
     @property
     def in_flight(self) -> int:
         """Batches that were run and not yet popped."""
+        self._settle()
         return len(self._flight)
 
     @property
@@ -171,16 +174,24 @@ class DebugRun(Tracer):
         """The readers."""
         return {n: s for n, s in self._opened if isinstance(s, Reader)}
 
-    def schedule(self, ended: bool = False) -> None:
+    def release(self) -> None:
+        """Let go of the batch that was taken last."""
+        self._settle()
+        self.taken = self.taken.released()
+
+    def schedule(self, ended: bool = False, *, tag: object = None) -> None:
         """Run the function for one more batch, or note that the data has come to its end."""
-        batch = InFlightBatch(self._count, self._settings.batch_size, self._position)
-        self._count += 1
+        self._settle()
+        batch = InFlightBatch(self._count, self._settings.batch_size, self._position, tag=tag)
+        batch.prepared = self._prepared
+        for number in () if ended else range(len(self._opened)):
+            self._prepare(number)
         try:
             if ended:
                 raise StopIteration
             self.profile.asked(0)
             self._batch = batch
-            self._drawn = [self._draw(node, source) for node, source in self._opened]
+            self._drawn = self._draw_all()
             with self._settings.here():
                 batch.outputs = self._run(batch)
         except StopIteration as stop:
@@ -189,20 +200,43 @@ class DebugRun(Tracer):
         except Exception as error:
             batch.error = error
         self._flight.append(batch)
+        self._settle()
 
-    def pop(self, stream: Any = None) -> InFlightBatch:
-        """Return the oldest batch, or raise what failed in it."""
-        if not self._flight:
-            raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
-        batch = self._flight.popleft()
+    def _settle(self) -> None:
+        """Finish what an exception interrupted: take out a batch that was taken, and go on behind one in flight."""
+        flight = self._flight
+        if flight and flight[-1].prepared is self._prepared:
+            latest = flight[-1]
+            repeated = [key for key, each in self._prepared.items() if getattr(each, "is_repeated", False)]
+            # See `SourceBatch.is_repeated`.
+            self._prepared = {key: each for key, each in self._prepared.items() if repeated and key not in repeated}
+            self._count, self._position = latest.index + 1, latest.position + latest.size
+        if flight and flight[0] is self.taken.batch:
+            flight.popleft()
+
+    def pop(self, stream: Any = None, after: int | None = None) -> InFlightBatch:
+        """Return the oldest batch, or raise what failed in it; see `Executor.pop`."""
+        self._settle()
+        batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
+        if batch is None:
+            raise RuntimeError("the error of this batch is unknown: an interrupt has come before it was raised")
         error, batch.error = batch.error, None  # whose frames hold the batch
         if error is not None:
+            self.release()
             try:
                 raise error
             finally:
                 del error  # see `Executor.pop`
         self.profile.delivered(batch.size)
         self._device_stream.hand_over(batch.outputs, self._device_stream.record(), stream)
+        return batch
+
+    def _take(self) -> InFlightBatch:
+        if not self._flight:
+            raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
+        batch = self._flight[0]
+        self.taken = Taken(self.taken.number + (not isinstance(batch.error, StopIteration)), batch, batch.tag)
+        self._settle()
         return batch
 
     def hold(self, name: str, *data: Any) -> None:
@@ -245,7 +279,6 @@ class DebugRun(Tracer):
             except TypeError as error:
                 explain_unpacking(error, self.nodes)
                 raise
-            self._position += batch.size
             self.knows_sources = True
             if self._fed:
                 raise KeyError(f'Could not find an input operator with name "{self._fed.popitem()[0]}"')
@@ -329,7 +362,8 @@ class DebugRun(Tracer):
             self._opened.append((node, opened(node)))
             for data in self._fed.pop(node.name, ()):
                 self._opened[-1][1].feed(*data)  # type: ignore[union-attr]
-            self._drawn.append(self._draw(*self._opened[-1]))
+            self._prepare(len(self._opened) - 1)
+            self._drawn.append(self._draw(len(self._opened) - 1))
             if self._guessed_keys and isinstance(self._opened[-1][1], Reader):
                 raise _Restart
         known, source = self._opened[self._used]
@@ -357,12 +391,40 @@ class DebugRun(Tracer):
         with self._device_stream.context():
             return tuple(map(move, outputs))
 
-    def _draw(self, node: Node, source: Reader | Source) -> Any:
+    def _draw_all(self) -> list[Any]:
+        """Return the next data of everything that is open; if some fail, raise the first error after the others."""
+        drawn: list[Any] = []
+        failures: list[Exception] = []
+        for number in range(len(self._opened)):
+            try:
+                drawn.append(self._draw(number))
+            except Exception as error:
+                failures.append(error)
+        try:
+            if failures:
+                raise failures[0]
+        finally:
+            failures.clear()  # or it, its traceback and this frame keep each other alive
+        return drawn
+
+    def _prepare(self, number: int) -> None:
+        """Note the position of a reader, or the data of a source; they stay until the batch is in flight."""
+        source, prepared = self._opened[number][1], self._prepared
+        if number in prepared:
+            return
         if isinstance(source, Reader):
+            prepared[number] = source.cursor.state()
+        else:
+            prepared[number] = source.prepare(self._settings.batch_size, prepared)
+
+    def _draw(self, number: int) -> Any:
+        """Return the next records of a reader, or the data of a source."""
+        node, source = self._opened[number]
+        if isinstance(source, Reader):
+            source.cursor.restore(self._prepared[number])
             return source.cursor.next_batch(self._settings.batch_size)
         try:
-            size = self._settings.batch_size
-            return source.next(size, source.prepare(size))
+            return source.next(self._settings.batch_size, self._prepared[number])
         except StopIteration:
             raise
         except BaseException as error:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from torchdali.graph.nodes import DataNode
+from torchdali.graph.nodes import DataNode, Node
 from torchdali.pipeline._build import Runner
 from torchdali.reading.datasets import reader_meta
-from torchdali.reading.sources import Source
+from torchdali.reading.sources import Source, SourceBatch
 
-__all__ = ["class_names", "describe_readers", "feed", "find_source"]
+__all__ = ["as_given", "class_names", "describe_readers", "feed", "find_source"]
 
 
 def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
@@ -48,6 +49,15 @@ def feed(running: Runner, which: Any, data: Any, layout: str | None, stream: Any
             f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
         )
     source.feed(data, layout, stream)
+
+
+def as_given(running: Runner, name: str, data: Any) -> Mapping[Node, SourceBatch]:
+    """Return data for one batch of a source, by its node; nothing if the source must be fed instead."""
+    source = find_source(running, name)
+    if not hasattr(source, "converted"):
+        return {}
+    batch = SourceBatch((source.converted(data),))
+    return {node: batch for node, each in running.sources.items() if each is source}
 
 
 def find_source(running: Runner, which: Any) -> Source:

@@ -80,8 +80,6 @@ class PipelineOldNames:
     _checkpoint = _FromOptions("checkpoint")
     _py_callback_pickler = _FromOptions("py_callback_pickler")
 
-    _held: Any
-
     _first_iter = _Renamed("_first")
     _last_iter = _Renamed("_setup_ended")
 
@@ -167,7 +165,7 @@ class PipelineOldNames:
         return self._take(cuda_stream)
 
     def _release_outputs(self: Any) -> None:
-        self._held = None
+        self.release_outputs()
 
     def _feed_input(self: Any, name: Any, data: Any, *arguments: Any, **named: Any) -> None:
         self.feed_input(name, data, *arguments, **named)

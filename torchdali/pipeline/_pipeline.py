@@ -17,7 +17,6 @@ import numpy as np
 from torchdali.errors import strip_internal_frames, warn
 from torchdali.execute import checkpoint
 from torchdali.execute.bad_samples import BadSample, BadSamples
-from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
 from torchdali.execute.workers.placing import Placing
@@ -31,7 +30,7 @@ from torchdali.graph.unpacking import explain_unpacking
 from torchdali.pipeline._api_check import ApiCheck
 from torchdali.pipeline._build import Elsewhere, Runner, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
-from torchdali.pipeline._inputs import class_names, describe_readers, feed, find_source
+from torchdali.pipeline._inputs import as_given, class_names, describe_readers, feed, find_source
 from torchdali.pipeline._old_names import PipelineOldNames
 from torchdali.pipeline._options import (
     Option,
@@ -43,7 +42,7 @@ from torchdali.pipeline._options import (
 )
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
 from torchdali.reading.datasets import shared_arguments
-from torchdali.reading.sources import Source
+from torchdali.reading.sources import Source, SourceBatch
 from torchdali.rng import mix
 from torchdali.tensors import TensorList
 from torchdali.threads import close_abandoned
@@ -92,7 +91,7 @@ class Pipeline(PipelineOldNames):
         self._sources: Mapping[Node, Source] = {}
         self._executor: Runner | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._held: InFlightBatch | None = None
+        self._count = 0  # batches that were returned, see `Taken.number`
         self._first, self._restored, self._setup_ended = True, False, False
         self._deserialized = False
 
@@ -308,10 +307,29 @@ class Pipeline(PipelineOldNames):
                 "shall be set to 1, or `exec_pipelined` to False; or use feed_input() or a source"
             )
         with self.driven_by(PipelineAPIType.BASIC):
-            for name, data in pipeline_inputs.items():
-                self.feed_input(name, data)
+            if pipeline_inputs:
+                return self._run_alone(pipeline_inputs, cuda_stream)
             self.schedule_run()
             return self.outputs(cuda_stream)
+
+    def run_alone(self, inputs: Mapping[str, Any]) -> tuple[TensorList, ...]:
+        """Return the outputs of one batch with data for its sources; nothing else is kept in flight."""
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            return self._run_alone(inputs)
+
+    def _run_alone(self, inputs: Mapping[str, Any], stream: Any = None) -> tuple[TensorList, ...]:
+        """Run one batch with data for its sources; drop older ones, which an interrupted call has left."""
+        tag = object()
+        self._start_one(inputs, tag)
+        while True:
+            try:
+                outputs = self._outputs(stream)
+            except Exception:
+                if self._running.taken.tag is tag or not self._running.in_flight:
+                    raise
+            else:
+                if self._running.taken.tag is tag:
+                    return outputs
 
     def schedule_run(self) -> None:
         """Start the next batch; the first call starts as many as the queue is deep."""
@@ -334,15 +352,30 @@ class Pipeline(PipelineOldNames):
     def _run_once(self) -> None:
         self._start_one()
 
-    def _start_one(self) -> None:
-        running = self._running
+    def _start_one(self, inputs: Mapping[str, Any] | None = None, tag: object = None) -> None:
         self._first = False
         try:
             if not self._setup_ended:
                 self.iter_setup()
         except StopIteration:
             self._setup_ended = True
-        running.schedule(ended=self._setup_ended)  # after the batches in flight
+        self._schedule(inputs or {}, tag, self._setup_ended)  # after the batches in flight
+
+    def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
+        """Start one batch with data for its sources, which belongs to this batch whatever else waits for them."""
+        running = self._running
+        if not isinstance(running, Executor):
+            for name, data in inputs.items():
+                self.feed_input(name, data)
+            running.schedule(ended, tag=tag)
+            return
+        fed: dict[Node, SourceBatch] = {}
+        for name, data in inputs.items():
+            given = as_given(running, name, data)
+            if not given:
+                self.feed_input(name, data)
+            fed.update(given)
+        running.schedule(ended, fed=fed, tag=tag)
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """Wait for the oldest batch in flight and return its outputs; they are the caller's to keep."""
@@ -350,7 +383,6 @@ class Pipeline(PipelineOldNames):
             return self._outputs(cuda_stream)
 
     def _outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        self._held = None
         return self._take(cuda_stream)
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
@@ -363,22 +395,61 @@ class Pipeline(PipelineOldNames):
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._take(cuda_stream)
 
-    def _take(self, cuda_stream: Any) -> tuple[TensorList, ...]:
+    @property
+    def taken(self) -> int:
+        """Number of batches taken so far, by whatever method; batches that failed count."""
+        return 0 if self._executor is None else self._executor.taken.number
+
+    def share_next(self, taken: int) -> tuple[TensorList, ...]:
+        """Like `share_outputs`, after a number of batches: repeated, it returns the same one.
+
+        Args:
+            taken: Number of batches that the caller has got, see `taken`.
+        """
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            self._count = taken
+            return self._take(None)
+
+    def collect(self, taken: int) -> tuple[object, tuple[TensorList, ...] | Exception] | None:
+        """Wait for the batch after a number of batches; return its tag, and its outputs or error, or None.
+
+        Args:
+            taken: See `share_next`.
+        """
         running = self._running
-        if not running.in_flight:
+        before = running.taken
+        if not running.in_flight and taken >= before.number:
+            return None
+        try:
+            outputs = self.share_next(taken)
+            return running.taken.tag, outputs
+        except Exception as error:
+            if running.taken.tag is before.tag and taken == before.number:
+                raise  # it came from outside: no batch was taken
+            return running.taken.tag, error
+
+    def _take(self, cuda_stream: Any) -> tuple[TensorList, ...]:
+        running, count = self._running, self._count
+        if not running.in_flight and count >= running.taken.number:
             raise StopIteration("no batch is scheduled: call schedule_run() before")
-        self._held = running.pop(cuda_stream)
-        if self._options.output_specs.given:
-            self._options.output_specs.check(self._held.outputs)
-        if self._bad_samples.report and not self._has_warned:
-            self._has_warned = True
-            warn(f"a bad sample was left out (stats() lists all of them): {self._bad_samples.report[0]}")
-        return self._held.outputs
+        try:
+            batch = running.pop(cuda_stream, count)
+            if self._options.output_specs.given:
+                self._options.output_specs.check(batch.outputs)
+            if self._bad_samples.report and not self._has_warned:
+                self._has_warned = True
+                warn(f"a bad sample was left out (stats() lists all of them): {self._bad_samples.report[0]}")
+        except Exception:
+            self._count = running.taken.number
+            raise
+        self._count = count + 1  # an interrupt before this store leaves the batch to the next call
+        return batch.outputs
 
     def release_outputs(self) -> None:
         """Release the last batch; batches that the caller holds stay whole."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            self._held = None
+            if self._executor is not None and self._count >= self._executor.taken.number:
+                self._executor.release()
 
     def reset(self) -> None:
         """Start the next epoch after StopIteration; otherwise nothing happens."""
@@ -459,10 +530,14 @@ class Pipeline(PipelineOldNames):
             As `feed_input`, and then nothing is started.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            for name, data in inputs.items():
-                self.feed_input(name, data)
             self._first = False
-            self._running.schedule()
+            self._schedule(inputs)
+
+    def submit_as(self, tag: object, inputs: Mapping[str, Any]) -> None:
+        """Start a batch like `submit`; `collect` returns it with its tag, which no other batch has."""
+        with self.driven_by(PipelineAPIType.SCHEDULED):
+            self._first = False
+            self._schedule(inputs, tag)
 
     def submit_records(self, records: Sequence[int], key: int) -> None:
         """Start a batch of certain records of the reader; `outputs` returns it when its turn comes.

@@ -202,9 +202,13 @@ class EpochCounter:
     @property
     def counts(self) -> list[int] | None:
         """Numbers of samples of the last batch that count, by pipeline; None for all."""
+        return self.counts_of(self.delivered - 1)
+
+    def counts_of(self, number: int) -> list[int] | None:
+        """Return the numbers of samples that count of a batch of this epoch, by pipeline; None for all."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return None
-        start = (self.delivered - 1) * self.batch_size
+        start = number * self.batch_size
         left = [max(self.sizes[rank] - start, 0) for rank in self.ranks]
         if min(left) >= self.batch_size:
             return None
@@ -361,6 +365,9 @@ class OpenEpochs:
     @position.setter
     def position(self, samples: int) -> None:
         self.delivered = samples // self.batch_size
+
+    def counts_of(self, number: int) -> None:
+        """Return None: all samples count."""
 
     def start_of(self, epoch: int) -> State:
         """Return the place at the start of an epoch."""

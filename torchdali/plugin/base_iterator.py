@@ -1,8 +1,13 @@
-"""The common parts of the iterators of all frameworks: epochs, resets, several pipelines, saved places."""
+"""The common parts of the iterators of all frameworks: epochs, resets, several pipelines, saved places.
+
+A batch has a number: its place in the epoch. An exception may leave `__next__` between any two instructions; the next
+call takes the batch of the same number, of each pipeline, until the number advances, which is the last thing to do.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import logging
 import warnings
@@ -120,6 +125,8 @@ class BaseIterator(IteratorOldNames):
         self._epoch_start: dict[str, Any] | None = None
         self._prepare_first_batch = prepare_first_batch
         self._first_batch: Any = None
+        self._pending: tuple[tuple[int, int], list[int]] | None = None  # see `_numbers`
+        self._dropping: tuple[int, list[int]] | None = None  # see `_drop`
         self._before_first: list[dict[str, Any]] = []
         self._continue_checkpoint()
         self._mark_start()
@@ -323,11 +330,31 @@ class BaseIterator(IteratorOldNames):
         raise RuntimeError("The pipeline has no data: its source ended before the first batch.") from None
 
     def _next_batch(self) -> Any:
+        self._pending = (self._epochs.epoch, self._epochs.delivered), self._numbers()
         outputs = self._get_outputs()
-        self._schedule_runs()
+        self._schedule_runs(False)
+        counts = self._epochs.counts_of(self._epochs.delivered)
+        try:
+            batch = self._convert(outputs if counts is None else outputs[: len(counts)], counts)
+        except Exception:
+            self._advance_and_check_drop_last()
+            raise
         self._advance_and_check_drop_last()
-        counts = self._epochs.counts
-        return self._convert(outputs if counts is None else outputs[: len(counts)], counts)
+        self._pending = None
+        with self._driving():
+            for pipe in self._pipes:
+                pipe.release_outputs()
+        return batch
+
+    def _numbers(self) -> list[int]:
+        """Return the number of batches that each pipeline has given before the next batch of the epoch."""
+        if self._pending is not None and self._pending[0] == (self._epochs.epoch, self._epochs.delivered):
+            return self._pending[1]  # an exception left the call that took it
+        return [pipe.taken for pipe in self._pipes]
+
+    def _is_ahead(self) -> bool:
+        """Return whether the pipelines have given a batch that an exception kept from being delivered."""
+        return any(pipe.taken > number for pipe, number in zip(self._pipes, self._numbers(), strict=True))
 
     def _end_iteration(self) -> NoReturn:
         self._reset_by_itself()
@@ -338,16 +365,28 @@ class BaseIterator(IteratorOldNames):
             self.reset()
 
     def _begin_epoch(self) -> None:
-        if self._epochs.finished:
-            for _ in range(self._epochs.dropped):
-                with contextlib.suppress(Exception):  # nobody wants that batch
-                    self._share_all()
-                self._schedule_runs()
-        self._epochs.next_epoch()
-        self._over = False
+        if self._epochs.finished and self._epochs.dropped:
+            self._drop()
         for pipe in self._pipes:
             self._restart(pipe)
+        following = copy.copy(self._epochs)
+        following.next_epoch()
+        self._epochs, self._over = following, False  # an exception leaves the epoch before, or the next
         self._mark_start()
+
+    def _drop(self) -> None:
+        """Take the batches after the epoch from the pipelines; called again, those that are left."""
+        if self._dropping is None or self._dropping[0] != self._epochs.epoch:
+            self._dropping = self._epochs.epoch, [pipe.taken + self._epochs.dropped for pipe in self._pipes]
+        with self._driving():
+            for pipe, end in zip(self._pipes, self._dropping[1], strict=True):
+                for _ in range(end - pipe.taken):
+                    with contextlib.suppress(Exception):  # nobody wants that batch
+                        if not self._ever_scheduled:
+                            self._schedule_runs(False)
+                        self._share(pipe, pipe.taken)
+                    pipe.release_outputs()
+                    pipe.schedule_run()
 
     def _advance_and_check_drop_last(self, dry_run: bool = False, end_iteration: bool = True) -> bool:
         """Count one more batch, unless that is only asked for; return whether the epoch is finished then."""
@@ -363,7 +402,10 @@ class BaseIterator(IteratorOldNames):
         The next batch after `load_state_dict` is the one that would come next here.
         """
         undelivered = int(self._first_batch is not None)
-        places = self._before_first if undelivered else self._places()
+        if not self._ended and self._is_ahead():  # the batch counts as delivered in the state
+            self._share_all()
+            undelivered = -1
+        places = self._before_first if undelivered > 0 else self._places()
         if len(places) < len(self._pipes):
             raise RuntimeError("The pipelines cannot tell their place: they have no state_dict().")
         iterator = {**self._epochs.state(undelivered), "over": self._over}
@@ -384,6 +426,7 @@ class BaseIterator(IteratorOldNames):
         for pipe, place in zip(self._pipes, places, strict=True):
             assert isinstance(pipe, Resumable)
             pipe.load_state_dict(place)
+        self._pending = self._dropping = None
         self._first_batch, self._ever_scheduled, self._ever_consumed, self._resumed = None, False, False, True
 
     def checkpoints(self) -> list[bytes]:
@@ -442,8 +485,10 @@ class BaseIterator(IteratorOldNames):
             self._reset_by_itself()
             raise
         except Exception:
-            self._schedule_runs()
-            self._epochs.advance()  # the pipelines are past that batch
+            # The pipelines are past that batch; if not all are, the exception came from outside.
+            if self._pending is None or all(map(int.__gt__, (pipe.taken for pipe in self._pipes), self._numbers())):
+                self._schedule_runs()
+                self._epochs.advance()
             raise
 
     def _share_all(self) -> list[tuple[TensorList, ...]]:
@@ -452,9 +497,9 @@ class BaseIterator(IteratorOldNames):
         outputs: list[tuple[TensorList, ...]] = []
         failure: Exception | None = None
         with self._driving():
-            for pipe in self._pipes:
+            for pipe, number in zip(self._pipes, self._numbers(), strict=True):
                 try:
-                    outputs.append(self._share(pipe))
+                    outputs.append(self._share(pipe, number))
                 except Exception as error:
                     failure = failure or error
         if failure is not None:
@@ -464,15 +509,15 @@ class BaseIterator(IteratorOldNames):
                 del failure  # its traceback holds this frame, and the callers', whose variables hold the pipelines
         return outputs
 
-    def _share(self, pipe: Pipeline) -> tuple[TensorList, ...]:
+    def _share(self, pipe: Pipeline, number: int) -> tuple[TensorList, ...]:
         try:
-            return pipe.share_outputs()
+            return pipe.share_next(number)
         except StopIteration:
             if isinstance(self._epochs, OpenEpochs):
                 raise
         # The epoch is counted in samples, whatever the source takes for its own.
         self._restart(pipe)
-        return pipe.share_outputs()
+        return pipe.share_next(number)
 
     def _restart(self, pipe: Pipeline) -> None:
         """Begin the next epoch of a pipeline that is at the end of one; others go on."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from torchdali.tensors import TensorList
 
-__all__ = ["Source", "SourceBatch", "SourceSettings", "SourceWorkers", "Work", "WorkResult"]
+__all__ = ["Source", "SourceBatch", "SourceSettings", "SourceWorkers", "Work", "WorkResult", "wait_for_data"]
+
+T = TypeVar("T")
 
 WorkResult = tuple["tuple[TensorList, ...] | None", Mapping[str, Any]]
 """Result of a worker process: a batch an output (None at the end of the data), and the place after it."""
@@ -51,11 +56,13 @@ class SourceBatch:
         outputs: One `TensorList` an output; none if there is no data.
         state: Position of the source after this batch.
         error: Raised in place of the outputs by the `Source.next` that gets this.
+        is_repeated: The source failed and returns the same batch next time; the other sources must wait for it.
     """
 
     outputs: tuple[TensorList, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
     error: Exception | None = None
+    is_repeated: bool = False
 
 
 class Source:
@@ -75,10 +82,15 @@ class Source:
     def open(self, settings: SourceSettings) -> None:
         """Learn of the pipeline."""
 
-    def prepare(self, batch_size: int) -> SourceBatch | None:
+    def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
         """Take the next batch in the user's thread; None if `next` shall take it.
 
-        Exceptions of the user's code are part of the result. Only what interrupts the user's thread is raised.
+        Exceptions of the user's code are part of the result. Only what interrupts the user's thread is raised, and then
+        the same batch is asked for again.
+
+        Args:
+            batch_size: Most samples of it.
+            batch: Identifies it, among all sources: a second call returns the same data.
         """
         return None
 
@@ -87,10 +99,14 @@ class Source:
         raise NotImplementedError
 
     def take_back(self, prepared: SourceBatch) -> None:
-        """Take back what was prepared for a batch after the end of the epoch."""
+        """Take back what was prepared for a batch after the end of the epoch; the second time, do nothing."""
 
-    def reset(self) -> None:
-        """Start the next epoch."""
+    def reset(self, epoch: object = None) -> None:
+        """Start the next epoch.
+
+        Args:
+            epoch: Identifies it: the second time, nothing is to be done.
+        """
 
     def reseed(self, seed: int) -> None:
         """Take another seed for random numbers of the user's code in worker processes, see `user_random`."""
@@ -104,3 +120,22 @@ class Source:
 
     def close(self) -> None:
         """Let go of everything, and make a `next` that waits fail."""
+
+
+def wait_for_data(fed: deque[T], changed: queue.SimpleQueue[None], is_closed: Callable[[], bool]) -> T:
+    """Wait until the user's thread has fed something, and return it.
+
+    Args:
+        fed: What was fed, oldest first.
+        changed: Gets a signal for each change.
+        is_closed: Returns whether nothing will come any more.
+
+    Raises:
+        RuntimeError: the pipeline was closed.
+    """
+    while not is_closed():
+        if fed:
+            return fed.popleft()
+        with contextlib.suppress(queue.Empty):
+            changed.get(timeout=1.0)
+    raise RuntimeError("the pipeline was closed while it waited for feed_input")

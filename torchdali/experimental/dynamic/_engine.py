@@ -53,8 +53,10 @@ class Engine:
             runner = self._take(work.key) or self._runner(work, several=False)
             try:
                 outputs = runner.run(*work.arguments())
-            finally:
-                self._put(work.key, runner)
+            except BaseException:
+                runner.close()  # an exception from outside may have left a batch in it
+                raise
+            self._put(work.key, runner)
             work.deliver(outputs)
 
     def begin(self, results: Sequence[Result], runners: dict[Any, Runner]) -> Callable[[], None]:
@@ -74,7 +76,7 @@ class Engine:
                 if key not in runners:
                     runners[key] = self._take((key,)) or self._runner(work, several=True)
                 started.append((runner := runners[key], work))
-                runner.start(*work.arguments())
+                runner.start(work, *work.arguments())
         except BaseException:  # nobody takes these batches: the runners that hold them are dropped
             for _, work in started:
                 runners.pop(work.key, None)
@@ -86,7 +88,7 @@ class Engine:
             while started:
                 runner, work = started[0]
                 try:
-                    work.deliver(runner.finish())
+                    work.deliver(runner.finish(work))
                 except Exception as error:  # after the others, which take their batches out of their runners
                     errors.append(error)
                 del started[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 from torchdali.calls.decorators import source
@@ -17,18 +16,12 @@ __all__ = ["GIVEN", "GivenValue", "given"]
 
 
 class GivenValue(Source):
-    """A source that delivers the batches that somebody else puts into its queue.
-
-    Attributes:
-        values: The queue. One thread puts in, the one that draws batches takes out.
-    """
-
-    def __init__(self) -> None:
-        self.values: deque[TensorList] = deque()
+    """A source whose data comes with each batch, see `Executor.schedule`."""
 
     def next(self, batch_size: int, prepared: SourceBatch | None = None) -> tuple[TensorList, ...]:
-        """Return the oldest batch."""
-        return (self.values.popleft(),)
+        """Return the data of the batch."""
+        assert prepared is not None
+        return prepared.outputs
 
     def state(self) -> dict[str, Any]:
         """Return nothing: who sets the values keeps their position."""

@@ -19,6 +19,7 @@ from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import plan
 from torchdali.graph.rewrite import copy_node, rewrite
 from torchdali.reading.cursor import Keys
+from torchdali.reading.sources import SourceBatch
 from torchdali.tensors import TensorList
 
 __all__ = ["Runner", "Structure", "frozen", "structure_of"]
@@ -111,8 +112,8 @@ class Runner:
         traced, leaves = _copied(structure)
         planned = plan(rewrite(traced, exact=False, scaled=False, device=None))
         by_name = {node.name: node for node in planned.graph.nodes}
-        self._inputs = [GivenValue() for _ in leaves]
-        sources = {by_name[node.name]: value for node, value in zip(leaves, self._inputs, strict=True)}
+        self._inputs = [by_name[node.name] for node in leaves]
+        sources = {node: GivenValue() for node in self._inputs}
         reading = [n for n in structure.nodes if n.operator.kind == "reader"]
         self._records = [_Records() for _ in reading]
         readers: dict[Node, Any] = {
@@ -126,34 +127,32 @@ class Runner:
     def run(
         self, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
     ) -> tuple[TensorList, ...]:
-        """Compute one batch; see `start`."""
-        try:
-            self.start(values, records, keys)
-            return self.finish()
-        finally:
-            for source in self._inputs:  # an interrupt may have left something
-                source.values.clear()
-            for reader in self._records:
-                reader.keys.clear()
+        """Compute one batch; see `start`. If an exception leaves it, the runner must be closed, too."""
+        tag = object()
+        self.start(tag, values, records, keys)
+        return self.finish(tag)
 
-    def start(self, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]) -> None:
-        """Begin to compute a batch.
+    def start(
+        self, tag: object, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
+    ) -> None:
+        """Begin to compute a batch; if an exception leaves it, the runner must be closed.
 
         Args:
+            tag: By which `finish` knows the batch.
             values: Of the given edges, which the current stream may still write.
             records: For each reader.
             keys: Of the random numbers, for each random operator.
         """
-        for source, value in zip(self._inputs, values, strict=True):
-            source.values.append(value)
+        fed = {node: SourceBatch((value,)) for node, value in zip(self._inputs, values, strict=True)}
         for reader, batch_keys in zip(self._records, records, strict=True):
             reader.keys.append(batch_keys)
         self._executor.device_stream.wait_for_current()
-        self._executor.schedule(random_keys=[key or 0 for key in keys])
+        self._executor.schedule(random_keys=[key or 0 for key in keys], fed=fed, tag=tag)
 
-    def finish(self) -> tuple[TensorList, ...]:
-        """Wait for the oldest batch that was started, and return its outputs."""
-        return self._executor.pop().outputs
+    def finish(self, tag: object) -> tuple[TensorList, ...]:
+        """Wait for the oldest batch that was started, and return its outputs; again, if the last call took it."""
+        taken = self._executor.taken
+        return self._executor.pop(after=taken.number - (taken.tag is tag)).outputs
 
 
 def _copied(structure: Structure) -> tuple[Graph, list[Node]]:

@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from torchdali.errors import note
@@ -112,8 +115,8 @@ class CallableSource:
         self._function, self._batch_info, self._outputs = function, batch_info, outputs
         self.divisible = not batch
 
-    def draw(self, samples: SampleRange) -> Columns:
-        """Return the data of a range of a batch, one item an output."""
+    def draw(self, samples: SampleRange, batch: object = None) -> Columns:
+        """Return the data of a range of a batch, one item an output; the same data for the same range."""
         if self.divisible:
             rows = [self._sample(samples, i) for i in range(samples.start, samples.stop)]
             return self._outputs.transposed(rows)
@@ -134,12 +137,50 @@ class CallableSource:
         seed_sample(samples.epoch, samples.sample + i)
         return self._function(SampleInfo(samples.sample + i, i, samples.iteration, samples.epoch))
 
+    def is_past(self, samples: SampleRange, batch: object) -> bool:
+        """Return True: the number decides what comes next."""
+        return True
+
+    def forget(self, batch: object) -> None:
+        """No-op: nothing is kept."""
+
     def go_to(self, position: Position) -> None:
         """No-op: any range can be asked for at any time."""
 
 
+@dataclass
+class _Pass:
+    """One pass over an iterable.
+
+    Attributes:
+        numbers: Of the items; one is taken whenever the iterator is asked, also if it then raises an exception.
+        numbered: The items, each after its number.
+        starts: Number of times that the iterable has started anew, with this one.
+        ended: The batch at which the pass before this one ended, and the epoch with it; None if none did.
+        calls: The items are results of calls of the source.
+        items: Items that it has given.
+        stops: Number of times that it has ended.
+    """
+
+    numbers: Iterator[int]
+    numbered: Iterator[tuple[int, Any]]
+    starts: int
+    ended: object = None
+    calls: bool = False
+    items: int = 0
+    stops: int = 0
+
+
+def _asked(given: _Pass | None) -> int:
+    """Return how often the iterator of a pass was asked for an item."""
+    return 0 if given is None else sys.maxsize - operator.length_hint(given.numbers)
+
+
 class IterableSource:
     """An iterable that yields batches, or samples.
+
+    One call of C moves an item from the iterator into a list that belongs to its batch. So an exception from outside,
+    at any moment, loses no item: who asks for the same batch again gets the same data.
 
     Args:
         source: An iterable; or a factory: a generator function or class, called for every new iterator.
@@ -155,48 +196,85 @@ class IterableSource:
     def __init__(self, source: Any, *, factory: bool, cycle: str, batch: bool, outputs: Outputs) -> None:
         self._source, self._factory, self._cycle = source, factory, cycle
         self._batch, self._outputs = batch, outputs
-        self._iterator: Iterator[Any] | None = None
-        self._items = self._stops = self._starts = 0
+        self._pass: _Pass | None = None
+        self._drawn: tuple[object, list[tuple[int, Any]]] = None, []
+        # When that batch began: the pass, and how often it was asked.
+        self._before: tuple[_Pass | None, int] = None, 0
 
-    def draw(self, samples: SampleRange) -> Columns:
-        """Return the data of the next batch, one item an output."""
+    def draw(self, samples: SampleRange, batch: object = None) -> Columns:
+        """Return the data of the next batch, one item an output.
+
+        Args:
+            samples: Of the batch.
+            batch: Identifies it: a second call returns the same data. None for data that no call has returned.
+        """
+        if batch is None or self._drawn[0] is not batch:
+            self._before, self._drawn = (self._pass, _asked(self._pass)), (batch, [])
+        drawn = self._drawn[1]
+        while len(drawn) < self._count_items(samples):
+            self._take_item(drawn, batch)
+        if self._pass is not None and drawn:
+            self._pass.items = drawn[-1][0] + 1
         if self._batch:
-            return self._outputs.columns(self._next())
-        return self._outputs.transposed([self._next() for _ in range(samples.start, samples.stop)])
+            return self._outputs.columns(drawn[0][1])
+        return self._outputs.transposed([item for _, item in drawn])
 
-    def _next(self) -> Any:
-        if self._iterator is None:
-            self._start(self._fresh())
-        try:
-            item = self._item()
-        except StopIteration:
-            self._stops += 1
-            if self._cycle == "no":
-                raise
-            self._start(self._fresh())
-            if self._cycle == "raise":
-                raise
-            item = self._item()
-        self._items += 1
-        return item
+    def is_past(self, samples: SampleRange, batch: object) -> bool:
+        """Return whether an exception in `draw` is the batch's: otherwise the same data can be drawn again."""
+        (key, drawn), (before, asked) = self._drawn, self._before
+        if key is not batch:
+            return False
+        if len(drawn) == self._count_items(samples) or self._pass is not (before or self._pass):
+            return True
+        return _asked(self._pass) - asked > len(drawn)
 
-    def _item(self) -> Any:
-        assert self._iterator is not None
-        seed_sample(self._starts, self._items)
-        return next(self._iterator)
+    def _count_items(self, samples: SampleRange) -> int:
+        return 1 if self._batch else samples.stop - samples.start
 
-    def _fresh(self) -> Iterator[Any]:
-        seed_sample(self._starts, -1)
+    def _take_item(self, drawn: list[tuple[int, Any]], batch: object) -> None:
+        current = self._pass or self._start(self._fresh(0), 1)
+        if batch is not None and current.ended is batch:
+            raise StopIteration
+        count = len(drawn)
+        seed_sample(current.starts, drawn[-1][0] + 1 if drawn else current.items)
+        drawn.extend(itertools.islice(current.numbered, 1))
+        if len(drawn) > count:
+            item = drawn[-1][1]
+            if current.calls and isinstance(item, Iterator):  # its items follow
+                drawn.pop()
+                self._pass = replace(current, numbered=zip(current.numbers, item, strict=False), calls=False)
+            return
+        current.stops += 1
+        if self._cycle == "no":
+            raise StopIteration
+        self._start(self._fresh(current.starts), current.starts + 1, batch if self._cycle == "raise" else None)
+        if self._cycle == "raise":
+            raise StopIteration
+
+    def forget(self, batch: object) -> None:
+        """Let go of the data of a batch, which is not asked for again; any thread may call it."""
+        key, drawn = self._drawn
+        if key is batch:
+            drawn.clear()
+
+    def _fresh(self, starts: int) -> Any:
+        if isinstance(self._source, CallResults):
+            return self._source
+        seed_sample(starts, -1)
         return iter(self._source() if self._factory else self._source)
 
-    def _start(self, iterator: Iterator[Any]) -> None:
-        self._iterator, self._items, self._stops = iterator, 0, 0
-        self._starts += 1
+    def _start(self, fresh: Any, starts: int, ended: object = None) -> _Pass:
+        calls = isinstance(fresh, CallResults)
+        items = itertools.starmap(fresh.function, itertools.repeat(())) if calls else fresh
+        numbers = iter(range(sys.maxsize))
+        self._pass = started = _Pass(numbers, zip(numbers, items, strict=False), starts, ended, calls)
+        return started
 
     @property
     def position(self) -> Position:
         """Position of the next item."""
-        return Position(self._items, self._stops, self._starts)
+        current = self._pass
+        return Position() if current is None else Position(current.items, current.stops, current.starts)
 
     def go_to(self, position: Position) -> None:
         """Restart, if that is possible, and skip the items before a position.
@@ -204,47 +282,31 @@ class IterableSource:
         Raises:
             RuntimeError: the iterable is past the position and cannot restart, or it does not repeat itself.
         """
-        self._starts = max(position.starts - 1, 0)
-        fresh = self._fresh()
-        if fresh is not self._source or self._iterator is None:
-            self._start(fresh)
-        self._starts = position.starts
+        self._drawn = None, []
+        fresh, current = self._fresh(max(position.starts - 1, 0)), self._pass
+        if current is None or fresh is not self._source:
+            current = self._start(fresh, position.starts)
+        current.starts = position.starts
         while self.position != position:
-            if self._items > position.items or self._stops > position.stops:
+            if current.items > position.items or current.stops > position.stops:
                 raise RuntimeError(
-                    f"the source returned {self._items} items and ended {self._stops} times; it "
+                    f"the source returned {current.items} items and ended {current.stops} times; it "
                     f"cannot resume after {position.items} items and {position.stops} ends. A list or "
                     "a generator function can start again; an iterator needs a new pipeline"
                 )
-            seed_sample(self._starts, self._items)
-            try:
-                next(fresh)
-                self._items += 1
-            except StopIteration:
-                self._stops += 1
+            seed_sample(current.starts, current.items)
+            for _ in current.numbered:
+                current.items += 1
+                break
+            else:
+                current.stops += 1
 
 
+@dataclass(frozen=True)
 class CallResults:
-    """Iterator over the results of a function without parameters.
+    """The results of a function without parameters; if it returns an iterator, the items of that iterator."""
 
-    If the function returns an iterator, over the items of that iterator.
-    """
-
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self._function = function
-        self._items: Iterator[Any] | None = None
-
-    def __iter__(self) -> CallResults:
-        return self
-
-    def __next__(self) -> Any:
-        if self._items is not None:
-            return next(self._items)
-        data = self._function()
-        if not isinstance(data, Iterator):
-            return data
-        self._items = data
-        return next(data)
+    function: Callable[[], Any]
 
 
 class BatchLoader:

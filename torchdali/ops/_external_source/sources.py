@@ -7,17 +7,18 @@ worker processes call it, ahead of time; `FedByUser` waits for `Pipeline.feed_in
 from __future__ import annotations
 
 import itertools
-import threading
+import queue
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from torchdali.ops._external_source.callbacks import BatchLoader, Position, SampleRange
 from torchdali.ops._external_source.convert import Expected, to_batch
-from torchdali.reading.sources import Source, SourceBatch, SourceSettings, WorkResult
+from torchdali.reading.sources import Source, SourceBatch, SourceSettings, WorkResult, wait_for_data
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import wait_for
 
@@ -30,6 +31,7 @@ class _Positioned(Source):
     def __init__(self, expected: Sequence[Expected]) -> None:
         self._expected = expected
         self._epoch = self._iteration = self._sample = 0
+        self._begun: object = None
 
     def _checked(self, batches: tuple[TensorList, ...], batch_size: int) -> tuple[TensorList, ...]:
         """Return the batch of each output, which must fit the declaration, the batches before, and each other."""
@@ -56,9 +58,11 @@ class _Positioned(Source):
         self._iteration += 1
         self._sample += batch_size
 
-    def reset(self) -> None:
+    def reset(self, epoch: object = None) -> None:
         """Start the next epoch: the numbers restart; an iterable goes on where it is."""
-        self._epoch, self._iteration, self._sample = self._epoch + 1, 0, 0
+        if epoch is None or self._begun is not epoch:
+            self._iteration = self._sample = 0
+            self._begun, self._epoch = epoch, self._epoch + 1
 
     def state(self) -> dict[str, Any]:
         """Return the position of the next batch."""
@@ -89,6 +93,14 @@ class _Positioned(Source):
         """No-op: the caller of `feed_input` decides about the next batch."""
 
 
+@dataclass
+class _Drawn:
+    """The batch that a source has drawn last, and what identifies it."""
+
+    key: object = None
+    batch: SourceBatch | None = None
+
+
 class InProcess(_Positioned):
     """Calls the user's code in this process.
 
@@ -101,35 +113,66 @@ class InProcess(_Positioned):
         super().__init__(expected)
         self._loader, self._background = loader, background
         self._reached: Mapping[str, Any] = super().state()
+        self._latest = _Drawn()
 
-    def prepare(self, batch_size: int) -> SourceBatch | None:
+    def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
         """Take the next batch, unless it is for the scheduler thread."""
-        return None if self._background else self._draw(batch_size)
+        if self._background:
+            return None
+        if self._latest.key is not batch:
+            self._pass_latest()
+            self._latest = _Drawn(batch, self._draw(batch_size, batch))
+        return self._latest.batch
+
+    def _pass_latest(self) -> None:
+        """Go to the position after the batch that was drawn last."""
+        latest = self._latest.batch
+        if latest is not None:
+            self._iteration, self._sample = latest.state["iteration"], latest.state["sample"]
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the next batch of each output."""
-        batch = prepared or self._draw(batch_size)
+        batch, latest = prepared, self._latest
+        if batch is None:
+            self._pass_latest()
+            batch = self._draw(batch_size, None)
+            latest = self._latest = _Drawn(None, batch)
+        if latest.batch is batch:  # nobody asks for it again: its memory need not stay
+            latest.batch = SourceBatch(state=batch.state)
+            self._loader.data.forget(latest.key)
         self._reached = batch.state
         if batch.error is not None:
             raise batch.error
         return batch.outputs
 
-    def _draw(self, batch_size: int) -> SourceBatch:
+    def _draw(self, batch_size: int, batch: object) -> SourceBatch:
+        """Return the next batch; the position stays."""
+        outputs: tuple[TensorList, ...] = ()
+        failure: Exception | None = None
+        is_repeated = False
+        after = {"iteration": self._iteration + 1, "sample": self._sample + batch_size}
         try:
-            columns = self._loader.data.draw(self._range(batch_size))
-            self._advance(batch_size)
+            columns = self._loader.data.draw(self._range(batch_size), batch)
             with torch.no_grad():
                 outputs = self._checked(self._loader.batches(columns), batch_size)
         except StopIteration as stop:
             # Without its traceback: the frames lead to those of the caller, whose variables hold the pipeline.
-            return SourceBatch(state=super().state(), error=StopIteration(*stop.args))
+            failure, after = StopIteration(*stop.args), {}
         except Exception as error:
-            return SourceBatch(state=super().state(), error=error)
-        return SourceBatch(outputs, super().state())
+            if not self._loader.data.is_past(self._range(batch_size), batch):
+                raise
+            failure = error
+            if batch is not None and not self._loader.data.stateful:
+                after, is_repeated = {}, True
+        try:
+            return SourceBatch(outputs, {**super().state(), **after}, failure, is_repeated)
+        finally:
+            del failure  # whose frames hold this one
 
-    def reset(self) -> None:
+    def reset(self, epoch: object = None) -> None:
         """Start the next epoch."""
-        super().reset()
+        self._latest = _Drawn()
+        super().reset(epoch)
         self._reached = super().state()
 
     def state(self) -> dict[str, Any]:
@@ -140,6 +183,7 @@ class InProcess(_Positioned):
         return dict(vars(self._loader.data.position))  # of plain numbers
 
     def _go_to(self, position: Position) -> None:
+        self._latest = _Drawn()
         self._loader.data.go_to(position)
         self._reached = super().state()
 
@@ -210,9 +254,9 @@ class InWorkers(_Positioned):
             future.cancel()
         self._ahead.clear()
 
-    def reset(self) -> None:
+    def reset(self, epoch: object = None) -> None:
         """Start the next epoch."""
-        super().reset()
+        super().reset(epoch)
         if not self.stateful:
             self._drop_ahead()
 
@@ -255,8 +299,9 @@ class FedByUser(_Positioned):
         self._layout, self._copy = layout, copy
         self._repeat_last, self._blocking = repeat_last, blocking
         self._fed: deque[TensorList] = deque()
+        self._chosen: tuple[object, list[TensorList]] = None, []
         self._last: TensorList | None = None
-        self._changed = threading.Condition()
+        self._changed = queue.SimpleQueue[None]()  # an interrupt of the user's thread may leave a Condition held
         self._closed = False
 
     def open(self, settings: SourceSettings) -> None:
@@ -264,7 +309,13 @@ class FedByUser(_Positioned):
         self._batch_size = settings.batch_size
 
     def feed(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> None:
-        """Queue one batch (on the user's thread).
+        """Queue one batch (on the user's thread); see `converted`."""
+        batch = self.converted(data, layout, cuda_stream)
+        self._fed.append(batch)
+        self._changed.put(None)
+
+    def converted(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> TensorList:
+        """Return data of the user as a batch.
 
         Raises:
             RuntimeError: the data isn't a batch, or is larger than the pipeline's.
@@ -279,16 +330,18 @@ class FedByUser(_Positioned):
                 "The external source was fed an unexpected batch size. Expected batch_size <= "
                 f"{self._batch_size}, actual: {len(batch)}"
             )
-        with self._changed:
-            self._fed.append(batch)
-            self._changed.notify_all()
+        return batch
 
-    def prepare(self, batch_size: int) -> SourceBatch | None:
+    def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
         """Choose the batch now: a run must not depend on data that is fed after it."""
         if self._blocking:
             return None
-        with self._changed:
-            return SourceBatch((self._fed.popleft(),) if self._fed else ())
+        if self._chosen[0] is not batch:
+            self._chosen = batch, []
+        chosen = self._chosen[1]
+        if not chosen and self._fed:
+            chosen.extend(map(deque.popleft, (self._fed,)))  # in one step
+        return SourceBatch(tuple(chosen))
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the batch that was chosen, or wait for one."""
@@ -308,21 +361,17 @@ class FedByUser(_Positioned):
         return (batch,)
 
     def _wait(self) -> TensorList | None:
-        with self._changed:
-            if self._repeat_last and self._last is not None and not self._fed:
-                return None
-            self._changed.wait_for(lambda: self._fed or self._closed)
-            if self._closed:
-                raise RuntimeError("the pipeline was closed while it waited for feed_input")
-            return self._fed.popleft()
+        if self._repeat_last and self._last is not None and not self._fed:
+            return None
+        return wait_for_data(self._fed, self._changed, lambda: self._closed)
 
     def take_back(self, prepared: SourceBatch) -> None:
         """Queue a batch again that no run took, in front of the others."""
-        with self._changed:
-            self._fed.extendleft(prepared.outputs)
+        if self._fed and prepared.outputs and self._fed[0] is prepared.outputs[0]:
+            return  # an interrupted call did it
+        self._fed.extendleft(prepared.outputs)
 
     def close(self) -> None:
         """Wake a waiting run."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._closed = True
+        self._changed.put(None)

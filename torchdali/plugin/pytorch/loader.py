@@ -159,8 +159,8 @@ class _Batches(BaseIterator):
         self, pipe: Pipeline, names: Sequence[str], ragged: Sequence[int], file_names: bool, **options: Any
     ) -> None:
         self._names, self._ragged, self._file_names = names, frozenset(ragged), file_names
-        self._second_half: Batch | None = None
-        self._before_cut: dict[str, Any] = {}
+        self._kept: tuple[int, Batch] | None = None  # of an epoch: a part of the last batch but one
+        self._before_kept: tuple[int, dict[str, Any]] = -1, {}
         super().__init__(pipe, auto_reset=False, prepare_first_batch=False, on_break="next", **options)
 
     @property
@@ -187,11 +187,24 @@ class _Batches(BaseIterator):
     # ------------------------------------------------------------ values
 
     def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> Batch:
+        epochs, kept = self._epochs, self._kept
+        left = epochs.batches - epochs.delivered if self._is_uneven else 0
+        is_kept = left == 1 and kept is not None and kept[0] == epochs.epoch
+        if is_kept and kept is not None and self._ends_empty and self.batch_size > 1:
+            return kept[1]  # in the place of the empty batch
         (batch,) = outputs
         count = None if counts is None else counts[0]
         values = [self._value(i, output, count) for i, output in enumerate(batch)]
         if self._file_names:
             values.append([batch[0][i].source_info() for i in range(len(batch[0]))][:count])
+        if is_kept and kept is not None and self.batch_size == 1:
+            return [_joined(*pair) for pair in zip(kept[1], values, strict=True)]
+        if left == 2 and self.batch_size == 1:
+            self._kept = epochs.epoch, values
+        elif left == 2 and self._ends_empty:
+            middle = -(-len(values[0]) // 2)
+            self._kept = epochs.epoch, [value[middle:] for value in values]
+            return [value[:middle] for value in values]
         return values
 
     def _value(self, i: int, output: TensorList, count: int | None) -> Any:
@@ -206,32 +219,21 @@ class _Batches(BaseIterator):
 
     def __iter__(self) -> _Batches:
         if not self._resumed:
-            self._second_half = None
+            self._kept = None
         super().__iter__()
         return self
 
     def __next__(self) -> Batch:
         """Return the next batch."""
-        if self._second_half is not None:
-            batch, self._second_half = self._second_half, None
-            super().__next__()  # the empty one
-            return batch
-        if not self._is_uneven or self._epochs.delivered != self._epochs.batches - 2:
-            return self._whole()
-        if self.batch_size == 1:
-            return [_joined(*values) for values in zip(self._whole(), self._whole(), strict=True)]
-        return self._first_half() if self._ends_empty else self._whole()
-
-    def _whole(self) -> Batch:
-        batch: Batch = super().__next__()
+        epochs = self._epochs
+        if self._is_uneven and epochs.delivered == epochs.batches - 2:
+            if self._before_kept[0] != epochs.epoch:
+                self._before_kept = epochs.epoch, {**super().state_dict(), "cut": self.batch_size > 1}
+            batch: Batch = super().__next__()
+            if self.batch_size > 1:
+                return batch
+        batch = super().__next__()
         return batch
-
-    def _first_half(self) -> Batch:
-        self._before_cut = {**super().state_dict(), "cut": True}
-        batch = self._whole()
-        middle = -(-len(batch[0]) // 2)
-        self._second_half = [value[middle:] for value in batch]
-        return [value[:middle] for value in batch]
 
     @property
     def _is_uneven(self) -> bool:
@@ -265,11 +267,13 @@ class _Batches(BaseIterator):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position, which may be in the middle of a batch that was cut."""
-        return super().state_dict() if self._second_half is None else self._before_cut
+        epochs, kept = self._epochs, self._kept
+        is_kept = kept is not None and kept[0] == epochs.epoch and epochs.delivered == epochs.batches - 1
+        return self._before_kept[1] if is_kept else super().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue at a position."""
-        self._second_half = None
+        self._kept, self._before_kept = None, (-1, {})
         super().load_state_dict(state)
         if state.get("cut"):
             next(self)

@@ -52,8 +52,7 @@ class RayStage:
         if missing:
             raise KeyError(f"the inputs {missing} have no column; the batch has {sorted(batch)}")
         with alone:  # Ray may call from several threads, and outputs come in the order of the inputs
-            pipe.submit(**{name: _samples(batch[name]) for name in names})
-            outputs = pipe.outputs()
+            outputs = pipe.run_alone({name: _samples(batch[name]) for name in names})
         if len(outputs) != len(self._output_map):
             raise ValueError(f"output_map names {self._output_map}, the pipeline has {len(outputs)} outputs")
         columns = {name: _column(each) for name, each in zip(self._output_map, outputs, strict=True)}

@@ -104,10 +104,16 @@ class _Batches:
             raise
 
     def _take(self) -> Any:
-        oldest = self._ahead.popleft()
-        if isinstance(oldest, Exception):
-            raise oldest
-        return oldest.data()
+        oldest = self._ahead[0]
+        try:
+            if isinstance(oldest, Exception):
+                raise oldest
+            data = oldest.data()
+        except Exception:
+            self._ahead.popleft()
+            raise
+        self._ahead.popleft()  # only now: an interrupt leaves the batch to the next call
+        return data
 
     def _may_go_on(self) -> bool:
         return not self._ended and not (self._ahead and isinstance(self._ahead[-1], Exception))

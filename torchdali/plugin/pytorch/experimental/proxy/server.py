@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,7 +89,7 @@ class DALIServer:
         self._pipe, self.deterministic = pipeline, deterministic
         self._target = Target(uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size)
         self._lock = threading.RLock()
-        self._flight: deque[_Run] = deque()
+        self._collected = 0  # batches of the pipeline that were taken
         self._started = False
         _servers[self._target.server] = self
 
@@ -103,14 +102,15 @@ class DALIServer:
         """Build the pipeline and start its threads; does nothing the second time."""
         with self._lock:
             self._pipe.build()
-            self._started = True
+            if not self._started:
+                self._collected, self._started = self._pipe.taken, True
 
     def stop_thread(self) -> None:
         """Wait for the runs in flight and drop their results; `start_thread` makes the server go on."""
         with self._lock:
             self._started = False
-            while self._flight:
-                self._collect()
+            while self._collect():
+                pass
 
     def __enter__(self) -> DALIServer:
         self.start_thread()
@@ -145,34 +145,42 @@ class DALIServer:
         run = _Run(self, ref)
         names = zip(ref.target.inputs, ref.columns, strict=True)
         inputs = {name: column.batch(ref.origins) for name, column in names}
-        with self._lock:  # runs stand in the line in the order of their batches, as `_collect` takes them
+        with self._lock:
             if not self._started:
                 self.start_thread()
-            self._pipe.submit(**inputs)
-            self._flight.append(run)
+            self._pipe.submit_as(run, inputs)
         ref.columns = []
         return run
 
     def _finish(self, run: _Run) -> Sequence[TensorList]:
         with self._lock:
-            while not run.done:
-                self._collect()
+            while not run.done and self._collect():
+                pass
         if run.error is not None:
             raise run.error
-        assert run.outputs is not None
+        if run.outputs is None:
+            raise RuntimeError("the outputs of this batch are lost: an interrupt has come while they were taken")
         return run.outputs
 
-    def _collect(self) -> None:
-        """Wait for the oldest run; it stays the oldest after an interrupt."""
-        run = self._flight[0]
-        try:
-            run.outputs = self._pipe.outputs()
-            self._pipe.release_outputs()
-        except StopIteration:
-            run.error = RuntimeError("another source of the proxy's pipeline is at its end")
-        except Exception as error:
-            run.error = error
-        self._flight.popleft()
+    def _collect(self) -> bool:
+        """Wait for the oldest batch, and give it to its run, the batch's tag; return False if there is none.
+
+        After an interrupt, the same batch comes again.
+        """
+        batch = self._pipe.collect(self._collected)
+        if batch is None:
+            return False
+        run, result = batch
+        if isinstance(run, _Run) and not run.done:
+            if isinstance(result, StopIteration):
+                run.error = RuntimeError("another source of the proxy's pipeline is at its end")
+            elif isinstance(result, Exception):
+                run.error = result
+            else:
+                run.outputs = result
+        self._collected = self._pipe.taken
+        self._pipe.release_outputs()
+        return True
 
 
 class Pending:
