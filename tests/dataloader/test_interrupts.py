@@ -6,6 +6,7 @@ import itertools
 import random
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from torchvision import transforms as v1
 from torchvision.datasets import CIFAR10, ImageFolder
 
 from tests.dataloader.data import bare
+from tests.helpers.interrupts import limit
 from torchdali import DataLoader
 
 COUNT = 40
@@ -25,6 +27,12 @@ COUNT = 40
 
 class Stop(Exception):
     """The exception of a program's alarm."""
+
+
+@pytest.fixture(autouse=True)
+def _in_time() -> Iterator[None]:
+    with limit(300):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +89,7 @@ class Interrupted:
 
 
 def check(loader: Any, interrupted: Interrupted, loops: int) -> None:
+    assert not loader.notes[-1].startswith("not accelerated"), loader.notes  # interrupts would end torch's loop
     for _ in range(loops):
         items = interrupted.items()
         whole = [item for item in items if item is not None]
@@ -162,6 +171,7 @@ def test_a_batch_without_its_bad_samples_is_counted_last(tmp_path: Path, workers
         return tracer
 
     loader = DataLoader(dataset, 4, num_workers=workers, bad_samples="skip")
+    assert not loader.notes[-1].startswith("not accelerated"), loader.notes
     for first in range(1, 200, 3):
         iterator, found, lost, left = iter(loader), [], False, first
         while True:

@@ -12,6 +12,7 @@ import torch.utils.data
 from torch.utils.data import Dataset
 
 from tests.dataloader.test_loader import check_equal
+from tests.helpers.interrupts import exit_code
 from torchdali import DataLoader
 
 COUNT, SHAPE = 40, (3, 200, 256)  # a batch of 4 has 2.4 MB as floats
@@ -102,7 +103,7 @@ def test_a_forked_process_frees_nothing_of_its_parents() -> None:
     if child == 0:
         del first
         os._exit(0)
-    os.waitpid(child, 0)
+    assert exit_code(child) == 0
     rest = list(iterator)
     assert torch.equal(first[:, 0, 0, 0], torch.arange(4.0)) and len(rest) == COUNT // 4 - 1
 

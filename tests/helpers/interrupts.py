@@ -6,6 +6,7 @@ import _thread
 import contextlib
 import linecache
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -58,6 +59,18 @@ def interrupts(first: int, step: int, error: type[BaseException] = KeyboardInter
         yield interrupt
         if not interrupt.place:
             return
+
+
+def exit_code(child: int, seconds: float = 60.0) -> int:
+    """Wait for a forked process and return its exit code; one that doesn't end is killed, and fails the test."""
+    timer = threading.Timer(seconds, os.kill, (child, signal.SIGKILL))
+    timer.daemon = True
+    timer.start()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    timer.cancel()
+    if code == -signal.SIGKILL:
+        pytest.fail(f"the forked process did not end within {seconds:g} s")
+    return code
 
 
 @contextlib.contextmanager

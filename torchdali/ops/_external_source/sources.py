@@ -149,21 +149,22 @@ class InProcess(_Positioned):
         """Return the next batch; the position stays."""
         outputs: tuple[TensorList, ...] = ()
         failure: Exception | None = None
-        is_repeated = False
+        is_repeated = batch is not None and not self._loader.data.stateful  # if its function fails
         after = {"iteration": self._iteration + 1, "sample": self._sample + batch_size}
         try:
             columns = self._loader.data.draw(self._range(batch_size), batch)
+            is_repeated = False
             with torch.no_grad():
                 outputs = self._checked(self._loader.batches(columns), batch_size)
         except StopIteration as stop:
             # Without its traceback: the frames lead to those of the caller, whose variables hold the pipeline.
-            failure, after = StopIteration(*stop.args), {}
+            failure, after, is_repeated = StopIteration(*stop.args), {}, False
         except Exception as error:
             if not self._loader.data.is_past(self._range(batch_size), batch):
                 raise
             failure = error
-            if batch is not None and not self._loader.data.stateful:
-                after, is_repeated = {}, True
+            if is_repeated:
+                after = {}
         try:
             return SourceBatch(outputs, {**super().state(), **after}, failure, is_repeated)
         finally:
