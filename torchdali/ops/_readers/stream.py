@@ -111,6 +111,7 @@ class SampleStream(Source):
     ) -> None:
         self._samples, self._leaves, self._layouts, self._epoch_size = samples, leaves, layouts, epoch_size
         self._iterator: Iterator[Any] | None = None
+        self._begun: object = None
         self._start_at(0, 0, 0, 0, 0)
 
     def _start_at(self, epoch: int, sample: int, passes: int, taken: int, place: Any) -> None:
@@ -157,9 +158,11 @@ class SampleStream(Source):
             next(iterator, None)
         return iterator
 
-    def reset(self) -> None:
+    def reset(self, epoch: object = None) -> None:
         """Start the next epoch: at the start of the stream, or with `epoch_size` at the next sample."""
-        self._epoch, self._sample = self._epoch + 1, 0
+        if epoch is not None and self._begun is epoch:
+            return
+        self._begun, self._epoch, self._sample = epoch, self._epoch + 1, 0
         if self._epoch_size is None:
             self._iterator, self._passes, self._taken, self._place, self._ended = None, self._epoch, 0, 0, False
 
