@@ -142,12 +142,14 @@ class _Workers:
         self._ended: list[threading.Thread] = []
         self._busy = self._most = self._needed = 0
         self._serial = itertools.count(1)
-        self._condition = threading.Condition()
+        # An interrupt of the user's thread may leave a Condition held that a `with` statement enters, but not its lock.
+        self._lock = threading.RLock()
+        self._condition = threading.Condition(self._lock)
 
     def join(self, count: int) -> _JobQueue:
         """Add a queue, and the threads that it makes necessary; one call at a time."""
         queue = _JobQueue(count)
-        with self._condition:
+        with self._lock:
             self._queues.append(queue)
             self._count_threads()
             in_use, missing = set(self._numbers.values()), self._needed - len(self._numbers)
@@ -155,12 +157,12 @@ class _Workers:
         try:
             with keep_torch_threads(len(numbers)) as ready:
                 new = [Thread(_work, (self, n, ready), f"torchdali-{n}") for n in numbers]
-                with self._condition:
+                with self._lock:
                     self._numbers.update(zip(new, numbers, strict=True))
                 for thread in new:
                     thread.start()
         except BaseException:
-            with self._condition:
+            with self._lock:
                 self._numbers = {t: n for t, n in self._numbers.items() if n not in numbers}
             self.leave(queue)
             raise
@@ -174,7 +176,7 @@ class _Workers:
         """Drop a queue and its jobs; wait for those that run, and for threads that end."""
         # A worker may be the one that leaves: it dropped the last reference to the pipeline.
         me, dropped = threading.get_ident(), queue.jobs
-        with self._condition:
+        with self._lock:
             if queue in self._queues:
                 self._queues.remove(queue)
                 queue.jobs = []
@@ -194,7 +196,7 @@ class _Workers:
 
     def put(self, queue: _JobQueue, job: Job) -> None:
         """Add a job to a queue."""
-        with self._condition:
+        with self._lock:
             if queue in self._queues:
                 # Called by the scheduler thread, or by a worker that finished the stage before. What it wrote to the
                 # batch is visible to the workers: they take the job under the same condition.
@@ -204,7 +206,7 @@ class _Workers:
     def take(self) -> tuple[_JobQueue, Job] | None:
         """Wait for a job and return it, leaving it in the queue for other threads; None to end this thread."""
         me = threading.current_thread()
-        with self._condition:
+        with self._lock:
             # A thread whose `join` was interrupted has no number.
             while me in self._numbers and len(self._numbers) <= self._needed:
                 entry = self._next()
@@ -235,7 +237,7 @@ class _Workers:
 
     def remove(self, queue: _JobQueue, job: Job) -> None:
         """Take a job whose indices have all been claimed out of its queue."""
-        with self._condition:
+        with self._lock:
             # Every worker of the job comes here; the first one finds it. A job that comes before it may have been put
             # in meanwhile, so it need not be at the head.
             for i, (_, _, other) in enumerate(queue.jobs):
@@ -246,7 +248,7 @@ class _Workers:
 
     def rest(self, queue: _JobQueue) -> None:
         """Note that this thread is idle, and holds nothing of the queue's pipeline any more."""
-        with self._condition:
+        with self._lock:
             queue.active.discard(threading.get_ident())
             self._busy -= 1
             if queue not in self._queues:
