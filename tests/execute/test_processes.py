@@ -43,6 +43,7 @@ def test_the_interpreter_ends_after_what_starts_processes() -> None:
     script = """
 import threading, weakref
 from torchdali.execute.executor import _start_later
+from torchdali.execute.workers.worker import NotStarted
 
 class Owner:
     pass
@@ -51,7 +52,7 @@ class Starter:
     def start_all(self):
         threading.main_thread().join()  # the script is over
         print("began", sum(range(5_000_000)) > 0)
-        return "not here"
+        raise NotStarted("not here")
 
 owner = Owner()
 _start_later(weakref.ref(owner), Starter(), None)

@@ -114,5 +114,5 @@ def test_a_stranger_is_no_problem_of_the_pipeline(actors: Any, worker: Any) -> N
     starter = object.__new__(actors._ActorStarter)
     starter._key = KEY
     kept = say_nothing(worker.connection.getsockname())
-    assert starter.problem(worker) is None
+    assert not starter.is_ready(worker)
     del kept

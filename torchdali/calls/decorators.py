@@ -112,7 +112,7 @@ def _declare(body: Any, kind: str, options: OperatorOptions) -> Any:
         return lambda function: _declare(function, kind, options)
     name = options.name or body.__name__
     read = schema.read(body, name, options.deprecated or {})
-    declared = Operator(name, _camel(name), kind, body, read, options)
+    declared = Operator(name=name, class_name=_camel(name), kind=kind, body=body, schema=read, options=options)
     if isinstance(options, ReaderOptions):
         declared.metadata, declared.writes = options.metadata, options.writes
     return _publish(declared)

@@ -117,7 +117,7 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
         raise ValueError(f"unsupported device type {device!r}; it is one of 'cpu', 'gpu', 'mixed'")
     rest.pop("bytes_per_sample_hint", None)
     preserve = bool(rest.pop("preserve", False)) or declared.options.preserve
-    checked = CheckedCall(list(inputs), {}, {}, device, name, preserve)
+    checked = CheckedCall(inputs=list(inputs), constants={}, per_sample={}, device=device, name=name, preserve=preserve)
     for key, value in rest.items():
         if value is not None:
             _bind_argument(checked, declared, key, value)
@@ -252,7 +252,14 @@ def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) ->
 def _pick(checked: CheckedCall, i: int) -> CheckedCall:
     inputs = [v[i] if isinstance(v, list) else v for v in checked.inputs]
     name = f"{checked.name}[{i}]" if checked.name else None
-    return CheckedCall(inputs, checked.constants, checked.per_sample, checked.device, name, checked.preserve)
+    return CheckedCall(
+        inputs=inputs,
+        constants=checked.constants,
+        per_sample=checked.per_sample,
+        device=checked.device,
+        name=name,
+        preserve=checked.preserve,
+    )
 
 
 def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device: str) -> None:

@@ -88,7 +88,9 @@ def _prepared(
         if stacked is not None and takes.dtypes:
             stacked = _typed(stacked, declared.name, takes.dtypes)
         ragged = _chunk_body(declared, "ragged", constants, first)
-        return ChunkFunction(single, outputs, stacked, ragged, frozenset(takes.dtypes))
+        return ChunkFunction(
+            single=single, layouts=outputs, tensor=stacked, ragged=ragged, dtypes=frozenset(takes.dtypes)
+        )
     by_ndim: dict[int, Callable[..., Any]] = {}
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:

@@ -106,11 +106,11 @@ class BadSamples:
                 seen.add(sample)
                 self.report.append(
                     BadSample(
-                        batch.info[i] if batch.info else "",
-                        node.title if node else "",
-                        f"{type(failure).__name__}: {failure}",
-                        batch.index,
-                        sample,
+                        file=batch.info[i] if batch.info else "",
+                        operator=node.title if node else "",
+                        reason=f"{type(failure).__name__}: {failure}",
+                        batch=batch.index,
+                        sample=sample,
                     )
                 )
         if self.budget is not None:

@@ -194,7 +194,7 @@ class BoundChain:
         """Collect the values that the chain takes from a batch."""
         data = {edge: _samples(inputs[edge], way is Way.TENSORS, self.ragged) for edge in self.chain.inputs}
         numbers: dict[object, Column] = {value.key: _shaped(inputs[value.edge], value) for value in self.chain.values}
-        return Columns(data, numbers, reads, rngs, buffers)
+        return Columns(data=data, values=numbers, reads=reads, rngs=rngs, buffers=buffers)
 
     def _step(self, k: int, columns: Columns, together: bool) -> Callable[[Chunk], int]:
         """Return one call, bound to the columns of a batch; it returns for how many samples of a chunk it was."""

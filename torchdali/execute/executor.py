@@ -54,7 +54,7 @@ from torchdali.execute.workers.messages import Made, read_failure
 from torchdali.execute.workers.placing import Placing, may_see_changes
 from torchdali.execute.workers.pool import WorkerPool
 from torchdali.execute.workers.starting import Starter
-from torchdali.execute.workers.worker import Worker
+from torchdali.execute.workers.worker import NotStarted, Worker
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Plan, nodes_of
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
@@ -147,13 +147,12 @@ class Executor:
             return None, []
         try:
             starter = start(self.placing, plan, settings, readers, self.bad_samples)
-            started = starter.start_all() if self.placing.waits else []
+            return starter, starter.start_all() if self.placing.waits else []
+        except NotStarted as error:
+            self.placing = Placing(1, reason=str(error))
         except (OSError, MemoryError) as error:
-            started = f"a process could not be started: {error}"
-        if isinstance(started, str):
-            self.placing = Placing(1, reason=started)
-            return None, []
-        return starter, started
+            self.placing = Placing(1, reason=f"a process could not be started: {error}")
+        return None, []
 
     def _join(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> bool:
         """Let processes that have started make the batches from now on; return False if the executor is closed."""
@@ -745,12 +744,14 @@ def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: Thr
     """
 
     def start() -> None:
-        started = starter.start_all()
+        try:
+            started = starter.start_all()
+        except NotStarted as error:
+            if (owner := executor()) is not None:
+                owner.placing = Placing(1, reason=str(error))
+            return
         owner = executor()
-        if isinstance(started, str):
-            if owner is not None:
-                owner.placing = Placing(1, reason=started)
-        elif owner is None or not owner._join(starter, started, threads):
+        if owner is None or not owner._join(starter, started, threads):
             WorkerPool(started, partial(_run_on, threads), starter).close()
 
     threading.Thread(target=start, name="torchdali-start", daemon=False).start()

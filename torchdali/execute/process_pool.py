@@ -187,7 +187,7 @@ class _Task:
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> _Request:
         # The thread of the pool that sends it; until `finish`, nobody else looks at the task but for its future.
-        return _Request(number, self.source, self.request, self.seed, returned)
+        return _Request(number=number, source=self.source, request=self.request, seed=self.seed, returned=returned)
 
     def answer(self, result: _Answer, views: Views) -> None:
         if result.error is not None:

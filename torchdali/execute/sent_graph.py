@@ -35,7 +35,15 @@ class _SentPart:
         return cls(node.operator.name, node.name, node.lines, _portable(node.constants))
 
     def node(self) -> Node:
-        return Node(registry[self.operator], self.name, "cpu", (), self.constants, {}, self.lines)
+        return Node(
+            operator=registry[self.operator],
+            name=self.name,
+            device="cpu",
+            inputs=(),
+            constants=self.constants,
+            per_sample={},
+            lines=self.lines,
+        )
 
 
 def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,16 +98,21 @@ class SentGraph:
 
         sent = tuple(
             _SentNode(
-                n.operator.name, n.name, n.device, n.lines, tuple(map(_SentPart.of, n.parts)),
-                tuple(None if e is None else edge(e) for e in n.inputs),
-                dict(n.constants) if n in needed else {},
-                {k: edge(e) for k, e in n.per_sample.items()},
-                tuple((edge(c.edge), c.value) for c in n.scope),
-                n.preserve, n.stream,
-                tuple((o.name, o.device, o.ndim, o.dtype, o.layout) for o in n.outputs),
+                operator=n.operator.name,
+                name=n.name,
+                device=n.device,
+                lines=n.lines,
+                parts=tuple(map(_SentPart.of, n.parts)),
+                inputs=tuple(None if e is None else edge(e) for e in n.inputs),
+                constants=dict(n.constants) if n in needed else {},
+                per_sample={k: edge(e) for k, e in n.per_sample.items()},
+                scope=tuple((edge(c.edge), c.value) for c in n.scope),
+                preserve=n.preserve,
+                stream=n.stream,
+                outputs=tuple((o.name, o.device, o.ndim, o.dtype, o.layout) for o in n.outputs),
             )
             for n in nodes
-        )  # fmt: skip
+        )
         modules = tuple(dict.fromkeys(n.operator.body.__module__ for n in nodes if n in needed))
         return cls(modules, sent, tuple(map(edge, graph.outputs)))
 
@@ -114,12 +127,17 @@ class SentGraph:
 
         for sent in self.nodes:
             node = Node(
-                registry[sent.operator], sent.name, sent.device,
-                tuple(None if e is None else edge(e) for e in sent.inputs),
-                sent.constants, {k: edge(e) for k, e in sent.per_sample.items()}, sent.lines,
-                tuple(Condition(edge(e), value) for e, value in sent.scope),
-                sent.preserve, sent.stream,
-            )  # fmt: skip
+                operator=registry[sent.operator],
+                name=sent.name,
+                device=sent.device,
+                inputs=tuple(None if e is None else edge(e) for e in sent.inputs),
+                constants=sent.constants,
+                per_sample={k: edge(e) for k, e in sent.per_sample.items()},
+                lines=sent.lines,
+                scope=tuple(Condition(edge(e), value) for e, value in sent.scope),
+                preserve=sent.preserve,
+                stream=sent.stream,
+            )
             node.outputs = tuple(
                 DataNode(name, device, node, i, ndim, dtype, layout)
                 for i, (name, device, ndim, dtype, layout) in enumerate(sent.outputs)

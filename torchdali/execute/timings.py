@@ -248,10 +248,18 @@ class Profile:
     def stats(self, bytes_in_flight: int, processes: tuple[str, ...] = (), caches: tuple[str, ...] = ()) -> Stats:
         """Summarise."""
         return Stats(
-            tuple(self.by_node().values()), self.batches, self.samples, self._ready / max(1, self.batches),
-            self.waited, self.consumed, bytes_in_flight, processes, _verdict(self.waited, self.consumed),
-            caches, self.fallbacks(),
-        )  # fmt: skip
+            operators=tuple(self.by_node().values()),
+            batches=self.batches,
+            samples=self.samples,
+            ready=self._ready / max(1, self.batches),
+            waited=self.waited,
+            consumed=self.consumed,
+            bytes_in_flight=bytes_in_flight,
+            processes=processes,
+            verdict=_verdict(self.waited, self.consumed),
+            caches=caches,
+            fallbacks=self.fallbacks(),
+        )
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the intervals as JSON for a browser's trace viewer (Chrome's tracing, Perfetto).

@@ -26,8 +26,8 @@ from torchdali.execute.workers.placing import Placing
 from torchdali.execute.workers.replica import Task, make_batches
 from torchdali.execute.workers.sent_plan import SentPlan
 from torchdali.execute.workers.server import Order
-from torchdali.execute.workers.starting import problem_of, sizes_of
-from torchdali.execute.workers.worker import Worker
+from torchdali.execute.workers.starting import read_first_message, sizes_of
+from torchdali.execute.workers.worker import NotStarted, Worker
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Plan
 
@@ -246,26 +246,30 @@ class _ActorStarter:
                 raise RuntimeError(f"no actor runs after {self.patience:g} s: see actor_options and timeout")
             connecting = wait([worker.connection for worker in workers], _POLL)
             for worker in workers:
-                problem: str | None = ""
-                if worker.connection in connecting:
-                    problem = self.problem(worker)
-                    worker.alive = problem == ""
-                elif worker.process.exitcode is not None:
-                    problem = worker.end_message(" while it started")
-                if problem:
+                try:
+                    if worker.connection in connecting:
+                        worker.alive = self.is_ready(worker)
+                    elif worker.process.exitcode is not None:
+                        raise NotStarted(worker.end_message(" while it started"))
+                except NotStarted as error:
                     self.close()
-                    raise RuntimeError(problem)
+                    raise RuntimeError(str(error)) from None
         return workers
 
     def look(self) -> None:
         """Do nothing: Ray looks after its actors."""
 
-    def problem(self, worker: Worker) -> str | None:
-        """Let an actor connect; return why it is not ready, empty if it is, None if it has not come yet."""
+    def is_ready(self, worker: Worker) -> bool:
+        """Let an actor connect; return False if it has not come yet.
+
+        Raises:
+            NotStarted: the actor has refused, or ended.
+        """
         assert isinstance(worker, _ActorWorker)
         if not worker.accept(self._key):
-            return None
-        return problem_of(worker, self._sizes)
+            return False
+        read_first_message(worker, self._sizes)
+        return True
 
     def close(self) -> None:
         """End all actors."""

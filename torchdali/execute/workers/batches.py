@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -62,9 +62,18 @@ class Replicas:
         }
         keys = {self.plan.index[node]: keys for node, keys in batch.keys.items()}
         draw = Draw(
-            -1, batch.index, batch.position, batch.size, seed, batch.random_keys, keys, values, traced, ()
-        )  # fmt: skip
-        self.pool.submit(BatchJob(self, batch, draw, callback, kept))
+            number=-1,
+            index=batch.index,
+            position=batch.position,
+            size=batch.size,
+            seed=seed,
+            random_keys=batch.random_keys,
+            keys=keys,
+            values=values,
+            traced=traced,
+            returned=(),
+        )
+        self.pool.submit(BatchJob(replicas=self, batch=batch, draw=draw, callback=callback, kept=kept))
 
     @property
     def bytes_out(self) -> int:
@@ -138,11 +147,7 @@ class BatchJob:
         """Return the message for a replica that knows some blocks of shared memory."""
         tensor, known = self.replicas.buffers.tensor, blocks.__contains__
         values = {k: v.without_blocks(known, tensor) for k, v in self.draw.values.items()}
-        draw = self.draw
-        return Draw(
-            number, draw.index, draw.position, draw.size, draw.seed, draw.random_keys, draw.keys, values, draw.traced,
-            returned,
-        )  # fmt: skip
+        return replace(self.draw, number=number, values=values, returned=returned)
 
     def answer(self, reply: Made, views: Views) -> None:
         """Take over what a replica made, in the thread that receives it."""

@@ -96,7 +96,7 @@ def place(
         stages += 1
     if not any(_pays(planned, stage) for stage in planned.stages[:stages]):
         return Placing(1, reason=why or "it computes numbers or small samples, which is quicker than sending them")
-    return Placing(count, stages, why, forked, forked or processes is not None)
+    return Placing(processes=count, stages=stages, reason=why, forked=forked, waits=forked or processes is not None)
 
 
 def place_elsewhere(planned: Plan, readers: Mapping[Node, Reader], processes: int) -> Placing:

@@ -32,7 +32,7 @@ import torch
 from torchdali.errors import PipelineError
 from torchdali.execute.workers.blocks import Views
 from torchdali.execute.workers.messages import Block, Drop
-from torchdali.execute.workers.worker import Process, Worker, WorkerJob
+from torchdali.execute.workers.worker import NotStarted, Process, Worker, WorkerJob
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.threads import Thread, close_at_end
 
@@ -55,7 +55,7 @@ class Starts(Protocol):
     def patience(self) -> float: ...
     def start(self, number: int) -> Worker: ...
     def look(self) -> None: ...
-    def problem(self, worker: Worker) -> str | None: ...
+    def is_ready(self, worker: Worker) -> bool: ...
     def close(self) -> None: ...
 
 
@@ -301,24 +301,24 @@ class WorkerPool:
     def _join(self, worker: Worker) -> None:
         """Take a worker into service that has said whether it is ready; one that has not may do so later."""
         assert self._starter is not None
-        problem = self._starter.problem(worker)
-        if problem is None:
+        try:
+            if not self._starter.is_ready(worker):
+                return
+        except NotStarted as error:
+            if not self._over:
+                self._reject(worker, str(error))
             return
         with self._lock:
             if self._over:
                 return
-            if not problem:
-                self._starting.remove(worker)
-                # From here on it hears of new blocks.
-                self.replaced += self.workers[worker.number] is not worker
-                if worker.shares_memory:
-                    worker.open_ledger()
-                self.workers[worker.number], worker.alive = worker, True
-                self._assign()
-        if problem:
-            self._reject(worker, problem)
-        else:
-            self.joined()
+            self._starting.remove(worker)
+            # From here on it hears of new blocks.
+            self.replaced += self.workers[worker.number] is not worker
+            if worker.shares_memory:
+                worker.open_ledger()
+            self.workers[worker.number], worker.alive = worker, True
+            self._assign()
+        self.joined()
 
     def _reject(self, worker: Worker, problem: str) -> None:
         self._starting.remove(worker)

@@ -198,7 +198,9 @@ class _Replica:
         # lock. From `begin` on the batch is that of the threads, and of the one that ends its last stage.
         self._channel.views.note(draw.number)
         self._channel.free(draw.returned)
-        batch = InFlightBatch(draw.index, draw.size, draw.position, self._turns, random_keys=draw.random_keys)
+        batch = InFlightBatch(
+            index=draw.index, size=draw.size, position=draw.position, turn=self._turns, random_keys=draw.random_keys
+        )
         self._numbers[self._turns] = draw.number
         self._turns += 1
         if draw.traced and not self._stages.profile.is_traced:
@@ -259,15 +261,15 @@ class _Replica:
         sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
         with self._channel.lock:
             reply = Made(
-                self._numbers.pop(batch.turn),
-                values,
-                None if batch.kept is None else tuple(batch.kept),
-                None if error is None else write_failure(error),
-                self._task.bad_samples.take(batch.index),
-                tuple((count, write_failure(each)) for count, each in batch.bad_samples),
-                self._stages.profile.take_times(index),
-                {(index[_source(e)], e.index): size for e, size in sizes.items()},
-                tuple(self._warned),
+                number=self._numbers.pop(batch.turn),
+                values=values,
+                kept=None if batch.kept is None else tuple(batch.kept),
+                error=None if error is None else write_failure(error),
+                bad=self._task.bad_samples.take(batch.index),
+                budget=tuple((count, write_failure(each)) for count, each in batch.bad_samples),
+                times=self._stages.profile.take_times(index),
+                sizes={(index[_source(e)], e.index): size for e, size in sizes.items()},
+                warnings=tuple(self._warned),
             )
             self._warned.clear()
             self._channel.send(reply, values.values(), kept)

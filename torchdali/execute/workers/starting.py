@@ -28,11 +28,11 @@ from torchdali.execute.workers.sent_plan import SentPlan, new_task, readers_of
 from torchdali.execute.workers.served import LOST
 from torchdali.execute.workers.server import Order, Server
 from torchdali.execute.workers.server import main as serve_orders
-from torchdali.execute.workers.worker import Worker
+from torchdali.execute.workers.worker import NotStarted, Worker
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Plan
 
-__all__ = ["Starter", "main", "problem_of", "sizes_of"]
+__all__ = ["Starter", "main", "read_first_message", "sizes_of"]
 
 _POLL = 0.5  # seconds between looks at the server
 
@@ -95,36 +95,50 @@ class Starter:
         """See that the server runs."""
         self._server.look()
 
-    def start_all(self) -> list[Worker] | str:
-        """Start all workers and wait until they are ready; or end them, and return why they are not."""
+    def start_all(self) -> list[Worker]:
+        """Start all workers and wait until they are ready.
+
+        Raises:
+            NotStarted: one can't be started; the others are ended.
+        """
         workers: list[Worker] = []
         try:
             workers += map(self.start, range(len(self._orders)))
             deadline = time.monotonic() + START
-            why = next(filter(None, (self._waited_for(w, deadline) for w in workers)), "")
-        except OSError as error:
-            why = f"a process could not be started: {error}"
-        if not why:
-            return workers
-        for worker in workers:
-            worker.process.kill()
-            worker.process.join(1.0)
-            worker.close()
-        self.close()
-        return why
+            for worker in workers:
+                self._wait_for(worker, deadline)
+        except (OSError, NotStarted) as error:
+            for worker in workers:
+                worker.process.kill()
+                worker.process.join(1.0)
+                worker.close()
+            self.close()
+            if isinstance(error, NotStarted):
+                raise
+            raise NotStarted(f"a process could not be started: {error}") from None
+        return workers
 
-    def _waited_for(self, worker: Worker, deadline: float) -> str:
+    def _wait_for(self, worker: Worker, deadline: float) -> None:
         while not worker.connection.poll(_POLL):
             if time.monotonic() > deadline:
-                return f"worker process {worker.number} was not ready after {START:g} s"
+                raise NotStarted(f"worker process {worker.number} was not ready after {START:g} s")
             self.look()
-        return self.problem(worker)
+        self.is_ready(worker)
 
-    def problem(self, worker: Worker) -> str:
-        """Read the first message of a worker; return why it is not ready, empty if it is."""
-        problem = problem_of(worker, self._sizes)
-        fate = self._server.fate() if problem and worker.process.exitcode == LOST else ""
-        return f"{problem}: {fate}" if fate else problem
+    def is_ready(self, worker: Worker) -> bool:
+        """Read the first message of a worker.
+
+        Raises:
+            NotStarted: the worker has refused, or ended.
+        """
+        try:
+            read_first_message(worker, self._sizes)
+        except NotStarted as error:
+            fate = self._server.fate() if worker.process.exitcode == LOST else ""
+            if not fate:
+                raise
+            raise NotStarted(f"{error}: {fate}") from None
+        return True
 
     def close(self) -> None:
         """Let go of the server."""
@@ -139,22 +153,24 @@ def sizes_of(planned: Plan, stages: int, readers: Mapping[Node, Reader]) -> dict
     return {planned.index[n]: len(readers[n].dataset) for n in readers_of(planned, stages)}
 
 
-def problem_of(worker: Worker, sizes: Mapping[int, int]) -> str:
-    """Read the first message of a worker; return why it is not ready, empty if it is.
+def read_first_message(worker: Worker, sizes: Mapping[int, int]) -> None:
+    """Read whether a worker is ready.
 
     Args:
         sizes: Number of records of each reader, by index.
+
+    Raises:
+        NotStarted: it is not, or finds other records.
     """
     message: Any = None
     with contextlib.suppress(EOFError, OSError):
         message = pickle.loads(worker.connection.recv_bytes())
     if isinstance(message, Refused):
-        return f"a process could not be started: {message.reason}"
+        raise NotStarted(f"a process could not be started: {message.reason}")
     if not isinstance(message, Ready):
-        return worker.end_message(" while it started")
+        raise NotStarted(worker.end_message(" while it started"))
     if dict(message.sizes) != sizes:
-        return f"a process finds other numbers of records ({message.sizes}) than this one ({sizes})"
-    return ""
+        raise NotStarted(f"a process finds other numbers of records ({message.sizes}) than this one ({sizes})")
 
 
 def _orders(placing: Placing, settings: Settings) -> list[Order]:

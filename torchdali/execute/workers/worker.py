@@ -18,7 +18,7 @@ from torchdali.execute.workers.blocks import LEDGER, Views
 from torchdali.execute.workers.messages import Block, Drop, read, write
 from torchdali.execute.workers.served import LOST, NO_MEMORY, how_ended, signal_of
 
-__all__ = ["Process", "Worker", "WorkerJob"]
+__all__ = ["NotStarted", "Process", "Worker", "WorkerJob"]
 
 _GRACE = 0.5  # seconds for the exit code of a process that has closed its connection
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
@@ -79,6 +79,10 @@ class WorkerJob(Protocol):
     def finish(self) -> None:
         """Go on, after `answer` or `lose`."""
         ...
+
+
+class NotStarted(Exception):
+    """A worker could not be started; the message says why."""
 
 
 class Worker:

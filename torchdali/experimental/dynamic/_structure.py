@@ -160,7 +160,9 @@ def _copied(structure: Structure) -> tuple[Graph, list[Node]]:
     new: dict[DataNode, DataNode] = {}
     leaves = []
     for i, edge in enumerate(structure.inputs):
-        node = Node(GIVEN, f"given_{i}", edge.device, (), {}, {}, ())
+        node = Node(
+            operator=GIVEN, name=f"given_{i}", device=edge.device, inputs=(), constants={}, per_sample={}, lines=()
+        )
         node.outputs = (DataNode(node.name, edge.device, node),)
         new[edge] = node.outputs[0]
         leaves.append(node)
