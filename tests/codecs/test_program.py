@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import random
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,7 +18,8 @@ from tests.helpers.native import needs_native
 from torchdali.codecs import program as image_programs
 from torchdali.codecs._native import render
 from torchdali.codecs.program import ImageProgram
-from torchdali.kernels.native import ImageOptions, Output
+from torchdali.kernels import native
+from torchdali.kernels.native import Filters, ImageOptions, Output
 
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = [(1, 1), (1, 7), (9, 1), (2, 3), (17, 31), (33, 20), (100, 75), (64, 64), (203, 117)]
@@ -31,7 +34,7 @@ def pixels(height: int, width: int, seed: int = 0) -> np.ndarray:
 
 
 def rendered(options: ImageOptions, data: torch.Tensor, program: ImageProgram) -> np.ndarray:
-    found = render(program.convert(options), data)
+    found = render(program.with_options(options), data)
     assert found is not None
     return found.numpy().transpose(1, 2, 0).astype(np.uint8) if options.result.planar else found.numpy()
 
@@ -113,3 +116,29 @@ def test_tall_pictures_are_left_to_an_older_pillow(monkeypatch: pytest.MonkeyPat
     assert ImageProgram.of(300, 3).resize(100, 2, "bilinear").filter == 3
     del width_first[0]
     assert ImageProgram.of(301, 3).resize(100, 2, "bilinear").filter == 3 + 8
+
+
+def test_options_have_one_address_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library reads the structure while other threads look for it, too: no second one may take its place."""
+    both = threading.Barrier(2)
+    make = native._NativeOptions
+
+    def slow(options: ImageOptions) -> native._NativeOptions:
+        both.wait(10)
+        return make(options)
+
+    monkeypatch.setattr(native, "_NativeOptions", slow)
+    options = ImageOptions(output=Output.from_table(torch.arange(256.0).expand(3, 256), True))
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (pool.submit(lambda: options.address) for _ in range(2))
+        assert first.result(10) == second.result(10) == options.address
+
+
+def test_options_of_operators_in_a_row() -> None:
+    linear, cubic = Filters(), Filters("cubic", "cubic")
+    resized = ImageOptions(fast=True).mirror().resize(linear)
+    assert resized is not None
+    assert (resized.fast, resized.mirrors, resized.filters, resized.output) == (True, True, linear, None)
+    assert resized.resize(cubic) is None
+    floats = resized.convert(Output(torch.float32, True))
+    assert floats.filters == linear and floats.result.shape(2, 5) == (3, 2, 5) and resized.result.shape(2, 5) == (2, 5, 3)

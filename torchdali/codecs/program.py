@@ -149,7 +149,7 @@ class ImageProgram(NamedTuple):
             changed = PixelSteps(region, earlier + (b"" if is_whole else self.as_step()) + steps, size)
         return _whole(*size, self.options, 1, changed)
 
-    def convert(self, options: ImageOptions) -> ImageProgram:
+    def with_options(self, options: ImageOptions) -> ImageProgram:
         """Return the program with other options."""
         return new_tuple(ImageProgram, (*self[:5], options, self.pixels))
 

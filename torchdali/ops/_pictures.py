@@ -237,7 +237,7 @@ def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out =
         data = _pixels(_opened(data))
         size = data.shape[0], data.shape[1]
     drawn = DrawnTransforms(transforms, size, rng)
-    program = drawn.program.convert(_options(None if drawn.rest else transforms.conversion))
+    program = drawn.program.with_options(_options(None if drawn.rest else transforms.conversion))
     pixels = render(program, _colored(data), out)
     if pixels is None:
         return transforms.end(_converted(drawn.go_on(_opened(data), True), transforms.conversion, out), rng)
@@ -311,7 +311,7 @@ def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
         if data is None or not _is_like_pillows(data):
             return None
         drawn = DrawnTransforms(transforms, data.size(False), rng)
-        return None if drawn.rest else drawn.program.convert(options)
+        return None if drawn.rest else drawn.program.with_options(options)
 
     def run(
         sources: Sequence[Tensor | str | None],
@@ -363,12 +363,12 @@ class Source:
 
     def pixels(self, program: ImageProgram) -> npt.NDArray[np.uint8] | None:
         """Return the pixels ``(H, W, 3)`` of a program, or None if the library can't decode them."""
-        pixels = render(program.convert(_options(None)), self._data)
+        pixels = render(program.with_options(_options(None)), self._data)
         return None if pixels is None else pixels.numpy()
 
     def planes(self, program: ImageProgram, conversion: TensorConversion, planar: bool) -> Tensor | None:
         """Return a program as a tensor; see `finish_pixels`."""
-        result = render(program.convert(_options(conversion, planar)), self._data)
+        result = render(program.with_options(_options(conversion, planar)), self._data)
         return result if result is None or planar else result.permute(2, 0, 1)
 
 
