@@ -164,13 +164,13 @@ def reports(results: Sequence[Result], source: Sequence[Result], options: argpar
         _TITLE,
         written,
         "Each case is a pipeline of one operator and its source, if it has one, on DALI 2.4 (CPU) and on torchdali; "
-        "numbers like angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: above "
-        "1, it is faster. Each is of the best round of a side, since disturbances only add. CPU time counts all "
-        "threads; the wall clock is what one waits for, and counts what else the machine did too. Where a sample "
-        "costs less than some 50 us, the GIL keeps torchdali's threads from helping each other, and one does "
-        "the work, unless several samples are done in one call. An operator's ratio is the geometric mean of its "
+        "parameters like angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: above "
+        "1, it is faster. Each is from a side's best round, because disturbances only add time. CPU time counts all "
+        "threads; the wall clock also includes other programs' work. If a sample costs less than some 50 us, the GIL "
+        "keeps torchdali's threads from helping each other, and one does the work, unless one call processes several "
+        "samples. An operator's ratio is the geometric mean of its "
         "cases'. All cases: [images](speed_images.md), [boxes, points, numbers](speed_numbers.md).",
-        "The source hands over a batch in memory without a copy and nothing is subtracted for it. "
+        "The source passes a batch in memory without a copy; its time isn't subtracted. "
         + " ".join(_bare(result) for result in source),
         "## Summary",
         _summary(good),
@@ -193,8 +193,8 @@ def reports(results: Sequence[Result], source: Sequence[Result], options: argpar
     return {suffix: "\n\n".join(page) + "\n" for suffix, page in {"": lines, **pages}.items()}
 
 
-_TITLE = "# Speed of the operators, beside DALI's"
-_METHOD = "What the columns mean: [the first page](speed.md)."
+_TITLE = "# Speed of the operators compared with DALI"
+_METHOD = "For the columns, see [the first page](speed.md)."
 
 
 def _opencv() -> str:
@@ -210,7 +210,7 @@ def _bare(result: Result) -> str:
         return f"Alone, it failed: {result.error}."
     return (
         f"A pipeline of the source alone costs {result.cost(0):.1f} us an image of {result.size} with torchdali, "
-        f"{result.cost(1):.1f} us with DALI, which copies what it delivers."
+        f"{result.cost(1):.1f} us with DALI, which copies its outputs."
     )
 
 

@@ -21,8 +21,8 @@ _HEAD = f"""# Parity with DALI
 {_WRITTEN}
 
 Every case ran on torchdali and on the real DALI 2.4 (CPU, `device_id=None`), and passed: layouts, shapes and types are
-equal, and values as the tables say. [Each operator](parity_operators.md) has a row. Where parity is not kept, [that is
-on purpose](parity_exceptions.md).
+equal, and values are within the tolerances in the tables. [Each operator](parity_operators.md) has a row. All exceptions
+are [intentional](parity_exceptions.md).
 """
 
 
@@ -115,8 +115,8 @@ def pages(
 
 def _pixel_table() -> str:
     rows = [(p.subject, str(p.images), p.found, p.demanded) for p in _pixels]
-    return "## Photos\n\n64 files of ImageNet, as they are.\n\n" + _table(
-        ("what", "images", "found", "demanded"), rows
+    return "## Photos\n\n64 unchanged files of ImageNet.\n\n" + _table(
+        ("case", "images", "found", "required"), rows
     )
 
 
@@ -185,7 +185,7 @@ def percent(share: float) -> str:
 
 def _module_table(modules: Mapping[str, tuple[str, int]]) -> str:
     rows = [(f"`{name}`", subject, str(count)) for name, (subject, count) in modules.items()]
-    return "## Tests that passed\n\n" + _table(("file", "what it compares", "tests"), rows)
+    return "## Tests that passed\n\n" + _table(("file", "comparison", "tests"), rows)
 
 
 def _exception_list(exceptions: Mapping[str, Sequence[str]]) -> str:
