@@ -122,6 +122,6 @@ def test_the_page_tells_what_is_missing() -> None:
 def test_the_pages_are_those_of_the_documentation() -> None:
     """Their headings stay as the tests write them, and each says who wrote it."""
     for suffix, page in parity_table.pages({}, {}).items():
-        text = (pages.ROOT / "docs" / f"parity{suffix}.md").read_text(encoding="utf-8")
+        text = (pages.ROOT / "benchmarks" / f"parity{suffix}.md").read_text(encoding="utf-8")
         assert text.splitlines()[0] == page.splitlines()[0]
         assert parity_table.COMMAND in page and parity_table.COMMAND in text
