@@ -165,8 +165,8 @@ def reports(results: Sequence[Result], source: Sequence[Result], options: argpar
         written,
         "Each case is a pipeline of one operator and its source, if it has one, on DALI 2.4 (CPU) and on torchdali; "
         "parameters like angles are drawn for each sample on both sides. Ratios are DALI's time over torchdali's: "
-        "above 1, it is faster. Each is from a side's best round, because disturbances only add time. CPU time counts all "
-        "threads; the wall clock also includes other programs' work. If a sample costs less than some 50 us, the "
+        "above 1, it is faster. Each is from a side's best round, because disturbances only add time. CPU time counts "
+        "all threads; the wall clock also includes other programs' work. If a sample costs less than some 50 us, the "
         "GIL keeps torchdali's threads from helping each other, and one does the work, unless one call processes "
         "several samples. An operator's ratio is the geometric mean of its "
         "cases'. All cases: [images](speed_images.md), [boxes, points, numbers](speed_numbers.md).",
