@@ -185,6 +185,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "two shares": (lambda s: weighted(s[0], repeat=2, choose=1), ValueError, "pass one of"),
     "negative": (lambda s: weighted(s[0], repeat=-1), ValueError, "repeat must be above 0, got -1"),
     "shuffling": (lambda s: weighted({**s[0], "random_shuffle": True}), ValueError, "random_shuffle must be passed to fn.readers.mixture"),
+    "workers": (lambda s: weighted({**s[2], "workers": 2}), ValueError, "workers must be 0 in a mixture"),
     "unknown argument": (lambda s: weighted({**s[0], "flies": 1}), Exception, "flies"),
     "no list": (lambda s: mixed(s, [])(), TypeError, "must be a list of torchdali.WeightedReader"),
     "outputs": (lambda s: mixed([s[0], s[3]], [{}, {}])(), ValueError, "equally many outputs, got \\[1, 2\\]"),

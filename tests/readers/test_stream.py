@@ -68,6 +68,33 @@ class Mosaic(Stateful):
         return {"place": self.before + num_samples, "epoch": self.epoch}
 
 
+class Counted(Stateful):
+    """One that counts loops, as mosaicml's, has items by index, and is its own iterator, as litdata's."""
+
+    loops = 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Any:
+        return {"data": bytes([self.epoch, index]), "label": index}
+
+    def __iter__(self) -> Iterator[Any]:
+        self.place, self.start = self.start, 0
+        self.loops += 1
+        return self
+
+    def __next__(self) -> Any:
+        if self.place >= self.count:
+            raise StopIteration
+        self.place += 1
+        return self[self.place - 1]
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        assert not self.loops
+        super().load_state_dict(state)
+
+
 def loader(dataset: Any, batch: int = 5, **options: Any) -> Loader:
     @pipeline_def(batch_size=batch, num_threads=2, device_id=None)
     def define() -> Any:
@@ -81,14 +108,14 @@ def rows(batches: Any) -> list[list[list[int]]]:
     return [data.tolist() for data, labels in batches if data[:, 1].tolist() == labels.tolist()]
 
 
-@pytest.mark.parametrize("kind", [Plain, Stateful, Mosaic])
+@pytest.mark.parametrize("kind", [Plain, Stateful, Mosaic, Counted])
 def test_each_epoch_is_a_pass(kind: type[Plain]) -> None:
     with loader(kind()) as batches:
         for epoch in range(3):
             assert list(itertools.chain(*rows(batches))) == [[epoch, i] for i in range(COUNT)]
 
 
-@pytest.mark.parametrize("kind", [Plain, Stateful, Mosaic])
+@pytest.mark.parametrize("kind", [Plain, Stateful, Mosaic, Counted])
 @pytest.mark.parametrize(("count", "epoch_size"), [(COUNT, None), (20, None), (COUNT, 9), (4, 9)])
 def test_resuming_at_each_batch_is_exact(kind: type[Plain], count: int, epoch_size: int | None) -> None:
     with loader(kind(count), epoch_size=epoch_size) as batches:

@@ -37,7 +37,7 @@ class WeightedReader:
 
     Raises:
         TypeError: `reader` is no reader of `fn`. ValueError: the shares exclude each other or are not positive, or an
-            argument belongs to the mixture. What the reader raises for its arguments.
+            argument belongs to the mixture or can't be used in one. What the reader raises for its arguments.
     """
 
     name: str
@@ -59,6 +59,8 @@ class WeightedReader:
             raise ValueError(
                 f"{', '.join(sorted(misplaced))} must be passed to fn.readers.mixture, not to one of its readers"
             )
+        if arguments.get("workers"):
+            raise ValueError("workers must be 0 in a mixture: its readers read in the threads of the pipeline")
         parts: tuple[dict[str, Any], dict[str, Any]] = {}, {}
         for name, value in bind(operator, [], arguments).constants.items():
             of_places = name in operator.schema.paths or name in RemoteOptions.__dataclass_fields__

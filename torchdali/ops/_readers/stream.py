@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import itertools
@@ -31,7 +32,8 @@ class IterableStyle:
     """
 
     def __init__(self, dataset: Any) -> None:
-        if not isinstance(dataset, Iterable) or isinstance(dataset, Iterator):
+        is_used_up = isinstance(dataset, Iterator) and not hasattr(dataset, "__len__")
+        if not isinstance(dataset, Iterable) or is_used_up:
             raise TypeError(f"dataset must start again at each iter(), got a {type(dataset).__name__}")
         self.users_dataset = _without_decoding(dataset)
 
@@ -45,6 +47,10 @@ class IterableStyle:
 
     @cached_property
     def _begun(self) -> tuple[Any, list[Iterator[Any]]]:
+        """The first sample, and the loop that it began, if there is no other way to see one."""
+        self.set_epoch(0)
+        if _length(self.users_dataset) and hasattr(self.users_dataset, "__getitem__"):
+            return self.users_dataset[0], []  # mosaicml counts loops, and resumes in none that was counted
         iterator = iter(self.users_dataset)
         for first in iterator:
             return first, [itertools.chain([first], iterator)]
@@ -54,6 +60,11 @@ class IterableStyle:
     def first(self) -> Any:
         """The first sample, which shows the form of all."""
         return self._begun[0]
+
+    def set_epoch(self, number: int) -> None:
+        """Tell the stream which pass comes next, if it wants to know."""
+        if hasattr(self.users_dataset, "set_epoch"):
+            self.users_dataset.set_epoch(number)
 
     def begin(self) -> Iterator[Any]:
         """Start from the first sample; the loop that `first` began counts."""
@@ -86,6 +97,14 @@ class IterableStyle:
         }
         names = inspect.signature(state_dict).parameters
         return copy.deepcopy(state_dict(**{name: value for name, value in known.items() if name in names}))
+
+
+def _length(dataset: Any) -> int:
+    """Return the length of a data set; 0 if it has none."""
+    try:
+        return len(dataset)
+    except TypeError:
+        return 0
 
 
 def _without_decoding(dataset: Any) -> Any:
@@ -134,7 +153,7 @@ class SampleStream(Source):
         while len(samples) < count and not self._ended:
             if self._iterator is None:
                 self._iterator = self._begin()
-            part = list(itertools.islice(self._iterator, count - len(samples)))
+            part = _next_samples(self._iterator, count - len(samples))
             self._taken, self._since = self._taken + len(part), self._since + len(part)
             samples += part
             if len(samples) < count:
@@ -148,8 +167,8 @@ class SampleStream(Source):
 
     def _begin(self) -> Iterator[Any]:
         dataset, self._since = self._samples.users_dataset, 0
-        if self._passes and hasattr(dataset, "set_epoch"):
-            dataset.set_epoch(self._passes)
+        if self._passes:
+            self._samples.set_epoch(self._passes)
         if self._place:
             dataset.load_state_dict(copy.deepcopy(self._place))
             return iter(dataset)
@@ -195,6 +214,15 @@ class SampleStream(Source):
         self._iterator = None
 
 
+def _next_samples(iterator: Iterator[Any], count: int) -> list[Any]:
+    """Return up to so many samples, by `next` alone: some streams start again whenever somebody calls `iter`."""
+    samples: list[Any] = []
+    with contextlib.suppress(StopIteration):
+        while len(samples) < count:
+            samples.append(next(iterator))
+    return samples
+
+
 def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
     if arguments["layouts"]:
         return tuple(arguments["layouts"])
@@ -229,7 +257,7 @@ def stream(
 
     The stream shuffles, and divides samples among ranks. If it has ``state_dict()`` and ``load_state_dict()``, its
     position is part of the pipeline's; of others, resuming reads what came before again. ``set_epoch(n)`` is called
-    before each pass but the first.
+    before each pass, from 0.
 
     Args:
         dataset: Iterates over samples: tuples, dictionaries or single values, all of the form of the first.
