@@ -1,6 +1,6 @@
-"""A chart of images a second, a bar for each loader: ``python -m benchmarks.speed_chart FIGURES.json > docs/speed.svg``
+"""Draw a chart of images/s, with one bar per loader: ``python -m benchmarks.speed_chart FIGURES.json > docs/speed.svg``
 
-The file has for each pipeline the images a second by loader, in the order of the bars::
+The file contains the images/s of each loader, by pipeline, in the order of the bars::
 
     {"train": {"torchdali": 1800, "NVIDIA DALI": 780}, "validate": {"torchdali": 1700, "NVIDIA DALI": 660}}
 """
@@ -24,7 +24,7 @@ def chart(figures: Mapping[str, Mapping[str, float]]) -> str:
     most = max(rate for rates in figures.values() for rate in rates.values())
     drawn, y = [], 8
     for pipeline, rates in figures.items():
-        drawn.append(f'<text x="{_LEFT}" y="{y + 14}" font-weight="bold">{escape(pipeline)}, images a second</text>')
+        drawn.append(f'<text x="{_LEFT}" y="{y + 14}" font-weight="bold">{escape(pipeline)}, images/s</text>')
         y += _HEAD
         for loader, rate in rates.items():
             width = _WIDTH * rate / most

@@ -52,6 +52,6 @@ def test_its_cells_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
                 shown.append(eval(compile(ast.Expression(last.value), name, "eval"), names))
     printed = capsys.readouterr().out
     assert "torch.Size([16, 3, 64, 64])" in printed and "RandomResizedCrop: accelerated" in printed
-    assert printed.count(" pictures right") == 4 and "the same batch: True" in printed
+    assert printed.count(" images correct") == 4 and "the same batch: True" in printed
     assert [type(each).__name__ for each in shown if each is not None] == ["Image", "Image"]
     assert isinstance(names["images"], torch.Tensor)
