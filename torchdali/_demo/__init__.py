@@ -15,7 +15,7 @@ from torchdali.pipeline import native_status
 
 __all__ = ["run"]
 
-TRAINING = 100  # pictures a class
+TRAINING = 100  # images a class
 TESTING = 30
 
 

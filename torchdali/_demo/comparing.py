@@ -13,7 +13,7 @@ from torchdali import DataLoader
 from torchdali._demo.training import AREA, BATCH, MEAN, SIZE, STD
 
 ROUNDS = 5
-REPEATS = 4  # of each picture in an epoch, which would be too short for a clock otherwise
+REPEATS = 4  # of each image in an epoch, which would be too short for a clock otherwise
 
 
 def compare(root: Path, threads: int) -> tuple[float, float]:

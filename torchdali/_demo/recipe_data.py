@@ -25,7 +25,7 @@ __all__ = ["PARTS", "RecipeFiles", "keep", "write"]
 Pixels = npt.NDArray[np.uint8]
 
 _CLASSES = {"cat": ((200, 60, 40), "heart"), "dog": ((40, 80, 200), "star")}  # color and shape, drawn in green
-_TRAIN, _VAL = (13, 12), (5, 5)  # pictures a class
+_TRAIN, _VAL = (13, 12), (5, 5)  # images a class
 _RECORDS = 20  # of all else
 _LARGE = 40  # pixels of a box
 

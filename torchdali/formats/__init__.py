@@ -1,5 +1,5 @@
-"""Containers of samples, parsed from bytes: one file a format, none of which knows an operator.
+"""Parsers of sample containers: one file per format, and none depends on an operator.
 
-`storage` opens what holds the bytes. A parser takes a `storage.Storage`, or a buffer, and says where the
-records are and what they hold; the data themselves it copies only if it must.
+`storage` opens the underlying bytes. A parser takes a `storage.Storage`, or a buffer, and returns the records'
+positions and contents; it copies data only if it must.
 """

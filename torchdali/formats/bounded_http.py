@@ -1,4 +1,4 @@
-"""Answers of web servers, of which no more is read than `urls.MAX_BYTES`, whatever the server says or sends."""
+"""Web servers' responses, read up to `urls.MAX_BYTES`, whatever the server declares or sends."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BoundedResponse(aiohttp.ClientResponse):
 
 
 def refuse_other_hosts() -> aiohttp.TraceConfig:
-    """Return what stops redirections that leave the server of an URL, unless TORCHDALI_REDIRECT_HOSTS has the host."""
+    """Return a handler that stops redirections to another server, unless TORCHDALI_REDIRECT_HOSTS has the host."""
     traces = aiohttp.TraceConfig()
     traces.on_request_redirect.append(_check_redirect)
     return traces

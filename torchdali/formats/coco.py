@@ -35,12 +35,12 @@ class Form:
         images: Names of the images, in the order wanted; None for all, in the order of their ids.
         ltrb: Boxes are left, top, right, bottom; otherwise left, top, width, height.
         ratio: Coordinates are parts of the image's size.
-        size_threshold: Boxes whose width or height is smaller, in pixels, are left out.
-        skip_empty: Images without annotations are left out.
+        size_threshold: Boxes whose width or height is smaller, in pixels, are skipped.
+        skip_empty: Images without annotations are skipped.
         include_iscrowd: Annotations of crowds count.
         avoid_class_remapping: Labels are the ids of categories, not their places from 1.
         polygons: Collect polygons.
-        masks: Keep what masks are drawn of.
+        masks: Store the data that masks are drawn from.
     """
 
     images: Sequence[str] | None = None
@@ -120,7 +120,7 @@ def parse(path: str, form: Form) -> Annotations:
     """Read annotations from JSON.
 
     Raises:
-        RuntimeError: the file cannot be read, is no such JSON, or a number in it is not finite. ValueError: a box has
+        RuntimeError: the file cannot be read, isn't COCO JSON, or a number in it is not finite. ValueError: a box has
             not four numbers.
     """
     try:
@@ -212,7 +212,7 @@ class _Collector:
     """Collects the annotations of the chosen images.
 
     Args:
-        data: What the JSON holds.
+        data: The parsed JSON.
         form: How they are delivered.
     """
 
@@ -314,7 +314,7 @@ def _outlined(segmentations: Iterable[list[Any]], sizes: list[tuple[int, int]] |
     ends: list[int] = []
     for of_image in segmentations:
         for mask, segmentation in enumerate(of_image):
-            if isinstance(segmentation, list):  # runs are no outlines
+            if isinstance(segmentation, list):  # runs are not outlines
                 rows += segmentation
                 masks += [mask] * len(segmentation)
         ends.append(len(rows))

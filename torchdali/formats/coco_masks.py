@@ -80,7 +80,7 @@ def fill_runs(runs: Sequence[int], height: int, width: int) -> Mask:
 
 
 def uncompress(text: str) -> list[int]:
-    """Return the runs that a text stands for: six bits a letter, from the fourth on as differences to the last but one.
+    """Decode a text to its runs: six bits per letter, from the fourth on as differences to the last but one.
 
     Raises:
         ValueError: the text ends in a number.
@@ -128,7 +128,7 @@ def _crossings(
 
 
 def _outline(corners: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Walk along the edges, a step of the longer axis at a time; yield parts, of which each begins where one ended."""
+    """Walk along the edges, a step of the longer axis at a time; yield parts, each starting at the last one's end."""
     ends = np.roll(corners, -1, 0)
     counts = np.abs(ends - corners).max(1) + 1
     blocks = np.cumsum(counts) // _STEPS

@@ -1,4 +1,4 @@
-"""Threads for what may take long, such as requests and data sets in Python."""
+"""Threads for slow calls, for example requests and datasets in Python."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _Queue = queue.SimpleQueue["_Task | None"]
 
 
 class DaemonPool:
-    """A fixed number of threads, which end with the pool or the program; then what waits for them is cancelled.
+    """A fixed number of threads, which end with the pool or the program; queued tasks are then cancelled.
 
     A forked process has threads of its own.
 
     Args:
-        count: Number of threads, which are started as they are needed.
+        count: Number of threads; each is started when it is needed.
         name: Of the threads.
     """
 
@@ -64,7 +64,7 @@ class DaemonPool:
         return self._queue.qsize()
 
     def close(self) -> None:
-        """Cancel what no thread has begun, and end the threads."""
+        """Cancel the tasks that no thread has begun, and end the threads."""
         with self._lock:  # so that no task comes behind the end of the queue
             self._closed = True
             _end(self._queue, self._process)

@@ -32,7 +32,7 @@ class DiskCache:
     The strings of the present run stay, and no more are kept: of data twice as large as the cache, each epoch finds
     half. To replace the strings that were not used for longest would find a tenth.
 
-    A string appears as a whole or not at all; one that is damaged is as good as none. What belongs to others in the
+    A string appears as a whole or not at all; a damaged one counts as missing. Other programs' files in the
     folder is not touched.
 
     Args:
@@ -148,7 +148,7 @@ class DiskCache:
             os.close(descriptor)
 
     def _total(self, lock: int) -> int:
-        """Return the bytes of all strings, as the file of the lock has them, or counted anew."""
+        """Return the bytes of all strings, as the file of the lock has them, or counted again."""
         known = os.pread(lock, _TOTAL.size, 0)
         if len(known) == _TOTAL.size:
             total, check = _TOTAL.unpack(known)
@@ -169,7 +169,7 @@ class DiskCache:
         return total
 
     def _entries(self) -> Iterator[tuple[int, int, str]]:
-        """Yield time of the last use, size and name of each string, and of what a crash left unfinished."""
+        """Yield time of the last use, size and name of each string, and of files that a crash left unfinished."""
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 is_ours = len(entry.name) == _NAME or entry.name.endswith(".part")
@@ -207,7 +207,7 @@ def _sealed_size(size: int) -> int:
 
 
 def _sealed(name: str, data: bytes) -> Iterator[Any]:
-    """Yield the chunks of a string, each with the check sum behind it that a part of the string can be read by."""
+    """Yield the chunks of a string, each followed by its check sum, so that a part of the string can be read."""
     view = memoryview(data)
     for number in range(_chunks(len(view))):
         chunk = view[number * _CHUNK : (number + 1) * _CHUNK]

@@ -1,6 +1,6 @@
-"""LMDB databases, read without the library: where the values lie in the file, in the order of their keys.
+"""LMDB databases, read without the library: the positions of the values in the file, in the order of their keys.
 
-The layout of the pages is that of ``mdb.c`` (https://github.com/LMDB/lmdb), version 1 of the data format, for
+The layout of the pages follows ``mdb.c`` (https://github.com/LMDB/lmdb), version 1 of the data format, for
 64-bit little-endian machines: two meta pages, then a B+ tree; large values are in overflow pages.
 """
 

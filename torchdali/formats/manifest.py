@@ -1,4 +1,4 @@
-"""Manifests: one file that has sizes, ETags and indices of all shards of a data set.
+"""Manifests: one file that has sizes, ETags and indices of all shards of a dataset.
 
 A reader that has it opens any number of shards without another request. It is JSON: ``{"form": 1, "kind": "webdataset",
 "shards": {"a.tar": {"size": 512, "etag": "...", "changed": "...", "index": "v1.2 ..."}}}``; the index is the text of

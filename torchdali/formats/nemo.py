@@ -19,7 +19,7 @@ class Entry(NamedTuple):
     """A recording, or a part of it.
 
     Attributes:
-        number: Among those of its manifest that are used, from 0.
+        number: Index among the used recordings of its manifest, from 0.
         offset: In seconds.
         duration: In seconds; -1 if the manifest does not say.
     """
@@ -32,11 +32,11 @@ class Entry(NamedTuple):
 
 
 def read_manifest(path: str, min_duration: float, max_duration: float) -> list[Entry]:
-    """Return the recordings of a manifest; lines that name none are left out, with a warning.
+    """Return the recordings of a manifest; lines that name none are skipped, with a warning.
 
     Args:
-        min_duration: In seconds; what is shorter is left out.
-        max_duration: What is longer is left out; 0 for no limit.
+        min_duration: In seconds; shorter recordings are skipped.
+        max_duration: In seconds; longer recordings are skipped; 0 for no limit.
 
     Raises:
         RuntimeError: it cannot be read, or a value has another type.

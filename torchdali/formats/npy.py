@@ -46,7 +46,7 @@ def header(data: Bytes) -> Header:
     """Read the header of an array.
 
     Raises:
-        ValueError: it is no array, or one of a type that torch does not have.
+        ValueError: it is not an array, or one of a type that torch does not have.
     """
     head = data[:12].tobytes()
     if head[:6] != _MAGIC or len(head) < 12:
@@ -97,7 +97,7 @@ def array(data: Bytes) -> Tensor:
     """Return an array as a tensor on the same memory; in Fortran's order as a transposed view.
 
     Raises:
-        ValueError: it is no array, is cut off, or of a type that torch does not have.
+        ValueError: it is not an array, is cut off, or of a type that torch does not have.
     """
     what = header(data)
     check_size(what, len(data))
@@ -125,7 +125,7 @@ def tensor(what: Header, content: Bytes) -> Tensor:
 
 
 class Slab(NamedTuple):
-    """A part of an array that lies in one piece: some of its outermost axis.
+    """A contiguous part of an array: some of its outermost axis.
 
     Attributes:
         what: The part as an array of its own.

@@ -43,7 +43,7 @@ def signed(value: int) -> int:
 
 
 def packed(data: Buffer, at: int, end: int) -> list[int]:
-    """Read signed numbers that stand one after the other."""
+    """Read consecutive signed numbers."""
     values = []
     while at < end:
         value, at = varint(data, at, end)

@@ -1,6 +1,6 @@
-"""Bytes of object stores: ranges of what an URL of fsspec names, many requests at a time.
+"""Bytes of object stores: ranges of objects at fsspec URLs, many requests at a time.
 
-A request that fails is repeated, after a pause that grows; one that takes too long has failed. What was read can be
+A failed request is repeated, after a growing pause; a request that takes too long has failed. Data that was read can be
 kept in a folder that several processes share. Credentials come from where fsspec and its packages look for them
 (environment, configuration files), never from arguments; messages show an URL without its user, password and query.
 """
@@ -60,7 +60,7 @@ class RemoteOptions:
             ``"256MB"``. Ranges of 4 MB from the whole dataset are drawn at random, and each is one request. None
             shuffles record by record, with a request for each.
         cache_dir: For URLs: folder that caches the data; processes of one user may share it.
-        cache_size: Bytes that are kept there at most. What this run reads first stays; what earlier runs left goes.
+        cache_size: Bytes that are cached there at most. The first data of this run stays; older runs' data is removed.
 
     Raises:
         ValueError: a number is too small.
@@ -212,7 +212,7 @@ class Remote:
         self, cache: DiskCache, url: str, start: int, count: int | None, version: Version | None, first: int,
         part: int | None,
     ) -> bytes:  # fmt: skip
-        """Return a part of what the cache has of an object, which is read into it first if it is not there."""
+        """Return a part of an object from the cache, which first reads it if it is missing."""
         kind = "" if version is None else f"{version.etag or version.changed}\n{version.size}"
         key = f"{url}\n{kind}\n{start}\n{count}"
         data = cache.get(key, first, part)
@@ -297,7 +297,7 @@ class Remote:
         """Return the version of an object.
 
         Raises:
-            RuntimeError: there is no such object.
+            RuntimeError: the object does not exist.
         """
 
         def ask() -> Version:
@@ -309,7 +309,7 @@ class Remote:
     def identity(self, url: str) -> bytes | None:
         """Return the identity of an object's version, which is the one that is read from now on.
 
-        None if there is no such object, or if the store tells neither an ETag nor a time.
+        None if the object does not exist, or if the store tells neither an ETag nor a time.
         """
         if url not in self._pinned:
             try:
@@ -369,7 +369,7 @@ class Remote:
 
 
 def _named(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
-    """Return the error of a request: what a caller may take for a broken sample is no `StoreError`."""
+    """Return the error of a request: errors that a caller may take for a broken sample are not a `StoreError`."""
     error, status = failure.reason, failure.status
     text = str(error).partition("\n")[0]
     reason = urls.shown_in_text(f"{type(error).__name__}: {text}")
@@ -433,9 +433,9 @@ class RemoteFile:
     """An object that is read by ranges.
 
     Args:
-        remote: What reads.
+        remote: Reads the object.
         url: URL of the object.
-        version: To read; the store is asked if it is left out.
+        version: To read; the store is asked if None.
     """
 
     def __init__(self, remote: Remote, url: str, version: Version | None = None) -> None:
@@ -490,5 +490,5 @@ class RemoteFile:
 
 
 def read_url(url: str, remote: Remote | None = None) -> bytes:
-    """Read a small object, such as an index."""
+    """Read a small object, for example an index."""
     return bytes((remote or Remote(RemoteOptions(io_concurrency=1)))._fetch(url, 0, None, None))

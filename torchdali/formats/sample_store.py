@@ -1,11 +1,11 @@
 """Tensors by key, in a file that only grows: in memory or on disk, shared by threads and processes.
 
-There are two files. The *data* are the samples, one behind the other; the *index* has an entry for each, with its place
+There are two files. The *data* is the samples, one after the other; the *index* has an entry for each, with its offset
 and check sums. A sample is written first, its entry last, under a lock; the entries say how far the data go. So a
-process that is killed leaves at most bytes behind the end, which the next sample overwrites.
+killed process can only add unused bytes after the end, which the next sample overwrites.
 
-What the files hold is believed only as far as it can be: an entry whose place is not in the data, or a sample that is
-no tensors, is as good as none.
+The files' content is verified: an entry whose offset is not in the data, or a sample that holds
+no tensors, counts as missing.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class SampleStore:
         limit: Bytes of the data at most.
 
     Attributes:
-        name: Where it lies, for messages.
+        name: Location, for messages.
         index_name: The file that is locked, for messages.
-        bound: What sets the limit, for messages.
+        bound: Name of the limit, for messages.
         is_full: The disk or the memory takes nothing more.
     """
 
@@ -101,12 +101,12 @@ class SampleStore:
         raise NotImplementedError
 
     def forget(self, key: bytes) -> None:
-        """Let the next `put` of a key replace what it has."""
+        """Let the next `put` of a key replace its value."""
         with self._lock:
             self._places.pop(key, None)
 
     def put(self, key: bytes, tensors: Sequence[torch.Tensor]) -> bool:
-        """Keep tensors, unless the key has some; return False if there is no room, or others keep the files locked."""
+        """Store tensors, unless the key has some; return False if the store is full, or others hold the files' lock."""
         parts = encoded(tensors)
         size = sum(map(len, parts))
         if self.is_full or self._end + size > self.limit:
@@ -164,7 +164,7 @@ class SampleStore:
             )
 
     def _cure(self, error: OSError) -> str:
-        """Say what to do."""
+        """Return the advice for the message."""
         return ""
 
     @contextlib.contextmanager
@@ -221,7 +221,7 @@ class SampleStore:
 class MemoryStore(SampleStore):
     """Tensors in memory, shared with the processes that this one starts; it goes with the last of them.
 
-    What `get` returns are views, which nobody may write to.
+    Do not write to the views that `get` returns.
     """
 
     name, index_name = "memory", "the index of a cache in memory"
@@ -239,7 +239,7 @@ class MemoryStore(SampleStore):
             ) from None
 
     def shared(self) -> tuple[int, DescriptorPlace, DescriptorPlace]:
-        """Return what `joined` takes in another process, while this one has the store open."""
+        """Return the arguments of `joined` in another process, while this one has the store open."""
         return self.limit, shared(self._data), shared(self._index)
 
     @classmethod
@@ -318,7 +318,7 @@ _opening = ForkSafeLock()
 
 
 def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
-    """Return the store of a folder: the one that is open, as a lock of a file is that of the whole process."""
+    """Return the store of a folder: the one that is open, as a lock of a file belongs to the whole process."""
     with _opening:
         key = os.path.realpath(folder), stem
         store = _stores.get(key)

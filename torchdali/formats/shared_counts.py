@@ -21,7 +21,7 @@ DescriptorPlace = tuple[str, str]
 
 
 class SharedCounts:
-    """A few numbers, each the sum of what all processes counted.
+    """A few numbers, each the sum of all processes' counts.
 
     Each process has a row of its own and adds to that alone, so that none waits for another.
 
@@ -55,7 +55,7 @@ class SharedCounts:
             self._numbers[self._row * _NUMBERS + 1 + number] += amount
 
     def _own_row(self) -> int:
-        """Return the row of this process; the last one, which others may share, if no other is to be had."""
+        """Return the row of this process; the last one, which others may share, if all others are taken."""
         with contextlib.suppress(TimeoutError), FileLock("numbers that processes count").held(self.descriptor):
             owners = self._numbers[::_NUMBERS].tolist()
             if 0 in owners:
@@ -72,7 +72,7 @@ class SharedCounts:
 def anonymous_descriptor(size: int) -> int:
     """Return the descriptor of a file without a name, of so many bytes that take no memory before they are written.
 
-    It lies in memory if the system has such files; otherwise in the folder for temporary files.
+    It is in memory if the system has in-memory files; otherwise in the folder for temporary files.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(f"torchdali-{secrets.token_hex(8)}")
@@ -88,7 +88,7 @@ def anonymous_descriptor(size: int) -> int:
 
 
 def shared(descriptor: int) -> DescriptorPlace:
-    """Return what `opened` takes in another process, while this one has the file open."""
+    """Return the arguments of `opened` in another process, while this one has the file open."""
     path = f"/proc/{os.getpid()}/fd/{descriptor}"
     return path, os.readlink(path)
 

@@ -1,7 +1,7 @@
 """Files in folders that other users may write to, too.
 
-Under a name in such a folder may lie a link to another file, a pipe on which nobody writes, or a file of somebody else,
-who keeps it locked. What is opened here is a regular file of this user, with this one name; what is written appears as
+A name in a shared folder may be a link to another file, a pipe without a writer, or a file of somebody else,
+who keeps it locked. The files opened here are regular files of this user, with one name; written data appears as
 a whole; and a lock is waited for a few seconds.
 """
 
@@ -33,7 +33,7 @@ def open_folder(path: str, *, own: bool) -> int:
     """Open a folder; make it, for this user alone, if there is none.
 
     Args:
-        own: It is named by torchdali, not by the user: it is no link, and belongs to this user.
+        own: It is named by torchdali, not by the user: it is not a link, and belongs to this user.
 
     Raises:
         OSError: it cannot be.
@@ -117,7 +117,7 @@ def open_named(path: str) -> BinaryIO:
 
 
 def new_file(path: str, _flags: int = 0) -> int:
-    """Make a file to write to, as an ``opener`` of `open` does; what is there already is not touched.
+    """Create a file to write to, as an ``opener`` of `open` does; existing files are not touched.
 
     Raises:
         FileExistsError: there is something.
@@ -128,13 +128,13 @@ def new_file(path: str, _flags: int = 0) -> int:
 def write_whole(
     name: str, pieces: Iterable[Any], *, folder: int | None = None, mode: int | None = None, lasting: bool = False
 ) -> None:
-    """Write a file beside the one it replaces, so that a full disk or a crash leaves the old one whole.
+    """Write a new file, then rename it over the old one, so that a full disk or a crash keeps the old one whole.
 
     Args:
         name: In the folder; otherwise a path.
         pieces: Its bytes.
         folder: Descriptor of a folder.
-        mode: Permissions; None for those of this user's file that is replaced, or what the user's mask leaves.
+        mode: Permissions; None for those of the file that is replaced, if it is this user's, or the umask's default.
         lasting: Wait until the disk has it.
 
     Raises:
@@ -175,7 +175,7 @@ def read_into(descriptor: int, memory: memoryview, offset: int) -> bool:
 
 
 def room(error: OSError, folder: str) -> str:
-    """Say how much room there is in a folder, and what to do, if it is that what an error is about."""
+    """Describe a folder's free space, and the remedy, if an error is about space."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return ""
     try:

@@ -18,7 +18,7 @@ class Size(int):
 
     @classmethod
     def from_argument(cls, value: Any) -> Size:
-        """Return a size given as a number, or as a text such as ``"8GB"`` (10^9 bytes each) or ``"8GiB"`` (2^30).
+        """Return a size given as a number, or as a text like ``"8GB"`` (10^9 bytes each) or ``"8GiB"`` (2^30).
 
         Raises:
             ValueError: it is too small, or no size.

@@ -67,7 +67,7 @@ def _check_range(storage: Storage, offset: int, count: int) -> None:
 
 
 class MappedFile:
-    """A file mapped into memory; what `read` returns is a view of it.
+    """A file mapped into memory; `read` returns a view of it.
 
     Args:
         path: Of the file.
@@ -84,7 +84,7 @@ class MappedFile:
         return _identity(self.path, self._status)
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a view of a range, unless the file was cut off: to look at what is gone ends the process."""
+        """Return a view of a range, unless the file was cut off: accessing removed bytes ends the process."""
         end = offset + count
         if offset < 0 or count < 0 or end > self.size:
             _check_range(self, offset, count)
@@ -128,7 +128,7 @@ def _identity(path: str, status: os.stat_result) -> bytes:
 
 
 def file_identity(path: str) -> bytes | None:
-    """Return path, device, inode, size and times of change of a file; None if there is no such file."""
+    """Return path, device, inode, size and times of change of a file; None if the file does not exist."""
     try:
         return _identity(path, os.stat(path))
     except OSError:
@@ -220,17 +220,17 @@ def open_storage(
     path: str, *, mapped: bool = True, direct: bool = False, remote: Remote | None = None,
     version: Version | None = None,
 ) -> Storage:  # fmt: skip
-    """Open what holds records.
+    """Open a file or an object of records.
 
     Args:
         path: Of a file, or an URL.
         mapped: Map it into memory; otherwise each record is read.
         direct: Without ``mapped``, read past the system's cache if the file system can.
-        remote: Reads what an URL names.
+        remote: Reads URLs.
         version: Of the object at an URL, if it is known.
 
     Raises:
-        RuntimeError: there is no such file, or it cannot be read.
+        RuntimeError: the file does not exist, or cannot be read.
     """
     if is_url(path):
         return RemoteFile(remote or Remote(), path, version)
@@ -238,11 +238,11 @@ def open_storage(
 
 
 def read_text(path: str, remote: Remote | None = None) -> str:
-    """Return a small text file, such as an index, without a byte order mark.
+    """Return a small text file, for example an index, without a byte order mark.
 
     Args:
         path: Of the file, or its URL.
-        remote: Reads what an URL names.
+        remote: Reads URLs.
 
     Raises:
         RuntimeError: it cannot be read, or is UTF-16.
@@ -273,7 +273,7 @@ def exists(path: str) -> bool:
 
 
 def described_storage(storage: Storage, but: str = "") -> str:
-    """Say what a file is by its first bytes, as `described` does."""
+    """Identify a file by its first bytes, as `described` does."""
     return described(storage.read(0, min(HEAD, storage.size)), but)
 
 

@@ -23,7 +23,7 @@ _obstore_process = 0
 
 
 class Replaced(ValueError):
-    """An object is no longer the one that was opened."""
+    """An object has changed since it was opened."""
 
 
 class Version(NamedTuple):

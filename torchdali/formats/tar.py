@@ -54,7 +54,7 @@ _WITHOUT_CONTENT = (b"1", b"2", b"3", b"4", b"5", b"6")
 
 
 class _Before(NamedTuple):
-    """Headers before the member's own, as what they say of it."""
+    """Headers before the member's own, as the values that they set."""
 
     name: str = ""
     link: str = ""
@@ -74,13 +74,13 @@ class _Before(NamedTuple):
 
 
 class Archive:
-    """An archive, as a `Storage` of its files: sparse ones, whole, lie behind its end.
+    """An archive, as a `Storage` of its files: sparse ones, whole, come after its end.
 
     Args:
         storage: The archive itself.
 
     Attributes:
-        left_out: Offset and name of the members that are no files, with what they are.
+        left_out: Offset, name and kind of the members that are not files.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -112,7 +112,7 @@ class Archive:
         return self._parts[part][1] + min(offset - self._starts[part], self._parts[part][0])
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a range; what is not stored is zero."""
+        """Return a range; parts that are not stored are zero."""
         end = offset + count
         if end <= self._storage.size or offset < 0 or end > self.size:
             return self._storage.read(offset, count)
@@ -193,7 +193,7 @@ class Archive:
         return member
 
     def _other(self, header: bytes, at: int, before: _Before) -> Iterator[Member]:
-        """Yield the file that a hard link stands for; note what is no file."""
+        """Yield the file that a hard link points to; record members that are not files."""
         kind, name, target = header[156:157], before.name or _name(header), before.link or _decoded(header[157:257])
         file = self._files.get(posixpath.normpath(target)) if kind == _LINK else None
         if file is not None:
@@ -258,7 +258,7 @@ def _size(records: dict[str, str], size: int) -> int:
 
 
 def split_name(path: str) -> tuple[str, str]:
-    """Return key and extension: what comes before and after the first dot of the file's name."""
+    """Return key and extension: the file's name before and after its first dot."""
     dot = path.find(".", path.rfind("/") + 1)
     return (path, "") if dot < 0 else (path[:dot], path[dot + 1 :])
 
@@ -280,7 +280,7 @@ def group(members: Iterable[Member]) -> Iterator[list[Component]]:
 
 
 def samples(archive: Archive) -> Iterator[list[Component]]:
-    """Yield the samples of an archive; at the end, warn of members that are in none, as they are no files."""
+    """Yield the samples of an archive; at the end, warn of members that are skipped, as they are not files."""
     yield from group(archive.members())
     if archive.left_out:
         warn(
@@ -431,5 +431,5 @@ def write_member(file: BinaryIO, name: str, content: bytes) -> int:
 
 
 def write_end(file: BinaryIO) -> None:
-    """Write what ends an archive."""
+    """Write the end of an archive."""
     file.write(bytes(2 * BLOCK))

@@ -1,4 +1,4 @@
-"""Sparse members of tar archives: the maps of what is stored, in the forms of GNU.
+"""Sparse members of tar archives: the maps of the stored parts, in the forms of GNU.
 
 https://www.gnu.org/software/tar/manual/html_node/Sparse-Formats.html
 """
@@ -25,7 +25,7 @@ Records = Sequence[tuple[str, str]]
 
 
 class Sparse(NamedTuple):
-    """A file of which only some parts are stored, one after the other; the others are zeros.
+    """A file with only some parts stored, one after the other; the others are zeros.
 
     Attributes:
         size: Of the whole file.
@@ -70,7 +70,7 @@ def header_number(field: bytes, at: int) -> int:
 
 
 def sparse_of_header(storage: Storage, header: bytes, data: int) -> Sparse:
-    """Read the map of a member of GNU's kind ``S``: in its header, and in blocks behind it, at ``data``."""
+    """Read the map of a member of GNU's kind ``S``: in its header, and in blocks after it, at ``data``."""
     extents = list(_fields(header[386:482], data))
     more, size = header[482], header_number(header[483:495], data)
     while more:
@@ -122,7 +122,7 @@ def sparse_of_records(storage: Storage, records: Records, data: int, length: int
 
 
 def _map_of_content(storage: Storage, data: int, length: int) -> tuple[int, list[Extent]]:
-    """Read lines of numbers, which fill blocks of their own before what is stored."""
+    """Read lines of numbers, which fill blocks of their own before the stored parts."""
     blocks = storage.read(data, min(length, BLOCK)).tobytes()
     count = _decimal(blocks.partition(b"\n")[0].decode("latin-1"), data)
     lines = blocks.count(b"\n")

@@ -101,7 +101,7 @@ def payload(record: Bytes) -> tuple[int, int]:
     """Return begin and end of a record's payload.
 
     Raises:
-        ValueError: its length is not that of the index.
+        ValueError: its length differs from the index's.
     """
     available = len(record) - HEADER - FOOTER
     length = _LENGTH.unpack_from(record.data)[0] if len(record) >= HEADER else -1
@@ -141,7 +141,7 @@ def masked_crc32c(data: Any) -> int:
 
 
 class FeatureValue:
-    """The values of one feature in an example: begin and end of its list, and of which kind it is.
+    """The values of one feature in an example: begin and end of its list, and its kind.
 
     Attributes:
         kind: ``"string"``, ``"float32"`` or ``"int64"``; "" for a feature without values.
@@ -203,7 +203,7 @@ def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> 
         names: Keys, and the place of each in the result.
 
     Raises:
-        ValueError: what lies there is no `tf.train.Example`.
+        ValueError: the bytes aren't a `tf.train.Example`.
     """
     values: _Values = [None] * len(names)
     for number, kind, at, stop in fields(data, begin, end):
@@ -216,7 +216,7 @@ def features(data: memoryview, begin: int, end: int) -> dict[str, FeatureValue]:
     """Return all features of an example, by name.
 
     Raises:
-        ValueError: what lies there is no `tf.train.Example`.
+        ValueError: the bytes aren't a `tf.train.Example`.
     """
     values: dict[str, FeatureValue] = {}
     for number, kind, at, stop in fields(data, begin, end):

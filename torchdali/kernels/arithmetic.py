@@ -226,7 +226,7 @@ def _common(name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype],
         return result
     for operand, other in zip(operands, reversed(dtypes), strict=True):
         if isinstance(operand, Number) and _holds(other, operand):
-            return other  # the tensor can stay as it is
+            return other  # the tensor can stay unchanged
     return promote(*dtypes)
 
 

@@ -1,8 +1,8 @@
-"""A decoder and what follows it as one operator, which decodes no more of a picture than the result shows.
+"""A decoder and what follows it as one operator, which decodes no more of an image than the result shows.
 
 The parts edit an `ImageProgram` (see `declaration.narrowing`), and the library of the fast path renders the programs of
 several samples in one call. What it does not do, the bodies of the parts do, one after the other; an error has
-the number of its part. If there is no library, or it refuses a picture, `_decode_windows` helps the usual chains.
+the number of its part. If there is no library, or it refuses an image, `_decode_windows` helps the usual chains.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class _FusedDecoder:
         return result
 
     def _run_window(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor | None:
-        """Do one sample in Python, and less than the bodies of the parts do; None if they are no slower."""
+        """Do one sample in Python, and less than the bodies of the parts do; None if they are not slower."""
         with Part(0):
             header = peek_header(data)
         if rng is not None:

@@ -19,7 +19,7 @@ from torchdali.ops._resize import arguments_of, axes_of, resampling
 __all__ = ["render_resized", "resized_part"]
 
 _DECODER = Part(0)
-_BORDER = 2  # lines at the edge of a resized picture that may see pixels outside, with linear filters
+_BORDER = 2  # lines at the edge of a resized image that may see pixels outside, with linear filters
 
 
 def render_resized(data: Tensor, header: Header, program: ImageProgram) -> Tensor | None:

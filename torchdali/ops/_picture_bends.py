@@ -1,4 +1,4 @@
-"""Transforms of torchvision that turn, shear or bend a picture, as steps; see `_picture_steps`."""
+"""Transforms of torchvision that turn, shear or bend an image, as steps; see `_picture_steps`."""
 
 from __future__ import annotations
 

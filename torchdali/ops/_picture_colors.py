@@ -1,4 +1,4 @@
-"""Transforms of torchvision that change colors, as steps on a picture; see `_picture_steps`."""
+"""Transforms of torchvision that change colors, as steps on an image; see `_picture_steps`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A rectangle of random area and aspect ratio in a picture, with a probability."""
+    """A rectangle of random area and aspect ratio in an image, with a probability."""
 
     p: float
     scale: tuple[float, float]
@@ -55,7 +55,7 @@ class Erasing:
     std: tuple[float, ...] | None = None
 
     def apply(self, planes: Tensor, rng: Rng) -> None:
-        """Erase a rectangle of a picture ``(C, H, W)`` of floats."""
+        """Erase a rectangle of an image ``(C, H, W)`` of floats."""
         pixels = planes.numpy()
         channels, *size = pixels.shape
         drawn = self.rectangle.draw((size[0], size[1]), rng)

@@ -37,10 +37,10 @@ Steps = tuple[bytes, Size]
 
 
 class Lattice(NamedTuple):
-    """Pixels of many pictures of one size, chosen by row and by column.
+    """Pixels of many images of one size, chosen by row and by column.
 
     Attributes:
-        rows, columns: ``(N, H)`` and ``(N, W)``; -1 for what lies outside. ``(1, ...)`` if all pictures have the same.
+        rows, columns: ``(N, H)`` and ``(N, W)``; -1 for what lies outside. ``(1, ...)`` if all images have the same.
         fill: Of pixels outside.
     """
 
@@ -59,7 +59,7 @@ class Lattice(NamedTuple):
         return self.rows.shape[1], self.columns.shape[1]
 
     def select(self, pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """Return the pixels of pictures ``(N, H, W, C)``."""
+        """Return the pixels of images ``(N, H, W, C)``."""
         count, height, width, channels = pictures.shape
         outside = (self.rows[:, :, None] < 0) | (self.columns[:, None, :] < 0)
         places = self.rows[:, :, None] * width + self.columns[:, None, :]
@@ -104,7 +104,7 @@ class Movement(Protocol):
     """A step that only moves pixels, to places that do not depend on them."""
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Do for many pictures what the step does for one.
+        """Do for many images what the step does for one.
 
         Args:
             numbers: Four random ones of each picture.
@@ -205,7 +205,7 @@ class Resize(Fixed):
 
 @dataclass(frozen=True)
 class CenterCrop(Fixed):
-    """Cut out the middle; what lies outside of the picture is black."""
+    """Cut out the middle; what lies outside of the image is black."""
 
     size: Size
 

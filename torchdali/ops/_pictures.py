@@ -33,7 +33,7 @@ from torchdali.reading.datasets import Dataset, LoaderOptions, Read, WholeFiles
 from torchdali.rng import Rng, prepare
 
 if TYPE_CHECKING:
-    from PIL import Image  # imported if a picture needs it: `import torchdali` is quick
+    from PIL import Image  # imported if an image needs it: `import torchdali` is quick
 
 __all__ = [
     "Choice", "DrawnTransforms", "ImageProgram", "ImageTransform", "ImageTransforms", "Order", "Requests", "Source",
@@ -72,7 +72,7 @@ class TensorTransform(Protocol):
     """A transform of tensors, behind the conversion."""
 
     def apply(self, planes: Tensor, rng: Rng) -> None:
-        """Change a picture ``(C, H, W)`` in its place."""
+        """Change an image ``(C, H, W)`` in its place."""
         ...
 
 
@@ -282,7 +282,7 @@ def _pixels(image: Image.Image) -> Tensor:
 
 
 def _colored(data: Tensor) -> Tensor:
-    """Return a picture of one channel with three, of which all steps of the library make the same."""
+    """Return an image of one channel with three, of which all steps of the library make the same."""
     return data.expand(-1, -1, 3).contiguous() if data.dim() == 3 and data.shape[2] == 1 else data
 
 
@@ -337,7 +337,7 @@ _NUMBERS = 4  # random numbers that a step takes, about
 
 
 def _found(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
-    """Return where pictures lie, files or pixels; None for those to do one by one."""
+    """Return where images lie, files or pixels; None for those to do one by one."""
     are_pixels = [isinstance(source, Tensor) and source.dim() == 3 for source in sources]
     files = encoded([None if each else source for source, each in zip(sources, are_pixels, strict=True)])
     return [
@@ -382,11 +382,11 @@ def finish_pixels(pixels: npt.NDArray[np.uint8], conversion: TensorConversion, p
 
 
 class Requests:
-    """Pictures of a data set, which is asked anew for each of them.
+    """Images of a dataset, which is asked again for each of them.
 
     Args:
         dataset: Sized.
-        source: Returns the path of a picture, or its pixels ``(H, W, C)``.
+        source: Returns the path of an image, or its pixels ``(H, W, C)``.
         are_files: It returns paths.
     """
 
@@ -395,7 +395,7 @@ class Requests:
 
     @classmethod
     def from_argument(cls, value: Any) -> Requests:
-        """Return the argument as it is."""
+        """Return the argument unchanged."""
         assert isinstance(value, cls)
         return value
 
@@ -429,5 +429,5 @@ class Requests:
 def _requests(
     *, requests: Requests, **options: Annotated[Any, shares(LoaderOptions)]
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read pictures of a data set."""
+    """Read images of a dataset."""
     return requests

@@ -165,7 +165,7 @@ def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] =
     Args:
         data: An image of 1, 3 or 4 channels; one channel is luma already, the fourth is alpha.
         channels: Channels of the output, 1 or 3; 0 for the input's, alpha unchanged.
-        wanted: 0 leaves the image as it is.
+        wanted: 0 leaves the image unchanged.
     """
     if not wanted:
         return data
@@ -204,7 +204,7 @@ def vision_color(
     """Change brightness, contrast, saturation and hue as `fn.color_twist`, also of gray images and of RGBA.
 
     Args:
-        data: An image of 1, 3 or 4 channels; alpha stays as it is.
+        data: An image of 1, 3 or 4 channels; alpha stays unchanged.
         brightness: Multiplier.
         contrast: Multiplier of the distance from half the range.
         saturation: Multiplier; of no effect on gray.

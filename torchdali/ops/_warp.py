@@ -295,7 +295,7 @@ def _warped(
 # ---------------------------------------------------------------- displacements
 
 
-@device_cache(maxsize=4)  # images of a data set often have one size
+@device_cache(maxsize=4)  # images of a dataset often have one size
 def _water(height: int, width: int, device: torch.device, linear: bool, *waves: tuple[float, float]) -> Tensor:
     return _prepared(effects.water_positions(height, width, device, *waves), height, width, linear)
 
@@ -345,7 +345,7 @@ def water(
         freq_x: Frequency, in radians a pixel.
         freq_y: Frequency of the waves along y.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
-        mask: 0 leaves the image as it is.
+        mask: 0 leaves the image unchanged.
         phase_x: Phase, in radians.
         phase_y: Phase of the waves along y.
     """
@@ -372,7 +372,7 @@ def sphere(
         image: ``(H, W, C)``: uint8 or float32.
         fill_value: Value of everything outside.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
-        mask: 0 leaves the image as it is.
+        mask: 0 leaves the image unchanged.
     """
     linear = is_linear(interp_type)
     if not mask:
@@ -397,7 +397,7 @@ def jitter(
         image: ``(H, W, C)``.
         fill_value: Value of everything outside.
         interp_type: Accepted; the positions are whole pixels.
-        mask: 0 leaves the image as it is.
+        mask: 0 leaves the image unchanged.
         nDegree: Pixels between the greatest movements to both sides.
     """
     if not mask:

@@ -221,7 +221,7 @@ class EpochCounter:
     def next_epoch(self) -> None:
         """Begin the next epoch."""
         if self.carries and not self.split:
-            self._size = None  # it is counted anew, as in DALI
+            self._size = None  # it is counted again, as in DALI
         self._begin(self.epoch + 1, self._carry() if self.carries else self._whole, self.rest)
 
     def _carry(self) -> list[int]:

@@ -1,9 +1,9 @@
 """Data that a pipeline reads, and the order in which it does.
 
 ================  =================================================================
-`datasets`        data sets of readers, and the arguments that all readers take
+`datasets`        datasets of readers, and the arguments that all readers take
 `cursor`          the order of an epoch, shards, and the place in them
-`sources`         sources of batches that are no readers
+`sources`         sources of batches that are not readers
 `user_random`     random numbers of the user's own code while it is read
 ================  =================================================================
 

@@ -10,7 +10,7 @@ epoch's order. In epoch ``e``, rank ``k`` walks shard ``(k + e) % n``, or always
 epoch exactly once. Without padding a batch may straddle two epochs; with ``pad_last_batch`` the
 last record of the shard is repeated, so that all ranks have as many batches in an epoch.
 
-**Shuffling.** Readers have random access, so the whole epoch is shuffled, and anew in each epoch.
+**Shuffling.** Readers have random access, so the whole epoch is shuffled, and again in each epoch.
 Which records belong to a shard does not depend on the seed, only their order inside it does: ranks
 with different seeds still get disjoint shards, as in DALI.
 
@@ -18,7 +18,7 @@ with different seeds still get disjoint shards, as in DALI.
 together: runs of records are drawn at random from the whole epoch, ranks divide the runs, and each rank shuffles the
 records of a block of runs. Each run is read once, by one rank; a run at the border of two shards by both.
 
-**Long data sets.** Nothing grows with the data set if it is read in order, or has more than 2**24 records: then
+**Long datasets.** Nothing grows with the dataset if it is read in order, or has more than 2**24 records: then
 the order is computed for the positions that are asked for, and a permutation is a cipher on the numbers below its size.
 
 **Keys.** A sample is known by (epoch, record): the same record in the same epoch has the same key,
@@ -67,7 +67,7 @@ class Order:
         return self.at(np.arange(start, stop, dtype=np.int64))
 
     def part(self, start: int, stop: int, order: Callable[[Indices], Indices] | None = None) -> Order:
-        """Return the records between two positions, in another order; of a short data set they are at hand."""
+        """Return the records between two positions, in another order; of a short dataset they are at hand."""
 
         def at(positions: Indices) -> Indices:
             return self.at(start + (positions if order is None else order(positions)))
@@ -110,7 +110,7 @@ def _joined(parts: Sequence[Order]) -> Order:
 
 
 def _permutation(size: int, *key: int) -> Callable[[Indices], Indices]:
-    """Return a permutation of ``0 .. size - 1`` as a pure function of the key: what it has at some positions.
+    """Return a permutation of ``0 .. size - 1`` as a pure function of the key: its values at some positions.
 
     RandomState is the one generator whose stream NumPy promises never to change.
     """
@@ -170,7 +170,7 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Cut:
-    """A change of the number of shards in mid-epoch: what the old ranks had taken of it by then.
+    """A change of the number of shards in mid-epoch: the records that the old ranks had taken by then.
 
     Attributes:
         taken: By rank, samples of the epoch that were delivered before the change.
@@ -185,7 +185,7 @@ class Runs(NamedTuple):
     """The units of a shuffled epoch that keeps neighbours together.
 
     Attributes:
-        run: Records that follow each other in the data set, and are read together.
+        run: Records that follow each other in the dataset, and are read together.
         block: Records of the runs that are shuffled together.
     """
 
@@ -213,7 +213,7 @@ class EpochOrder:
     """The order in which one rank reads its records, for every epoch; a pure function.
 
     Args:
-        size: Number of records of the data set.
+        size: Number of records of the dataset.
         options: Shards, padding, shuffling.
         seed: Orders the records inside a shard (``random_shuffle``).
         runs: Keeps neighbours together in shuffled epochs; None shuffles record by record.
@@ -221,7 +221,7 @@ class EpochOrder:
         scatters: Shuffled epochs scatter positions; otherwise `draw` shuffles, and `runs` shuffle inside of blocks.
 
     Raises:
-        RuntimeError: There are no records, or fewer than shards.
+        RuntimeError: The dataset is empty, or has fewer records than shards.
     """
 
     size: int
@@ -242,7 +242,7 @@ class EpochOrder:
 
     @classmethod
     def of(cls, dataset: Any, options: LoaderOptions, seed: int) -> EpochOrder:
-        """Return the order of a data set, which may have `runs`, `draw`, and a `draw` that shuffles."""
+        """Return the order of a dataset, which may have `runs`, `draw`, and a `draw` that shuffles."""
         runs, draw = getattr(dataset, "runs", None), getattr(dataset, "draw", None)
         return cls(len(dataset), options, seed, runs, draw, not getattr(dataset, "draws_shuffled", False))
 
@@ -255,8 +255,8 @@ class EpochOrder:
 
         Args:
             epoch: Number of the epoch, from 0.
-            cuts: Changes of the number of shards in that epoch before this rank joined; only what
-                they left is divided.
+            cuts: Changes of the number of shards in that epoch before this rank joined; only the
+                records remaining after them are divided.
         """
         rest = self._whole(epoch) if self.draw is None else self._drawn(self.draw, epoch)
         for cut in cuts:
@@ -385,7 +385,7 @@ class Cursor:
         return self._shard.length - self.taken
 
     def state(self) -> State:
-        """Return the place as a JSON-able dict; a few integers, whatever the data set's size."""
+        """Return the place as a JSON-able dict; a few integers, whatever the dataset's size."""
         order = self.order
         runs = {} if order.runs is None else {"runs": list(order.runs)}
         return runs | {
@@ -405,7 +405,7 @@ class Cursor:
         """Continue at a saved place, in the order of the seed that it was saved with.
 
         Raises:
-            RuntimeError: The state belongs to another data set, shard or number of shards.
+            RuntimeError: The state belongs to another dataset, shard or number of shards.
         """
         self._check(state)
         self.order = replace(self.order, seed=state["seed"])
@@ -480,11 +480,11 @@ def _is_cut(cut: Any) -> bool:
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     """Turn the states of all ranks into states for another number of ranks.
 
-    What the old ranks had not delivered of the epochs they were in is divided anew, so that the new
+    The records that the old ranks had not delivered of their epochs are divided again, so that the new
     ranks together deliver each remaining record exactly once; the epochs after that are whole.
 
     Args:
-        states: What `Cursor.state` returned on each of the old ranks, in any order.
+        states: Results of `Cursor.state` on the old ranks, in any order.
         num_shards: Number of ranks that continue.
 
     Raises:
@@ -516,7 +516,7 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
 
 
 def _taken_of(state: State, epoch: int) -> int:
-    """Count what a rank had taken of an epoch; all of it (or more) if it is further on."""
+    """Count the records that a rank had taken of an epoch; all of it (or more) if it is further on."""
     if state["epoch"] == epoch:
         return int(state["taken"])
     return int(state["size"]) if state["epoch"] > epoch else 0

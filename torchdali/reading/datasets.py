@@ -1,4 +1,4 @@
-"""The common parts of readers: data sets, and the arguments that all of them take."""
+"""The common parts of readers: datasets, and the arguments that all of them take."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Dataset(Protocol):
     """The records of a reader, with random access.
 
     `read` is called by several worker threads at once and must be thread-safe. A reader declared with ``metadata=n``
-    has n outputs more than `read` returns: those of ``metadata(records) -> tuple[Tensor, ...]``, each ``(N, ...)``
+    has n outputs more than `read` returns: the results of ``metadata(records) -> tuple[Tensor, ...]``, ``(N, ...)``
     for N records; labels, as a rule.
 
     ``read_many(records, epochs) -> Sequence[Read] | None`` is called when a batch is drawn, some batches ahead, and
-    returns at once, for each record what is called in place of `read`, without the index. If a record takes long to
-    come, from a network or another process, it starts to read, and the call waits for it. If all records are files of
-    this machine as they are, it returns `WholeFiles`: threads read several of them in one call. None stands for `read`.
+    returns immediately, for each record a function to call in place of `read`, without the index. If a record takes
+    long to come, from a network or another process, it starts to read, and the call waits. If all records are files of
+    this machine unchanged, it returns `WholeFiles`: threads read several of them in one call. None means `read`.
     The epochs are for code of the user whose random numbers differ from epoch to epoch.
 
-    ``identity(index) -> bytes | None`` names a record of a file of this machine by what changes with it: what
-    `formats.storage.file_identity` says, and its place in the file. `fn.cache` needs that. None if there is no such
-    file, of which `read` then tells more. If the index may be left out, it names the list of all records, of which a
-    saved position is: as a rule by `file_lists.list_digest`.
+    ``identity(index) -> bytes | None`` names a record of a file of this machine by values that change with it: the
+    result of `formats.storage.file_identity`, and its position in the file. `fn.cache` needs that. None if the file
+    does not exist; `read` then reports more. If the index may be omitted, it names the list of all records, to which a
+    saved position belongs: as a rule by `file_lists.list_digest`.
 
-    Where something else may stand in for an output that a record does not have, ``lacks(index, output) -> str`` says
+    Where a substitute may replace an output that a record does not have, ``lacks(index, output) -> str`` says
     so, for the message about a batch whose samples differ; empty for other records.
 
     Of a reader declared with ``writes``, `read` takes ``out``, a tensor where its first output is delivered from, or
@@ -59,7 +59,7 @@ class Dataset(Protocol):
     def info(self, index: int) -> str:
         """Name a record in error messages, by its file as a rule.
 
-        ``info(index, output)``, if it takes both, is what samples of an output say of their source; empty for nothing.
+        ``info(index, output)``, if it takes both, is the source info of an output's samples; empty for nothing.
         """
         ...
 
@@ -80,7 +80,7 @@ def read_row(read: Read, copied: Collection[int] = (), **arguments: Any) -> Sequ
         arguments: Arguments of `read`.
 
     Raises:
-        TypeError: what is read is a single tensor or array, which would be taken for as many outputs as its first axis
+        TypeError: the result is a single tensor or array, which would be taken for as many outputs as its first axis
             is long.
     """
     outputs: Sequence[Any] = read(**arguments)
@@ -121,12 +121,12 @@ class RecordNames(Sequence[str]):
         return self._name(self._records.item(i))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Become a list if it is copied or sent: the data set stays."""
+        """Become a list if it is copied or sent: the dataset stays."""
         return list, (list(self),)
 
 
 def source_namer(dataset: Any, output: int) -> Callable[[int], str] | None:
-    """Return what tells where an output of a record comes from, as `source_info` of a sample says; None if nothing."""
+    """Return the function that returns an output's `source_info` for a record; None if nothing is known."""
     name: Callable[..., str] = dataset.info
     if _takes_output(getattr(name, "__func__", name)):
         return functools.partial(name, output=output)
@@ -139,12 +139,12 @@ def _takes_output(info: Callable[..., str]) -> bool:
 
 
 class WholeFiles(Sequence[Read]):
-    """Records that are files of this machine as they are: who reads several files in one call takes their paths.
+    """Records that are files of this machine unchanged: who reads several files in one call takes their paths.
 
     Args:
         records: Their indices.
         name: Returns the path of a record.
-        read: Reads one alone: `read` of the data set.
+        read: Reads one alone: `read` of the dataset.
     """
 
     def __init__(self, records: Sequence[int], name: Callable[[int], str], read: Read) -> None:
@@ -169,7 +169,7 @@ class WholeFiles(Sequence[Read]):
 
 
 def start_reads(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read]:
-    """Let a data set start to read records, and return what reads each of them, or waits for it."""
+    """Let a dataset start to read records, and return a function per record that reads it, or waits for it."""
     # In the thread that draws batches, one at a time; what is returned is called by the threads that compute them.
     read_many = getattr(dataset, "read_many", None)
     reads: Sequence[Read] | None = None if read_many is None else read_many(records, epochs)
@@ -177,7 +177,7 @@ def start_reads(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> 
 
 
 def missing_output(dataset: Any, records: Sequence[int], output: int) -> tuple[int, str] | None:
-    """Return which of some records lacks an output, and what its data set says about it; None if none does."""
+    """Return the index of a record that lacks an output, and its dataset's message about it; None if none does."""
     lacks = getattr(dataset, "lacks", None)
     if lacks is None:
         return None
@@ -206,9 +206,9 @@ class LoaderOptions:
         dont_use_mmap: Read files with plain reads, never by mapping them into memory.
         skip_cached_images: Accepted; nothing is cached between decoder and reader.
         tensor_init_bytes: First size of DALI's sample buffers. Accepted; sizes are exact here.
-        shuffle_after_epoch: Shuffle all records anew for each epoch, in the same way on all ranks
+        shuffle_after_epoch: Shuffle all records again for each epoch, in the same way on all ranks
             and for every pipeline seed; each rank then keeps its shard number.
-        shuffle_after_epoch_seed: Selects another series of such shuffles.
+        shuffle_after_epoch_seed: Selects another series of these shuffles.
 
     Raises:
         RuntimeError: The shuffling modes exclude each other, ``shard_id`` is not one of
@@ -270,7 +270,7 @@ class LoaderOptions:
 
 
 def shared_arguments(constants: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `LoaderOptions` among those of a reader, with the defaults of those left out."""
+    """Return the arguments of `LoaderOptions` among a reader's arguments, with defaults for omitted ones."""
     return {field.name: constants.get(field.name, field.default) for field in fields(LoaderOptions)}
 
 

@@ -1,4 +1,4 @@
-"""The list of a data set's files, by which a saved position is known to be of another one."""
+"""The list of a dataset's files, by which a saved position is known to be of another one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def list_digest(paths: Sequence[str]) -> bytes | None:
 
 
 def list_identity(dataset: Any) -> bytes | None:
-    """Return the identity of a data set's list of records; None if it tells that of single records alone, or none."""
+    """Return the identity of a dataset's list of records; None if it identifies only single records, or none."""
     identity: Any = getattr(dataset, "identity", None)
     try:
         inspect.signature(identity).bind()
@@ -39,7 +39,7 @@ def list_identity(dataset: Any) -> bytes | None:
 
 
 def compare(reader: str, saved: Any, own: str | None) -> None:
-    """Warn if a saved digest is not that of a reader; if either is None, nothing is known.
+    """Warn if a saved digest differs from a reader's; if either is None, nothing is known.
 
     Args:
         reader: Its name, for the message.

@@ -1,4 +1,4 @@
-"""Epochs in whole groups of records, such as the row groups of a table, as a pure function."""
+"""Epochs in whole groups of records, for example the row groups of a table, as a pure function."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ from torchdali.reading.datasets import Indices, Read, start_reads
 __all__ = ["LookAhead"]
 
 _MOST = 1 << 14  # records that are read ahead
-_RAMP = 4  # batches ahead for each that was drawn, so that a first look at a data set fetches little
+_RAMP = 4  # batches ahead for each that was drawn, so that a first look at a dataset fetches little
 
 
 class LookAhead:
-    """The next batches of a reader, whose records its data set has started to read.
+    """The next batches of a reader, whose records its dataset has started to read.
 
-    A data set that wants them says so by ``bytes_ahead``, their bytes at most. It has ``byte_count(records)``, and
+    A dataset that wants them says so by ``bytes_ahead``, their bytes at most. It has ``byte_count(records)``, and
     ``is_busy``, which is true while it can't start more.
     """
 
@@ -31,7 +31,7 @@ class LookAhead:
         self._drawn = 0
 
     def take(self, dataset: Any, cursor: Cursor, keys: Keys, batch_size: int) -> Sequence[Read]:
-        """Return what reads the records of a batch, and start to read the batches after it.
+        """Return the functions that read the records of a batch, and start to read the batches after it.
 
         Args:
             cursor: The reader's, after the batch.

@@ -1,10 +1,10 @@
-"""Mixtures: epochs that draw records of several data sets, each in a fixed number, as a pure function.
+"""Mixtures: epochs that draw records of several datasets, each in a fixed number, as a pure function.
 
-An epoch interleaves its data sets evenly: the ``j``-th of ``c`` records of one comes at ``(j + 1/2) / c`` of the epoch,
-so that each batch has the weights of the whole. A data set is walked through without repetition, pass by pass, across
-epochs: one of which an epoch takes a fifth has been seen whole after five.
+An epoch interleaves its datasets evenly: the ``j``-th of ``c`` records of one comes at ``(j + 1/2) / c`` of the epoch,
+so that each batch has the weights of the whole. A dataset is walked through without repetition, pass by pass, across
+epochs: if an epoch takes a fifth of a dataset, five epochs read all of it.
 
-Records are numbered through, data set after data set. A record that an epoch takes several times has another number
+Records are numbered through, dataset after dataset. A record that an epoch takes several times has another number
 each time, so that each copy has random numbers of its own.
 """
 
@@ -23,10 +23,10 @@ __all__ = ["Mixture", "Weight", "epoch_counts"]
 
 
 class Weight(NamedTuple):
-    """The share of one data set in an epoch: one of these, or none for each record once.
+    """The share of one dataset in an epoch: one of these, or none for each record once.
 
     Attributes:
-        proportion: Part of the epoch's samples, relative to the other data sets.
+        proportion: Part of the epoch's samples, relative to the other datasets.
         repeat: How often an epoch takes each record; fractions are fine.
         choose: How many records an epoch takes.
     """
@@ -50,15 +50,15 @@ class Weight(NamedTuple):
 
 
 def epoch_counts(sizes: Sequence[int], weights: Sequence[Weight], epoch_size: int | None) -> list[int]:
-    """Return how many records an epoch takes of each data set.
+    """Return how many records an epoch takes of each dataset.
 
     Args:
-        sizes: Records of each data set.
+        sizes: Records of each dataset.
         weights: Of each.
         epoch_size: Samples of an epoch, with proportions; by default as many as there are records.
 
     Raises:
-        ValueError: only some weights are proportions, `epoch_size` goes without them, or a data set gets no sample.
+        ValueError: only some weights are proportions, `epoch_size` goes without them, or a dataset gets no sample.
     """
     proportions = [weight.proportion for weight in weights]
     if any(proportions):
@@ -88,7 +88,7 @@ class Mixture:
     """The records of each epoch; a pure function.
 
     Args:
-        orders: The order of each data set, pass by pass.
+        orders: The order of each dataset, pass by pass.
         counts: Records of each in an epoch.
     """
 
@@ -98,7 +98,7 @@ class Mixture:
         self._starts, self._ends = np.cumsum([0, *sizes[:-1]]), np.cumsum(counts)
         self._total, self._orders = sum(sizes), tuple(orders)
         self._of_pass = lru_cache(2 * len(sizes))(lambda part, number: self._orders[part].shard(number).records)
-        # Sorted by their place in the epoch, all samples of data set 0, then all of data set 1, and so on.
+        # Sorted by their place in the epoch, all samples of dataset 0, then all of dataset 1, and so on.
         places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
         self._interleaved = np.argsort(places, kind="stable")
 
@@ -121,7 +121,7 @@ class Mixture:
         return records
 
     def locate(self, record: int) -> tuple[int, int]:
-        """Return the data set of a record's number, and the record's index there."""
+        """Return the dataset of a record's number, and the record's index there."""
         number = record % self._total
         part = int(np.searchsorted(self._starts, number, side="right")) - 1
         return part, number - int(self._starts[part])

@@ -1,4 +1,4 @@
-"""Sources of batches that are no readers: what an executor asks of one, and what a source learns of its pipeline."""
+"""Sources of batches that are not readers: the interface for an executor, and the source's view of its pipeline."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SourceBatch:
     """The next batch of a source, taken in the user's thread for the scheduler thread.
 
     Attributes:
-        outputs: One `TensorList` an output; none if there is no data.
+        outputs: One `TensorList` per output; empty if the source has ended.
         state: Position of the source after this batch.
         error: Raised in place of the outputs by the `Source.next` that gets this.
         is_repeated: The source failed and returns the same batch next time; the other sources must wait for it.
@@ -72,7 +72,7 @@ class Source:
     and `next`, in the thread that starts batches, with the result of `prepare`; `close` at any time, from any thread.
 
     Attributes:
-        work: What worker processes run for this source on the requests that it submits, or None.
+        work: The function that worker processes run on the requests that this source submits, or None.
         stateful: All requests must go to one process, in their order.
     """
 
@@ -85,7 +85,7 @@ class Source:
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
         """Take the next batch in the user's thread; None if `next` shall take it.
 
-        Exceptions of the user's code are part of the result. Only what interrupts the user's thread is raised, and then
+        Exceptions of the user's code are part of the result. Only an interrupt of the user's thread is raised, and then
         the same batch is asked for again.
 
         Args:
@@ -99,13 +99,13 @@ class Source:
         raise NotImplementedError
 
     def take_back(self, prepared: SourceBatch) -> None:
-        """Take back what was prepared for a batch after the end of the epoch; the second time, do nothing."""
+        """Take back the work prepared for a batch after the end of the epoch; the second call does nothing."""
 
     def reset(self, epoch: object = None) -> None:
         """Start the next epoch.
 
         Args:
-            epoch: Identifies it: the second time, nothing is to be done.
+            epoch: Identifies it: the second call does nothing.
         """
 
     def reseed(self, seed: int) -> None:
@@ -126,7 +126,7 @@ def wait_for_data(fed: deque[T], changed: queue.SimpleQueue[None], is_closed: Ca
     """Wait until the user's thread has fed something, and return it.
 
     Args:
-        fed: What was fed, oldest first.
+        fed: Fed batches, oldest first.
         changed: Gets a signal for each change.
         is_closed: Returns whether nothing will come any more.
 

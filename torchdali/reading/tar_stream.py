@@ -108,7 +108,7 @@ class TarStream:
         return [self._paths[i] for i in order[shard::shards]]
 
     def _walk(self, paths: Sequence[str], place: _Place) -> Iterator[tuple[_Place, Sample]]:
-        """Yield the samples behind a place; the next archive is opened meanwhile."""
+        """Yield the samples after a position; the next archive is opened meanwhile."""
         offset, pool = place.offset, self._thread if self._remote is None else self._remote
         coming = None
         for number in range(place.archive, len(paths)):

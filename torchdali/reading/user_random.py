@@ -4,7 +4,7 @@ While a pipeline is defined, a number is drawn once: `Draws` tells the user.
 
 A forked process continues with copies of the generators of its parent: all workers would draw the same numbers. So in a
 process of ours, all three are seeded before the user's code is called for a sample, from the seed of the pipeline and
-what identifies the sample. No two samples share numbers, and the number of processes changes nothing. In the process of
+the sample's identity. No two samples share numbers, and the number of processes changes nothing. In the process of
 the user the generators are the user's: nothing here touches them.
 """
 
@@ -33,7 +33,7 @@ def seed_worker(seed: int) -> None:
 
 
 def seed_of_name(seed: int, name: str) -> int:
-    """Return the seed for the code behind one node of a pipeline, such as a reader."""
+    """Return the seed for the user's code of one node of a pipeline, for example a reader."""
     return mix(seed, zlib.crc32(name.encode()))
 
 
@@ -59,7 +59,7 @@ class Draws:
         self.pass_over()
 
     def pass_over(self) -> None:
-        """Leave out what was drawn up to now: by an operator that looks at a data set, for example."""
+        """Skip the numbers drawn up to now: by an operator that looks at a dataset, for example."""
         self._states, self._others = _states(), processor_time()
 
     def warn(self) -> None:
@@ -67,7 +67,7 @@ class Draws:
         before, others = self._states, self._others
         self.pass_over()
         if self._others != others:
-            return  # a thread of another pipeline, which reads a data set, may have drawn them
+            return  # a thread of another pipeline, which reads a dataset, may have drawn them
         for name, state in self._states.items():
             if state != before[name] and not _is_seeded(name, state):
                 warn(

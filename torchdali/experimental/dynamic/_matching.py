@@ -184,7 +184,7 @@ class CallMatcher:
         value, its_value = _known(edge), _known(expected)
         if value is not None and its_value is not None and expected not in copies:
             return _equal_values(value, its_value)
-        # Nodes that only serve another one, such as constants, are made anew in each iteration.
+        # Nodes that only serve another one, for example constants, are made again in each iteration.
         one, other = edge.source, expected.source
         if one is None or other is None or other in self._calls:
             return False

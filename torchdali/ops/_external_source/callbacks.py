@@ -155,7 +155,7 @@ class _Pass:
     Attributes:
         numbers: Of the items; one is taken whenever the iterator is asked, also if it then raises an exception.
         numbered: The items, each after its number.
-        starts: Number of times that the iterable has started anew, with this one.
+        starts: Number of times that the iterable has started again, with this one.
         ended: The batch at which the pass before this one ended, and the epoch with it; None if none did.
         calls: The items are results of calls of the source.
         items: Items that it has given.

@@ -1,4 +1,4 @@
-"""Class folders: their files, their numbers, and what a user would be surprised by."""
+"""Class folders: their files, their numbers, and the surprises to warn of."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IS_ENDING = re.compile(r"\*[^*?\[]*").fullmatch
 
 
 def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) -> Match:
-    """Return what tells whether a name matches one of several shell patterns.
+    """Return a function that tests whether a name matches one of several shell patterns.
 
     Raises:
         RuntimeError: there are none; names the argument.
@@ -56,8 +56,8 @@ class _Listing:
     def __init__(
         self, root: str, matches: Match, contents: Callable[[str], tuple[list[str], list[str]]]
     ) -> None:  # fmt: skip
-        self.deeper: list[str] = []  # folders whose files are left out
-        self.others: list[str] = []  # files that are left out, and could be decoded
+        self.deeper: list[str] = []  # folders whose files are skipped
+        self.others: list[str] = []  # files that are skipped, and could be decoded
         self._root, self._matches, self._contents = root, matches, contents
         self._takes_images = all(matches(f"a{ending}") for ending in ENDINGS)
 
@@ -83,7 +83,7 @@ def in_folders(
         remote: Reads URLs.
 
     Raises:
-        RuntimeError: there are no files, or a folder cannot be listed.
+        RuntimeError: no files were found, or a folder cannot be listed.
     """
     contents = _contents if remote is None else remote.contents
     folders, loose = contents(root)
@@ -109,7 +109,7 @@ def in_folders(
 
 
 def _splits(root: str, deeper: Sequence[str]) -> str:
-    """Say what to do if the folders are those of training and validation, and the classes lie in them."""
+    """Return advice if the folders are training and validation sets that contain the class folders."""
     if not deeper:
         return ""
     first = os.path.join(shown(root), os.path.dirname(min(deeper)))

@@ -28,7 +28,7 @@ ROUNDINGS = {
 
 @dataclass(frozen=True)
 class ListedVideo:
-    """A file, its label, and the range that is used of it: as it stands in a list, or None for its ends."""
+    """A file, its label, and the range to use of it: as written in a list, or None for its ends."""
 
     path: str
     label: int
@@ -38,7 +38,7 @@ class ListedVideo:
 
 @dataclass(frozen=True)
 class Clip:
-    """Frames of a file; -1 stands for the fill value."""
+    """Frames of a file; -1 means the fill value."""
 
     path: str
     label: int
@@ -129,13 +129,13 @@ def clips(
 ) -> list[Clip]:
     """Return all clips of all videos, one file after the other.
 
-    A file that cannot be opened is left out, with a warning; it is an error if none can.
+    A file that cannot be opened is skipped, with a warning; it is an error if none can.
 
     Args:
         length: Frames of a clip.
-        step: Frames from the beginning of one clip to that of the next.
+        step: Frames from the beginning of one clip to the beginning of the next.
         stride: Frames from one frame of a clip to the next.
-        pad_mode: What follows the last frame, in one clip that goes beyond it; see `codecs.video_clips`. "none": only
+        pad_mode: The fill after the last frame, in one clip that goes beyond it; see `codecs.video_clips`. "none": only
             whole clips.
         frames: Bounds are frames, not seconds.
         rounding: Round the first and the last bound up.
@@ -173,7 +173,7 @@ def _ranges(start: int, end: int, length: int, step: int, stride: int, mode: str
 
 
 def _bounds(video: ListedVideo, index: VideoIndex, frames: bool, rounding: tuple[bool, bool]) -> tuple[int, int]:
-    """Return the first frame of a range, and the one behind its last."""
+    """Return the first frame of a range, and the one after its last."""
     place: Callable[[float, bool], int] = _frame if frames else _frame_at(index)
     count = len(index)
     start = 0 if video.start is None else place(video.start, rounding[0])
@@ -188,7 +188,7 @@ def _frame(value: float, up: bool) -> int:
 
 
 def _frame_at(index: VideoIndex) -> Callable[[float, bool], int]:
-    """Return what finds the frame shown at a time, or the first one that is shown then or later."""
+    """Return a function that finds the frame shown at a time, or the first one that is shown then or later."""
     times = [index.seconds(frame) for frame in range(len(index))]
 
     def place(seconds: float, up: bool) -> int:

@@ -1,4 +1,4 @@
-"""The values of nested samples: their paths, and what an empty list is."""
+"""The values of nested samples: their paths, and the type of an empty list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Leaf(NamedTuple):
         path: Keys, and of a tuple the index, from the sample to the value. A list of dictionaries has the keys of its
             items: the value is the list of theirs.
         empty: The tensor of an empty list ``(0, ...)``; None if it is unknown.
-        is_declared: The data set says that lists have the type of `empty`.
+        is_declared: The dataset says that lists have the type of `empty`.
     """
 
     path: Path
@@ -96,7 +96,7 @@ def _empty_like(value: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor | None
 
 
 def leaves_of_features(features: Mapping[str, Any]) -> list[Leaf]:
-    """List the values of samples by the features of a data set of Hugging Face."""
+    """List the values of samples by the features of a dataset of Hugging Face."""
     return [leaf for name, feature in features.items() for leaf in _of_feature(feature, (name,), ())]
 
 
@@ -116,7 +116,7 @@ def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[Lea
 
 
 def _declared_type(name: str) -> torch.dtype | None:
-    """Return the type of a list of values: integers are those of Python, and floats as wide as they are declared."""
+    """Return the dtype of a list of values: integers have Python's, and floats are as wide as they are declared."""
     if name in ("float64", "double"):
         return torch.float64
     return {"flo": torch.float32, "int": torch.int64, "uin": torch.int64, "boo": torch.bool}.get(name[:3])
@@ -126,10 +126,10 @@ def _declared_type(name: str) -> torch.dtype | None:
 
 
 def chosen(leaves: Sequence[Leaf], columns: Sequence[str]) -> list[Leaf]:
-    """Return the leaves that some names stand for, or begin the names of.
+    """Return the leaves that some names, or beginnings of names, select.
 
     Raises:
-        RuntimeError: there are no such columns.
+        RuntimeError: the columns do not exist.
     """
     groups = [[leaf for leaf in leaves if f"{leaf.name}.".startswith(f"{name}.")] for name in columns]
     missing = [name for name, those in zip(columns, groups, strict=True) if not those]
@@ -139,7 +139,7 @@ def chosen(leaves: Sequence[Leaf], columns: Sequence[str]) -> list[Leaf]:
 
 
 def nested(leaves: Sequence[Leaf], outputs: Any) -> Any:
-    """Return outputs in the form of a sample: as they are, or dictionaries, or a list for a tuple with dictionaries."""
+    """Return outputs in the form of a sample: unchanged, or dictionaries, or a list for a tuple with dictionaries."""
     if not any(isinstance(key, str) for leaf in leaves for key in leaf.path):
         return outputs
     tree: dict[Any, Any] = {}
@@ -152,7 +152,7 @@ def nested(leaves: Sequence[Leaf], outputs: Any) -> Any:
 
 
 def features_of(dataset: Any) -> Mapping[str, Any] | None:
-    """Return the features of a data set of Hugging Face whose samples have their form; None for others."""
+    """Return the features of a dataset of Hugging Face whose samples have their form; None for others."""
     module = sys.modules.get("datasets")
     if module is None or not isinstance(dataset, module.Dataset) or dataset.format["type"] == "custom":
         return None

@@ -61,7 +61,7 @@ class Ranges:
         arguments: Arguments of the reader.
 
     Attributes:
-        runs: What the order of an epoch must keep together; None for nothing.
+        runs: Records that the order of an epoch must keep together; None for nothing.
         bytes_ahead: How much is requested early.
     """
 
@@ -95,7 +95,7 @@ class Ranges:
         return int(self._sizes[records].sum())
 
     def start(self, records: Sequence[int]) -> list[list[Pending | None]]:
-        """Start to read records; None stands for a component that one does not have."""
+        """Start to read records; None marks a missing component."""
         runs = {number: self._live.get(number) or self._begin(number) for number in {r // self._run for r in records}}
         for number in dict.fromkeys(records):
             runs[number // self._run].left -= 1
@@ -115,7 +115,7 @@ class Ranges:
         self._size -= self._live.pop(number).size
 
     def _begin(self, number: int) -> _Run:
-        """Request the ranges of a run: those of its components that are near each other as one."""
+        """Request the ranges of a run: components that are near each other in one range."""
         rows = slice(number * self._run, (number + 1) * self._run)
         places = self._places[rows]
         files = np.repeat(self._files[rows], places.shape[1]).tolist()

@@ -43,7 +43,7 @@ Offsets = npt.NDArray[np.int64]
 
 
 class RecordsDataset:
-    """The records of container files, in one row; a class of it parses those of one format.
+    """The records of container files, in one row; each subclass parses one format.
 
     Args:
         storages: The files.
@@ -51,7 +51,7 @@ class RecordsDataset:
         arguments: Arguments of the reader.
 
     Raises:
-        RuntimeError: there are no records.
+        RuntimeError: the files have no records.
     """
 
     wrong = "cannot read the record"
@@ -140,7 +140,7 @@ class Names:
 def ranges_of(
     storages: Sequence[Storage], files: Indices, places: Indices, arguments: Mapping[str, Any]
 ) -> Ranges | None:
-    """Return what requests the records of containers; None if none is remote."""
+    """Return the object that requests the records of containers; None if none is remote."""
     remote = next((each for storage in storages if (each := getattr(storage, "remote", None)) is not None), None)
     return None if remote is None else Ranges(remote, storages, files, places, arguments)
 
@@ -150,10 +150,10 @@ def _paths(storages: Sequence[Storage]) -> list[str]:
 
 
 def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remote | None:
-    """Return what reads URLs, if any path is one.
+    """Return the reader of URLs, if any path is one.
 
     Args:
-        options: Arguments of the reader, those of `RemoteOptions` among them.
+        options: Arguments of the reader, with the fields of `RemoteOptions` among them.
     """
     if not any(path is not None and is_url(path) for path in paths):
         return None
@@ -186,7 +186,7 @@ def open_containers(
         paths: Paths of files, or URLs.
         index_paths: One a container, or one of a manifest.
         direct: Read past the system's cache.
-        options: Arguments of the reader, those of `RemoteOptions` among them.
+        options: Arguments of the reader, with the fields of `RemoteOptions` among them.
 
     Raises:
         RuntimeError: there are none, one cannot be opened, or the options contradict each other.

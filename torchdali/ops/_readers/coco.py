@@ -39,7 +39,7 @@ class COCODataset:
         files: Identity of the files of the annotations.
 
     Raises:
-        RuntimeError: there are no images.
+        RuntimeError: no images were found.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ def coco(
         images: Names of the images to read, in this order; otherwise all in the order of their ids.
         ltrb: Boxes are left, top, right, bottom; otherwise left, top, width, height.
         ratio: Coordinates are parts of the image's size; otherwise pixels.
-        size_threshold: Boxes whose width or height in pixels is smaller are left out.
+        size_threshold: Boxes whose width or height in pixels is smaller are skipped.
         skip_empty: Leave out images without annotations.
         include_iscrowd: Annotations of crowds count.
         avoid_class_remapping: Labels are the ids of categories; otherwise their places in the file, from 1.
@@ -166,7 +166,7 @@ def coco(
         id, ``(1,)`` int32.
 
     Raises:
-        RuntimeError: annotations cannot be read, there are no images, or arguments exclude each other. While
+        RuntimeError: annotations cannot be read, no images were found, or arguments exclude each other. While
             running: an image cannot be read, or a mask not be drawn. ValueError: a box has not four numbers.
     """
     only_of_json = {

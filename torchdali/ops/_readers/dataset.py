@@ -1,4 +1,4 @@
-"""Data sets in Python as readers: map-style ones of torch, of Hugging Face, and sequences."""
+"""Datasets in Python as readers: map-style ones of torch, of Hugging Face, and sequences."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def _of_image(image: Any) -> Tensor:
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
 
-# ---------------------------------------------------------------- data sets
+# ---------------------------------------------------------------- datasets
 
 
 class MapStyle:
-    """A data set as it was given, and the form of its samples.
+    """A dataset as it was given, and the form of its samples.
 
     Args:
         dataset: Has ``len`` and an item for each index from 0.
@@ -116,7 +116,7 @@ class MapStyle:
 
     @classmethod
     def from_argument(cls, value: Any) -> MapStyle:
-        """Return a data set as the argument takes it."""
+        """Return a dataset as the argument takes it."""
         return value if isinstance(value, cls) else cls(value)
 
     def __repr__(self) -> str:
@@ -146,7 +146,7 @@ class MapStyle:
         """Return the values of each sample that are outputs.
 
         Raises:
-            RuntimeError: there are no such columns.
+            RuntimeError: the columns do not exist.
         """
         if columns and not isinstance(self.first, Mapping):
             raise RuntimeError(
@@ -156,7 +156,7 @@ class MapStyle:
 
 
 def _undecoded(dataset: Any) -> Any:
-    """Return a data set of Hugging Face whose images and sounds come as they are stored."""
+    """Return a Hugging Face dataset whose images and sounds are delivered encoded, as in storage."""
     module = sys.modules.get("datasets")
     if module is None or features_of(dataset) is None:
         return dataset
@@ -168,7 +168,7 @@ def _undecoded(dataset: Any) -> Any:
 
 
 def _label_features(dataset: Any) -> dict[str, Any]:
-    """Return the columns of a data set of Hugging Face that are labels with names."""
+    """Return the columns of a dataset of Hugging Face that are labels with names."""
     module = sys.modules.get("datasets")
     if module is None or not isinstance(dataset, module.Dataset):
         return {}
@@ -176,10 +176,10 @@ def _label_features(dataset: Any) -> dict[str, Any]:
 
 
 class _Read:
-    """Reads records of a data set, in this process or in another one.
+    """Reads records of a dataset, in this process or in another one.
 
     Args:
-        dataset: The data set.
+        dataset: The dataset.
         leaves: The values of each sample that are wanted.
         count: Number of values of a sample that is a tuple; None for others.
     """
@@ -188,7 +188,7 @@ class _Read:
         self.dataset, self._leaves, self._count = dataset, leaves, count
 
     def rows(self, records: list[int], epochs: list[int]) -> list[Row | Exception]:
-        """Return the values of some records, or what was raised in their place."""
+        """Return the values of some records, or the exceptions raised in their place."""
         samples: list[Any] = []
         if _reads_several(self.dataset):
             seed_sample(epochs[0], records[0])
@@ -214,7 +214,7 @@ class _Read:
             return error
 
     def __call__(self, request: tuple[list[int], list[int]]) -> WorkResult:
-        """Return the values of records as batches, and by place what was raised: for a worker process."""
+        """Return the values of records as batches, and exceptions by index: for a worker process."""
         rows = self.rows(*request)
         errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
         sound = [row for row in rows if not isinstance(row, Exception)]
@@ -223,12 +223,12 @@ class _Read:
 
 
 def _reads_several(dataset: Any) -> bool:
-    """Return whether a data set is called for several records at once, as torch's DataLoader does."""
+    """Return whether a dataset is called for several records at once, as torch's DataLoader does."""
     return bool(getattr(dataset, "__getitems__", None))
 
 
 def value_of(leaf: Leaf, sample: Any) -> Tensor:
-    """Return a value of a sample as a tensor; an error names the value, and says what to do."""
+    """Return a value of a sample as a tensor; an error names the value, and the remedy."""
     kind: type[Exception] = RuntimeError
     try:
         return leaf.tensor(sample, as_tensor)
@@ -260,7 +260,7 @@ class _Part:
         self._future = future
 
     def row(self, place: int) -> Row:
-        """Return the values of a record, as soon as they are there; raises what the data set raised."""
+        """Return the values of a record, as soon as they are there; re-raise the dataset's exception."""
         row = self._rows[place]
         if isinstance(row, Exception):
             raise row
@@ -281,10 +281,10 @@ class _Part:
 
 
 class PythonDataset:
-    """Records of a data set, read ahead of the pipeline by one thread of its own, or by worker processes.
+    """Records of a dataset, read ahead of the pipeline by one thread of its own, or by worker processes.
 
     Args:
-        source: The data set.
+        source: The dataset.
         leaves: The values of each sample that are wanted.
         workers: Number of processes.
     """
@@ -293,12 +293,12 @@ class PythonDataset:
         self._source, self._leaves, self._workers = source, leaves, workers
         self._read = _Read(source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None)
         self._processes: SourceWorkers | None = None
-        # One thread: few data sets may be called by several, and those before knew one a process. Its queue keeps the
+        # One thread: few datasets may be called by several, and those before knew one a process. Its queue keeps the
         # order of the batches, whichever of them a thread of the pipeline waits for.
         self._thread = DaemonPool(1, "torchdali-dataset")
 
     def start_processes(self, start: Callable[[Work, int], SourceWorkers]) -> SourceWorkers | None:
-        """Have worker processes started, if there are to be some."""
+        """Start the worker processes, if any."""
         self._processes = start(self._read, self._workers) if self._workers else None
         return self._processes
 
@@ -328,13 +328,13 @@ class PythonDataset:
         return self._thread.submit(self._read.rows, records, epochs)
 
     def read(self, index: int) -> Row:
-        """Return the values of a record; raises what the data set raised."""
+        """Return the values of a record; re-raise the dataset's exception."""
         (read,) = self.read_many([index], [0])
         return read()
 
     @property
     def classes(self) -> Sequence[str]:
-        """The names of the classes that the data set has, as those of torchvision and Hugging Face do."""
+        """The class names of the dataset, which those from torchvision and Hugging Face have."""
         dataset, names = self._source.users_dataset, {leaf.path[0] for leaf in self._leaves if leaf.path}
         classes: Sequence[str] = getattr(dataset, "classes", ())
         labels = [feature.names for name, feature in _label_features(dataset).items() if name in names]
@@ -374,17 +374,17 @@ def dataset(
     pure: bool = False,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read a data set in Python: a map-style one of torch, one of Hugging Face, or a sequence.
+    """Read a dataset in Python: a map-style one of torch, one of Hugging Face, or a sequence.
 
     The first sample, or the features of Hugging Face, show the form of all: of a tuple each value is an output, of a
     dictionary each column, and the call returns a dictionary of outputs; anything else is one output. Dictionaries in
     these are taken apart likewise, and a list of dictionaries gives a list for each key. An empty list has the dtype
-    and the axes of the others: ``(0, 4)`` for boxes. The data set is called ahead of the pipeline by
+    and the axes of the others: ``(0, 4)`` for boxes. The dataset is called ahead of the pipeline by
     one thread, for a whole batch at a time if it has ``__getitems__``, or by worker processes.
 
     Values become tensors: arrays and numbers as `torch.tensor` makes them, images of Pillow ``(H, W, C)`` in the layout
     HWC (with a palette the indices into it), bytes and text ``(n,)`` uint8. Images and sounds of a Hugging Face data
-    set come as they are stored, encoded: `decoders.image` and `decoders.audio` take them; unless it has a transform,
+    set are delivered as stored, encoded: `decoders.image` and `decoders.audio` take them; unless it has a transform,
     which is kept.
 
     Not in DALI.
@@ -394,13 +394,13 @@ def dataset(
         columns: Keys of the dictionaries to return, in this order; all by default. ``"objects.bbox"`` is a key of a
             nested dictionary.
         layouts: Layouts of the outputs.
-        workers: Number of processes that read; they get the data set as ``py_start_method`` says, forked or pickled.
+        workers: Number of processes that read; they get the dataset as ``py_start_method`` says, forked or pickled.
         pure: Worker processes of the pipeline may read from copies of the dataset: its samples depend on the index
             alone, and on `torchdali.Shared` values. Otherwise it stays in the main process.
 
     Raises:
-        TypeError: the data set has no length, or no items. RuntimeError: it is empty, has not these columns, or an
-            argument is wrong. While running: what the data set raises; TypeError for a value that is no tensor.
+        TypeError: the dataset has no length, or no items. RuntimeError: it is empty, has not these columns, or an
+            argument is wrong. While running: the dataset's exceptions; TypeError for a value that is not a tensor.
     """
     leaves = dataset.leaves(columns)
     if workers < 0:

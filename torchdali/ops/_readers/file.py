@@ -30,7 +30,7 @@ _IS_POSIX = os.sep == "/"
 
 
 class ListedFiles:
-    """Records that are files: their paths as they were listed, and what relative ones start from.
+    """Records that are files: their paths as they were listed, and the folder that relative ones start from.
 
     Args:
         paths: One a record.
@@ -38,7 +38,7 @@ class ListedFiles:
         remote: Reads URLs, if there may be some.
 
     Raises:
-        RuntimeError: there are no files.
+        RuntimeError: no files were found.
     """
 
     def __init__(self, paths: Sequence[str], root: str, remote: Remote | None = None) -> None:
@@ -94,14 +94,14 @@ class FileDataset(ListedFiles):
     Args:
         paths: One a record.
         labels: One a record.
-        root: What relative paths start from.
+        root: Folder that relative paths start from.
         mapped: Map the files into memory; otherwise they are read.
         remote: Reads URLs, if there may be some.
         classes: Names of the labels from 0, if they are known.
         file_list: Where the paths were listed, if they were.
 
     Raises:
-        RuntimeError: there are no files, or a label does not fit int32.
+        RuntimeError: no files were found, or a label does not fit int32.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class FileDataset(ListedFiles):
             raise
 
     def byte_counts(self) -> list[int]:
-        """Return the bytes of each file; 0 of one that cannot be read, of which `read` tells more.
+        """Return the bytes of each file; 0 for a file that cannot be read, about which `read` reports more.
 
         Of those at URLs, each takes a request.
         """
@@ -196,7 +196,7 @@ class Labels(list[int]):
 
     @classmethod
     def from_argument(cls, value: Any) -> Labels:
-        """Return labels as the argument takes them; of fractions, as in DALI, what stands before the point.
+        """Return labels as the argument takes them; fractions are truncated, as in DALI.
 
         Raises:
             TypeError: a label is a text, a list or something else.
@@ -237,7 +237,7 @@ def file(
     or ``files``, with ``labels`` or numbered from 0.
 
     Args:
-        file_root: Folder of class folders, also as an URL, or what relative paths start from; with ``file_list`` alone
+        file_root: Folder of class folders, also as a URL, or base of relative paths; with ``file_list`` alone
             they start from the folder of the list.
         files: Paths, or URLs.
         labels: Labels, one per file.

@@ -34,12 +34,12 @@ class FitsDataset(ListedFiles):
 
     Args:
         paths: Paths of the files.
-        root: What relative paths start from: it is put before them.
+        root: Prefix of relative paths.
         indices: Indices of the images that are read from each file, from 1.
-        dtypes: What they are converted to; none for the types in the file.
+        dtypes: Output dtypes; none for the types in the file.
 
     Raises:
-        RuntimeError: there are no files. MissingExtraError: astropy is not installed.
+        RuntimeError: no files were found. MissingExtraError: astropy is not installed.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class FitsDataset(ListedFiles):
         """Return the images of a file.
 
         Raises:
-            RuntimeError: it is damaged, or has no such images. OSError: it cannot be read.
+            RuntimeError: it is damaged, or lacks one of the images. OSError: it cannot be read.
         """
         path = self.info(index)
         data = read_file(path).numpy()
@@ -168,7 +168,7 @@ def fits(
     """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``), on the CPU.
 
     Args:
-        file_root: Folder of the files, or what relative paths start from.
+        file_root: Folder of the files, or base of relative paths.
         file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
         files: Paths.
         file_list: A text file with a path a line.
@@ -181,7 +181,7 @@ def fits(
 
     Raises:
         RuntimeError: nothing says which files, there are none, or arguments exclude each other. While running: a file
-            cannot be read, or has no such image.
+            cannot be read, or lacks one of the images.
         MissingExtraError: astropy is not installed.
     """
     if min(hdu_indices, default=0) < 1:

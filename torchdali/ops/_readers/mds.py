@@ -34,7 +34,7 @@ class MDSDataset(RecordsDataset):
     Args:
         storages, offsets, arguments: Arguments of `RecordsDataset`.
         fields: Size of each column, None if each sample has one of its own.
-        parsers: By the column's place, what makes a tensor of its bytes, in the order of the outputs.
+        parsers: By the column's index, the function that makes a tensor of its bytes, in the order of the outputs.
     """
 
     wrong = "cannot read the sample"

@@ -29,15 +29,15 @@ class WeightedReader:
     """A reader in a mixture, with its share of an epoch. See `fn.readers.mixture`.
 
     Args:
-        reader: A reader of `fn`, such as ``fn.readers.webdataset``.
+        reader: A reader of `fn`, for example ``fn.readers.webdataset``.
         proportion: Part of an epoch's samples, relative to the other readers.
         repeat: How often an epoch takes each record: 2 for each one twice, 0.5 for half of them.
         choose: How many records an epoch takes.
-        arguments: Arguments of the reader, such as ``paths``. Shuffling and shards are arguments of the mixture.
+        arguments: Arguments of the reader, for example ``paths``. Shuffling and shards are arguments of the mixture.
 
     Raises:
-        TypeError: `reader` is no reader of `fn`. ValueError: the shares exclude each other or are not positive, or an
-            argument belongs to the mixture or can't be used in one. What the reader raises for its arguments.
+        TypeError: `reader` isn't a reader of `fn`. ValueError: the shares exclude each other or are not positive, or an
+            argument belongs to the mixture or can't be used in one. The reader's errors for its arguments.
     """
 
     name: str
@@ -75,7 +75,7 @@ class WeightedReader:
 
     @property
     def constants(self) -> dict[str, Any]:
-        """The reader's arguments: where the data is, and what is read of it."""
+        """The reader's arguments: the data's location, and the selection."""
         return {**self.settings, **self.places}
 
     @property
@@ -85,7 +85,7 @@ class WeightedReader:
 
 
 class MixedDataset:
-    """The records of several data sets, numbered through.
+    """The records of several datasets, numbered through.
 
     Args:
         datasets: Datasets of the readers.
@@ -198,7 +198,7 @@ def mixture(
     epoch_size: int | None = None,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read several data sets as one, each with a fixed share of every epoch. Not in DALI.
+    """Read several datasets as one, each with a fixed share of every epoch. Not in DALI.
 
     ::
 
@@ -210,12 +210,12 @@ def mixture(
             random_shuffle=True,
         )
 
-    A data set is walked through without repetition across epochs: one of which an epoch takes a fifth has been seen
-    whole after five. Resuming and ranks are as exact as those of one reader.
+    A dataset is walked through without repetition across epochs: if an epoch takes a fifth of it, five epochs read all
+    of it. Resuming and ranks are as exact as with one reader.
 
     Args:
         sources: The readers, each a `torchdali.WeightedReader`. All must have the same outputs.
-        stratified: With ``random_shuffle``, shuffle the records of each data set, and interleave the data sets, so
+        stratified: With ``random_shuffle``, shuffle the records of each dataset, and interleave the datasets, so
             that each batch has the weights. Otherwise the whole epoch is shuffled, and batches have them on average.
         epoch_size: Samples of an epoch, with proportions; by default as many as there are records.
 
@@ -223,8 +223,8 @@ def mixture(
         The outputs of the first reader.
 
     Raises:
-        TypeError: a source is no `WeightedReader`. ValueError: shares contradict each other, a source gets no sample,
-            or the sources differ in their outputs. What a reader raises.
+        TypeError: a source isn't a `WeightedReader`. ValueError: shares contradict each other, a source gets no sample,
+            or the sources differ in their outputs. A reader's own errors.
     """
     shuffles = bool(options.get("random_shuffle"))
     if options.get("shuffle_after_epoch"):

@@ -43,17 +43,17 @@ class NumpyDataset(ListedFiles):
 
     Args:
         paths: Paths of the files.
-        root: What relative paths start from.
-        region: Arguments of the region, named as those of `slice_window`.
+        root: Folder that relative paths start from.
+        region: Arguments of the region, named as in `slice_window`.
         axes: Axes of the region; none for all.
         policy: For regions that reach outside.
-        fill: Value of what lies outside.
+        fill: Value of elements outside the array.
         mapped: Map large files into memory.
         direct: Read past the system's cache.
         remote: Reads URLs, if there may be some.
 
     Raises:
-        RuntimeError: there are no files.
+        RuntimeError: no files were found.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class NumpyDataset(ListedFiles):
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read files, or what has their regions, if they are remote."""
+        """Start to read files, or the parts with their regions, if they are remote."""
         if self._remote is None:
             return None
         return [partial(self.read, record, parts=self._start(self._remote, self._path(record))) for record in records]
 
     def _start(self, remote: Remote, url: str) -> _Parts:
-        """Start to read a file; or its beginning, and then what has the region, unless it is there already."""
+        """Start to read a file; or its beginning, and then the part with the region, unless it is already read."""
         if not is_url(url):
             return ()
         if not self._region:
@@ -117,7 +117,7 @@ class NumpyDataset(ListedFiles):
 
         Args:
             out: Memory for it.
-            parts: What is on its way: the file; or its beginning, and what has the region.
+            parts: Pending reads: the file; or its beginning, and the part with the region.
             varying: Arguments of the region that differ from sample to sample.
 
         Raises:
@@ -145,7 +145,7 @@ class NumpyDataset(ListedFiles):
         return array
 
     def _cut(self, index: int, region: Mapping[str, Any], parts: _Parts) -> Tensor:
-        """Return a region, of which no more than the rows around it are read if that is less than all."""
+        """Return a region, reading only the rows around it if that is less than all."""
         part = None
         if len(parts) == 2:
             part = self._arrived(*parts, region)
@@ -163,14 +163,14 @@ class NumpyDataset(ListedFiles):
         return slice_window(shape, "", axes=self._axes or list(range(len(shape))), **region)
 
     def _arrived(self, head: Pending, content: Pending, region: Mapping[str, Any]) -> tuple[Tensor, _Window]:
-        """Return what has the region of a remote file, and the region in it."""
+        """Return the part of a remote file with the region, and the region in it."""
         what = npy.header(head.bytes())
         window = self._window(what.shape, region)
         slab = npy.slab(what, *window)
         return npy.tensor(slab.what, content.bytes()), _inside(slab, window)
 
     def _from_disk(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
-        """Return what has the region of a file, and the region in it; None if that is most of the file."""
+        """Return the part of a file with the region, and the region in it; None if that is most of the file."""
         storage = PlainFile(path)
         if storage.size <= _SMALL:
             return None
@@ -220,7 +220,7 @@ def numpy(
     """Read arrays that `numpy.save` wrote, whole or a region of each.
 
     Args:
-        file_root: Folder of the files, also as an URL, or what relative paths start from.
+        file_root: Folder of the files, also as a URL, or base of relative paths.
         file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
         files: Paths, or URLs.
         file_list: A text file with a path a line.
@@ -304,13 +304,13 @@ def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dt
 
     Args:
         data: The bytes of the file, ``(n,)`` uint8.
-        dtype: Output dtype: numbers are rounded, and limited to what it holds. That of the array if left out.
+        dtype: Output dtype: numbers are rounded, and limited to its range. By default the array's own.
 
     Returns:
         The array, in the order of C.
 
     Raises:
-        RuntimeError: the bytes are no array, or too few or too many for it.
+        RuntimeError: the bytes are not an array, or too few or too many for it.
     """
     try:
         content = data.contiguous().numpy()

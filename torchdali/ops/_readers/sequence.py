@@ -31,7 +31,7 @@ class SequenceDataset:
         mapped: Map the files into memory; otherwise they are read.
 
     Raises:
-        RuntimeError: there are no sequences.
+        RuntimeError: no sequences were found.
     """
 
     def __init__(self, sequences: Sequence[Sequence[str]], image_type: str = "RGB", mapped: bool = True) -> None:
@@ -80,13 +80,13 @@ def sequence(
     stride: int = 1,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read sequences of frames that lie in folders as images, ordered by their names.
+    """Read sequences of frames that are stored in folders as images, ordered by their names.
 
     Args:
-        file_root: Folder of folders; each holds the frames of one video. What is no image is left out.
+        file_root: Folder of folders; each holds the frames of one video. Files other than images are skipped.
         image_type: Color space: RGB, BGR, GRAY, or ANY_DATA, which keeps the channels of the files.
         sequence_length: Frames of a sequence.
-        step: Frames from the beginning of one sequence to that of the next.
+        step: Frames from the beginning of one sequence to the beginning of the next.
         stride: Frames from one frame of a sequence to the next.
 
     Returns:

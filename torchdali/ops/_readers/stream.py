@@ -1,4 +1,4 @@
-"""Streams of samples as a source: iterable data sets of torch, mosaicml, litdata, Hugging Face and webdataset."""
+"""Streams of samples as a source: iterable datasets of torch, mosaicml, litdata, Hugging Face and webdataset."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class IterableStyle:
         """Return the values of each sample that are outputs.
 
         Raises:
-            RuntimeError: there are no such columns.
+            RuntimeError: the columns do not exist.
         """
         leaves = leaves_of_sample(self.first, as_tensor)
         return chosen(leaves, columns) if columns else leaves
@@ -108,7 +108,7 @@ def _length(dataset: Any) -> int:
 
 
 def _without_decoding(dataset: Any) -> Any:
-    """Return a stream of Hugging Face whose images and sounds come as they are stored."""
+    """Return a Hugging Face stream whose images and sounds are delivered encoded, as in storage."""
     module = sys.modules.get("datasets")
     if module is not None and isinstance(dataset, module.IterableDataset) and dataset.features is not None:
         return dataset.decode(False)
@@ -186,7 +186,7 @@ class SampleStream(Source):
             self._iterator, self._passes, self._taken, self._place, self._ended = None, self._epoch, 0, 0, False
 
     def state(self) -> dict[str, Any]:
-        """Return the position, with that of the stream if it tells one."""
+        """Return the position, with the stream's own position if it has one."""
         return {
             "epoch": self._epoch, "sample": self._sample, "passes": self._passes, "taken": self._taken,
             "ended": int(self._ended), "place": copy.deepcopy(self._place),
@@ -250,13 +250,13 @@ def stream(
 ) -> Annotated[Source, OutputCount(1)]:
     """Take samples from a stream that another library fetches. Not in DALI.
 
-    A stream is any iterable data set of torch: mosaicml's or litdata's `StreamingDataset`, one of Hugging Face, a
+    A stream is any iterable dataset of torch: mosaicml's or litdata's `StreamingDataset`, one of Hugging Face, a
     `webdataset.WebDataset`, `torchdali.TarStream`, or a torch `DataLoader` over one of these with ``batch_size=None``,
     which fetches in processes. Values become tensors as in `readers.dataset`; give the stream encoded images, and
     decode them here.
 
     The stream shuffles, and divides samples among ranks. If it has ``state_dict()`` and ``load_state_dict()``, its
-    position is part of the pipeline's; of others, resuming reads what came before again. ``set_epoch(n)`` is called
+    position is part of the pipeline's; with others, resuming reads earlier samples again. ``set_epoch(n)`` is called
     before each pass, from 0.
 
     Args:
@@ -270,8 +270,8 @@ def stream(
         The values of each sample; of dictionaries, a dictionary of outputs.
 
     Raises:
-        TypeError: ``dataset`` is no stream, or can be read only once. RuntimeError: it is empty, or an argument is
-            wrong. While running: what the stream raises; TypeError for a value that is no tensor.
+        TypeError: ``dataset`` is not a stream, or can be read only once. RuntimeError: it is empty, or an argument is
+            wrong. While running: the stream's exceptions; TypeError for a value that is not a tensor.
     """
     leaves = dataset.leaves(columns)
     if layouts and len(layouts) != len(leaves):

@@ -318,7 +318,7 @@ def table(
 
     Raises:
         MissingExtraError: pyarrow or pylance is missing (extra ``columns``). RuntimeError: a file cannot be read, is of
-            another format, or lacks a column. While running: TypeError for a value that is no tensor, such as a null.
+            another format, or lacks a column. While running: TypeError for a value that isn't a tensor, like a null.
     """
     if not paths:
         raise RuntimeError("paths is empty: pass at least one file")

@@ -30,7 +30,7 @@ class TFRecordDataset(RecordsDataset):
 
     Args:
         storages, offsets: Where they are, see `RecordsDataset`.
-        features: What is extracted, by name.
+        features: The features to extract, by name.
         verify: Check the check sums of each record that is read.
         arguments: Arguments of the reader.
     """
@@ -46,7 +46,7 @@ class TFRecordDataset(RecordsDataset):
         self._extract = [_extractor(name, feature) for name, feature in features.items()]
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
-        """Return the features of a record; ValueError or IndexError if it is damaged, or has not what was asked for."""
+        """Return the features of a record; ValueError or IndexError if it is damaged, or lacks a requested feature."""
         begin, end = format.payload(record)
         if self._verify:
             format.verify(record)
@@ -89,7 +89,7 @@ def tfrecord(
         path: Paths of the files, or their URLs.
         index_path: Paths of the index files, or of one manifest (``torchdali index --manifest``). Without it, the
             files are scanned when the pipeline is built. A missing index is written, but not to a URL.
-        features: Names of features, and what they are: see `torchdali.tfrecord`.
+        features: Names of features, and their types: see `torchdali.tfrecord`.
         use_o_direct: Read past the system's cache; goes with ``dont_use_mmap``.
         verify: Check the check sums of each record, by google-crc32c (extra ``checksums``).
 
@@ -161,7 +161,7 @@ def _number_extractor(name: str, feature: Feature) -> Extract:
 
 
 def _fitted(name: str, feature: Feature, values: Any, count: int) -> Any:
-    """Fill values up to the shape; those of a feature of any length are whole multiples of it."""
+    """Fill values up to the shape; a feature of any length has whole multiples of it."""
     if not feature.fixed:
         if count == 0 or len(values) % count:
             raise ValueError(

@@ -27,19 +27,19 @@ _BOUNDS = ("timestamps", "frames")
 
 
 class VideoDataset:
-    """Clips of videos, and what is known of them.
+    """Clips of videos, and their metadata.
 
     Args:
         clips: Clips of all files.
-        fill: What fills frames that do not exist, a pixel.
+        fill: Pixel of frames that do not exist.
         files: Opens them.
         labels: Return the label of the file.
         numbers: Return numbers of frames: "scalar" the first one, "sequence" all of them, or "none".
         times: Return when frames are shown, in seconds.
-        finish: What is done with the frames, if anything.
+        finish: Function applied to the frames, if any.
 
     Raises:
-        RuntimeError: there are no clips.
+        RuntimeError: no clips were found.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ def selection(
     """Say which files are read, and which frames of them make a sequence.
 
     Args:
-        adjust_orientation: Ours: turn frames as the container asks for, as videos of phones do; DALI leaves them as
+        adjust_orientation: Ours: turn frames as the container requests, as in videos of phones; DALI keeps them as
             they are stored.
         enable_frame_num: Also return numbers of frames, int32: ``"scalar"`` (or True) of the first one, ``"sequence"``
             of all, ``"none"`` (or False).
@@ -142,10 +142,10 @@ def selection(
         file_list: A text file of lines ``path label [start [end]]``.
         file_root: Folder of folders of videos; each is a class.
         filenames: Paths.
-        image_type: RGB, or YCbCr as it is coded.
+        image_type: RGB, or YCbCr as coded.
         labels: Labels, one per file of ``filenames``.
         sequence_length: Frames of a sequence.
-        step: Frames from the beginning of one sequence to that of the next; a whole sequence, if negative.
+        step: Frames from the beginning of one sequence to the beginning of the next; a whole sequence, if negative.
         stride: Frames from one frame of a sequence to the next.
     """
 
@@ -207,7 +207,7 @@ def experimental_video(
             frames count from the end.
         file_list_include_end: Accepted; as in DALI, the end is not taken.
         file_list_rounding: ``"start_down_end_up"``, ``"start_up_end_down"``, ``"all_up"`` or ``"all_down"``: which
-            frame a time between two stands for.
+            frame represents a time between two.
         fill_value: Value of frames that do not exist, one value or one per channel.
         pad_mode: Frames after the last one, as in `decoders.video`; ``"none"`` returns only complete sequences.
         uniform_sample: One sequence a video, of frames equally far apart from the first to the last.
@@ -216,7 +216,7 @@ def experimental_video(
         ``(F, H, W, 3)`` uint8; then the label ``(1,)`` int32 if there are labels, numbers and times of frames.
 
     Raises:
-        RuntimeError: nothing says which files, or more than one thing does; there are no sequences; an argument is
+        RuntimeError: nothing says which files, or more than one thing does; no sequences were found; an argument is
             unknown or not positive. While running: a frame cannot be decoded.
         MissingExtraError: av is not installed.
     """
@@ -250,7 +250,7 @@ def legacy_options(
         file_list_frame_num: Bounds in a list are frames, not seconds; negative ones count from the end.
         file_list_include_preceding_frame: A range begins with the frame that is shown at its first time, not after it.
         normalized: Scale to 0 to 1; with float32.
-        pad_sequences: Fill the last sequence of a file with frames of zeros; otherwise it is left out.
+        pad_sequences: Fill the last sequence of a file with frames of zeros; otherwise it is skipped.
         skip_vfr_check: Accepted; frame rates may vary.
     """
 

@@ -97,7 +97,7 @@ class WebDataset:
             pending: They are on their way; None for one that is missing.
 
         Raises:
-            RuntimeError: one cannot be read, or is no multiple of its type's size.
+            RuntimeError: one cannot be read, or is not a multiple of its type's size.
         """
         if pending is not None:
             parts = [_nothing() if part is None else torch.from_numpy(part.bytes()) for part in pending]
@@ -156,7 +156,7 @@ def webdataset(
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read samples of tar archives in the form of webdataset.
 
-    Consecutive files with the same path up to the first dot of their names are a sample; what follows the dot is the
+    Consecutive files with the same path up to the first dot of their names are a sample; the text after the dot is the
     extension.
 
     Args:
@@ -174,8 +174,8 @@ def webdataset(
         Of each output the bytes, ``(n,)``, in its type.
 
     Raises:
-        RuntimeError: an archive or index cannot be read, a sample lacks a component (``"error"``), there are no
-            samples, or an argument is wrong. While running: a component is no multiple of its type's size.
+        RuntimeError: an archive or index cannot be read, a sample lacks a component (``"error"``), no samples were
+            found, or an argument is wrong. While running: a component is not a multiple of its type's size.
     """
     groups = [_extensions(group, case_sensitive_extensions) for group in ext]
     policy = _policy(missing_component_behavior)
@@ -238,7 +238,7 @@ def _checked_dtype(value: Any) -> torch.dtype:
 def _opened(
     container: Indexed, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
 ) -> tuple[Storage, npt.NDArray[np.int64], list[str]]:
-    """Return what an archive is read from, and what `_places` says of it."""
+    """Return the storage that an archive is read from, and its result of `_places`."""
     storage = container.storage
     if not container.path:
         archive = tar.Archive(storage)
@@ -302,7 +302,7 @@ def _check_extensions(
     groups: Sequence[frozenset[str]],
     policy: str,
 ) -> None:
-    """Announce an archive in which nothing has an extension that is asked for; an error if no samples are left."""
+    """Announce an archive in which nothing has a requested extension; an error if all samples are gone."""
     if not samples or any(offset != MISSING for row in rows for offset, _ in row):
         return
     there = sorted({extension for sample in samples for extension, *_ in sample})
@@ -317,7 +317,7 @@ def _check_extensions(
 
 
 def _warn_of_torn_samples(storage: Storage, samples: Sequence[Sequence[tar.Component]]) -> None:
-    """Warn of samples whose members do not stand side by side: each part is a sample of its own, as in DALI."""
+    """Warn of samples whose members are not adjacent: each part is a sample of its own, as in DALI."""
     keys = Counter(tar.split_name(sample[0][3])[0] for sample in samples if sample[0][3])
     torn = [key for key, count in keys.items() if count > 1]
     if torn:

@@ -632,7 +632,7 @@ class Loader(IterableDataset[Any]):
         Not needed in a usual training loop, in which epochs follow each other. Sources in Python have no epochs to
         choose from: then it does nothing.
         """
-        self._epoch = epoch  # for processes in which the pipeline is made anew
+        self._epoch = epoch  # for processes in which the pipeline is made again
         with LEAVING:
             self._opened().go_to(epoch)
 
@@ -779,7 +779,7 @@ class Loader(IterableDataset[Any]):
         facts = [] if size < 0 else [("samples", f"{size:,}")]
         try:
             return pictures.document(repr(self), facts, pictures.image_tag(self.show(count=8, size=112)))
-        except (RuntimeError, ValueError) as error:  # there is no picture
+        except (RuntimeError, ValueError) as error:  # there is no image
             return pictures.document(repr(self), [*facts, ("no picture:", str(error).splitlines()[0])], "")
 
     def __repr__(self) -> str:

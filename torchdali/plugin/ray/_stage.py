@@ -59,7 +59,7 @@ class RayStage:
         return {k: v for k, v in batch.items() if k not in names} | columns
 
     def _pipeline(self) -> tuple[Pipeline, threading.Lock]:
-        with _MAKING:  # the tasks of a process share a pipeline; a stage itself is pickled anew for each
+        with _MAKING:  # the tasks of a process share a pipeline; a stage itself is pickled again for each
             if self._key not in _STAGES:
                 pipe = self._make()
                 pipe.build()
