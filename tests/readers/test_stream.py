@@ -325,6 +325,14 @@ def test_each_byte_is_read_once_and_the_first_sample_comes_before_the_last_byte(
     assert sizes <= sum(map(len, server.objects.values()))
 
 
+def test_requests_of_archives_are_counted(server: ObjectServer) -> None:
+    dataset = TarStream([f"{server.url}/{shard}.tar" for shard in range(len(SIZES))])
+    with Loader(pipeline_def(batch_size=8, num_threads=1, device_id=None)(lambda: fn.readers.stream(dataset=dataset, columns=["bin"])["bin"])) as batches:
+        assert sum(map(len, batches)) == len(EVERY)
+        (line,) = batches.stats().stores
+    assert line.startswith(f"stores: {len(server.requests):,} requests, 0 of them again")
+
+
 def test_members_larger_than_a_block_are_read_once(tmp_path: Path, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_module, "_BLOCK", 1024)
     write_tar(tmp_path / "a.tar", [(f"{i}.bin", bytes([i]) * 9000) for i in range(6)])

@@ -178,7 +178,8 @@ class Executor:
     def stats(self) -> Stats:
         """Return where the time goes, and how the worker processes are."""
         caches = tuple(kept.summary() for kept in self.caches)
-        remotes = {each for r in self.readers.values() for each in getattr(r.dataset, "remotes", ())}
+        far = [*(reader.dataset for reader in self.readers.values()), *self.sources.values()]
+        remotes = {remote for each in far for remote in getattr(each, "remotes", ())}
         stores = tuple(each.summary(self.profile.samples) for each in remotes)
         if self.replicas is None:
             return replace(self.profile.stats(self.buffers.bytes_out, caches=caches), stores=stores)

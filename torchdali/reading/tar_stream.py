@@ -65,6 +65,11 @@ class TarStream:
         self._thread = DaemonPool(1, "torchdali-tar-stream")
         self._epoch, self._place, self._taken = 0, _Place(0, 0), 0
 
+    @property
+    def remotes(self) -> tuple[Remote, ...]:
+        """Connections that read the archives at URLs."""
+        return () if self._remote is None else (self._remote,)
+
     def set_epoch(self, epoch: int) -> None:
         """Let the next loop begin an epoch, which has an order of its own."""
         self._epoch, self._place, self._taken = epoch, _Place(0, 0), 0

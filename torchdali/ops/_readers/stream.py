@@ -133,6 +133,12 @@ class SampleStream(Source):
         self._begun: object = None
         self._start_at(0, 0, 0, 0, 0)
 
+    @property
+    def remotes(self) -> Sequence[Any]:
+        """Connections of the stream, whose requests are counted."""
+        remotes: Sequence[Any] = getattr(self._samples.users_dataset, "remotes", ())
+        return remotes
+
     def _start_at(self, epoch: int, sample: int, passes: int, taken: int, place: Any) -> None:
         self._epoch, self._sample, self._passes, self._taken, self._place = epoch, sample, passes, taken, place
         self._since, self._ended = 0, False  # samples that the iterator gave
