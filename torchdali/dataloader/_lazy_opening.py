@@ -28,10 +28,10 @@ class InitWorker:
 
     def __init__(self, worker_init_fn: Callable[[int], None] | None, context: Any) -> None:
         self._worker_init_fn = worker_init_fn
-        if "PIL.Image" in sys.modules and (context or multiprocessing).get_start_method() == "fork":
-            import torchdali.dataloader._lazy_images  # noqa: F401
-
-            LazyOpening()  # the workers inherit its imports and checks
+        if (context or multiprocessing).get_start_method() == "fork":  # the workers inherit all imports and checks
+            if "PIL.Image" in sys.modules:
+                import torchdali.dataloader._lazy_images  # noqa: F401
+            LazyOpening()
 
     def __call__(self, worker: int) -> None:
         if self._worker_init_fn is not None:
