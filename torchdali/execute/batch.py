@@ -22,7 +22,7 @@ from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 from torchdali.threads import Latch
 
-__all__ = ["InFlightBatch", "Reader", "Settings", "Taken", "metadata_outputs", "random_key"]
+__all__ = ["BatchRequest", "InFlightBatch", "Reader", "Settings", "Taken", "metadata_outputs", "random_key"]
 
 _NO_SEED = -1
 
@@ -101,6 +101,27 @@ class ThreadStart:
             self.then(number)
 
 
+@dataclass(frozen=True, kw_only=True)
+class BatchRequest:
+    """What a caller asks of one batch.
+
+    Attributes:
+        ended: It is the end of the epoch instead.
+        random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
+        records: Of the readers, in place of those that their cursors give, however many.
+        skipped: Batches that are passed over before it is drawn.
+        fed: By source, the caller's data for this batch.
+        tag: Of the caller, who finds the batch by it.
+    """
+
+    ended: bool = False
+    random_keys: Sequence[int] | None = None
+    records: Indices | None = None
+    skipped: int = 0
+    fed: Mapping[Node, SourceBatch] = field(default_factory=dict)
+    tag: object = None
+
+
 # A batch goes from thread to thread: the user's makes it, the scheduler thread draws it and runs its first steps,
 # workers run its chains and the steps after them, the user's takes it. Each hand-over is a queue, a lock or the latch
 # `finished`, and after it the giver touches nothing of the batch: so its fields need no lock.
@@ -119,17 +140,13 @@ class InFlightBatch:
         prepared: By source, the batches that were taken in the user's thread.
         reads: By reader, what reads each sample; see `datasets.start_reads`.
         bad_samples: How many were bad at once, and the error of the first of them; see `BadSamples.check_budget`.
-        random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
-        skipped: Batches that are passed over before it is drawn.
-        records: Of the readers, in place of those that their cursors give; see `Executor.schedule`.
-        fed: By source, what the caller passed for this batch.
-        tag: Of the caller, who finds the batch by it.
+        request: What the caller of `Executor.schedule` asked for; a replica's batch has only the random keys of it.
         spare: A copy of what was prepared, to make the batch again; of a synchronous executor.
     """
 
-    index: int
     size: int
-    position: int
+    index: int = -1
+    position: int = 0
     turn: int = -1
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     keys: dict[Node, Keys] = field(default_factory=dict)
@@ -140,14 +157,9 @@ class InFlightBatch:
     error: BaseException | None = None
     bad_samples: list[tuple[int, Exception]] = field(default_factory=list)
     stage: int = 0
-    ended: bool = False
     wanted: bool = False
     prepared: dict[Node, SourceBatch] = field(default_factory=dict)
-    random_keys: Sequence[int] | None = None
-    skipped: int = 0
-    records: Indices | None = None
-    fed: Mapping[Node, SourceBatch] = field(default_factory=dict)
-    tag: object = None
+    request: BatchRequest = field(default_factory=BatchRequest)
     spare: Mapping[Node, SourceBatch] = field(default_factory=dict)
     outputs: tuple[TensorList, ...] = ()
     ready: Any = None
@@ -158,9 +170,9 @@ class InFlightBatch:
 
     def rng_of(self, seed: int, node: Node) -> BatchRng:
         """Return the random numbers of a node, for a pipeline's seed."""
-        if self.random_keys is None:
+        if self.request.random_keys is None:
             return self.rng(random_key(seed, node))
-        return BatchRng.following(self.random_keys[node.stream], 0, self.size)
+        return BatchRng.following(self.request.random_keys[node.stream], 0, self.size)
 
     def rng(self, key: int) -> BatchRng:
         """Return the random numbers of an operator."""

@@ -40,7 +40,7 @@ import torch
 
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import InFlightBatch, Reader, Settings, Taken, ThreadStart, metadata_outputs
+from torchdali.execute.batch import BatchRequest, InFlightBatch, Reader, Settings, Taken, ThreadStart, metadata_outputs
 from torchdali.execute.caching import CachedDataset, KeptSamples
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.process_state import has_room
@@ -214,7 +214,7 @@ class Executor:
         if not self._flight:
             return True
         oldest = self._flight[0]
-        if self.sources or oldest.ended:  # readers never end
+        if self.sources or oldest.request.ended:  # readers never end
             self._wait(oldest)
         return isinstance(oldest.error, StopIteration)
 
@@ -262,10 +262,10 @@ class Executor:
                 self._repeat()
         with self._asking_sources:  # not under the lock: close() must not wait for the user's code
             self._ended |= ended
-            batch = InFlightBatch(
-                -1, self.settings.batch_size, 0, ended=ended, random_keys=random_keys, skipped=self._skipped,
-                records=records, fed=fed or {}, tag=tag,
-            )  # fmt: skip
+            request = BatchRequest(
+                ended=ended, random_keys=random_keys, records=records, skipped=self._skipped, fed=fed or {}, tag=tag
+            )
+            batch = InFlightBatch(self.settings.batch_size, request=request)
             if not self._ended and not self._stopped:
                 self._prepare(batch)
             self._put_in_flight(batch)
@@ -296,7 +296,7 @@ class Executor:
         # The batch is still this thread's alone: the scheduler thread sees it, and what is in it, once it is requested.
         batch.prepared = self._prepared
         for node, source in self.sources.items():
-            if node in batch.fed:
+            if node in batch.request.fed:
                 continue
             if node not in self._prepared:
                 started = time.perf_counter()
@@ -367,7 +367,7 @@ class Executor:
             self._again, self._whole = self._flight[whole:], whole
         for batch in half:
             # Sources that are asked in this thread may or may not be past it.
-            self._is_lost |= any(node not in batch.spare and node not in batch.fed for node in self.sources)
+            self._is_lost |= any(node not in batch.spare and node not in batch.request.fed for node in self.sources)
             batch.error = KeyboardInterrupt()
             batch.finished.set()
         self._stages.reset_order(self._count, self._turns)
@@ -421,7 +421,7 @@ class Executor:
         # meanwhile have states of their own, so that a checkpoint counts only what was taken.
         number = self.taken.number + (not isinstance(batch.error, StopIteration))
         # An interrupt before this store leaves the batch where it is, for the next call.
-        self.taken = Taken(number, batch, batch.tag, batch.state)
+        self.taken = Taken(number, batch, batch.request.tag, batch.state)
         self._settle()
         return batch
 
@@ -439,11 +439,7 @@ class Executor:
         self._drawn = {} if before is None else before.keys
         for batch in again:
             self.bad_samples.take(batch.index)
-            new = InFlightBatch(
-                -1, self.settings.batch_size, 0, ended=batch.ended, random_keys=batch.random_keys,
-                skipped=batch.skipped, records=batch.records, fed=batch.fed, tag=batch.tag,
-            )  # fmt: skip
-            new.prepared = dict(batch.spare)
+            new = InFlightBatch(self.settings.batch_size, request=batch.request, prepared=dict(batch.spare))
             self._put_in_flight(new)
         self._again = []
 
@@ -534,7 +530,7 @@ class Executor:
 
         Values that functions of the user read may change until then; of remote data, the program may end before.
         """
-        if batch.wanted or self.sources or batch.ended or batch.records is not None:
+        if batch.wanted or self.sources or batch.request.ended or batch.request.records is not None:
             return False
         return any(
             (self._sees_changes or reader.is_remote)
@@ -548,7 +544,7 @@ class Executor:
             # Only here are the counters and the cursors of readers advanced: by one thread, so without a lock, and in
             # the order of the requests.
             batch.index, self._count = self._count, self._count + 1
-            if self._stopped or batch.ended:
+            if self._stopped or batch.request.ended:
                 raise StopIteration
             batch.position = self._position
             # Asked once a batch: they may come at any moment, and what is read here must also be run here.
@@ -615,7 +611,7 @@ class Executor:
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
         """Advance every source, in the graph's order, note the state after it, and begin to read what is read here."""
-        self._pass_over(batch.skipped)
+        self._pass_over(batch.request.skipped)
         is_repeated = any(each.is_repeated for each in batch.prepared.values())
         try:
             sizes = self._pull(batch)
@@ -624,17 +620,17 @@ class Executor:
         except Exception:
             if not is_repeated:
                 for reader in self.readers.values():  # they are past the batch, as its sources are
-                    reader.next_keys(self.settings.batch_size, batch.records)
+                    reader.next_keys(self.settings.batch_size, batch.request.records)
             raise
         for node, reader in self.readers.items():
-            batch.keys[node] = keys = reader.next_keys(self.settings.batch_size, batch.records)
+            batch.keys[node] = keys = reader.next_keys(self.settings.batch_size, batch.request.records)
             if replicas is None or replicas.reads_here(node):
-                batch.reads[node] = reader.start_reads(keys, self.settings.batch_size, batch.records)
+                batch.reads[node] = reader.start_reads(keys, self.settings.batch_size, batch.request.records)
             batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
             sizes[node] = len(keys.records)
         if len(set(sizes.values())) > 1:
             raise RuntimeError(_clash(sizes))
-        if batch.records is None:
+        if batch.request.records is None:
             self._drawn = batch.keys
         batch.size = next(iter(sizes.values()), self.settings.batch_size)
         self._position += batch.size
@@ -654,7 +650,7 @@ class Executor:
         repeated = [node for node, each in batch.prepared.items() if each.is_repeated]
         for node, source in ((node, self.sources[node]) for node in repeated or self.sources):
             started = time.perf_counter()
-            prepared = batch.fed.get(node) or batch.prepared.pop(node, None)
+            prepared = batch.request.fed.get(node) or batch.prepared.pop(node, None)
             try:
                 with span(node.operator.name, self.settings.device):
                     outputs = source.next(self.settings.batch_size, prepared)

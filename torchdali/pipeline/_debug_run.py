@@ -19,7 +19,7 @@ from torchdali.calls.dispatch import CheckedCall, record
 from torchdali.calls.results import check_form
 from torchdali.declaration.registry import Operator
 from torchdali.errors import located, note
-from torchdali.execute.batch import InFlightBatch, Reader, Settings, Taken, metadata_outputs, random_key
+from torchdali.execute.batch import BatchRequest, InFlightBatch, Reader, Settings, Taken, metadata_outputs, random_key
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.steps import delivered, run_step
 from torchdali.execute.timings import Profile, Stats
@@ -182,7 +182,9 @@ class DebugRun(Tracer):
     def schedule(self, ended: bool = False, *, tag: object = None) -> None:
         """Run the function for one more batch, or note that the data has come to its end."""
         self._settle()
-        batch = InFlightBatch(self._count, self._settings.batch_size, self._position, tag=tag)
+        batch = InFlightBatch(
+            self._settings.batch_size, index=self._count, position=self._position, request=BatchRequest(tag=tag)
+        )
         batch.prepared = self._prepared
         for number in () if ended else range(len(self._opened)):
             self._prepare(number)
@@ -235,7 +237,7 @@ class DebugRun(Tracer):
         if not self._flight:
             raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
         batch = self._flight[0]
-        self.taken = Taken(self.taken.number + (not isinstance(batch.error, StopIteration)), batch, batch.tag)
+        self.taken = Taken(self.taken.number + (not isinstance(batch.error, StopIteration)), batch, batch.request.tag)
         self._settle()
         return batch
 

@@ -67,7 +67,7 @@ class Replicas:
             position=batch.position,
             size=batch.size,
             seed=seed,
-            random_keys=batch.random_keys,
+            random_keys=batch.request.random_keys,
             keys=keys,
             values=values,
             traced=traced,

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import InFlightBatch, Settings, ThreadStart, metadata_outputs
+from torchdali.execute.batch import BatchRequest, InFlightBatch, Settings, ThreadStart, metadata_outputs
 from torchdali.execute.chain_run import ChainRun
 from torchdali.execute.chunks import is_of_user
 from torchdali.execute.compiled_chain import Way
@@ -81,7 +81,7 @@ class SampleSeeds:
 
     def __init__(self, seed: int, batch: InFlightBatch) -> None:
         self._seed = seed
-        known = batch.random_keys is None
+        known = batch.request.random_keys is None
         epochs, records = batch.sample_keys()
         self._epochs: Sequence[int] = epochs.tolist() if known else [0] * batch.size
         self._records: Sequence[int] = records.tolist() if known else range(batch.size)
@@ -199,7 +199,11 @@ class _Replica:
         self._channel.views.note(draw.number)
         self._channel.free(draw.returned)
         batch = InFlightBatch(
-            index=draw.index, size=draw.size, position=draw.position, turn=self._turns, random_keys=draw.random_keys
+            size=draw.size,
+            index=draw.index,
+            position=draw.position,
+            turn=self._turns,
+            request=BatchRequest(random_keys=draw.random_keys),
         )
         self._numbers[self._turns] = draw.number
         self._turns += 1
