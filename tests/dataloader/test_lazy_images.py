@@ -280,12 +280,15 @@ def _decode(data: bytes, steps: int) -> Any:
         return done, type(error), str(error).partition(" at 0x")[0]
 
 
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 200), marks=pytest.mark.slow)], ids=["100 files", "900 files"])
 @pytest.mark.parametrize("truncated", [False, True])
-def test_damaged_files_have_the_errors_and_the_pixels_of_pillow(files: dict[str, str], truncated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_files_have_the_errors_and_the_pixels_of_pillow(
+    files: dict[str, str], truncated: bool, seeds: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", truncated)
     for name in ("color", "gray", "restarts", "progressive", "sampled"):
         data = Path(files[name]).read_bytes()
-        for seed in range(20):
+        for seed in seeds:
             bad = damaged(data, seed)
             expected = _decode(bad, seed % 4)
             with LazyOpening():
