@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -99,6 +100,15 @@ def dataset_of(r: random.Random, paths: list[str]) -> Own:
         return transform(image, mask) if form == "mask" else transform({"image": image, "mask": mask, "index": index})
 
     return Own(sample, len(paths))
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Have torch use one thread: of several, any may be the first to raise."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
