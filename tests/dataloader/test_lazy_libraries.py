@@ -13,12 +13,14 @@ import pytest
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader as TorchLoader
+from torch.utils.data import DistributedSampler
 from torchvision.transforms import v2
 
 from tests.dataloader.test_lazy_images import write
 from torchdali import DataLoader
 from torchdali.dataloader import _lazy_images
 from torchdali.dataloader._lazy_images import LazyImage
+from torchdali.dataloader._notes import LAZY
 from torchdali.pipeline import native_status
 
 pytestmark = pytest.mark.skipif(not native_status().library, reason="decodes by the library")
@@ -168,8 +170,34 @@ def test_batches_are_those_of_torchs_loader(
     monkeypatch.setattr(_lazy_images._habit, "several", False)
     dataset = library(tmp_path, paths)
     expected = batches(TorchLoader(dataset, batch_size=2, num_workers=workers))
-    found = batches(DataLoader(dataset, batch_size=2, num_workers=workers))
-    assert len(found) == len(expected) == COUNT // 2
+    loader = DataLoader(dataset, batch_size=2, num_workers=workers)
+    check(batches(loader), expected)
+    assert loader.notes[0] == LAZY
+
+
+def check(found: list[Any], expected: list[Any]) -> None:
+    """Check that the images are lazy, and the batches those of torch's loader."""
+    assert len(found) == len(expected) > 0
     for batch, other in zip(map(_flat, found), map(_flat, expected), strict=True):
         assert torch.equal(batch[0], other[0]) and np.array_equal(batch[2], other[2])
         assert batch[1].all() and not other[1].any()
+
+
+def lightning_again(kind: Any, dataset: Any) -> Any:
+    data = pytest.importorskip("lightning.pytorch.utilities.data")
+    loader = kind(dataset, batch_size=2, shuffle=True, num_workers=1)
+    return data._update_dataloader(loader, DistributedSampler(dataset, 2, 1))
+
+
+def accelerate_again(kind: Any, dataset: Any) -> Any:
+    module = pytest.importorskip("accelerate.data_loader")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "DataLoader", kind)  # as it is if `torchdali run` imports accelerate
+        return module.prepare_data_loader(kind(dataset, batch_size=2, num_workers=1), num_processes=2, process_index=1)
+
+
+@pytest.mark.parametrize("make", [lightning_again, accelerate_again], ids=["lightning", "accelerate"])
+def test_loaders_that_libraries_make_again(paths: list[str], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_lazy_images._habit, "several", False)
+    dataset = WithState(paths)
+    check(batches(make(DataLoader, dataset)), batches(make(TorchLoader, dataset)))
