@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import DistributedSampler
 from torchvision.transforms import v2
 
+from tests.dataloader.data import Own
 from tests.dataloader.test_lazy_images import write
 from torchdali import DataLoader
 from torchdali.dataloader import _lazy_images
@@ -199,5 +200,5 @@ def accelerate_again(kind: Any, dataset: Any) -> Any:
 @pytest.mark.parametrize("make", [lightning_again, accelerate_again], ids=["lightning", "accelerate"])
 def test_loaders_that_libraries_make_again(paths: list[str], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_lazy_images._habit, "several", False)
-    dataset = WithState(paths)
+    dataset = Own(lambda index: (transformed(Image.open(paths[index])), index), COUNT)
     check(batches(make(DataLoader, dataset)), batches(make(TorchLoader, dataset)))
