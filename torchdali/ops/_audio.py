@@ -92,7 +92,7 @@ def audio_resample(
 ) -> Data:
     """Resample a signal, by a sinc under a Hann window.
 
-    The ratio is ``scale``, or ``out_rate / in_rate``, or what gives ``out_length`` samples; of these, one is given.
+    The ratio is ``scale``, or ``out_rate / in_rate``, or follows from ``out_length``; pass one of these.
     The window is not widened where the rate goes down. A result of another type is scaled from full scale to full
     scale: for unsigned types, silence is in the middle.
 

@@ -85,7 +85,7 @@ def random_bbox_crop(
             larger extent is drawn and the other follows.
         bbox_layout: Order of the numbers of a box: x, y (and z) with X, Y, Z for ends or W, H, D for sizes;
             ``"xyXY"`` or ``"xyzXYZ"`` when None.
-        bbox_prune_threshold: Keep boxes of which at least this share is visible (and at least one pixel); when None,
+        bbox_prune_threshold: Keep boxes if at least this share is visible (and at least one pixel); when None,
             boxes whose centre is visible.
         crop_shape: Extents of the window, in pixels; needs ``input_shape``.
         input_shape: Extents of the image.
@@ -97,7 +97,7 @@ def random_bbox_crop(
         shape_layout: Order of ``crop_shape`` and ``input_shape``; ``"WH"`` or ``"WHD"`` when None.
         threshold_type: Thresholds are about ``"iou"``, intersection over union of box and window, or
             ``"overlap"``, the share of a box that is in the window.
-        thresholds: Minimum values in [0, 1], of which one is drawn.
+        thresholds: Minimum values in [0, 1]; one is drawn.
         total_num_attempts: Take the best window after so many attempts; -1 for no end.
 
     Returns:

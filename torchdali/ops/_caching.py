@@ -117,6 +117,6 @@ def _cached(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -
 def _cached_with_labels(
     *, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Do the same for a reader of which one output is known without reading, which comes last."""
+    """Read samples as `_cached`, for a reader whose last output is known without reading."""
     opened: Dataset = samples.open()
     return opened

@@ -393,7 +393,7 @@ def output_of(**arguments: Any) -> Output:
 def _scaling(
     dtype: torch.dtype, mean: list[float], std: list[float], scale: float, shift: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return factors and offsets of the channels; None if the table is to be used."""
+    """Return factors and offsets of the channels; None if the table must be used."""
     scaling = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
     factor, offset = ((1.0,), (0.0,)) if scaling is None else (scaling.factor, scaling.offset)
     is_simple = scaling is None or scaling.centre == (0.0,)

@@ -1,8 +1,8 @@
-"""A decoder and what follows it as one operator, which decodes no more of an image than the result shows.
+"""A decoder and the operators after it as one operator, which decodes only the part of an image that is used.
 
 The parts edit an `ImageProgram` (see `declaration.narrowing`), and the library of the fast path renders the programs of
-several samples in one call. What it does not do, the bodies of the parts do, one after the other; an error has
-the number of its part. If there is no library, or it refuses an image, `_decode_windows` helps the usual chains.
+several samples in one call. Where it can't, the parts' implementations run, one after the other; an error has
+the number of its part. If there is no library, or it refuses an image, `_decode_windows` speeds up common chains.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def _decode_chain(
     out: Out = None,
     **values: Any,
 ) -> Data:
-    """Do the work of a decoder and of operators behind it.
+    """Run a decoder and the operators after it.
 
     Args:
-        data: An encoded picture.
+        data: An encoded image.
         anchor, extents: Arguments of `decoders.image_slice`.
         chain: The parts.
     """

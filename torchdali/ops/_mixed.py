@@ -1,6 +1,6 @@
-"""Decoders of images for a device that leave a share to it, or decode only what it looks at.
+"""Decoders of images for a device that send a share to it, or decode only the region that is used.
 
-What the device decodes is returned as bytes, in the place of pixels; see `execute.hardware_decoding`.
+The device's share is returned as bytes, in the place of pixels; see `execute.hardware_decoding`.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def _decode_seen(
     use_fast_idct: bool = False,
     **arguments: Annotated[Any, shares(sizing), shares(crop_window), shares(decoder_hints), shares(cache_hints)],
 ) -> tuple[Data, Data, Data, Data]:
-    """Decode what a linear resize, and a crop after it, look at; or return the bytes, see `_decode_share`.
+    """Decode the region that a linear resize, and a crop after it, use; or return the bytes, see `_decode_share`.
 
     Returns:
-        The pixels, and what a resize of them takes: the size, and where its region starts and ends, two values each.
+        The pixels, and the arguments of a resize: the size, and where its region starts and ends, two values each.
     """
     outputs = _decode_seen_pixels(data, _seen_by_both(arguments), True, adjust_orientation, use_fast_idct, arguments)
     return outputs  # type: ignore[return-value]
@@ -146,7 +146,7 @@ def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
 
 
 def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
-    """Return the function that builds the program of a resize of which a crop shows a part."""
+    """Return the function that builds the program of a resize followed by a crop."""
     size, window = ({k: v for k, v in arguments.items() if k in argument_names(each)} for each in (sizing, crop_window))
 
     def build(height: int, width: int) -> ImageProgram:
@@ -161,7 +161,7 @@ def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
 
 
 def _seen(region: tuple[float, float], size: int, part: AxisRegion, length: int) -> AxisRegion:
-    """Return the region of which a linear resize makes a part of an axis, and the pixels that it reads.
+    """Return the region for a part of a linear resize's output axis, and the pixels that it reads.
 
     Args:
         region: Region of the input, that all of the output shows.
@@ -294,7 +294,7 @@ def _decoded(
     """Decode the CPU's images of a chunk, and give the device its share.
 
     Returns:
-        The images as they are stored, and the indices of those that the library refused.
+        The decoded images, and the indices of those that the library refused.
     """
     place = -1 if room is None else room.take(parts.pixels)
     own = None if place >= 0 else _in_place(parts, out)

@@ -48,7 +48,7 @@ def pad(
 
     Raises:
         RuntimeError: axes that do not exist, or that are given in both ways; an ``align`` that is not positive,
-            or as many values as there are no axes.
+            or a number of values that differs from the number of axes.
     """
     if axes is not None and axis_names is not None:
         raise batch_level(RuntimeError("axes and axis_names exclude each other"))

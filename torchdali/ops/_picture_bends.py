@@ -26,7 +26,7 @@ Point = tuple[float, ...]
 
 
 class Bent(NamedTuple):
-    """Filter of a transform that bends, and the color of what comes from outside.
+    """Filter of a transform that bends, and the color of pixels from outside.
 
     Attributes:
         is_v2: The transform is of v2, whose matrices differ in their last bits.
@@ -147,7 +147,7 @@ def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]
 
 @dataclass(frozen=True)
 class Perspective(OfPixels):
-    """Move the corners inwards, each by at most a part of half the picture."""
+    """Move the corners inwards, each by at most a part of half the image."""
 
     distortion: float
     bent: Bent

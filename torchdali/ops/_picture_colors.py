@@ -150,7 +150,7 @@ class Blur(OfPixels):
         return rng.uniform(*self.sigma)
 
     def encode(self, size: Size, drawn: float) -> Steps | None:
-        """Return the blur; None if the window is too large for what is reflected, which is an error."""
+        """Return the blur; None if the window is too large for the reflected border, which is an error."""
         width, height = self.window
         if height // 2 >= size[0] or width // 2 >= size[1]:
             return None

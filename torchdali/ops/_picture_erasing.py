@@ -1,4 +1,4 @@
-"""Erasing of a rectangle, behind the conversion to a tensor."""
+"""Erasing of a rectangle, after the conversion to a tensor."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`AutoAugment`, `RandAugment` and `TrivialAugmentWide` as steps; see `_picture_steps`.
 
-Operations, magnitudes and policies are those of the transform's object.
+Operations, magnitudes and policies come from the transform's object.
 """
 
 from __future__ import annotations
@@ -91,14 +91,14 @@ class Space:
 
         Args:
             number: Index of the magnitude; None for none.
-            negative: True if the sign is to be turned, of what has one.
+            negative: True to negate the magnitude, if it has a sign.
         """
         magnitudes, is_signed = self.magnitudes(name, size)
         value = magnitudes[number] if magnitudes and number is not None else 0.0
         return name, -value if is_signed and negative else value
 
     def magnitudes(self, name: str, size: Size) -> tuple[tuple[float, ...], bool]:
-        """Return the magnitudes of an operation, some of which depend on the image, and whether it has a sign."""
+        """Return the magnitudes of an operation, which may depend on the image, and whether it has a sign."""
         extent = (1, size[1]) if name == "TranslateX" else (size[0], 1) if name == "TranslateY" else (1, 1)
         return _rows(self, extent)[name]
 

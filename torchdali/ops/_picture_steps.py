@@ -1,8 +1,8 @@
-"""Transforms of torchvision that move pixels, as steps on a picture.
+"""Transforms of torchvision that move pixels, as steps on an image.
 
 A step draws its numbers as the transform does, from the random numbers of the sample; edits the program of the image;
 and calls torchvision's own function if there is no library. Its
-fields are those of the transform, so that two steps are equal if they do the same.
+fields match the transform's, so that two steps are equal if they do the same.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Lattice(NamedTuple):
     """Pixels of many images of one size, chosen by row and by column.
 
     Attributes:
-        rows, columns: ``(N, H)`` and ``(N, W)``; -1 for what lies outside. ``(1, ...)`` if all images have the same.
+        rows, columns: ``(N, H)`` and ``(N, W)``; -1 for pixels outside. ``(1, ...)`` if all images have the same.
         fill: Of pixels outside.
     """
 
@@ -104,10 +104,10 @@ class Movement(Protocol):
     """A step that only moves pixels, to places that do not depend on them."""
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Do for many images what the step does for one.
+        """Move the pixels of many images, as the step does for one.
 
         Args:
-            numbers: Four random ones of each picture.
+            numbers: Four random ones per image.
         """
         ...
 
@@ -127,7 +127,7 @@ class Fixed:
     is_random: ClassVar[bool] = False
 
     def draw(self, size: Size, rng: Rng) -> Any:
-        """Return the size of the picture."""
+        """Return the size of the image."""
         return size
 
 
@@ -205,7 +205,7 @@ class Resize(Fixed):
 
 @dataclass(frozen=True)
 class CenterCrop(Fixed):
-    """Cut out the middle; what lies outside of the image is black."""
+    """Cut out the middle; pixels outside the image are black."""
 
     size: Size
 
@@ -221,7 +221,7 @@ class CenterCrop(Fixed):
         return program.crop(*corner, *self.size) or change_pixels(program, (window, self.size))
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Cut out the middle of many pictures."""
+        """Cut out the middle of many images."""
         height, width = lattice.size
         top, left = self._corner((height, width))
         return lattice.extend(-left, -top, left + self.size[1] - width, top + self.size[0] - height)
@@ -251,7 +251,7 @@ class Pad(Fixed):
         return size[0] + top + bottom, size[1] + left + right
 
     def is_plain(self, size: Size) -> bool:
-        """Return True if a pixel is left, and each border is at most one reflection."""
+        """Return True if at least one pixel remains, and each border is at most one reflection."""
         left, top, right, bottom = self.padding
         if self.mode == "constant":
             return min(self.size(size)) > 0
@@ -389,7 +389,7 @@ class Flip:
         return program.flip(not self.vertical, self.vertical) if drawn else program
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Flip some of many pictures."""
+        """Flip some of many images."""
         chosen, places = (numbers[:, 0] < self.p)[:, None], lattice.rows if self.vertical else lattice.columns
         places = np.where(chosen, places[:, ::-1], places)
         return lattice._replace(rows=places) if self.vertical else lattice._replace(columns=places)

@@ -1,8 +1,8 @@
-"""Hidden operators of `torchdali.DataLoader`: transforms of torchvision in a row, on one picture.
+"""Hidden operators of `torchdali.DataLoader`: transforms of torchvision in a row, on one image.
 
 The plugin describes each transform by an `ImageTransform`. The library of the fast path renders their `ImageProgram`,
 from file to tensor, in one call. From the first transform on that the library cannot do, torchvision's own functions
-continue, on an image of Pillow. They do all if there is no library, or if it refuses. Pillow decodes all other formats
+continue, on a PIL image. They do all if there is no library, or if it refuses. Pillow decodes all other formats
 than JPEG.
 """
 
@@ -69,7 +69,7 @@ class ImageTransform(Protocol):
 
 
 class TensorTransform(Protocol):
-    """A transform of tensors, behind the conversion."""
+    """A transform of tensors, after the conversion."""
 
     def apply(self, planes: Tensor, rng: Rng) -> None:
         """Change an image ``(C, H, W)`` in its place."""
@@ -82,7 +82,7 @@ class TensorConversion:
 
     Attributes:
         unit: To float32 from 0 to 1; else the bytes stay.
-        mean, std: Of the channels, or one for all; None for what is not normalized.
+        mean, std: Of the channels, or one for all; None for no normalization.
         channels: Of the tensor: 1 or 3.
         multiplies: Multiply by 1 / 255, as `transforms.v2` does; else divide by 255.
     """
@@ -94,7 +94,7 @@ class TensorConversion:
     multiplies: bool = False
 
     def levels(self) -> Tensor:
-        """Return ``(channels, 256)``: what becomes of each level, to the bit as torchvision computes it."""
+        """Return ``(channels, 256)``: the value of each level, bit-identical to torchvision's."""
         levels = torch.arange(256, dtype=torch.uint8)[None]
         if not self.unit:
             return levels
@@ -143,7 +143,7 @@ class DrawnTransforms:
 
     Attributes:
         program: Does the first transforms.
-        steps: These transforms, and what was drawn for each.
+        steps: These transforms, with their random values.
         rest: The other transforms, the next one last; that one was drawn for, and the library cannot do it.
         drawn: For it.
     """
@@ -174,7 +174,7 @@ class DrawnTransforms:
         return None
 
     def go_on(self, image: Image.Image, again: bool) -> Image.Image:
-        """Take the steps that are left on an image.
+        """Apply the remaining steps to an image.
 
         Args:
             again: Take those that were taken before them first, with the same numbers.
@@ -190,7 +190,7 @@ class DrawnTransforms:
 
 @dataclass(frozen=True)
 class ImageTransforms:
-    """Transforms in a row, the conversion at the end, or None to stay with ``(H, W, C)`` bytes, and what follows it."""
+    """Transforms in a row, the conversion at the end, or None to stay with ``(H, W, C)`` bytes, and those after it."""
 
     steps: tuple[Any, ...]
     conversion: TensorConversion | None = None
@@ -208,7 +208,7 @@ class ImageTransforms:
         return ImageTransforms(self.steps[:first]), ImageTransforms(self.steps[first:], self.conversion, self.ends)
 
     def end(self, planes: Tensor, rng: Rng) -> Tensor:
-        """Return a tensor with what follows the conversion, in its place."""
+        """Apply the transforms after the conversion to a tensor, in place."""
         for each in self.ends:
             each.apply(planes, rng)
         return planes
@@ -264,7 +264,7 @@ def _is_like_pillows(data: Encoded) -> bool:
 
 
 def _opened(data: Tensor) -> Image.Image:
-    """Return what Pillow makes of a file, or of pixels."""
+    """Return Pillow's image of a file, or of pixels."""
     from PIL import Image
 
     return _image(data) if data.dim() == 3 else Image.open(open_bytes(data.numpy().data)).convert("RGB")
@@ -282,7 +282,7 @@ def _pixels(image: Image.Image) -> Tensor:
 
 
 def _colored(data: Tensor) -> Tensor:
-    """Return an image of one channel with three, of which all steps of the library make the same."""
+    """Return an image of one channel with three, from which all steps of the library compute the same."""
     return data.expand(-1, -1, 3).contiguous() if data.dim() == 3 and data.shape[2] == 1 else data
 
 
@@ -337,7 +337,7 @@ _NUMBERS = 4  # random numbers that a step takes, about
 
 
 def _found(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
-    """Return where images lie, files or pixels; None for those to do one by one."""
+    """Return the images' files or pixels; None for the images to process one by one."""
     are_pixels = [isinstance(source, Tensor) and source.dim() == 3 for source in sources]
     files = encoded([None if each else source for source, each in zip(sources, are_pixels, strict=True)])
     return [
@@ -347,7 +347,7 @@ def _found(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
 
 
 class Source:
-    """A JPEG in memory, or pixels ``(H, W, 3)``, of which parts are made.
+    """A JPEG in memory, or pixels ``(H, W, 3)``, from which parts are rendered.
 
     Attributes:
         size: Height and width; None if the library does not decode it as Pillow does.
@@ -413,11 +413,11 @@ class Requests:
         return WholeFiles(records, self._path, self.read) if self._are_files else None
 
     def identity(self, index: int) -> bytes | None:
-        """Name a file by what changes with it."""
+        """Name a file by the values that change with it."""
         return file_identity(self._path(index)) if self._are_files else None
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Name a picture."""
+        """Name an image."""
         return self._path(index) if self._are_files else f"sample {index} of the data set"
 
     def _path(self, index: int) -> str:

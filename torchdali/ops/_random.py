@@ -73,7 +73,7 @@ def uniform(
 
     Args:
         shape_like: Take the shape from this input.
-        range: ``[low, high)``. With an integer ``dtype`` the ends are converted first (truncated; what does not
+        range: ``[low, high)``. With an integer ``dtype`` the ends are converted first (truncated; values that do not
             fit wraps, so that -1 is 255 in uint8), and the numbers between them are rounded: both ends occur,
             half as often as the others.
         values: Draw from these instead, converted with rounding and saturation.

@@ -153,7 +153,7 @@ def sizing(
         roi_end: End of the region to resize, in the order of the layout.
         roi_relative: The region is in units of the input's extent.
         roi_start: Start of the region, in the order of the layout.
-        size: Height and width (and depth first), or one value for all; 0 leaves an axis to ``mode``.
+        size: Height and width (and depth first), or one value for all; ``mode`` determines an axis of size 0.
         subpixel_scale: Keep the exact scale where a size had to be rounded.
     """
     result = _shape(
@@ -560,7 +560,7 @@ def tensor_resize(
         roi_start: Start of the region, in the order of the layout.
         scales: Output size in units of the input's, one for all axes or one an axis.
         size_rounding: ``"round"``, ``"truncate"`` or ``"ceil"``.
-        sizes: Output sizes, one for all axes or one an axis; 0 leaves an axis to ``mode``.
+        sizes: Output sizes, one for all axes or one per axis; ``mode`` determines an axis of size 0.
         subpixel_scale: Keep the exact scale where a size had to be rounded.
 
     Raises:

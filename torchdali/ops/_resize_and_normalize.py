@@ -1,4 +1,4 @@
-"""A resize, and the crop, mirror and normalization after it, as one operator: only what the crop keeps is computed."""
+"""A resize, and the crop, mirror and normalization after it, as one operator: only the crop's region is computed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def normalizing(
     shift: float = 0.0,
     std: PerSample[list[float]] = [1.0],  # noqa: B006
 ) -> None:
-    """Arguments of `crop_mirror_normalize`, but for those of the window."""
+    """Arguments of `crop_mirror_normalize`, except the window's."""
 
 
 _FAMILIES = (argument_names(sizing), FILTERS, argument_names(crop_window), argument_names(normalizing))
@@ -83,7 +83,7 @@ def _resize_crop_mirror_normalize(
 
 @chunk(_resize_crop_mirror_normalize, "device", takes=argument_names(sizing) | {"mirror"})
 def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
-    """Do both in two launches; of what `rewrite.fuse_resizing` fuses, all windows have one size."""
+    """Do both in two launches; all windows that `rewrite.fuse_resizing` fuses have one size."""
     images = images_of(data, a.layout)
     if images is None:
         return NotImplemented
@@ -108,7 +108,7 @@ def _seen(
 
     Args:
         sizes: ``(2, N)``, or ``(2, 1)`` for all.
-        regions: Starts and ends of what is resized, ``(2, 2, N)``; None for whole images.
+        regions: Starts and ends of the regions to resize, ``(2, 2, N)``; None for whole images.
         window: Constants of the crop.
     """
     both = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)

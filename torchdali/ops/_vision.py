@@ -165,7 +165,7 @@ def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] =
     Args:
         data: An image of 1, 3 or 4 channels; one channel is luma already, the fourth is alpha.
         channels: Channels of the output, 1 or 3; 0 for the input's, alpha unchanged.
-        wanted: 0 leaves the image unchanged.
+        wanted: 0 keeps the image unchanged.
     """
     if not wanted:
         return data

@@ -115,7 +115,7 @@ def each_frame(x: Tensor, frames: bool, settings: Sequence[T], function: Callabl
     """Apply a function to an image and its setting: one for all frames, or one a frame.
 
     Raises:
-        RuntimeError: the number of settings is not that of the frames.
+        RuntimeError: the number of settings differs from the number of frames.
     """
     if len(settings) == 1:
         return function(x, settings[0])
@@ -156,7 +156,7 @@ def warp_affine(
         dtype: Output dtype, the input's own or float32 (float32 may become any of them); the input's dtype if None.
         fill_value: Value of everything outside; the edge is repeated when None.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``; the image is not smoothed where it shrinks.
-        inverse_map: The matrix takes positions of the output to those of the input; otherwise the other way round.
+        inverse_map: The matrix takes positions of the output to positions of the input; otherwise the other way round.
         matrix: The matrix, row by row.
         size: Height and width (depth first) of the output; the input's when not given.
 
@@ -345,7 +345,7 @@ def water(
         freq_x: Frequency, in radians a pixel.
         freq_y: Frequency of the waves along y.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
-        mask: 0 leaves the image unchanged.
+        mask: 0 keeps the image unchanged.
         phase_x: Phase, in radians.
         phase_y: Phase of the waves along y.
     """
@@ -372,7 +372,7 @@ def sphere(
         image: ``(H, W, C)``: uint8 or float32.
         fill_value: Value of everything outside.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
-        mask: 0 leaves the image unchanged.
+        mask: 0 keeps the image unchanged.
     """
     linear = is_linear(interp_type)
     if not mask:
@@ -397,7 +397,7 @@ def jitter(
         image: ``(H, W, C)``.
         fill_value: Value of everything outside.
         interp_type: Accepted; the positions are whole pixels.
-        mask: 0 leaves the image unchanged.
+        mask: 0 keeps the image unchanged.
         nDegree: Pixels between the greatest movements to both sides.
     """
     if not mask:

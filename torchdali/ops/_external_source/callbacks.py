@@ -138,7 +138,7 @@ class CallableSource:
         return self._function(SampleInfo(samples.sample + i, i, samples.iteration, samples.epoch))
 
     def is_past(self, samples: SampleRange, batch: object) -> bool:
-        """Return True: the number decides what comes next."""
+        """Return True: the number determines the next sample."""
         return True
 
     def forget(self, batch: object) -> None:

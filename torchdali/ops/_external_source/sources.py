@@ -95,7 +95,7 @@ class _Positioned(Source):
 
 @dataclass
 class _Drawn:
-    """The batch that a source has drawn last, and what identifies it."""
+    """The batch that a source has drawn last, and its key."""
 
     key: object = None
     batch: SourceBatch | None = None
