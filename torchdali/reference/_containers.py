@@ -49,7 +49,7 @@ def write_containers(folder: Path, jpegs: Sequence[bytes]) -> None:
 
 
 def _write_mds(folder: Path, jpegs: Sequence[bytes]) -> None:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     samples = [struct.pack("<I", len(data)) + data + bytes([label]) for label, data in enumerate(jpegs)]
     ends = np.cumsum([4 * (len(samples) + 2), *map(len, samples)])
     content = struct.pack(f"<{len(ends) + 1}I", len(samples), *ends) + b"".join(samples)
