@@ -39,7 +39,7 @@ from torchdali.kernels.random_window import window_ranges
 
 __all__ = [
     "Encoded", "Files", "Parts", "Table", "WindowChoice", "decode_together", "encoded", "examine", "lots_of",
-    "pixels_of", "read_files", "render", "run_programs",
+    "read_files", "render", "run_programs",
 ]  # fmt: skip
 
 Files = npt.NDArray[Any]
@@ -100,13 +100,14 @@ class Encoded(NamedTuple):
         return (self.width, self.height) if turned else (self.height, self.width)
 
 
-def encoded(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
+def encoded(sources: Sequence[Tensor | str | None], pixels: bool = False) -> list[Encoded | None]:
     """Read the headers of several samples; None for what the usual way has to do.
 
     Files are read into memory of this thread, which is valid until it reads the next ones.
 
     Args:
         sources: Encoded bytes, or paths of files.
+        pixels: Sources may also be pixels ``(H, W, 3)``, which the caller keeps.
     """
     native = library()
     if native is None:
@@ -114,9 +115,12 @@ def encoded(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
     paths = [source for source in sources if isinstance(source, str)]
     files = iter(_read(native, paths) if paths else ())
     return [
-        next(files) if isinstance(source, str) else None if source is None else _peek(native, source)
+        next(files) if isinstance(source, str)
+        else None if source is None
+        else _locate(source) if pixels and source.dim() == 3
+        else _peek(native, source)
         for source in sources
-    ]
+    ]  # fmt: skip
 
 
 def _peek(native: NativeLibrary, data: Tensor) -> Encoded | None:
@@ -130,8 +134,8 @@ def _peek(native: NativeLibrary, data: Tensor) -> Encoded | None:
     return Encoded(address, length, height, width, orientation, 0, channels) if usual else None
 
 
-def pixels_of(data: Tensor) -> Encoded | None:
-    """Return where pixels ``(H, W, 3)`` lie, which are to be kept; None if the library does not take them."""
+def _locate(data: Tensor) -> Encoded | None:
+    """Return the address and size of pixels; None if the library does not take them."""
     if not takes_pixels(data):
         return None
     height, width, _ = data.shape
@@ -347,7 +351,7 @@ _options = functools.lru_cache(ImageOptions)
 
 def render(program: ImageProgram, data: Tensor, out: Tensor | None = None) -> Tensor | None:
     """Render a program of a file or of pixels, in `out` if the result fits; None if the library cannot."""
-    (source,) = encoded([data]) if data.dim() == 1 else [pixels_of(data)]
+    (source,) = encoded([data], pixels=True)
     (pixels,) = run_programs([source], [program], None if out is None else out[None])
     return out if pixels is IN_PLACE else pixels
 

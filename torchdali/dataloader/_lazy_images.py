@@ -20,7 +20,7 @@ from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from torch import Tensor
 
-from torchdali.ops._pictures import ImageProgram, Source, TensorConversion, finish_pixels, is_refused
+from torchdali.ops._pictures import STORED, ImageProgram, Source, TensorConversion, is_refused
 
 __all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
@@ -34,19 +34,28 @@ def make_lazy(image: Any) -> Any:
 
 
 def convert_image(image: Any, conversion: TensorConversion, planar: bool) -> Tensor | None:
-    """Convert an image to a normalized tensor in one call; None if torchvision has to. See `finish_pixels`."""
+    """Convert an image to a normalized tensor in one call; None if torchvision has to.
+
+    Args:
+        planar: The tensor is contiguous; else it is a permuted ``(H, W, 3)``.
+    """
     if not isinstance(image, Image.Image) or image._mode != "RGB":
         return None
     lazy = image._defer() if isinstance(image, LazyImage) else None
     planes = None if lazy is None else lazy.planes(conversion, planar)
-    return finish_pixels(np.array(image), conversion, planar) if planes is None else planes
+    return _convert_pixels(np.array(image), conversion, planar) if planes is None else planes
 
 
 def convert_tensor(image: Tensor, conversion: TensorConversion) -> Tensor | None:
     """Convert uint8 pixels to a normalized tensor in one call, if they are stored as those of an image."""
     pixels = image.permute(1, 2, 0) if image.dim() == 3 else image
     usual = image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3 and pixels.is_contiguous()
-    return finish_pixels(pixels.as_subclass(Tensor).numpy(), conversion, False) if usual else None
+    return _convert_pixels(pixels.as_subclass(Tensor).numpy(), conversion, False) if usual else None
+
+
+def _convert_pixels(pixels: Any, conversion: TensorConversion, planar: bool) -> Tensor | None:
+    height, width = pixels.shape[:2]
+    return conversion.render(Source(pixels).render, ImageProgram.of(height, width, STORED), planar)
 
 
 class LazyImage(Image.Image):
@@ -226,7 +235,7 @@ class LazyJpeg(LazyImage, JpegImageFile):
         if jpeg is None:
             return
         self.tile, self.readonly, self.map = [], 0, None
-        self._deferred = Deferred(jpeg, ImageProgram.of(self._size[1], self._size[0]), tile=tile)
+        self._deferred = Deferred(jpeg, ImageProgram.of(self._size[1], self._size[0], STORED), tile=tile)
         if self._exclusive_fp and self._close_exclusive_fp_after_loading:
             fp.close()
         self.fp = None
@@ -256,7 +265,8 @@ class Deferred:
         """Return the pixels as an array; None if Pillow has to decode the image."""
         with self.jpeg.lock:
             if self._pixels is None:
-                self._pixels = self.jpeg.render(self.program)
+                pixels = self.jpeg.render(self.program)
+                self._pixels = None if pixels is None else pixels.numpy()
             return self._pixels
 
     @property
@@ -266,12 +276,11 @@ class Deferred:
         return self._pixels is None and self.program.pixels is None and not is_part
 
     def planes(self, conversion: TensorConversion, planar: bool) -> Tensor | None:
-        """Return the pixels as a normalized tensor; None if Pillow has to decode the image. See `finish_pixels`."""
+        """Return the pixels as a normalized tensor; None if Pillow has to decode the image. See `convert_image`."""
         with self.jpeg.lock:
             if self._pixels is None:
-                planes: Tensor | None = self.jpeg.render(self.program, conversion, planar)
-                return planes
-            return finish_pixels(self._pixels, conversion, planar)
+                return conversion.render(self.jpeg.render, self.program, planar)
+            return _convert_pixels(self._pixels, conversion, planar)
 
 
 class JpegData:
@@ -306,27 +315,27 @@ class JpegData:
             return None  # Pillow raises it, too
         del data[end:]
         source = Source(np.frombuffer(data, np.uint8))
-        corner = ImageProgram.of(size[1], size[0]).crop(0, 0, 1, 1)
+        corner = ImageProgram.of(size[1], size[0], STORED).crop(0, 0, 1, 1)
         if (
             source.size != (size[1], size[0])
             or corner is None
             or not (source.has_one_scan() or _has_one_scan(data, scan))
         ):
             return None
-        return None if source.pixels(corner) is None else cls(data, source, (size[1], size[0]))
+        return None if source.render(corner) is None else cls(data, source, (size[1], size[0]))
 
-    def render(self, program: ImageProgram, *conversion: Any) -> Any:
-        """Return the pixels of a part as an array, or as a tensor; None if Pillow has to decode the image.
+    def render(self, program: ImageProgram) -> Tensor | None:
+        """Render a program; None if Pillow has to decode the image.
 
         If several parts are needed, the whole image is decoded once. Later images of this process are, too.
         """
         self._parts += 1
         _habit.several |= self._parts > 1
         if _habit.several and self._whole is None:
-            pixels = self.source.pixels(ImageProgram.of(*self.size))
-            self._whole = None if pixels is None else Source(pixels)
+            pixels = self.source.render(ImageProgram.of(*self.size, STORED))
+            self._whole = None if pixels is None else Source(pixels.numpy())
         source = self.source if self._whole is None else self._whole
-        return source.planes(program, *conversion) if conversion else source.pixels(program)
+        return source.render(program)
 
 
 class _Habit:

@@ -1,13 +1,14 @@
 """Transforms of torchvision that move pixels, as steps on an image.
 
 A step draws its numbers as the transform does, from the random numbers of the sample; edits the program of the image;
-and calls torchvision's own function if there is no library. Its
-fields match the transform's, so that two steps are equal if they do the same.
+and calls torchvision's own function if there is no library. Its fields match the transform's, so that two steps are
+equal if they do the same.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -131,14 +132,14 @@ class Fixed:
         return size
 
 
-class OfPixels:
+class OfPixels(ABC):
     """A step on pixels."""
 
     is_random: ClassVar[bool] = True
 
+    @abstractmethod
     def encode(self, size: Size, drawn: Any) -> Steps | None:
         """Return steps of the library, and the size after them; None if there are none."""
-        raise NotImplementedError
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
         """Append the steps to a program; None if there are none."""

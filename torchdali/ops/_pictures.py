@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator, reader
-from torchdali.codecs._native import Encoded, encoded, examine, pixels_of, render, run_programs
+from torchdali.codecs._native import Encoded, encoded, examine, render, run_programs
 from torchdali.codecs._pillow import is_refused
 from torchdali.codecs.files import map_or_read, open_bytes
 from torchdali.codecs.program import ImageProgram
@@ -37,8 +37,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Choice", "DrawnTransforms", "ImageProgram", "ImageTransform", "ImageTransforms", "Order", "Requests", "Source",
-    "TensorConversion", "finish_pixels", "is_refused", "library",
+    "STORED", "TensorConversion", "is_refused", "library",
 ]  # fmt: skip
+
+
+STORED = ImageOptions(upright=False)
+"""Options of Pillow: images are not turned."""
+Render = Callable[[ImageProgram], "Tensor | None"]
 
 
 class ImageTransform(Protocol):
@@ -105,6 +110,26 @@ class TensorConversion:
         mean, std = (torch.tensor(each, dtype=torch.float32)[:, None] for each in (self.mean, self.std))
         return (values - mean) / std
 
+    def render(self, render: Render, program: ImageProgram, planar: bool) -> Tensor | None:
+        """Convert the result of a program to a tensor ``(C, H, W)``; None if the library can't.
+
+        Args:
+            render: Renders programs.
+            planar: The tensor is contiguous; else it is a permuted ``(H, W, C)``.
+        """
+        result = render(program.with_options(_options(self, planar)))
+        return result if result is None or planar else result.permute(2, 0, 1)
+
+
+@lru_cache(maxsize=64)
+def _options(conversion: TensorConversion | None, planar: bool = True) -> ImageOptions:
+    if conversion is None:
+        return STORED
+    if not conversion.unit:
+        return replace(STORED, output=Output(planar=planar, channels=conversion.channels))
+    table = conversion.levels().expand(3, 256)
+    return replace(STORED, output=Output.from_table(table, planar, conversion.channels))
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -151,7 +176,7 @@ class DrawnTransforms:
     __slots__ = ("_rng", "drawn", "program", "rest", "steps")
 
     def __init__(self, transforms: ImageTransforms, size: tuple[int, int], rng: Rng) -> None:
-        self.program, self._rng = ImageProgram.of(*size), rng
+        self.program, self._rng = ImageProgram.of(*size, STORED), rng
         self.steps: list[tuple[ImageTransform, Any]] = []
         self.rest: list[Any] = [*reversed(transforms.steps)]
         self.drawn: Any = None
@@ -212,16 +237,6 @@ class ImageTransforms:
         for each in self.ends:
             each.apply(planes, rng)
         return planes
-
-
-@lru_cache(maxsize=64)
-def _options(conversion: TensorConversion | None, planar: bool = True) -> ImageOptions:
-    if conversion is None:
-        return ImageOptions(upright=False)
-    if not conversion.unit:
-        return ImageOptions(upright=False, output=Output(planar=planar, channels=conversion.channels))
-    table = conversion.levels().expand(3, 256)
-    return ImageOptions(upright=False, output=Output.from_table(table, planar, conversion.channels))
 
 
 @operator(layout=lambda layouts, arguments: "HWC" if arguments["transforms"].conversion is None else "CHW")
@@ -323,7 +338,7 @@ def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
         assert rngs is not None
         prepare(rngs, _NUMBERS * len(transforms.steps))
         colored = [_colored(source) if isinstance(source, Tensor) else source for source in sources]
-        found = _found(colored)
+        found = encoded(colored, pixels=True)
         results = run_programs(found, list(map(program_of, found, rngs)), out)
         for k, (result, rng) in enumerate(zip(results, rngs, strict=True)) if transforms.ends else ():
             if result is not None:
@@ -334,16 +349,6 @@ def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
 
 
 _NUMBERS = 4  # random numbers that a step takes, about
-
-
-def _found(sources: Sequence[Tensor | str | None]) -> list[Encoded | None]:
-    """Return the images' files or pixels; None for the images to process one by one."""
-    are_pixels = [isinstance(source, Tensor) and source.dim() == 3 for source in sources]
-    files = encoded([None if each else source for source, each in zip(sources, are_pixels, strict=True)])
-    return [
-        pixels_of(source) if each else file  # type: ignore[arg-type]
-        for source, file, each in zip(sources, files, are_pixels, strict=True)
-    ]
 
 
 class Source:
@@ -359,26 +364,11 @@ class Source:
 
     def has_one_scan(self) -> bool:
         """Return True if it certainly has one baseline scan, which is whole."""
-        return library() is not None and int(examine([self._data], _options(None)).rows["lot"][0]) >= 0
+        return library() is not None and int(examine([self._data], STORED).rows["lot"][0]) >= 0
 
-    def pixels(self, program: ImageProgram) -> npt.NDArray[np.uint8] | None:
-        """Return the pixels ``(H, W, 3)`` of a program, or None if the library can't decode them."""
-        pixels = render(program.with_options(_options(None)), self._data)
-        return None if pixels is None else pixels.numpy()
-
-    def planes(self, program: ImageProgram, conversion: TensorConversion, planar: bool) -> Tensor | None:
-        """Return a program as a tensor; see `finish_pixels`."""
-        result = render(program.with_options(_options(conversion, planar)), self._data)
-        return result if result is None or planar else result.permute(2, 0, 1)
-
-
-def finish_pixels(pixels: npt.NDArray[np.uint8], conversion: TensorConversion, planar: bool) -> Tensor | None:
-    """Convert pixels ``(H, W, 3)`` to a tensor ``(3, H, W)``; None if the library can't.
-
-    Args:
-        planar: The tensor is contiguous; else it is a permuted ``(H, W, 3)``.
-    """
-    return Source(pixels).planes(ImageProgram.of(*pixels.shape[:2]), conversion, planar)
+    def render(self, program: ImageProgram) -> Tensor | None:
+        """Render a program; None if the library can't decode the image."""
+        return render(program, self._data)
 
 
 class Requests:
