@@ -1,6 +1,6 @@
 """The command line: ``torchdali demo | bench | show | tune | stats | doctor | run | index | pack | check``.
 
-Only the standard library is imported here; a command imports what it needs when it runs: ``--help`` does not wait for
+Only the standard library is imported here; a command imports its modules when it runs: ``--help`` does not wait for
 torch.
 """
 

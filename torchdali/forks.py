@@ -2,7 +2,7 @@
 
 A forked process has one thread, and a copy of all memory. A lock that another thread held at that moment stays locked
 in the copy, and nobody is there to release it. Locks that a module or a long-lived object keeps, and that any process
-may ask for, are therefore of the class `ForkSafeLock`. What belongs to the threads of one pipeline needs none: a forked
+may ask for, are therefore of the class `ForkSafeLock`. Locks that only one pipeline's threads use need not be: a forked
 process does not run that pipeline.
 """
 

@@ -1,6 +1,6 @@
 """``torchdali bench DIR --gpu``: which parts run on this GPU, whether they are right, and how fast they are.
 
-Each part is a process of its own with a time limit, so that one which hangs costs no other. What a part has found is a
+Each part is a process of its own with a time limit, so that one which hangs costs no other. Each part's results are a
 line of JSON after each step, so that results before a hang or a crash are kept.
 """
 

@@ -35,8 +35,8 @@ def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> 
         defaults: Options of a pipeline that has none.
 
     Raises:
-        ValueError, LookupError, OSError: there is no such script, or nothing in it of this name; or what the script
-            raises.
+        ValueError, LookupError, OSError: the script does not exist, or has nothing of this name; or the script's own
+            exceptions.
     """
     path, name = _divide(target)
     values = _parsed(arguments)

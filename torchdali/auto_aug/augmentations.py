@@ -1,7 +1,7 @@
 """The augmentations of AutoAugment, RandAugment and TrivialAugment.
 
 Samples are RGB images ``(H, W, C)`` or videos ``(F, H, W, C)`` of uint8. Each augmentation has the magnitudes that
-RandAugment uses; `Augmentation.augmentation` changes them. The arguments of the functions, such as ``fill_value``, are
+RandAugment uses; `Augmentation.augmentation` changes them. The arguments of the functions, like ``fill_value``, are
 given where the augmentation is called.
 """
 

@@ -1,7 +1,7 @@
 """Images that are packed in other bytes: photos as JPEG or WebP, and all others without loss.
 
-No photos are images with a palette, with few values or colors in large areas (label maps), or of 16 bits. What is
-shrunk of them is neither mixed, nor does it lose bits.
+Images with a palette, with few values or colors in large areas (label maps), or of 16 bits aren't photos. Shrinking
+them mixes no values and loses no bits.
 """
 
 from __future__ import annotations

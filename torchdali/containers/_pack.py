@@ -1,8 +1,8 @@
 """Pack images into shards of webdataset or TFRecord, with their indices.
 
-What goes into which shard is decided before the first one is written, and is kept in ``pack.json`` beside the shards.
+The content of each shard is decided before the first one is written, and is kept in ``pack.json`` with the shards.
 A shard gets its name when it is whole; so a run that was stopped can be continued, and the shards are the same bytes as
-those of a run that was not.
+in a run without a stop.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def pack(
 
     Args:
         source: A folder of class folders; a file of webdataset (``.tar``), TFRecord or RecordIO (``.rec``), or a
-            folder or pattern of such files; an LMDB database of Caffe.
+            folder or pattern of these files; an LMDB database of Caffe.
         target: A folder, or its URL.
         options: Form of the shards.
         jobs: Shards that are written at a time.
@@ -329,7 +329,7 @@ class _Work:
         return path
 
     def _sample(self, index: int) -> Sample | None:
-        """Return a sample as it is written; None if it is skipped."""
+        """Return a sample as it will be written; None if it is skipped."""
         if self.stopped:
             raise RuntimeError("stopped")
         packed = encoded = None

@@ -266,7 +266,7 @@ class ImageOptions:
 
     @property
     def result(self) -> Output:
-        """The output; of bytes if there is no conversion."""
+        """The output; bytes without a conversion."""
         return self.output or _BYTES
 
     @property

@@ -375,7 +375,7 @@ class BaseIterator(IteratorOldNames):
         self._mark_start()
 
     def _drop(self) -> None:
-        """Take the batches after the epoch from the pipelines; called again, those that are left."""
+        """Take the batches after the epoch from the pipelines; called again, the remaining ones."""
         if self._dropping is None or self._dropping[0] != self._epochs.epoch:
             self._dropping = self._epochs.epoch, [pipe.taken + self._epochs.dropped for pipe in self._pipes]
         with self._driving():

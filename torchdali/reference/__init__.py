@@ -1,7 +1,7 @@
 """The reference of all operators, derived from their declarations, a page for each family of them.
 
-``python -m torchdali.reference docs/operators`` writes it, as ``make docs`` does first. Its examples stand in
-`_examples`, its families in `_families`; ``docs/pictures --pictures`` draws what the examples of image operators do.
+``python -m torchdali.reference docs/operators`` writes it, as ``make docs`` does first. Its examples are in
+`_examples`, its families in `_families`; ``docs/pictures --pictures`` draws the results of image operators' examples.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _plain(text: str) -> str:
 
 
 def _in_order(operator: Operator) -> list[Argument]:
-    """Return the arguments: required ones, those of the example, others, and last those without effect."""
+    """Return the arguments: required ones, the example's, others, and last those without effect."""
     described = descriptions(operator)
     example = re.findall(r"\b(\w+)=", EXAMPLES.get(operator.name, ""))
 

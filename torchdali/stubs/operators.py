@@ -86,7 +86,7 @@ def _function(operator: Operator) -> str:
 
 
 def _input(operand: Input, is_first: bool) -> str:
-    """Write an input: numbers may stand for data of any kind, arrays beside other data only, which say what is made."""
+    """Write an input: numbers may replace data of any kind, arrays only with other data, which determine the result."""
     text = "_T"
     if not operand.takes.layouts and not operand.takes.dtypes:
         text += " | abc.Sequence[float] | float"

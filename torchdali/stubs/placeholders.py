@@ -1,6 +1,6 @@
 """Placeholders for packages that are not installed, so that the declarations can be read without PyTorch.
 
-A package is built before what it depends on is installed. Stubs are made of signatures and docstrings alone, which no
+A package is built before its dependencies are installed. Stubs are made of signatures and docstrings alone, which no
 value of another package enters: whatever a module takes from one when it is imported may be anything.
 """
 

@@ -42,8 +42,8 @@ def tune(
 
     Args:
         factory: Makes the pipeline, and takes the options of `Pipeline`: `Pipeline.factory`.
-        seconds: For all measurements together. The settings as they are are measured once, however long that takes;
-            what there is no time for is not begun.
+        seconds: For all measurements together. The present settings are measured once, however long that takes;
+            measurements that would exceed them are not begun.
         step: Seconds of the training step; 0 for a loop that does nothing with the batches.
         cores: The most threads, and processes; as many as this process has cores by default.
         memory: The most bytes of the batches in flight.

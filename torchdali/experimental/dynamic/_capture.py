@@ -1,7 +1,7 @@
 """Loops whose body is recorded in its first iteration, and run ahead for those that follow.
 
 The first iteration is computed as without capture; the operations that it records are the *template*. For each later
-iteration the template is copied onto the iteration's own data, and what the first iteration looked at is computed by
+iteration the template is copied onto the iteration's own data, and the first iteration's results are computed by
 executors of the capture, up to `_AHEAD` iterations ahead. When the body then makes the same calls, they return these
 results. The next loop over the same data begins with the template of the one before; if the calls of its first
 iteration are others, they are its template.

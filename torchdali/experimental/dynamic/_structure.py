@@ -127,7 +127,7 @@ class Runner:
     def run(
         self, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
     ) -> tuple[TensorList, ...]:
-        """Compute one batch; see `start`. If an exception leaves it, the runner must be closed, too."""
+        """Compute one batch; see `start`. If an exception ends it, the runner must be closed, too."""
         tag = object()
         self.start(tag, values, records, keys)
         return self.finish(tag)
@@ -135,7 +135,7 @@ class Runner:
     def start(
         self, tag: object, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
     ) -> None:
-        """Begin to compute a batch; if an exception leaves it, the runner must be closed.
+        """Begin to compute a batch; if an exception ends it, the runner must be closed.
 
         Args:
             tag: By which `finish` knows the batch.

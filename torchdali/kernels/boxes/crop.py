@@ -40,7 +40,7 @@ class Rules:
         overlap: Thresholds are about the share of a box that is seen, not about intersection over union.
         every: All boxes must reach the threshold, not just one.
         insist: A round goes on after a window with enough of the boxes that keeps none of them.
-        prune: Keep boxes of which at least this share is visible; None: boxes whose centre is visible.
+        prune: Keep boxes with at least this share visible; None: boxes whose centre is visible.
     """
 
     thresholds: Sequence[float]

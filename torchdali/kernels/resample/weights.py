@@ -138,7 +138,7 @@ PIXEL, TAP, TAP_OF_ROWS = 3.0, 1.0, 1.4  # what DALI takes for the cost of an ou
 def passes(axes: tuple[Axis, ...]) -> tuple[int, ...]:
     """Return the order in which DALI resamples the axes: the one that it takes for the cheapest.
 
-    The costs are estimates, fitted to 259 images of random sizes, of which DALI resamples three in another order.
+    The costs are estimates, fitted to 259 images of random sizes; DALI resamples three of them in another order.
     """
     return _passes(tuple(map(tuple, axes)))
 

@@ -100,7 +100,7 @@ class IterableStyle:
 
 
 def _length(dataset: Any) -> int:
-    """Return the length of a data set; 0 if it has none."""
+    """Return the length of a dataset; 0 if it has none."""
     try:
         return len(dataset)
     except TypeError:

@@ -344,8 +344,8 @@ class Loader(IterableDataset[Any]):
                 ...
 
     - Every sample comes exactly once an epoch. Readers are padded, and divided by rank and by worker of a
-      ``DataLoader``, unless the pipeline says ``num_shards`` itself. The rank is that of `torch.distributed`, or
-      torchrun's (``RANK``, ``WORLD_SIZE``).
+      ``DataLoader``, unless the pipeline says ``num_shards`` itself. The rank comes from `torch.distributed`, or from
+      torchrun (``RANK``, ``WORLD_SIZE``).
     - Each rank has equally many batches: the last ones are smaller if samples do not divide. ``len()`` is constant.
     - Every ``iter()`` begins a new epoch, also after a ``break``; after `load_state_dict` it goes on in mid-epoch.
     - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integers with one value a sample

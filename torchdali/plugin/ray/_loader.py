@@ -18,12 +18,12 @@ class RayPipeline:
     """A pipeline whose batches are made by actors of Ray; everything else is as in the pipeline.
 
     Delivers the same batches in the same order as the pipeline itself, whatever the number of actors, and while
-    actors come and go. This process draws the samples, calls Python sources, keeps the order and runs what needs a
+    actors come and go. This process draws the samples, calls Python sources, keeps the order and runs all that needs a
     device. Ray must be initialized (``ray.init``).
 
     Args:
         make: Makes the pipeline; called here, without arguments. Its data must be found under the same names on all
-            nodes; operators of your own lie in modules that all nodes can import.
+            nodes; operators of your own must be in modules that all nodes can import.
         actors: How many to start; each has as many threads as the pipeline. An actor that is lost is replaced.
         actor_options: Arguments of Ray's ``options`` for actors, for example ``num_cpus`` (as many as the pipeline
             has threads), ``resources`` or ``scheduling_strategy``.

@@ -38,7 +38,7 @@ class Compose:
     """Transforms, applied one after the other by one pipeline.
 
     Call it with a PIL image (mode L, RGB or RGBA) or a tensor ``(..., C, H, W)``; the first call decides which of the
-    two it takes. It gives what it takes, unless `ToPureTensor`, `PILToTensor` or `ToPILImage` is among the transforms:
+    two it takes. It returns the same type, unless `ToPureTensor`, `PILToTensor` or `ToPILImage` is in the list:
     the last of them counts. Random transforms draw again for each image of a tensor. The pipeline is built in the first
     call, once per process: a `Compose` may be pickled, forked and called by several threads, which take turns.
     On a node of a pipeline that is being defined, images ``HWC``, it applies the transforms there.

@@ -1,6 +1,6 @@
 """The transforms as functions of PIL images (L, RGB, RGBA) and tensors ``(..., C, H, W)``.
 
-They compute at once and return what they were given: an image, or a tensor of the same leading axes. ``device="gpu"``
+They run eagerly and return the type that they take: an image, or a tensor of the same leading axes. ``device="gpu"``
 computes on the accelerator; a tensor stays there.
 """
 
