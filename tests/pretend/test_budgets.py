@@ -87,7 +87,7 @@ BUDGETS = {
 }
 
 
-def _define(name: str) -> Any:
+def define(name: str) -> Any:
     if name == "late":
         return _late
     if name in ("bytes", "colors"):
@@ -96,7 +96,7 @@ def _define(name: str) -> Any:
 
 
 def _check(name: str, folder: Path, batch_size: int, spare: float = 0) -> None:
-    found = counted(_define(name), batch_size, root=str(folder))
+    found = counted(define(name), batch_size, root=str(folder))
     found["copies"] -= spare
     over = {k: (found[k], most) for k, most in BUDGETS[name].items() if found[k] > most}
     assert not over, f"{over}\n{found['lines']}"
@@ -199,7 +199,7 @@ def test_noise_waits_once(folder: Path, name: str, batch_size: int) -> None:
 
 def test_a_loop_over_samples_is_noticed(folder: Path) -> None:
     """The test of the tests: without the kernels, launches grow with the batch."""
-    found = counted(_define("train"), 4, kernels=False, root=str(folder))
+    found = counted(define("train"), 4, kernels=False, root=str(folder))
     assert found["launches"] > 4 * 12 and found["waits"] > 0
 
 

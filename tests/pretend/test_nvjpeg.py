@@ -22,8 +22,10 @@ from PIL import Image
 from benchmarks import gpu as developers
 from tests.helpers.inside import decodes_by_hardware
 from tests.pretend import accelerator, inner
+from tests.pretend.pictures import folder_of_pictures
 from tests.pretend.streams import Event, Memory, Stamp, Stream, state
 from tests.pretend.tensor import PretendTensor
+from tests.pretend.test_budgets import BUDGETS, define
 from torchdali import fn, pipeline_def
 from torchdali._commands.gpu import Sizes
 from torchdali.codecs import _native, engines
@@ -219,6 +221,38 @@ def test_regions_of_what_the_engine_decodes(
     inside = slice(4, -4)
     for a, b in zip(found, expected, strict=True):
         assert (a - b)[:, inside, inside].abs().max() <= 2
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_benchmark_pipelines_have_the_values_of_the_cpu(
+    tmp_path: Path, name: str, engine: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the engine's share, without an engine, and on the CPU."""
+    root = folder_of_pictures(tmp_path, 16, side=300)
+
+    def values(device_id: Any) -> list[torch.Tensor]:
+        pipe = pipeline_def(define(name), batch_size=BATCH, num_threads=2, device_id=device_id, seed=3)(root=str(root))
+        batches = [[inner(s) + 0 for s in batch.samples()] for _ in range(3) for batch in pipe.run()]
+        pipe.close()
+        return [sample for batch in batches for sample in batch]
+
+    expected = values("cpu")
+    for shares in (False, True):
+        before = engine.functions.pretend_batches()
+        with accelerator(lag=4) as gpu:
+            monkeypatch.setattr(rewriting, "available", lambda device, shares=shares: shares and device.type == "cuda")
+            found = values(0)
+            assert not gpu.report.races, "\n".join(gpu.report.races)
+        uses = name not in ("late", "bytes")
+        assert (engine.functions.pretend_batches() > before) == (shares and uses) and not engine.wrong
+        for a, b in zip(found, expected, strict=True):
+            if a.ndim < 3:
+                assert torch.equal(a, b)
+                continue
+            levels = (a.double() - b).abs() * (57.5 if a.is_floating_point() else 1)
+            inside = levels[..., 4:-4, 4:-4] if a.is_floating_point() else levels[4:-4, 4:-4]
+            most, share = (3.1, 0.05) if name == "colors" else (2.1, 1e-3)  # `color_twist` adds the levels of channels
+            assert inside.max() <= most and (inside > 1.1).double().mean() < share
 
 
 def test_other_devices_are_left_alone(files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,9 +31,7 @@ from torchdali.ops._decoders import (
     cache_hints,
     choose_window,
     decoder_hints,
-    decoding,
     decoding_options,
-    image,
 )
 from torchdali.ops._resize import sizing
 from torchdali.rng import Rng
@@ -47,38 +45,40 @@ Build = Callable[[int, int], ImageProgram]
 """Takes height and width of an image."""
 
 
-@operator(layout="HWC", devices=("mixed",), marks=("shared",))
+def _is_resized(constants: Mapping[str, Any]) -> bool:
+    """Return whether arguments tell what a resize looks at."""
+    return any(
+        constants.get(name) is not None for name in ("size", "resize_x", "resize_y", "resize_shorter", "resize_longer")
+    )
+
+
+@operator(
+    layout="HWC", devices=("mixed",), marks=("shared",), outputs=lambda constants: 4 if _is_resized(constants) else None
+)
 def _decode_share(
-    data: Encoded,
-    /,
-    **arguments: Annotated[Any, shares(decoding), shares(decoder_hints), shares(cache_hints)],
-) -> Data:
-    """Decode images, but return the bytes of those that a decoder on the device is to decode."""
-    if _is_left(data, arguments):
-        return data
-    return image.body(data, **arguments)
-
-
-@operator(layout="HWC", devices=("mixed",), marks=("shared",))
-def _decode_seen(
     data: Encoded,
     /,
     *,
     adjust_orientation: bool = True,
     use_fast_idct: bool = False,
     **arguments: Annotated[Any, shares(sizing), shares(crop_window), shares(decoder_hints), shares(cache_hints)],
-) -> tuple[Data, Data, Data, Data]:
-    """Decode the region that a linear resize, and a crop after it, use; or return the bytes, see `_decode_share`.
+) -> Data:
+    """Decode images, or return the bytes of those that a decoder on the device is to decode.
+
+    If the arguments contain a size, decode the region that a linear resize, and a crop after it, use.
 
     Returns:
-        The pixels, and the arguments of a resize: the size, and where its region starts and ends, two values each.
+        The pixels, and with a size the arguments of a resize: the size, and where its region starts and ends, two
+        values each.
     """
-    outputs = _decode_seen_pixels(data, _seen_by_both(arguments), True, adjust_orientation, use_fast_idct, arguments)
-    return outputs  # type: ignore[return-value]
+    is_resized = _is_resized(arguments)
+    build = _seen_by_both(arguments) if is_resized else ImageProgram.of
+    outputs = _decode_seen_pixels(data, build, is_resized, adjust_orientation, use_fast_idct, arguments)
+    return outputs if is_resized else outputs[0]  # type: ignore[return-value]
 
 
 @operator(layout="HWC", devices=("mixed",), marks=("shared",))
-def _decode_random_seen(
+def _decode_random_share(
     data: Encoded,
     /,
     *,
@@ -187,14 +187,9 @@ Plan = Callable[[Sequence[tuple[int, int]]], tuple[Array, tuple[Array, ...], Arr
 starts and ends of its regions, one after the other."""
 
 
-@chunk(_decode_share, "encoded")
-def _whole(constants: Mapping[str, Any]) -> EncodedBody | None:
-    return _body(constants, WindowChoice.whole(_is_upright(constants)))
-
-
-@chunk(_decode_random_seen, "encoded")
+@chunk(_decode_random_share, "encoded")
 def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
-    given = registry["_decode_random_seen"].arguments(constants)
+    given = registry["_decode_random_share"].arguments(constants)
     attempts, area, ratio = (given[name] for name in ("num_attempts", "random_area", "random_aspect_ratio"))
     try:
         choice = WindowChoice.random(_is_upright(constants), attempts, area, ratio)
@@ -203,8 +198,10 @@ def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
     return _body(constants, choice)
 
 
-@chunk(_decode_seen, "encoded")
+@chunk(_decode_share, "encoded")
 def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
+    if not _is_resized(constants):
+        return _body(constants, WindowChoice.whole(_is_upright(constants)))
     build = _seen_by_both(constants)
 
     @functools.lru_cache(_KNOWN)

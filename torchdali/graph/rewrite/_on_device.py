@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import torch
 
@@ -61,12 +62,50 @@ def _makes_bytes(node: Node) -> bool:
 
 def share_decoding(graph: Graph) -> Graph:
     """Let an engine of the device decode its share of the images that are decoded whole."""
+    shared = [node for node in graph.nodes if node.operator.name == "decoders.image" and _is_shared(node)]
+    return _with_shares(graph, {node: _Share("_decode_share", (node,)) for node in shared})
+
+
+class _Share(NamedTuple):
+    """The operator that decodes in the place of a decoder, and leaves a share of the images to the device.
+
+    Attributes:
+        operator: Its name.
+        originals: The nodes whose constants it takes.
+        resize: Resizes the images; takes the numbers that the operator delivers after them.
+        numbers: Arguments of the resize that those are.
+    """
+
+    operator: str
+    originals: tuple[Node, ...]
+    resize: Node | None = None
+    numbers: tuple[str, ...] = ()
+
+
+def _with_shares(graph: Graph, shares: Mapping[Node, _Share]) -> Graph:
+    """Replace decoders."""
+    if not shares:
+        return graph
     new: dict[DataNode, DataNode] = {}
+    regions: dict[Node, dict[str, DataNode]] = {}
     nodes = []
     for node in graph.nodes:
         copy = copy_node(node, new)
-        if node.operator.name == "decoders.image" and _is_shared(node):
-            copy.operator = registry["_decode_share"]
+        if node in shares:
+            share = shares[node]
+            copy.operator = registry[share.operator]
+            takes = copy.operator.schema.arguments
+            constants = {k: v for each in share.originals for k, v in constants_of(each).items()}
+            copy.constants = {k: v for k, v in constants.items() if k in takes}
+            copy.parts = tuple(part for each in share.originals for part in parts_of(each))
+            numbers = [DataNode(f"{copy.name}_{name}", "cpu", copy, i) for i, name in enumerate(share.numbers, 1)]
+            copy.outputs = (*copy.outputs, *numbers)
+            if share.resize is not None:
+                regions[share.resize] = dict(zip(share.numbers, numbers, strict=True))
+        elif node in regions:
+            if "size" in regions[node]:
+                copy.constants = {k: v for k, v in node.constants.items() if k in _OF_THE_RESIZE}
+            copy.per_sample = regions[node]
             copy.parts = parts_of(node)
         nodes.append(copy)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
@@ -103,11 +142,11 @@ def _resizes_to_one_size(resize: Node) -> bool:
     filters = {resize.constants.get(name) for name in ("interp_type", "mag_filter", "min_filter")}
     if before is None or before.device != "mixed" or DALIInterpType.INTERP_NN in filters:
         return False
-    if before.operator.name == "_decode_seen":  # which tells the size of what a crop shows
+    if before.operator.has("shared") and "size" in resize.per_sample:  # that of what a crop shows
         return True
     size = resize.constants.get("size", [0.0])
     return (
-        before.operator.name in DECODERS | CHAINS | {"_decode_share", "_decode_random_seen"}
+        (before.operator.name in DECODERS | CHAINS or before.operator.has("shared"))
         and before.constants.get("dtype") in (None, torch.uint8)
         and not (resize.per_sample.keys() - {*_REGIONS} or {"dtype", "output_type"} & before.per_sample.keys())
         and min(size) > 0
@@ -139,32 +178,10 @@ def _decode_seen(graph: Graph) -> Graph:
         for crop, resize in pairs_of(graph, "resize", name, ("gpu", "gpu")).items()
         if resize in decoders and _sees_a_part(decoders[resize], resize, crop)
     }
-    if not crops:
-        return graph
-    resizes = {decoders[resize]: resize for resize in crops}
-    new: dict[DataNode, DataNode] = {}
-    regions: dict[Node, dict[str, DataNode]] = {}
-    nodes = []
-    for node in graph.nodes:
-        copy = copy_node(node, new)
-        if node in resizes:
-            resize = resizes[node]
-            crop = crops[resize]
-            copy.operator = registry["_decode_seen"]
-            takes, originals = copy.operator.schema.arguments, (node, resize, crop)
-            constants = {k: v for each in originals for k, v in constants_of(each).items()}
-            copy.constants = {k: v for k, v in constants.items() if k in takes}
-            names = "size", "roi_start", "roi_end"
-            numbers = [DataNode(f"{copy.name}_{n}", "cpu", copy, i) for i, n in enumerate(names, 1)]
-            copy.outputs = (*copy.outputs, *numbers)
-            regions[resize] = dict(zip(names, numbers, strict=True))
-            copy.parts = tuple(part for each in originals for part in parts_of(each))
-        elif node in regions:
-            copy.constants = {k: v for k, v in node.constants.items() if k in _OF_THE_RESIZE}
-            copy.per_sample = regions[node]
-            copy.parts = parts_of(node)
-        nodes.append(copy)
-    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+    return _with_shares(graph, {
+        decoders[resize]: _Share("_decode_share", (decoders[resize], resize, crop), resize, ("size", *_REGIONS))
+        for resize, crop in crops.items()
+    })  # fmt: skip
 
 
 _SIZES = {
@@ -220,27 +237,12 @@ def _decode_random_windows(graph: Graph) -> Graph:
 def _decode_regions(graph: Graph) -> Graph:
     """Let an engine decode its share of images of which a random window is resized: whole, and the resize takes it."""
     pairs = pairs_of(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
-    pairs = {resize: decoder for resize, decoder in pairs.items() if _is_shared(decoder) and _resizes_to(resize)}
-    if not pairs:
-        return graph
-    resizes = {decoder: resize for resize, decoder in pairs.items()}
-    new: dict[DataNode, DataNode] = {}
-    regions: dict[Node, dict[str, DataNode]] = {}
-    nodes = []
-    for node in graph.nodes:
-        copy = copy_node(node, new)
-        if node in resizes:
-            copy.operator = registry["_decode_random_seen"]
-            copy.constants = {k: v for k, v in node.constants.items() if k in copy.operator.schema.arguments}
-            copy.parts = parts_of(node)
-            numbers = [DataNode(f"{copy.name}_{n}", "cpu", copy, i) for i, n in enumerate(_REGIONS, 1)]
-            copy.outputs = (*copy.outputs, *numbers)
-            regions[resizes[node]] = dict(zip(_REGIONS, numbers, strict=True))
-        elif node in regions:
-            copy.per_sample = regions[node]
-            copy.parts = parts_of(node)
-        nodes.append(copy)
-    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
+    shares = {
+        decoder: _Share("_decode_random_share", (decoder,), resize, _REGIONS)
+        for resize, decoder in pairs.items()
+        if _is_shared(decoder) and _resizes_to(resize)
+    }
+    return _with_shares(graph, shares)
 
 
 def _resizes_to(resize: Node) -> bool:
