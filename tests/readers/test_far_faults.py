@@ -20,6 +20,7 @@ from PIL import Image
 from tests.helpers.containers import write_tar, write_tfrecord
 from tests.helpers.object_server import ObjectServer, object_server
 from torchdali import containers, fn, pipeline_def
+from torchdali import dynamic as ndd
 from torchdali.errors import PipelineError, StoreError
 from torchdali.formats import remote as remote_module
 from torchdali.formats import retries
@@ -470,6 +471,12 @@ def test_indices_are_read_many_at_a_time(server: ObjectServer, tmp_path: Path) -
         pipe.build()
         assert len(server.requests) == 18
         assert [number for _ in range(3) for number in first_bytes(pipe.run())] == EXPECTED
+
+
+def test_far_data_in_the_dynamic_mode(server: ObjectServer) -> None:
+    reader = ndd.readers.File(files=[f"{server.url}/bucket/files/{i:03}.bin" for i in range(COUNT)])
+    found = [each[0].item() for data, _ in reader.next_epoch(batch_size=4) for each in map(np.asarray, data)]
+    assert found == list(range(COUNT))
 
 
 # ---------------------------------------------------------------- what is counted

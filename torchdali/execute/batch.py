@@ -49,8 +49,7 @@ class Reader:
 
     def leaves_epoch(self, count: int, before: Keys) -> bool:
         """Return whether the next samples are not all of the epoch in which the batch before began."""
-        straddles = not self.cursor.order.options.pad_last_batch and self.cursor.left() < count
-        return self.cursor.epoch + straddles != int(before.epochs[0])
+        return self.cursor.leaves_epoch(count, int(before.epochs[0]))
 
     def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
         """Start to read the samples of a batch, and of the next ones; of given records, these alone."""

@@ -380,6 +380,11 @@ class Cursor:
         else:
             self._move(self.epoch + 1, 0, self._cuts)
 
+    def leaves_epoch(self, batch_size: int, epoch: int) -> bool:
+        """Return whether the next batch has samples of another epoch."""
+        straddles = not self.order.options.pad_last_batch and self.left() < batch_size
+        return self.epoch + straddles != epoch
+
     def left(self) -> int:
         """Return how many samples this rank has yet to deliver in the present epoch."""
         return self._shard.length - self.taken

@@ -78,12 +78,18 @@ def _value(name: str, value: Any) -> Hashable:
 class _Records:
     """Replaces the cursor of a reader: delivers the records of the runs in their order."""
 
+    epoch = -1  # of none: nothing is read ahead
+
     def __init__(self) -> None:
         self.keys: deque[Keys] = deque()
 
     def next_batch(self, batch_size: int) -> Keys:
         """Return the records of the oldest run."""
         return self.keys.popleft()
+
+    def leaves_epoch(self, batch_size: int, epoch: int) -> bool:
+        """Return False: nobody knows of the next batch before it is asked for."""
+        return False
 
     def state(self) -> dict[str, Any]:
         """Return nothing: the reader of the dynamic mode keeps its position."""
