@@ -64,7 +64,7 @@ _UPPER = ("auto_aug", "dynamic", "experimental", "fn", "math", "ops", "plugin")
 
 
 def __getattr__(name: str) -> Any:
-    """Import what stands at the top level, or a module of the package, when it is first used."""
+    """Import a top-level name, or a module of the package, when it is first used."""
     if name not in _LIGHT and (name in _HOMES or name in _UPPER):
         importlib.import_module("torchdali.pipeline")  # first, so that threads with different names wait for each other
     if name in _HOMES:

@@ -79,7 +79,7 @@ def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
     """Make torch reserve memory of a GPU, for later tensors.
 
     Raises:
-        RuntimeError: there is no such GPU, or not enough memory.
+        RuntimeError: the GPU does not exist, or not enough memory.
     """
     torch.empty(bytes, dtype=torch.uint8, device=torch.device("cuda", device_id))
 
@@ -90,7 +90,7 @@ def PreallocatePinnedMemory(bytes: int) -> None:
 
 
 def ReleaseUnusedMemory() -> None:
-    """Give memory back that no batch uses: of all pipelines' pools, and what torch holds on GPUs."""
+    """Free memory that no batch uses: of all pipelines' pools, and torch's cache on GPUs."""
     release_unused()
     torch.cuda.empty_cache()
 
@@ -102,7 +102,7 @@ class Stream:
         device_id: The GPU's number.
 
     Raises:
-        RuntimeError: there is no such GPU.
+        RuntimeError: the GPU does not exist.
     """
 
     def __init__(self, device_id: int, /) -> None:
@@ -211,7 +211,7 @@ class OpSchema:
         self._operator, self._schema = operator, operator.schema
 
     def Name(self) -> str:
-        """Return the schema's name, such as ``readers__File``."""
+        """Return the schema's name, for example ``readers__File``."""
         return self._operator.schema_name
 
     def OperatorName(self) -> str:
@@ -252,7 +252,7 @@ class OpSchema:
         return sorted({*own, *COMMON})
 
     def HasArgument(self, name: str, /) -> bool:
-        """Return whether there is such an argument, deprecated ones included."""
+        """Return whether the argument exists, deprecated ones included."""
         random = (STATE,) if self._schema.random else ()
         return name in {*self._schema.arguments, *self._schema.deprecated, *COMMON, *random}
 
@@ -275,13 +275,13 @@ def _declared() -> dict[str, Operator]:
 
 
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
-    """Return the schema of an operator, such as ``readers__File``, or None."""
+    """Return the schema of an operator, for example ``readers__File``, or None."""
     operator = _declared().get(name)
     return None if operator is None else OpSchema(operator)
 
 
 def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
-    """Return the schema of an operator, such as ``readers__File``; KeyError for an unknown one."""
+    """Return the schema of an operator, for example ``readers__File``; KeyError for an unknown one."""
     schema = TryGetSchema(name)
     if schema is None:
         raise KeyError(f"no operator has the schema {name!r}")

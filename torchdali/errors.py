@@ -8,7 +8,7 @@
     ├── ValueError    a bad argument value, input count, device or layout
     └── RuntimeError
         ├── PipelineError     a step failed while a pipeline ran; names operator, line, sample, file
-        │   └── PipelineValueError, PipelineTypeError ...   also of the class of what the operator raised
+        │   └── PipelineValueError, PipelineTypeError ...   also of the class of the operator's error
         ├── DecodeError       bytes that no decoder can read
         ├── StoreError        an object store fails, refuses access, or replaced an object that is being read
         └── MissingExtraError an optional package is not installed; names the extra
@@ -17,8 +17,8 @@ An operator that raises ``ValueError`` on a sample makes the pipeline raise an e
 ``PipelineError``, so that both ``except`` clauses meet it; see `located`. DALI mostly raises ``RuntimeError``.
 
 Tracebacks keep the user's frames, and of torchdali's the one that the user called and, if nothing else shows the place,
-the last; the others are taken out where an exception leaves torchdali (`LEAVING`, `strip_internal_frames`), unless
-``TORCHDALI_FULL_TRACEBACK=1``. That also frees what the frames hold: a batch that failed lives no longer than its
+the last; the others are removed where an exception leaves torchdali (`LEAVING`, `strip_internal_frames`), unless
+``TORCHDALI_FULL_TRACEBACK=1``. That also frees the objects of the frames: a batch that failed lives no longer than its
 error.
 """
 
@@ -116,9 +116,9 @@ class MissingExtraError(RuntimeError):
     """An optional dependency is not installed.
 
     Args:
-        package: What is missing, as pip names it.
+        package: The missing package, as pip names it.
         extra: The extra of torchdali that brings it.
-        purpose: What it is needed for.
+        purpose: Its purpose.
     """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
@@ -130,7 +130,7 @@ class MissingExtraError(RuntimeError):
 
 
 class Part:
-    """Marks the exceptions that leave its block as those of one of several operators fused into one."""
+    """Marks the exceptions that leave its block as exceptions of one of several operators fused into one."""
 
     def __init__(self, index: int) -> None:
         self._index = index
@@ -150,9 +150,9 @@ def part_of(error: BaseException) -> int:
 
 
 def batch_level(error: _E) -> _E:
-    """Mark an exception about what the samples of a batch share: arguments, layout, number of axes.
+    """Mark an exception about properties that the samples of a batch share: arguments, layout, number of axes.
 
-    If all samples fail with one, `bad_samples` leaves none of them out.
+    If all samples fail with one, `bad_samples` does not skip them.
     """
     error.__dict__["batch_level"] = True
     return error
@@ -177,9 +177,9 @@ def located(error: BaseException, place: str, hint: str = "") -> PipelineError:
     """Return an exception that says where another one happened: a `PipelineError`, of the class of that one, too.
 
     Args:
-        error: What an operator raised; it becomes the cause.
+        error: The operator's error; it becomes the cause.
         place: Operator, sample, file and the user's line.
-        hint: What to do about it.
+        hint: The cure.
     """
     classes = (error_class for kind, error_class in _KINDS if isinstance(error, kind))
     kind = next(classes, PipelineError)
@@ -193,7 +193,7 @@ def located(error: BaseException, place: str, hint: str = "") -> PipelineError:
 def note(error: BaseException, place: str) -> None:
     """Say in an exception of the user's own code where it happened; it keeps its class and message.
 
-    Python 3.10 has no notes: there it stays as it is.
+    Python 3.10 has no notes: there it stays unchanged.
     """
     if hasattr(error, "add_note") and place not in getattr(error, "__notes__", ()):
         error.add_note(place)
@@ -211,7 +211,7 @@ _INSTALLED = ("<frozen", _STANDARD, *(os.path.join(sysconfig.get_path(name), "")
 def is_installed(file: str) -> bool:
     """Return True if a source file is Python's, or belongs to an installed package, and isn't the user's code.
 
-    Folders called ``site-packages`` or ``dist-packages`` hold installed packages: those of an environment, of Debian,
+    Folders called ``site-packages`` or ``dist-packages`` hold installed packages: of an environment, of Debian,
     of ``pip install --user``, and those that a ``.pth`` file names. The folder of an editable install is the user's.
     """
     return file.startswith(_INSTALLED) or not {"site-packages", "dist-packages"}.isdisjoint(file.split(os.sep))
@@ -309,7 +309,7 @@ def _linked(entries: Sequence[TracebackType]) -> TracebackType | None:
 
 
 def did_you_mean(name: str, names: Iterable[str], most: int = 1) -> str:
-    """Return the end of a message about an unknown name: those of `names` that are like it; empty if none is."""
+    """Return the end of a message about an unknown name: similar ones of `names`; empty without any."""
     near = [] if name.startswith("__") else difflib.get_close_matches(name, names, most)
     return f"; did you mean {', '.join(near)}?" if near else ""
 
@@ -341,7 +341,7 @@ def warnings_on(file: str, line: int) -> Iterator[None]:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn on the user's line: that of `warnings_on`, otherwise the one that called torchdali."""
+    """Warn on the user's line: the line of `warnings_on`, otherwise the one that called torchdali."""
     place = _line.get()
     if place is not None:
         warnings.warn_explicit(text, category, *place)

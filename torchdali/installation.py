@@ -27,7 +27,7 @@ _TOOLS = (
 
 
 def tools() -> str:
-    """Return what brings a C compiler and libjpeg-turbo's headers on this system."""
+    """Return the command that installs a C compiler and libjpeg-turbo's headers on this system."""
     if sys.platform == "win32":
         return "Visual Studio, vcpkg install libjpeg-turbo, and its folder in TORCHDALI_LIBJPEG"
     here = [command for command in _TOOLS if shutil.which(command.split()[0])]

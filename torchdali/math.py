@@ -22,7 +22,7 @@ __all__ = [
 
 
 def abs(input: Any) -> Any:
-    """Return ``|x|``, in the type of ``x``; the smallest integer of a type stays what it is."""
+    """Return ``|x|``, in the type of ``x``; the smallest integer of a type is unchanged."""
     return _nodes.apply("abs", input)
 
 

@@ -43,7 +43,7 @@ def dumps(obj: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """Return what `dumps` pickled."""
+    """Return the object pickled by `dumps`."""
     return pickle.loads(data)
 
 
@@ -51,7 +51,7 @@ class Pickler(pickle.Pickler):
     """A pickler that `dumps` uses."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """Say how to pickle what `pickle` cannot."""
+        """Explain how to pickle objects that `pickle` cannot."""
         if isinstance(obj, types.FunctionType) and _by_value(obj):
             return _reduced(obj)
         if isinstance(obj, types.ModuleType):

@@ -75,7 +75,7 @@ def philox(key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[i
 
 
 def _halves(words: Words) -> tuple[Words32, Words32]:
-    """Return views of both halves of 64-bit words, as they lie in memory."""
+    """Return views of both halves of 64-bit words, in their order in memory."""
     halves = words.view(np.uint32).reshape(*words.shape, 2)
     return halves[..., 0], halves[..., 1]
 
@@ -101,7 +101,7 @@ class Rng:
         self._index = 0
 
     def restart(self) -> None:
-        """Begin anew, with the same numbers."""
+        """Restart, with the same numbers."""
         self._index = 0
 
     def random(self) -> float:

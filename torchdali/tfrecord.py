@@ -1,4 +1,4 @@
-"""Features of TFRecord files: what `fn.readers.tfrecord` extracts of each record.
+"""Features of TFRecord files: the values that `fn.readers.tfrecord` extracts from each record.
 
 ``FixedLenFeature((), string, "")`` is a file as bytes, ``FixedLenFeature([1], int64, -1)`` a number,
 ``VarLenFeature(float32, 0.0)`` as many as the record has.
@@ -25,7 +25,7 @@ class Feature(NamedTuple):
 
     Attributes:
         fixed: The shape is the same in all records.
-        shape: All of it if fixed, otherwise that of one of many values.
+        shape: All of it if fixed, otherwise the shape of one of many values.
         dtype: `int64`, `string` or `float32`.
         default: For records without the feature.
     """
@@ -74,10 +74,10 @@ def VarLenFeature(dtype: int, default_value: Any, /) -> Feature: ...
 @overload
 def VarLenFeature(partial_shape: Sequence[int], dtype: int, default_value: Any, /) -> Feature: ...
 def VarLenFeature(*arguments: Any) -> Feature:
-    """Extract a feature of which records have more or fewer values.
+    """Extract a feature with more or fewer values per record.
 
     Args:
-        partial_shape: Shape of one of the values, such as ``[4]`` for boxes; ``[]`` if left out.
+        partial_shape: Shape of one of the values, for example ``[4]`` for boxes; ``[]`` by default.
         dtype: `string`, `int64` or `float32`.
         default_value: For records that do not have it; it comes as a scalar.
 
@@ -97,7 +97,7 @@ class Features(dict[str, Feature]):
 
     @classmethod
     def from_argument(cls, value: Any) -> Features:
-        """Check what a reader is given; saved pipelines hold lists in place of `Feature`s.
+        """Check the arguments of a reader; saved pipelines hold lists in place of `Feature`s.
 
         Raises:
             TypeError: no dictionary of features.

@@ -1,14 +1,14 @@
 """Threads of the package, which all end before Python does.
 
 Python kills daemons when it ends. One that is in torch at that moment, or in other C++, takes the process with it:
-"terminate called without an active exception", exit code 134. Threads that are no daemons would be waited for without
-a limit, and pipelines could not tell them to stop: Python waits before it calls what is to be called at the end.
+"terminate called without an active exception", exit code 134. Threads that are not daemons would be waited for without
+a limit, and pipelines could not tell them to stop: Python waits before it calls functions registered for its end.
 
 So all threads are daemons of the class `Thread`. At the end of the program, before Python kills anything, `_end` tells
 their owners to close and waits for the threads, up to a limit; those that are then still at work are named.
 
 Owners that nobody closes are closed when they are collected (`close_abandoned`). That happens in any thread, under any
-lock that it holds, even one of `threading`. So it must neither wait for threads that need such a lock, nor ask
+lock that it holds, even one of `threading`. So it must neither wait for threads that need this lock, nor ask
 `threading` which there are: the package keeps its own list.
 """
 
@@ -85,7 +85,7 @@ _deadline: float | None = None
 
 
 def close_at_end(owner: _Owner) -> None:
-    """Have an object of which threads depend closed at the end of the program, if it is still there."""
+    """Close an object with dependent threads at the end of the program, if it still exists."""
     _owners[owner] = None
 
 
@@ -142,7 +142,7 @@ def call_apart(function: Callable[[], T]) -> T:
 
 
 def is_ending() -> bool:
-    """Return whether the program is at its end: nobody waits for what threads do."""
+    """Return whether the program is ending: nobody waits for the threads' results."""
     return _deadline is not None
 
 

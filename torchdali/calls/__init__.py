@@ -1,4 +1,4 @@
-"""Functions of operators, and what a call of one does.
+"""Functions of operators, and the execution of a call.
 
 ================  ============================================================================
 `decorators`      ``@operator``, ``@reader``, ``@source``: make the function, and further bodies

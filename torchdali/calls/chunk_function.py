@@ -38,7 +38,7 @@ class _Reports(threading.local):
     """Reports of mistakes in bodies that run in this thread.
 
     Attributes:
-        receiver: Is called with the exception. Who runs bodies sets it, and sets back what was there before.
+        receiver: Is called with the exception. The runner of implementations sets it, and restores the previous one.
     """
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ class ChunkFunction:
 
 
 def _stacked(samples: list[torch.Tensor], out: torch.Tensor | None = None) -> Items:
-    """Bring small samples, or such as fit into ``out``, into one tensor; leave others as they are."""
+    """Copy small samples, or samples that fit into ``out``, into one tensor; leave others unchanged."""
     first = samples[0]
     if out is None and first.nbytes > SMALL_SAMPLE:
         return samples  # to copy them costs more than to take them one by one

@@ -45,7 +45,7 @@ class _Declares(Protocol):
 
 
 class _Decorator(Protocol[Options]):
-    """A decorator that is used as it is, or called with options first."""
+    """A decorator for use without options, or called with options first."""
 
     @overload
     def __call__(self, body: Callable[P, R], /) -> OperatorFunction[P, R]: ...
@@ -88,7 +88,7 @@ def operator(body: Any = None, /, **options: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderOptions(OperatorOptions):
-    """Options of `reader`: those of operators, which run on the CPU alone here, and two more; see `Operator`."""
+    """Options of `reader`: the options of operators, which run only on the CPU here, and two more; see `Operator`."""
 
     devices: tuple[str, ...] = ("cpu",)
     metadata: int = 0
@@ -145,11 +145,11 @@ def chunk(
 
     Args:
         function: The operator.
-        form: What the body takes.
+        form: The form of the input.
         takes: Names of the arguments that it takes per sample, as a `Column`. Samples of calls that give others per
             sample are done one by one.
         allocates: A ragged body has the memory of its results from ``a.empty``; so it takes large samples, too, where
-            its results are delivered as they are.
+            its results are delivered unchanged.
         only_on_devices: A body for samples in one tensor gains nothing on the CPU: there they are done one by one.
     """
 
@@ -191,7 +191,7 @@ def alias(name: str, function: OperatorFunction[..., Any]) -> None:
 
 
 def deprecate(function: OperatorFunction[..., Any], instead: str) -> None:
-    """Declare an operator deprecated: calls of it warn, and name what to use instead."""
+    """Declare an operator deprecated: calls of it warn, and name the replacement."""
     function.operator.instead = instead
 
 
@@ -202,7 +202,7 @@ _SPELLED = {
 
 
 def _camel(name: str) -> str:
-    """Return the last part of a dotted name as that of a class."""
+    """Return the last part of a dotted name in the form of a class name."""
     words = name.rpartition(".")[2].split("_")
     return "".join(_SPELLED.get(word, word[:1].upper() + word[1:]) for word in words)
 

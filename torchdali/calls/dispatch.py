@@ -155,7 +155,7 @@ def _renamed(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seed_of(state: Any) -> int:
-    """Return a seed made of a random state: that of the first sample, at least seven numbers."""
+    """Return a seed made of a random state: the state of the first sample, at least seven numbers."""
     if isinstance(state, DataNode):
         raise TypeError(f"{STATE!r} is for operators that run at once; in a pipeline give a seed")
     first = state.samples()[0] if isinstance(state, TensorList) else state
@@ -196,7 +196,7 @@ def _bind_argument(checked: CheckedCall, declared: Operator, key: str, value: An
 
 
 def _hint(value: Any) -> str:
-    """Return what to write instead of a list that an argument does not take."""
+    """Return the cure for a list that an argument does not accept."""
     if not isinstance(value, (list, tuple)):
         return ""
     if any(isinstance(v, DataNode) for v in value):
@@ -229,7 +229,7 @@ def record(declared: Operator, checked: CheckedCall) -> Any:
 
 
 def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) -> Any:
-    """Record a call for each input set; return a list of the results, one such list for each of several outputs."""
+    """Record a call for each input set; return a list of the results, one list for each of several outputs."""
     for each in itertools.chain(*(v for v in checked.inputs if isinstance(v, list))):
         if not isinstance(each, DataNode):
             raise TypeError(f"operator {declared.name!r}: input sets are lists of nodes, not of {type(each).__name__}")
@@ -289,7 +289,7 @@ def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = Non
 def unshared(
     declared: Operator, outputs: Sequence[TensorList], inputs: Sequence[TensorList | None]
 ) -> Sequence[TensorList]:
-    """Copy what a body returns of its inputs, so that writing to a result does not change an input."""
+    """Copy inputs that an implementation returns, so that writing to a result does not change an input."""
     if declared.has("view") or is_traced():
         return outputs
     return separate(outputs, [batch for batch in inputs if batch is not None])

@@ -74,7 +74,7 @@ def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tu
 
 
 def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
-    """Say what is wrong if an operator takes channels for rows, or mixes them, without a layout; empty for others."""
+    """Explain the error if an operator takes channels for rows, or mixes them, without a layout; empty for others."""
     if len(shape) != 3 or not declared.schema.inputs:
         return ""
     takes = declared.schema.inputs[0].takes

@@ -24,7 +24,7 @@ def publish(package: str, name: Callable[[Operator], str | None], value: Callabl
     Args:
         package: Name of the imported package.
         name: Returns the dotted name inside the package; None for an operator that it does not have.
-        value: Returns what stands there.
+        value: Returns the value of the name.
     """
 
     def add(operator: Operator) -> None:
@@ -60,7 +60,7 @@ def _module(package: str, space: str) -> types.ModuleType:
 
 
 def _prepare(module: types.ModuleType) -> None:
-    """Let a module list what it is for, and say which names are like one that it does not have."""
+    """Restrict `dir(module)` to its operators, and suggest close matches for unknown names."""
     vars(module).update(__getattr__=partial(_missing, module), __dir__=partial(_names, module))
 
 
@@ -73,7 +73,7 @@ def _missing(module: types.ModuleType, name: str) -> Any:
 
 
 def _names(module: types.ModuleType) -> list[str]:
-    """List the operators, and what else the module is for: not what it has imported for itself."""
+    """List the operators, and the other public names of the module: not the names it imports for itself."""
     own = (name for name, value in vars(module).items() if name.startswith("__") or _is_of(value, module))
     return sorted({*own, *vars(module).get("__all__", ())})
 

@@ -34,7 +34,7 @@ def prepare(
     layouts: tuple[str, ...],
     per_frame: frozenset[str] = frozenset(),
 ) -> ChunkFunction:
-    """Decide once what is the same for all samples.
+    """Compute once the values that are the same for all samples.
 
     Args:
         constants: Converted arguments.
@@ -104,7 +104,7 @@ def _prepared(
 
 
 def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], layout: str) -> Body | None:
-    """Return a body for several samples, with all but what differs from call to call; None if there is none."""
+    """Return an implementation for several samples, with all constant arguments bound; None without one."""
     if form not in declared.chunks:
         return None
     body, defaults = declared.chunks[form], declared.schema.defaults
@@ -189,7 +189,7 @@ def unsupported_dtype(name: str, dtype: torch.dtype, dtypes: tuple[torch.dtype, 
 
 
 def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str], axis: int | None) -> Callable[..., Any]:
-    """Call a body for each frame with its values; one value, or a sample without that axis, stands for all frames."""
+    """Call an implementation for each frame with its values; one value, or a sample without this axis, serves all."""
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         same = {k: v for k, v in arguments.items() if k not in per_frame and k != "out"}

@@ -16,7 +16,7 @@ __all__ = ["check_form", "check_outputs", "check_size", "collect"]
 
 
 def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
-    """Make `TensorList`s of what a body over a batch returned: dense tensors, lists, or `TensorList`s."""
+    """Build `TensorList`s from the result of an implementation over a batch: dense tensors, lists, or `TensorList`s."""
     columns = results if isinstance(results, tuple) else (results,)
     check_count(len(columns), len(layouts))
     if len(columns) == 1:
@@ -87,7 +87,7 @@ def check_outputs(function: Callable[..., Any], outputs: int) -> Callable[..., A
 
 
 def _check_samples(column: Any) -> None:
-    """Refuse what an operator over the batch returned, unless it is a list of tensors."""
+    """Refuse the result of an operator over the batch, unless it is a list of tensors."""
     if not isinstance(column, (list, tuple)):
         raise TypeError(
             f"the operator returned {kind_of(column)}; over a batch it returns a TensorList, a list of "
@@ -112,7 +112,7 @@ def count_of(count: int, what: str = "output") -> str:
 
 
 def kind_of(value: Any) -> str:
-    """Return what a value is: None, "an int", "a list"."""
+    """Return a description of a value: None, "an int", "a list"."""
     name = type(value).__name__
     article = "an" if name[0] in "aeiou" else "a"
     return "None" if value is None else f"{article} {name}"

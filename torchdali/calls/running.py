@@ -39,9 +39,9 @@ def run_batch(
 
     Args:
         size: Samples of the batch, if no input tells.
-        bodies: What was prepared for batches before, for a call with the same constants each time.
+        bodies: Prepared implementations for batches, for a call with the same constants each time.
 
-    The reference for what an operator means: eager calls, debug mode and steps over a batch use it.
+    The reference for an operator's meaning: eager calls, debug mode and steps over a batch use it.
     """
     frames = _NO_NAMES
     if per_sample:
@@ -108,7 +108,7 @@ def _numbers(batch: TensorList) -> list[Any]:
 
 
 def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> None:
-    """Check types and numbers of axes of what an operator over the batch gets.
+    """Check types and numbers of axes of the inputs of an operator over the batch.
 
     Raises:
         RuntimeError: a type that it does not take.

@@ -1,11 +1,11 @@
-"""Declarations of operators: what is known of one before anybody calls it.
+"""Declarations of operators: the facts about an operator before anybody calls it.
 
 ==================  ==========================================================================
-`schema`            what the signature of its body says: inputs, arguments, outputs
+`schema`            the signature of its implementation: inputs, arguments, outputs
 `batching`          bodies for several samples in one call, and columns of arguments
 `registry`          an `Operator` is schema, options and bodies together; all of them by name
-`descriptions`      what its docstring says of each argument
+`descriptions`      the docstring's text for each argument
 ==================  ==========================================================================
 
-`torchdali.calls` makes its function, and does what a call of it asks for.
+`torchdali.calls` builds its function and runs its calls.
 """

@@ -147,7 +147,7 @@ class Column(Sequence[Any]):
 
 
 def shaped(value: Any, axes: int | None, name: str, sample: int | None = None) -> Any:
-    """Do for one value, a number or nested lists, what `Column.shaped` does for all."""
+    """Compute `Column.shaped` for one value, a number or nested lists."""
     if axes and not isinstance(value, list):
         return value if value is None else [value]
     if axes == 1 and value and isinstance(value[0], list):
@@ -186,15 +186,15 @@ def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
 class Arguments:
     """All arguments of an operator, for a body that does several samples in one call.
 
-    ``a.angle`` is the one value for all samples; or a `Column` with that of each sample, if the body takes such of this
-    argument, see `decorators.chunk`, and the call gives one. What the call does not give has the operator's default.
+    ``a.angle`` is the one value for all samples; or a `Column` with a value per sample, if the implementation accepts
+    one for this argument (see `decorators.chunk`) and the call passes one. Other arguments have the operator's default.
 
     Besides arguments there are ``layout`` and ``rng``, if the operator takes them; ``out``, memory for the results or
     None; and ``empty``, which gives memory, see `Empty`.
 
     Args:
-        defaults: What the call does not give.
-        passed: What it gives.
+        defaults: Values of the arguments that the call omits.
+        passed: The arguments of the call.
         others: Layout, random numbers and memory.
     """
 
@@ -246,7 +246,7 @@ class EncodedBody(Protocol):
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
     ) -> Sequence[Any] | ChunkResults:
-        """Return the results; None for samples that are to be done one by one, where what fails raises.
+        """Return the results; None for samples to run one by one, where an error is raised.
 
         A result is a tensor, `IN_PLACE`, or a place in the room and a shape.
 

@@ -1,4 +1,4 @@
-"""Text of docstrings about operators: what is said of each input and argument, also of those that operators share."""
+"""Text of docstrings about operators: the text for each input and argument, also for shared ones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _WIDTH = 108
 
 
 def sections(doc: str) -> dict[str, str]:
-    """Divide a docstring at ``Args:``, ``Returns:`` and ``Raises:``; what comes first has the name ''."""
+    """Divide a docstring at ``Args:``, ``Returns:`` and ``Raises:``; the first part has the name ''."""
     first, *rest = re.split(r"^(Args|Attributes|Returns|Raises):\n", doc, flags=re.MULTILINE)
     return {"": first.strip()} | dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def descriptions(operator: Operator) -> dict[str, str]:
-    """Return what the docstrings say of each input and argument of an operator, by its name."""
+    """Return the docstrings' text for each input and argument of an operator, by its name."""
     own = _described(sections(inspect.getdoc(operator.body) or "").get("Args", ""))
     seed = {"seed": "Of the random numbers; derived from the pipeline's seed by default."}
     return seed | _shared(operator) | own
@@ -53,7 +53,7 @@ def _item(name: str, text: str) -> str:
 
 
 def _shared(operator: Operator) -> dict[str, str]:
-    """Return what the docstrings of shared arguments say (see `schema.shares`)."""
+    """Return the docstrings of shared arguments (see `schema.shares`)."""
     texts: dict[str, str] = {}
     for source in operator.schema.shared:
         texts |= _said_by(source)
@@ -67,7 +67,7 @@ def _said_by(source: Callable[..., Any]) -> dict[str, str]:
 
 
 def _described(section: str) -> dict[str, str]:
-    """Return what ``Args:`` says of each name; ``a, b: text`` is about both."""
+    """Return the text of ``Args:`` for each name; ``a, b: text`` is about both."""
     texts: dict[str, str] = {}
     for item in re.split(r"^ {4}(?=\S)", section, flags=re.MULTILINE)[1:]:
         names, _, text = item.partition(":")

@@ -40,7 +40,7 @@ class OperatorOptions:
         layout: Of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``; the first input's if None.
         outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node that is
             not returned in a list. Among the arguments, ``inputs`` is the number of inputs.
-        results: ``rule(arguments, outputs)`` of what a call returns in place of the list of its outputs.
+        results: ``rule(arguments, outputs)`` of the value that a call returns instead of the list of its outputs.
         variant: ``rule(arguments) -> name`` of a hidden operator with the same signature that takes the call
             over, or None; for operators that see the whole batch only with some arguments. Those that are given
             per sample are None.
@@ -53,19 +53,19 @@ class OperatorOptions:
         pure: Worker processes may run a function of the user: its results depend on its arguments alone, and on
             `torchdali.Shared` values that it keeps. Otherwise it stays in the main process.
         check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
-            given per sample are left out.
-        merges: Its inputs are the values of branches, of which a per-sample argument selects one.
+            given per sample are omitted.
+        merges: Its inputs are the values of branches; a per-sample argument selects one.
         deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
-        marks: What else is to be known of it:
+        marks: Further properties:
 
             ==============  ===========================================================================
             ``"levels"``    a value means the same before and after it: pixels go elsewhere, or are interpolated
             ``"bytes"``     without a `dtype` it delivers bytes if it gets them; so do those of ``"levels"``
             ``"view"``      it looks at its input in another way; as torch's, it may return a view of it. A reader: of
-                            memory of its data set, such as a mapped file
+                            memory of its dataset, for example a mapped file
             ``"anywhere"``  it does not look at the data: its input may be on any device
             ``"pixels"``    it takes numbers of any number of axes, and means pixels
-            ``"encoded"``   a reader whose first output are files as they are
+            ``"encoded"``   a reader whose first output are files unchanged
             ``"frames"``    it does frames each by itself, in as many operations as one: on a device, samples of one
                             shape are done as the frames of one sample, unless an argument is given per sample
             ``"shared"``    a decoder that leaves a share of the images, `hw_decoder_load`, to one on the device
@@ -125,18 +125,18 @@ class Operator:
         kind: ``sample`` (body sees one sample), ``batch`` (the whole batch), ``reader`` (body returns a
             `datasets.Dataset`) or ``source`` (body returns a `Source`).
         body: The user's function.
-        schema: What the signature says.
-        options: What the decorator says; ``name`` may be empty there.
+        schema: From the signature.
+        options: From the decorator; ``name`` may be empty there.
         metadata: Of a reader: number of outputs, the last ones, that come from `datasets.Dataset.metadata`, not from
             its `read`.
         writes: Of a reader: `read` of its data set takes ``out``, where its first output is delivered from; see
             `datasets.Dataset`.
-        instead: What to use instead, if it is deprecated; calling it warns.
+        instead: The replacement, if it is deprecated; calling it warns.
         chunks: Bodies for several samples in one call, by the form that they take; see `decorators.chunk`.
         takes: Arguments that each of these takes per sample.
         allocates: See `decorators.chunk`.
         only_on_devices: The body for samples in one tensor is; see `decorators.chunk`.
-        narrowing: How it narrows pictures that are not decoded yet; None if it needs their pixels.
+        narrowing: How it narrows images that are not decoded yet; None if it needs their pixels.
         function: The function that users call.
     """
 
@@ -158,7 +158,7 @@ class Operator:
 
     @property
     def hidden(self) -> bool:
-        """True if it is not in `fn` and `ops`: its name begins with an underscore, or is that of an expression."""
+        """True if it is not in `fn` and `ops`: its name begins with an underscore, or is an expression's."""
         return self.name.startswith(("_", "math."))
 
     @property
@@ -177,7 +177,7 @@ class Operator:
 
     @property
     def schema_name(self) -> str:
-        """DALI's name of the schema, such as ``readers__File``."""
+        """DALI's name of the schema, for example ``readers__File``."""
         return "__".join([*self.name.split(".")[:-1], self.class_name])
 
     def title(self, constants: Mapping[str, Any]) -> str:
@@ -195,7 +195,7 @@ class Operator:
         return None if argument is None or argument.of_samples else argument.axes
 
     def is_per_frame(self, name: str, layout: str) -> bool:
-        """Return whether an argument takes one value a frame, and has them: samples of such a layout."""
+        """Return whether an argument takes one value per frame, and has frames: samples of a layout with frames."""
         argument = self.schema.arguments.get(name)  # there is none for a condition
         return layout[:1] == "F" and argument is not None and argument.edge != "sample"
 
@@ -214,7 +214,7 @@ class Operator:
         """True if it can be run on one sample of a batch, to see if that is the one that fails.
 
         Args:
-            arguments: Constants and what is given per sample.
+            arguments: Constants and arguments per sample.
         """
         if self.kind != "batch" or isinstance(self.options.separable, bool):
             return self.kind == "sample" or bool(self.options.separable)
@@ -270,12 +270,12 @@ def lookup(name: str) -> OperatorFunction[..., Any]:
 
 
 def expression(name: str) -> Callable[..., Any]:
-    """Return what computes an arithmetic operator on nodes (see ``ops/_arithmetic.py``)."""
+    """Return the function that computes an arithmetic operator on nodes (see ``ops/_arithmetic.py``)."""
     return _expressions[name]
 
 
 def define_expression(name: str) -> Callable[[F], F]:
-    """Register what computes an arithmetic operator on nodes."""
+    """Register the function that computes an arithmetic operator on nodes."""
 
     def register(function: F) -> F:
         _expressions[name] = function

@@ -1,10 +1,10 @@
 """A Python signature, read as the schema of an operator.
 
-Inputs stand before ``/``, arguments after ``*``. Annotations say the rest:
+Inputs are before ``/``, arguments after ``*``. Annotations give the rest:
 
 =====================================  =================================================================
 ``image: Image``                       an input; its layout is checked and it arrives channel-last
-``data: Data``                         an input in any layout, as it is
+``data: Data``                         an input in any layout, unchanged
 ``data: Data | None = None``           an optional input; ``*data: Data`` takes any number
 ``angle: PerSample[float]``            an argument that may differ per sample (an edge of the graph)
 ``hue: PerFrame[float] = 0.0``         the same, and `fn.per_frame` may give one value a frame
@@ -18,7 +18,7 @@ Inputs stand before ``/``, arguments after ``*``. Annotations say the rest:
 ``layout: Layout``                     filled in: layout of the first input, "" when unset
 ``size: BatchSize``                    filled in: samples of the batch (operators over a batch)
 ``out: Out = None``                    filled in: where the result may be written, or None
-``features: Features``                 a class with ``from_argument`` converts what is given
+``features: Features``                 a class with ``from_argument`` converts the argument
 ``**window: Annotated[Any, shares(f)]``  the keyword-only arguments of ``f``, for families that share them
 ``-> Image``, ``-> tuple[Data, Data]``   number of outputs
 ``-> BatchOutput``                     one output of an operator over the batch
@@ -120,13 +120,13 @@ BatchOutput: TypeAlias = TensorList | Sequence[torch.Tensor] | torch.Tensor
 
 @dataclass(frozen=True)
 class OutputCount:
-    """Mark of what a reader or a source returns: the number of its outputs."""
+    """Mark of the result of a reader or a source: the number of its outputs."""
 
     count: int
 
 
 class Layout(str):
-    """The layout of the first input, such as ``HWC``; empty when unset."""
+    """The layout of the first input, for example ``HWC``; empty when unset."""
 
     __slots__ = ()
 
@@ -166,7 +166,7 @@ class Argument:
     Attributes:
         axes: Of a value: 0 for a number, 1 for a list of numbers, 2 for `ListOrMatrix`; None if it may vary.
         of_samples: Values are indices of samples in the batch.
-        is_path: It says where data lie: a `FilePath`, or a list of them.
+        is_path: It is the location of data: a `FilePath`, or a list of them.
     """
 
     name: str
@@ -210,7 +210,7 @@ class Schema:
 
     @property
     def paths(self) -> frozenset[str]:
-        """The names of the arguments that say where data lie."""
+        """The names of the arguments with the location of data."""
         return frozenset(argument.name for argument in self.arguments.values() if argument.is_path)
 
     @property
@@ -271,7 +271,7 @@ class Schema:
         return f'argument "{name}" is not defined for operator "{self.name}"{hint}'
 
     def signature(self) -> inspect.Signature:
-        """Return the public signature: inputs, arguments with defaults, and what every operator takes."""
+        """Return the public signature: inputs, arguments with defaults, and the arguments of every operator."""
         kinds = inspect.Parameter
         params = [
             kinds(i.name, kinds.VAR_POSITIONAL) if i.variadic
@@ -409,7 +409,7 @@ def _axes_of(base: Any) -> int | None:
 
 
 def plain_list(base: Any) -> Any:
-    """Return the list that a class of lists is made of, such as ``list[int]``; others as they are."""
+    """Return the list type that a class of lists is built on, for example ``list[int]``; others unchanged."""
     if inspect.isclass(base) and issubclass(base, list) and base is not list:
         return base.__orig_bases__[0]  # type: ignore[attr-defined]
     return base
@@ -503,7 +503,7 @@ def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _elements(value: Any) -> Any:
-    """Return the elements of an array, or of what becomes one, as a flat list; other values as they are."""
+    """Return the elements of an array, or of data that converts to one, as a flat list; other values unchanged."""
     if isinstance(value, torch.Tensor):
         return value.reshape(-1).tolist()
     if hasattr(value, "__array__"):

@@ -1,6 +1,6 @@
-"""Pictures of data: a contact sheet of a batch, and the drawing of a graph.
+"""Images of data: a contact sheet of a batch, and the drawing of a graph.
 
-`show` draws what a pipeline delivers: images, clips, masks, spectrograms and sounds, with boxes, labels and names.
+`show` draws a pipeline's outputs: images, clips, masks, spectrograms and audio, with boxes, labels and names.
 Everything here knows plain tensors and Pillow, neither pipelines nor nodes.
 """
 

@@ -1,4 +1,4 @@
-"""From one sample to one picture."""
+"""From one sample to one image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WAVE, _PAPER = (38, 90, 160), (240, 243, 248)
 
 
 def enlarge(pixels: Array, size: int) -> Image.Image:
-    """Return a picture whose longer side has some pixels; small ones are enlarged by a whole number."""
+    """Return an image whose longer side has some pixels; small ones are enlarged by a whole number."""
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     longer = max(picture.size)
     if longer <= size:
@@ -44,7 +44,7 @@ def lay_over(pixels: Array, mask: torch.Tensor) -> Array:
 def draw_boxes(
     picture: Image.Image, boxes: npt.NDArray[np.float64], names: Sequence[str], classes: Sequence[int]
 ) -> None:
-    """Draw boxes onto a picture.
+    """Draw boxes onto an image.
 
     Args:
         boxes: ``(n, 4)``: left, top, right, bottom, as shares of width and height.
@@ -83,7 +83,7 @@ def draw_strip(frames: Array, size: int) -> Image.Image:
 def draw_spectrogram(values: torch.Tensor, size: int, layout: str = "") -> Image.Image:
     """Return a matrix in colors; of a spectrogram, time goes to the right and frequency upwards.
 
-    Powers, of which most are tiny, are shown in decibels, 80 below the greatest one.
+    Powers, most of them tiny, are shown in decibels, 80 below the greatest one.
 
     Args:
         values: ``(frequencies, times)``, or any matrix.

@@ -116,7 +116,7 @@ def draw_graph(boxes: Sequence[Box], edges: Sequence[Edge], title: str = "") -> 
 
 
 def _layers(boxes: Sequence[Box], edges: Iterable[Edge]) -> dict[str, int]:
-    """Return the layer of each box: the longest path to it; a box without edges to it is right above what it feeds."""
+    """Return the layer of each box: the longest path to it; a box without inputs is directly above the next box."""
     parents: dict[str, list[str]] = {box.key: [] for box in boxes}
     children: dict[str, list[str]] = {box.key: [] for box in boxes}
     for edge in edges:

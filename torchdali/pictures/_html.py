@@ -1,4 +1,4 @@
-"""HTML of pictures for notebooks."""
+"""HTML of images for notebooks."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ SAMPLES = 8  # of a batch that a notebook displays
 
 
 def png(picture: Image.Image) -> bytes:
-    """Return a picture as a PNG."""
+    """Return an image as a PNG."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return buffer.getvalue()
 
 
 def image_tag(picture: Image.Image) -> str:
-    """Return a picture as an element that holds its pixels."""
+    """Return an image as an element that holds its pixels."""
     data = base64.b64encode(png(picture)).decode()
     return f'<img style="max-width:100%" alt="contact sheet" src="data:image/png;base64,{data}">'
 
 
 def document(heading: str, facts: Sequence[tuple[str, str]], body: str) -> str:
-    """Return a heading with facts, one a pair of name and value, and below it a picture.
+    """Return a heading with facts, one per pair of name and value, and below it an image.
 
     Args:
         heading: A text.
@@ -47,14 +47,14 @@ def document(heading: str, facts: Sequence[tuple[str, str]], body: str) -> str:
 
 
 def batch_html(batch: Any, facts: Sequence[tuple[str, str]], text: str) -> str:
-    """Return what a notebook displays of a `TensorList`: its first samples, or a text if there is no picture."""
+    """Return the notebook display of a `TensorList`: its first samples, or a text if they cannot be drawn."""
     picture = _first_samples(batch)
     body = f"<pre>{html.escape(text)}</pre>" if picture is None else image_tag(picture)
     return document(type(batch).__name__, facts, body)
 
 
 def batch_png(batch: Any) -> bytes | None:
-    """Return the first samples of a `TensorList` as a PNG, or None if there is no picture."""
+    """Return the first samples of a `TensorList` as a PNG, or None if they cannot be drawn."""
     picture = _first_samples(batch)
     return None if picture is None else png(picture)
 

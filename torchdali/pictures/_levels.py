@@ -35,9 +35,9 @@ class Normalization:
 def levels(images: Sequence[torch.Tensor], normalization: Normalization | None = None) -> list[Array]:
     """Return images of any type as bytes.
 
-    Bytes stay as they are. Floats are taken for 0 to 1, or for 0 to 255, if the images of the batch lie in that
-    range; otherwise they are stretched, from the least number of the batch to the greatest. What is no number, such as
-    NaN, becomes magenta in images with three channels, and black otherwise.
+    Bytes stay unchanged. Floats are taken for 0 to 1, or for 0 to 255, if the images of the batch are in that
+    range; otherwise they are stretched, from the least number of the batch to the greatest. Values like
+    NaN become magenta in images with three channels, and black otherwise.
 
     Args:
         images: ``(..., H, W, C)`` each.

@@ -1,4 +1,4 @@
-"""Roles of tensors in a picture: images, masks, clips, spectrograms, sounds, or nothing that can be drawn."""
+"""Roles of tensors in an image: images, masks, clips, spectrograms, audio, or nothing that can be drawn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHORTEST_SOUND = 64  # values
 
 
 def role_of(sample: torch.Tensor, layout: str = "") -> Role:
-    """Return what a sample shows, by its layout if it has one, else by its shape and type."""
+    """Return the role of a sample, by its layout if it has one, otherwise by its shape and type."""
     if not sample.numel() or sample.is_complex():
         return "none"
     if layout:
@@ -36,7 +36,7 @@ def _by_layout(sample: torch.Tensor, layout: str) -> Role:
 
 
 def _has_places(layout: str) -> bool:
-    """Return whether a layout is that of images, or of several of them."""
+    """Return whether a layout is the layout of one or several images."""
     return {"H", "W"} <= set(layout) <= set(_ORDER)
 
 
@@ -68,7 +68,7 @@ def _by_shape(sample: torch.Tensor) -> Role:
 
 
 def is_drawable(samples: Sequence[torch.Tensor], layout: str = "") -> bool:
-    """Return whether `show` has a picture of the samples."""
+    """Return whether `show` can draw the samples."""
     return any(role_of(sample, layout) != "none" for sample in samples)
 
 

@@ -636,7 +636,7 @@ class Pipeline(PipelineOldNames):
 
         Raises:
             TypeError: ``define_graph`` isn't a function.
-            RuntimeError: an argument of an operator is a Python object, such as a callback; names both.
+            RuntimeError: an argument of an operator is a Python object, for example a callback; names both.
         """
         if define_graph is not None and not callable(define_graph):
             raise TypeError(
@@ -710,7 +710,7 @@ class Pipeline(PipelineOldNames):
     def show(self, path: str | os.PathLike[str] | None = None, *, each: bool = False, **options: Any) -> Image:
         """Return a contact sheet of the batch that comes next; the pipeline stays where it is.
 
-        A copy of the pipeline makes the batch, from readers and sources that it opens anew. A source that is a function
+        A copy of the pipeline makes the batch, with its own readers and sources. A source that is a function
         is called once more; an iterator cannot be asked twice. Nothing is opened on the screen: a notebook displays
         the result, and elsewhere its method ``show()`` does.
 

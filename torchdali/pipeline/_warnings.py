@@ -57,7 +57,7 @@ def _nothing(node: Node) -> str:
 
 
 def _of_channels(node: Node) -> str:
-    """Find images of a data set in Python whose channels come first, and that have no layout."""
+    """Find images of a Python dataset whose channels come first, and that have no layout."""
     edge = node.inputs[0] if node.inputs else None
     if edge is None or edge.source is None or edge.source.constants.get("layouts"):
         return ""
@@ -65,7 +65,7 @@ def _of_channels(node: Node) -> str:
 
 
 def _of_bytes(node: Node) -> str:
-    """Find operators on pixels that get the bytes of files as they are; most of the others refuse them."""
+    """Find operators on pixels that get the bytes of files unchanged; most of the others refuse them."""
     edge = node.inputs[0] if node.inputs else None
     if not node.operator.has("pixels") or edge is None or edge.source is None or edge.index:
         return ""
@@ -83,7 +83,7 @@ def _of_scales(node: Node) -> str:
 
 
 def scale_mistake(mean: Any, std: Any) -> str:
-    """Say what is wrong where bytes are normalized by the mean and deviation of 0 to 1; empty for others."""
+    """Explain the error where bytes are normalized by the mean and deviation of 0 to 1; empty for others."""
     if not (_is_of_unit_range(mean) and _is_of_unit_range(std)):
         return ""
     return f"mean={mean} and std={std} are of pixels from 0 to 1, and these are bytes of 0 to 255: multiply both by 255"
@@ -117,7 +117,7 @@ def _is_of_unit_range(numbers: Any) -> bool:
 
 
 def _way_from_decoder(node: Node) -> list[Node] | None:
-    """Return the operators between a decoder of images and a node, the decoder included; None behind others."""
+    """Return the operators between a decoder of images and a node, the decoder included; None for others."""
     way: list[Node] = []
     while node.inputs and node.inputs[0] is not None and node.inputs[0].source is not None:
         node = node.inputs[0].source
