@@ -86,7 +86,7 @@ def test_the_only_pipeline_of_a_script_for_dali(tmp_path: Path) -> None:
         (":text", [], "", "there is nothing to draw|torch|numpy"),
         (":needy", [], "def needy(root, size, *, mode='a'): pass", "needy needs arguments: add root=... size=... to the command"),
         (":needy", ["size=3"], "def needy(root, size): pass", "add root=... to the command"),
-        (".gone", [], "", "there is no file"),
+        (".gone", [], "", "no such file"),
     ],
 )
 def test_errors(

@@ -278,7 +278,7 @@ FAILS_ALONE = {
     ),
     "_any_pixel": (
         lambda data: fn.segmentation.random_mask_pixel(data), [np.ones((3, n), np.int32) for n in (2, 1, 0)],
-        r"no pixel to choose in a mask of shape \(3, 0\)",
+        r"cannot choose a pixel in a mask of shape \(3, 0\)",
     ),
     "segmentation.select_masks": (
         lambda data: fn.segmentation.select_masks(

@@ -68,7 +68,7 @@ CASES: dict[str, Case] = {
         lambda d: fn.roi_random_crop(d, crop_shape=[5, 5], roi_start=[0, 0], roi_shape=[6, 6]),
         WINDOWS, [np.ones((8, 4)), np.ones((3, 8))], "bigger than the input shape",
     ),
-    "_any_pixel": (fn.segmentation.random_mask_pixel, MASKS, [MASKS[0][:, :0], MASKS[0][:0]], "no pixel to choose"),
+    "_any_pixel": (fn.segmentation.random_mask_pixel, MASKS, [MASKS[0][:, :0], MASKS[0][:0]], "cannot choose a pixel"),
     "segmentation.select_masks": (
         lambda d: fn.segmentation.select_masks(d, POLYGONS, POINTS),
         IDS, [np.array([1, 1], np.int32), np.array([4], np.int32)], "",

@@ -494,9 +494,9 @@ def test_more_or_other_records_are_refused(files) -> None:
 @pytest.mark.parametrize(
     ("checkpoint", "error", "message"),
     [
-        ("garbage", RuntimeError, "no checkpoint"),
-        (b"\x80\x04garbage", RuntimeError, "no checkpoint"),
-        ("[1, 2]", RuntimeError, "no checkpoint"),
+        ("garbage", RuntimeError, "not a torchdali checkpoint"),
+        (b"\x80\x04garbage", RuntimeError, "not a torchdali checkpoint"),
+        ("[1, 2]", RuntimeError, "not a torchdali checkpoint"),
         ('{"version": 999, "graph": []}', RuntimeError, "version 999"),
         (5, TypeError, "int"),
     ],

@@ -407,14 +407,14 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (NotImplementedError, "inplace", lambda: T.Normalize([1.0], [1.0], inplace=True)),
     (ValueError, "from 0 to 1", lambda: T.RandomGrayscale(2)),
     (ValueError, "from 0 to 1", lambda: T.RandomHorizontalFlip(-1)),
-    (TypeError, "no transform", lambda: T.RandomApply([3])),  # type: ignore[list-item]
+    (TypeError, "must be a transform", lambda: T.RandomApply([3])),  # type: ignore[list-item]
     (ValueError, "1 or 3", lambda: T.Grayscale(2)),
     (ValueError, "odd", lambda: T.GaussianBlur(4)),
     (ValueError, "positive", lambda: T.GaussianBlur(3, 0)),
     (ValueError, "min, max", lambda: T.GaussianBlur(3, (2, 1))),
     (ValueError, "negative", lambda: T.ColorJitter(-1)),
     (ValueError, "hue", lambda: T.ColorJitter(hue=0.6)),
-    (TypeError, "no transform", lambda: T.Compose([torch.nn.ReLU()])),
+    (TypeError, "must be a transform", lambda: T.Compose([torch.nn.ReLU()])),
     (TypeError, "nonsense", lambda: T.Compose([], nonsense=3)),
     (ValueError, "batch_size", lambda: T.Compose([], batch_size=0)),
     (TypeError, "list of transforms", lambda: T.Compose(T.Resize(3))),  # type: ignore[arg-type]

@@ -371,7 +371,7 @@ def test_a_disk_that_is_nearly_full_is_told(images: Path, tmp_path: Path, monkey
 
 @pytest.mark.parametrize("size", [2**62, 2**63 - 1, 2**63, 10**30])
 def test_more_memory_than_there_can_be(size: int, images: Path) -> None:
-    with pytest.raises(RuntimeError, match=f"fn.cache cannot have {size:,} bytes of memory: .*`bytes` is how much"):
+    with pytest.raises(RuntimeError, match=f"fn.cache cannot have {size:,} bytes of memory: .*`bytes` is the most memory"):
         pipeline(images, bytes=size).build()
 
 

@@ -116,7 +116,7 @@ def folder_of(root: Path, tmp_path: Path, form: str) -> Path:
 
 # What is wrong, and the message. All are raised by the call itself, with one frame of torchdali.
 AT_ONCE: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "a cache of no size": ({"cache": "lots"}, ValueError, r"cache must be a size in memory, such as '8GB'.*'\./lots', got 'lots'"),
+    "a cache of no size": ({"cache": "lots"}, ValueError, r"cache must be a size in memory .*'\./lots'\), got 'lots'"),
     "a cache in percent": ({"cache": "80%"}, ValueError, "cache must be a size .*, got '80%'"),
     "a cache that is True": ({"cache": True}, ValueError, "cache must be a size .*, got True"),
     "an unknown augmentation": ({"augment": "mixup"}, ValueError, "one of auto, rand, trivial"),

@@ -229,7 +229,7 @@ def test_refused_options(options: dict[str, Any]) -> None:
 
 
 def test_nothing_to_pack(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="no folder or container"):
+    with pytest.raises(RuntimeError, match="no such folder or container"):
         pack(str(tmp_path / "none"), str(tmp_path / "out"))
     (tmp_path / "a").mkdir()
     for path in (tmp_path, tmp_path / "a"):
@@ -244,7 +244,7 @@ def test_nothing_is_left(images: Path, tmp_path: Path, capsys: pytest.CaptureFix
         path.write_bytes(b"rubbish")
     command = ["pack", str(images), str(tmp_path / "out"), "--skip", "--to", to]
     assert cli.main(command) == 1
-    assert f"nothing is left of {images}: {COUNT} samples cannot be packed, such as class0/00.jpg: " in capsys.readouterr().err
+    assert f"no sample of {images} can be packed: all {COUNT} failed, the first one: class0/00.jpg: " in capsys.readouterr().err
     assert os.listdir(tmp_path / "out") == ["classes.txt"]
     for path, content in contents.items():
         path.write_bytes(content)

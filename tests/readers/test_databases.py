@@ -38,7 +38,7 @@ WRONG: dict[str, tuple[list[bytes], dict[str, Any], str]] = {
     "a weight too few": ([ENCODED, proto(2, [1, 2]), proto(1, [0.5])], {"label_type": 3, "num_labels": 5}, "2 labels have 1 weights"),
     "no label": ([ENCODED], {}, "fewer tensors"),
     "a box of three": ([ENCODED, proto(2, [1, 2, 3])], {"label_type": 4, "bbox": True}, "four numbers"),
-    "bytes that are no image": ([proto(3, b"abc", (2, 2, 1)), LABEL], {}, "no image of the shape"),
+    "bytes that are no image": ([proto(3, b"abc", (2, 2, 1)), LABEL], {}, "expected an image of shape"),
 }  # fmt: skip
 
 

@@ -333,7 +333,7 @@ def test_what_is_delivered_may_be_changed() -> None:
     (iter([1]), {}, TypeError, "no len"),
     ([], {}, RuntimeError, "empty"),
     ([{"a": 1}], {"columns": ["b"]}, RuntimeError, r"no \['b'\], but \['a'\]"),
-    ([1], {"columns": ["b"]}, RuntimeError, "no dictionaries"),
+    ([1], {"columns": ["b"]}, RuntimeError, "samples must be dictionaries"),
     ([1], {"layouts": ["", ""]}, RuntimeError, "2 layouts for 1 outputs"),
     (torch.utils.data.Subset([1, 2], []), {}, RuntimeError, "a Subset, is empty"),
     (torch.utils.data.TensorDataset(torch.zeros(0, 3)), {}, RuntimeError, "a TensorDataset, is empty"),
@@ -350,7 +350,7 @@ def test_samples_that_are_no_tensors(dataset: Any, match: str) -> None:
         pipe.run()
 
 
-REMEDY = "Let the data set return a number, an array of numbers, an image, text or bytes in its place, or leave it out"
+REMEDY = "Let the dataset return a number, an array of numbers, an image, text or bytes instead, or omit it"
 
 
 @pytest.mark.parametrize("value, reason", [

@@ -341,9 +341,9 @@ def test_labels_of_other_kinds_are_refused_or_warned_of(tmp_path: Path) -> None:
         assert labels(1, 1, files=[path], labels=[0.7]) == [[0]]
     assert labels(1, 1, files=[path], labels=np.array([3.0])) == [[3]]
     for wrong in ([1, 0], None):
-        with pytest.raises(TypeError, match="is no number; for others " + pairs):
+        with pytest.raises(TypeError, match="labels must be numbers, got .*; for others " + pairs):
             labels(1, 1, files=[path], labels=[wrong])
-    with pytest.raises(TypeError, match=r"'cat' is no number; number the names: .*names\.index\(label\)"):
+    with pytest.raises(TypeError, match=r"labels must be numbers, got 'cat'; number the names: .*names\.index\(label\)"):
         labels(1, 1, files=[path], labels=["cat"])
 
 
@@ -388,5 +388,5 @@ def test_paths_that_lead_nowhere_say_what_to_do(tmp_path: Path) -> None:
         file_reader(file_root=str(tmp_path / "imagse" / "train" / "deeper"))
     with pytest.raises(RuntimeError, match=r"os\.path\.expanduser"):
         file_reader(file_root="~/no-such-folder")
-    with pytest.raises(RuntimeError, match=r"file_filters; or give files=glob\.glob"):
+    with pytest.raises(RuntimeError, match=r"file_filters with file_root, or files=glob\.glob"):
         file_reader(files=[str(tmp_path / "images/a/*.png")])

@@ -175,7 +175,7 @@ def test_a_state_of_an_earlier_version_has_no_files(tmp_path: Path) -> None:
     state = pipe.state_dict()
     del state["files"]
     assert warnings_of(pipe, state) == []
-    with pytest.raises(RuntimeError, match="'files' is no dictionary"):
+    with pytest.raises(RuntimeError, match="'files' must be a dictionary"):
         pipe.load_state_dict({**state, "files": ["a"]})
 
 
