@@ -267,7 +267,7 @@ def test_inputs_of_any_type_and_shape(count: int) -> None:
 
 
 def test_a_server_is_of_a_pipeline_and_a_loader_of_a_server() -> None:
-    with pytest.raises(TypeError, match="expected a Pipeline, got .*; call the function under pipeline_def"):
+    with pytest.raises(TypeError, match=r"expected a Pipeline, got .*; call the function under pipeline_def"):
         proxy.DALIServer(doubled)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="is a DALIServer of a pipeline, not a Pipeline"):
         proxy.DataLoader(doubled(), [1], batch_size=1)

@@ -341,7 +341,7 @@ def test_labels_of_other_kinds_are_refused_or_warned_of(tmp_path: Path) -> None:
         assert labels(1, 1, files=[path], labels=[0.7]) == [[0]]
     assert labels(1, 1, files=[path], labels=np.array([3.0])) == [[3]]
     for wrong in ([1, 0], None):
-        with pytest.raises(TypeError, match="labels must be numbers, got .*; for others " + pairs):
+        with pytest.raises(TypeError, match=r"labels must be numbers, got .*; for others " + pairs):
             labels(1, 1, files=[path], labels=[wrong])
     with pytest.raises(TypeError, match=r"labels must be numbers, got 'cat'; number the names: .*names\.index\(label\)"):
         labels(1, 1, files=[path], labels=["cat"])
