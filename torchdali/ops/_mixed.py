@@ -46,7 +46,7 @@ Build = Callable[[int, int], ImageProgram]
 
 
 def _is_resized(constants: Mapping[str, Any]) -> bool:
-    """Return whether arguments tell what a resize looks at."""
+    """Return whether the arguments contain the size of a resize."""
     return any(
         constants.get(name) is not None for name in ("size", "resize_x", "resize_y", "resize_shorter", "resize_longer")
     )
