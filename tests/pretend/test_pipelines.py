@@ -160,6 +160,19 @@ def test_a_place_that_is_written_under_a_copy_is_reported(gpu: Accelerator) -> N
     del there
 
 
+def test_copies_are_done_when_a_stream_is_closed(gpu: Accelerator) -> None:
+    """The memory is let go next, and torch knows of no copy that begins within a block."""
+    arena = Arena(torch.empty(1 << 22, dtype=torch.uint8, pin_memory=True))
+    arena.put(torch.zeros(9, dtype=torch.uint8))
+    ours = DeviceStream(torch.device("cuda", 0))
+    there, _ = ours.copy_arena(arena, ())
+    ours.close()
+    with mock.patch.object(arena, "_used", 0):
+        arena.put(torch.zeros(9, dtype=torch.uint8))
+    assert not races(gpu)
+    del there
+
+
 def test_arenas_take_empty_samples() -> None:
     """They have no place of their own; a result that has no place in the arena is known by it."""
     arena = Arena(torch.zeros(1 << 22, dtype=torch.uint8))
