@@ -149,7 +149,7 @@ def augmentations(transform: Any) -> ImageTransforms:
     """Return the steps between a random crop and the conversion to a normalized tensor, which others do.
 
     Raises:
-        TypeError: a transform has no rule, or is of another kind. ValueError: it does what others do.
+        TypeError: a transform has no rule, or is of another kind. ValueError: it does the same as others.
     """
     image, steps = Input(PIL, 3), list[Any]()
     for t in flatten(transform):

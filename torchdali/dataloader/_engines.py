@@ -61,7 +61,7 @@ def _work(tasks: queue.SimpleQueue[_Task | None]) -> None:
 
 
 class Arrays:
-    """Pictures of one size in memory, of which all steps only move pixels: a batch is one selection of pixels.
+    """Images of one size in memory whose steps only move pixels: a batch is one selection of pixels.
 
     Threads make whole batches: the functions of NumPy that do the work hold no lock.
     """
@@ -78,7 +78,7 @@ class Arrays:
             Thread(_work, (self._tasks,), f"torchdali-arrays-{number}").start()
 
     def renew(self, leaves: Leaves) -> None:
-        """Take the pictures as they are now."""
+        """Take the current images."""
         (leaf,) = leaves.leaves
         assert leaf.pixels is not None
         self._leaves, self._pixels = leaves, leaf.pixels.numpy()
@@ -126,7 +126,7 @@ def _end(tasks: queue.SimpleQueue[_Task | None], threads: int) -> None:
 
 
 def _finished(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.NDArray[Any]:
-    """Do what torchvision does to bytes, to the bit."""
+    """Compute torchvision's operation on bytes, bit-identically."""
     if not conversion.unit:
         return planes
     values = planes.astype(np.float32)
@@ -150,7 +150,7 @@ def _graph(requests: Requests, kept: ImageTransforms | None, transforms: ImageTr
 
 
 class Pictures:
-    """Pictures that threads decode and transform."""
+    """Images that threads decode and transform."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Pictures:
         self.pipeline.build()
 
     def renew(self, leaves: Leaves) -> None:
-        """Take the samples as they are now."""
+        """Take the current samples."""
         self._requests.source = leaves.source
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
@@ -219,7 +219,7 @@ class Pictures:
 
 
 def _as_raised(error: PipelineError) -> Exception:
-    """Return an exception of the class that a data set would have raised, which names the file, too."""
+    """Return an exception of the class that the dataset would have raised, which names the file, too."""
     cause, place = error.__cause__, str(error).partition("\n")[0]
     if cause is None:
         return error
@@ -234,7 +234,7 @@ def _as_raised(error: PipelineError) -> Exception:
 
 
 def is_movable(leaves: Leaves, transforms: ImageTransforms) -> bool:
-    """Return True if `Arrays` takes the transforms: pictures of one size in memory, of which pixels are only moved."""
+    """Return True if `Arrays` takes the transforms: images of one size in memory, whose pixels are only moved."""
     if len(leaves.leaves) > 1 or leaves.leaves[0].pixels is None or transforms.conversion is None or transforms.ends:
         return False
     pads = [step.pad if isinstance(step, RandomCrop) else step for step in transforms.steps]

@@ -28,7 +28,7 @@ class AcceleratedIterator(CountingIterator):
     instructions. The next call then closes the engine, and requests all undelivered batches from another one.
 
     Args:
-        loader: Its arguments mean what they mean for torch's iterators.
+        loader: Its arguments have the same meaning as for torch's iterators.
         plan: It opens the engine.
         start: See `CountingIterator`.
     """

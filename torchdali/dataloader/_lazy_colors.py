@@ -18,7 +18,7 @@ __all__ = ["color_replacements"]
 
 
 class _Change(NamedTuple):
-    """What the library does as a function of torchvision does.
+    """The library's equivalent of a torchvision function.
 
     Attributes:
         operation: Its name in `codecs.pixel_steps`.
@@ -73,7 +73,7 @@ def color_replacements() -> list[tuple[dict[Any, Any], Any, Callable[..., Any]]]
 
 
 def _tables(name: str) -> list[dict[Any, Any]]:
-    """Return torchvision's tables for a function of `transforms.v2`: what it calls for an image of some type."""
+    """Return torchvision's tables for a function of `transforms.v2`: its implementation for an image of some type."""
     utils = sys.modules.get("torchvision.transforms.v2.functional._utils")
     names = (name, "rgb_to_grayscale") if name == "to_grayscale" else (name,)
     tables = {} if utils is None else {each.__name__: table for each, table in utils._KERNEL_REGISTRY.items()}

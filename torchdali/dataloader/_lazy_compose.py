@@ -1,7 +1,7 @@
 """Conversion of images to normalized tensors in one call, where a `Compose` of torchvision runs in a worker.
 
-A `Compose` calls its transforms one after the other, as always. Only the conversion of the image to a tensor and what
-follows it, such as `ToDtype` and `Normalize`, become one call: if they are torchvision's own and unchanged.
+A `Compose` calls its transforms one after the other, as always. Only the conversion of the image to a tensor and the
+transforms after it, like `ToDtype` and `Normalize`, become one call: if they are torchvision's own and unchanged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Row(NamedTuple):
         transforms: All transforms of the `Compose`.
         states: The attributes of those that become one call.
         conversion: Does the same; None if there are none.
-        planar: The tensor is contiguous, as that of `ToTensor`.
+        planar: The tensor is contiguous, as `ToTensor` returns it.
         of_tensors: The input is a tensor already.
         kind: The class of the result; None for the class of the input.
     """
@@ -141,7 +141,7 @@ def _kind_after(t: Any, kind: Any) -> Any:
 
 
 def _of_kind(t: Any, kind: Any) -> Any:
-    """Return a conversion of dtypes as it is for a class of images, if that is known."""
+    """Return a conversion of dtypes with the dtype for a class of images, if it is known; others unchanged."""
     dtypes = getattr(t, "dtype", None) if name_of(t) == "ToDtype" else None
     if not isinstance(dtypes, dict) or kind is None or type(t).__module__ != "torchvision.transforms.v2._misc":
         return t
@@ -164,7 +164,7 @@ _MOST = 256  # searches of a process: a program may make a `Compose` for each sa
 
 
 def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return what becomes of the inputs of a `Compose`; None if no part of it is one call."""
+    """Return the results of a `Compose` for its inputs; None if no part of it is one call."""
     row = _rows.get(compose)
     try:
         if row is None or not row.is_current(compose.transforms):

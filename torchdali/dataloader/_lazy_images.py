@@ -47,7 +47,7 @@ def convert_image(image: Any, conversion: TensorConversion, planar: bool) -> Ten
 
 
 def convert_tensor(image: Tensor, conversion: TensorConversion) -> Tensor | None:
-    """Convert uint8 pixels to a normalized tensor in one call, if they are stored as those of an image."""
+    """Convert uint8 pixels to a normalized tensor in one call, if they are stored like an image's."""
     pixels = image.permute(1, 2, 0) if image.dim() == 3 else image
     usual = image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3 and pixels.is_contiguous()
     return _convert_pixels(pixels.as_subclass(Tensor).numpy(), conversion, False) if usual else None
@@ -160,7 +160,7 @@ class LazyImage(Image.Image):
         self._become(core)
 
     def tobytes(self, *arguments: Any, **named: Any) -> Any:
-        """Return the pixels, of which no image has to be made."""
+        """Return the pixels without making an image."""
         lazy = None if arguments or named else self._defer()
         pixels = None if lazy is None else lazy.render()
         return self._decoded().tobytes(*arguments, **named) if pixels is None else pixels.tobytes()
@@ -271,7 +271,7 @@ class Deferred:
 
     @property
     def is_whole(self) -> bool:
-        """True if all of the image is needed, of which nothing is decoded yet: then Pillow is as fast."""
+        """True if all of the image is needed, and nothing is decoded yet: then Pillow is as fast."""
         is_part = self.program.filter is not None or self.program.size != self.jpeg.size
         return self._pixels is None and self.program.pixels is None and not is_part
 
@@ -284,7 +284,7 @@ class Deferred:
 
 
 class JpegData:
-    """A JPEG in memory, of which parts are decoded.
+    """A JPEG in memory that is decoded in parts.
 
     Attributes:
         size: Height and width.

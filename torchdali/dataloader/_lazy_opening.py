@@ -145,7 +145,7 @@ class _Replacement(NamedTuple):
     """A value that a name has while samples are made.
 
     Attributes:
-        owner: A class, or a dictionary, such as a module's.
+        owner: A class, or a dictionary, like a module's.
         original: The value of the name before; None if there is none.
     """
 

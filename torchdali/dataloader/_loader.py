@@ -1,4 +1,4 @@
-"""`torchdali.DataLoader`: torch's DataLoader, which makes the batches of data sets that it knows by itself."""
+"""`torchdali.DataLoader`: torch's DataLoader, which makes the batches of supported datasets by itself."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         ValueError, TypeError: The same as in PyTorch.
     """
 
-    # Defaults for subclasses that don't call `__init__`, such as torchdata's under `torchdali run`.
+    # Defaults for subclasses that don't call `__init__`, for example torchdata's under `torchdali run`.
     cache: Any = None
     snapshot_every_n_steps: int | None = None
     _idle = IdleEngines()
@@ -239,7 +239,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the last batch that was delivered.
 
-        The values can be written as JSON, unless the data set or a sampler has a state of its own: then they are those
+        The values can be written as JSON, unless the dataset or a sampler has a state of its own: then they are those
         of torchdata's `StatefulDataLoader`.
         """
         if self._of_torchdata is not None:
@@ -253,8 +253,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Let the next loop go on where `state_dict` was called.
 
-        What a data set gives by chance is repeated if torchdali makes the samples; in torch's own way it is if the data
-        set does not draw random numbers.
+        A dataset's random values are repeated if torchdali makes the samples; with torch's own loop they are if the
+        dataset does not draw random numbers.
 
         Raises:
             ValueError: the state belongs to another loader, or a field is invalid.
@@ -290,7 +290,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         self._of_torchdata = module.StatefulDataLoader
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to this process."""
+        """Drop the state that belongs to this process."""
         iterator = None if isinstance(self._iterator, AcceleratedIterator) else self._iterator
         state = {**vars(self), "_idle": IdleEngines(), "_iterator": iterator}
         state.pop("_running", None)
@@ -300,7 +300,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     @property
     def notes(self) -> Notes:
-        """Lines on what is accelerated and what isn't, why, and what to do; print them."""
+        """Lines on the accelerated and other parts, the reasons, and the remedies; print them."""
         return plan_of(self).notes
 
     def explain(self) -> str:
@@ -326,7 +326,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
         Args:
             path: Where to save it, too.
-            options: Of `torchdali.pictures.show`, such as ``mean``, ``std`` and ``count``.
+            options: Of `torchdali.pictures.show`, like ``mean``, ``std`` and ``count``.
 
         Raises:
             ValueError: there is nothing in a batch that can be drawn.
@@ -356,7 +356,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return measure_workers(make, self.num_workers, seconds, workers, place(self._site))
 
     def close(self) -> None:
-        """End the threads that make batches. A new loop starts them anew."""
+        """End the threads that make batches. The next loop starts them again."""
         self._idle.close()
 
     def _pipeline(self) -> Any:

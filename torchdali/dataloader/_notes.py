@@ -1,4 +1,4 @@
-"""Notes: the sentences that say what a loader accelerates, why it leaves a part to torch, and what to do about it.
+"""Notes: the sentences on the accelerated parts of a loader, the reasons for the other parts, and the remedies.
 
 A reason is one sentence, then the cure with a link to a section of the DataLoader page.
 """
@@ -26,7 +26,7 @@ _FAST_PATH = "the fast path is missing"
 
 
 class NotSupportedError(Exception):
-    """A loader is left to torch; the text is the reason, one of this module's."""
+    """A loader is run by torch; the text is the reason, one of this module's."""
 
 
 class Notes(tuple[str, ...]):
@@ -151,8 +151,8 @@ def is_unsupported(transform: Any, given: str = "", argument: str = "") -> str:
     """Return the reason for a transform of torchvision that torchdali doesn't run.
 
     Args:
-        given: Its input, such as ``"a tensor from 0 to 1"``, if other inputs are supported.
-        argument: An argument that is not supported, such as ``"fill='red'"``.
+        given: Its input, like ``"a tensor from 0 to 1"``, if other inputs are supported.
+        argument: An argument that is not supported, like ``"fill='red'"``.
     """
     why = f"{name_of(transform)} isn't supported{f' with {argument}' * bool(argument)}{f' on {given}' * bool(given)}"
     return _reason(why, _SUPPORTED, _TRANSFORMS)
@@ -209,7 +209,7 @@ _ERRORS = {
 
 
 def fast_path() -> tuple[str, ...]:
-    """Return a note if the C library is missing, without which there is no gain for images; else nothing."""
+    """Return a note if the C library is missing, so that images are not accelerated; else nothing."""
     if native_status().library is not None:
         return ()
     why = f"{_FAST_PATH}, so images load no faster than in torch"

@@ -21,7 +21,7 @@ def picture_plan(loader: Any) -> Plan:
     """Return the plan of a loader over datasets of torchvision.
 
     Raises:
-        NotSupportedError: it is left to torch.
+        NotSupportedError: torch must run it.
     """
     leaves = leaves_of(loader.dataset)
     if not len(leaves):

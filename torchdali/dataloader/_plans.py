@@ -1,7 +1,7 @@
 """Choose a plan: whether torchdali makes the samples of a loader, and how.
 
 A loader is accelerated only if torch's own would run nothing but torch's and torchvision's code: `_pristine` checks it.
-Everything else is left to torch, with a reason in the notes.
+torch runs all other loaders, with a reason in the notes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _choose(loader: Any) -> Plan:
     """Return the plan of an accelerated loader.
 
     Raises:
-        NotSupportedError: it is left to torch.
+        NotSupportedError: torch must run it.
     """
     dataset = loader.dataset
     if isinstance(dataset, IterableDataset):
@@ -73,7 +73,7 @@ def _check_functions(loader: Any) -> None:
 
 
 def _parts(dataset: Any) -> Iterator[Any]:
-    """Yield a dataset, and those of which it is a part or a sum."""
+    """Yield a dataset, and the datasets that it is a part or a sum of."""
     yield dataset
     inner = (dataset.dataset,) if type(dataset) is Subset else ()
     for each in dataset.datasets if type(dataset) is ConcatDataset else inner:
@@ -81,7 +81,7 @@ def _parts(dataset: Any) -> Iterator[Any]:
 
 
 def _leave(reason: str) -> Plan:
-    """Return a plan that leaves the samples to torch, but for the decoding of images."""
+    """Return a plan in which torch makes the samples, but for the decoding of images."""
     is_lazy = native_status().library is not None
     decoding = [notes.LAZY] if is_lazy else notes.fast_path()
     return Plan(None, Notes([*decoding, notes.not_accelerated(reason)]), is_lazy=is_lazy)

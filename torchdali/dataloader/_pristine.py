@@ -187,7 +187,7 @@ class _Reach:
             self._follow(*self._todo.pop())
 
     def _add_class(self, kind: type, entries: Iterable[str]) -> None:
-        """Check the methods of a class: some, those that Python calls, and those of names that functions mention."""
+        """Check the methods of a class: some, those that Python calls, and those whose names functions mention."""
         self._classes.add(kind)
         for base in kind.__mro__:
             self.checked.add_space(vars(base), f"{base.__module__}.{base.__qualname__}")
@@ -430,7 +430,7 @@ def find_image_change() -> str:
 
 
 def _collect_parts(value: Any, parts: dict[int, Any]) -> None:
-    """Collect the objects of which a transform consists."""
+    """Collect the objects that a transform consists of."""
     if isinstance(value, _VALUES) or id(value) in parts:
         return
     if isinstance(value, Mapping):

@@ -80,7 +80,7 @@ def _steps(notes: Sequence[str], most: int = 100) -> str:
 
 
 def operator_names(dataset: str, notes: Sequence[str]) -> dict[str, str]:
-    """Return what the hidden operators of a loader's pipeline do, by their names."""
+    """Return descriptions of the hidden operators of a loader's pipeline, by their names."""
     return {"_requests": f"read {dataset}", "_picture": _steps(notes, 3), "_still_picture": _FIXED}
 
 

@@ -63,8 +63,8 @@ class Plan:
 
     Attributes:
         open: Makes the engine; None if torch makes the samples.
-        notes: What is accelerated, and why the rest isn't.
-        key: Equal for plans of which one may use the engine of the other.
+        notes: The accelerated parts, and why the rest isn't.
+        key: Equal for plans that may share an engine.
         leaves: The datasets of the images; None if the engine makes whole samples.
         is_lazy: JPEGs that the dataset opens with Pillow are lazy images.
     """
@@ -128,7 +128,7 @@ class Rows:
         self._requests.clear()
 
     def close(self) -> None:
-        """Do nothing: there are no threads."""
+        """No-op: it has no threads."""
 
     def take(self, number: int) -> list[Any]:
         """Return the rows of each tensor."""

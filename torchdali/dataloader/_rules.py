@@ -82,7 +82,7 @@ def _size(size: Any) -> tuple[int, int]:
 
 
 def _ratio(t: Any) -> tuple[float, float]:
-    """Return the range of aspect ratios, of which v2 reads the logarithms."""
+    """Return the range of aspect ratios; v2 reads their logarithms."""
     ratio = _range(t.ratio, math.ulp(0.0))
     require(not is_v2(t) or torch.equal(t._log_ratio, torch.log(torch.tensor(t.ratio))), "ratio was replaced")
     return ratio
@@ -416,7 +416,7 @@ def _of_weights(t: ImageClassification) -> list[Any]:
 
 
 def channels_after(steps: Steps, channels: int) -> int:
-    """Return the channels after steps, of which one by itself may change them."""
+    """Return the channels after steps, any of which may change them."""
     for step in steps:
         if isinstance(step, Color) and step.name in ("gray", "rgb"):
             channels = int(step.value) if step.name == "gray" else 3

@@ -1,4 +1,4 @@
-"""``bad_samples="skip"`` in torch's own iterators: samples whose files are damaged are left out of their batch."""
+"""``bad_samples="skip"`` in torch's own iterators: samples whose files are damaged are dropped from their batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets of torchvision: the paths or pixels of their images, and what else a sample has.
+"""Datasets of torchvision: the paths or pixels of their images, and the other values of a sample.
 
 They come from the dataset when a batch is made, so that edited samples count. For paths, the dataset's own
 `__getitem__` runs on a copy of the dataset that returns the path in the place of the image.
@@ -36,7 +36,7 @@ class Leaf:
     Attributes:
         transform: Of its images.
         source: Returns the path of an image, or its pixels ``(H, W, C)``.
-        target: Returns what a sample has besides its image.
+        target: Returns a sample's values besides its image.
         pixels: All images in memory, ``(N, H, W, C)``; None for files.
     """
 
@@ -126,7 +126,7 @@ def _leaf(dataset: Any) -> Leaf:
     """Return how a dataset is read.
 
     Raises:
-        NotSupportedError: it is left to torch.
+        NotSupportedError: torch must run it.
     """
     method = getattr(type(dataset), "__getitem__", None)
     module, name = getattr(method, "__module__", ""), getattr(method, "__qualname__", "").partition(".")[0]
@@ -171,7 +171,7 @@ def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
 
 
 class Leaves:
-    """The datasets of which a dataset is made.
+    """The datasets that a dataset is made of.
 
     Attributes:
         leaves: They have the same transforms.
@@ -188,7 +188,7 @@ class Leaves:
         """Return the dataset that a sample is of, and its number there.
 
         Raises:
-            IndexError: there is no such sample.
+            IndexError: the sample does not exist.
         """
         dataset: Any = self.dataset
         while type(dataset) in (Subset, ConcatDataset):
@@ -205,21 +205,21 @@ class Leaves:
         return self._numbers[id(dataset)], index
 
     def source(self, index: int) -> Any:
-        """Return the path of a picture, or its pixels ``(H, W, C)``."""
+        """Return the path of an image, or its pixels ``(H, W, C)``."""
         leaf, number = self.place(index)
         return leaf.source(number)
 
     def target(self, index: int) -> Any:
-        """Return what a sample has besides its picture."""
+        """Return a sample's values besides its image."""
         leaf, number = self.place(index)
         return leaf.target(number)
 
 
 def leaves_of(dataset: Any) -> Leaves:
-    """Return the datasets of which a dataset is made.
+    """Return the datasets that a dataset is made of.
 
     Raises:
-        NotSupportedError: one is left to torch.
+        NotSupportedError: torch must run one.
     """
     leaves = {id(base): _leaf(base) for base in bases_of(dataset)}
     return Leaves(dataset, list(leaves.values()))

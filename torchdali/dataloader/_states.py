@@ -1,7 +1,7 @@
 """Positions of loaders in mid-epoch.
 
 A position is the number of delivered batches, and the states of all generators that the sampler may draw from: before
-it begins, and before it draws its first indices. From these the sampler repeats its indices, of which the first are
+it begins, and before it draws its first indices. From these the sampler repeats its indices, and the first are
 skipped. Datasets with states of their own belong to `torchdata.stateful_dataloader`, if it is installed.
 """
 

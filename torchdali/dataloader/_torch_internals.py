@@ -45,7 +45,7 @@ def replace_attributes(loader: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def wrap_fetcher(iterator: Any, wrapper: Callable[[Any], Any]) -> None:
-    """Replace what fetches the samples of an iterator without workers, torch's or torchdata's."""
+    """Replace the fetcher of samples of an iterator without workers, torch's or torchdata's."""
     iterator._dataset_fetcher = wrapper(iterator._dataset_fetcher)
 
 
@@ -53,7 +53,7 @@ class CountingIterator(_BaseDataLoaderIter):
     """An iterator that counts its batches, and the time that a loop waits for them.
 
     Args:
-        loader: Its arguments mean what they mean for torch's iterators.
+        loader: Its arguments have the same meaning as for torch's iterators.
         progress: Where the loop begins.
         generators: See `generators_of`.
         changes: Attributes in the place of the loader's.

@@ -17,14 +17,14 @@ _NODES = Path("/sys/devices/system/node")
 
 
 def affinity(device: torch.device | None) -> Callable[[int], None] | None:
-    """Return what binds a worker thread to its cores, given the thread's number; None for nothing to bind.
+    """Return the function that binds a worker thread to its cores, given its index; None for nothing to bind.
 
     With the environment variable ``DALI_AFFINITY_MASK`` (core numbers, separated by commas), thread i runs on
     the i-th of them, and threads beyond the list stay free. Without it, all threads run on the cores next to
     the GPU; without a GPU, anywhere.
 
     Raises:
-        ValueError: the variable is no list of numbers. RuntimeError: it names a core that this process may
+        ValueError: the variable isn't a list of numbers. RuntimeError: it names a core that this process may
         not use.
     """
     if not hasattr(os, "sched_setaffinity"):
@@ -91,8 +91,8 @@ def cores_of_processes(threads: Sequence[int], nodes: Path = _NODES) -> list[tup
         nodes: Folder where the kernel describes the nodes.
 
     Returns:
-        Cores of a node, for the first processes those of the first node; or all that this process may use, where
-        there is one node, fewer processes than nodes, or a node with fewer cores than threads would run there.
+        Cores of a node, the first node's for the first processes; or all that this process may use, if it has
+        one node, fewer processes than nodes, or a node with fewer cores than threads would run there.
     """
     allowed = os.sched_getaffinity(0)
     lists = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda path: int(path.parent.name[4:]))

@@ -117,14 +117,14 @@ class BadSamples:
             batch.bad_samples.append((len(seen), error))
 
     def take(self, index: int) -> tuple[BadSample, ...]:
-        """Return what was reported of a batch, and forget it: another process adds it to its own report."""
+        """Return the report of a batch, and forget it: another process adds it to its own report."""
         with self._lock:
             samples = tuple(bad for bad in self.report if bad.batch == index)
             self.report[:] = [bad for bad in self.report if bad.batch != index]
         return samples
 
     def add(self, batch: InFlightBatch, bad: Sequence[BadSample], keep: Sequence[int] | None) -> None:
-        """Report what another process left out of a batch, and leave it out of what this one has."""
+        """Report the samples that another process dropped from a batch, and drop them from this one's data."""
         with self._lock:
             self.report.extend(bad)
         if keep is not None:

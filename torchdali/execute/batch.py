@@ -81,7 +81,7 @@ class Settings:
             yield
 
     def starter(self) -> ThreadStart:
-        """Return what a thread that works for this pipeline calls first."""
+        """Return the function that each thread of this pipeline calls first."""
         return ThreadStart(self.max_pixels, self.exact, self.start_thread)
 
 
@@ -102,7 +102,7 @@ class ThreadStart:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRequest:
-    """What a caller asks of one batch.
+    """A caller's request for one batch.
 
     Attributes:
         ended: It is the end of the epoch instead.
@@ -131,16 +131,16 @@ class InFlightBatch:
     Attributes:
         index: In the order in which batches are started; -1 before.
         turn: The same among the batches whose first stages run in this process; see `StageRunner`.
-        kept: Original indices of the samples that are left after bad ones were dropped or replaced; None for all.
-        ready: Event on the device stream behind all kernels of the batch, if there is one.
+        kept: Original indices of the samples that remain after bad ones were dropped or replaced; None for all.
+        ready: Event on the device stream after all kernels of the batch, if there is one.
         uploaded: Values that have a copy on the device, while the batch is computed.
         there: Images that a decoder on the device has made; their memory is used again when the batch is computed.
         wanted: True once the user's thread waits for it.
         prepared: By source, the batches that were taken in the user's thread.
-        reads: By reader, what reads each sample; see `datasets.start_reads`.
+        reads: By reader, the function that reads each sample; see `datasets.start_reads`.
         bad_samples: How many were bad at once, and the error of the first of them; see `BadSamples.check_budget`.
-        request: What the caller of `Executor.schedule` asked for; a replica's batch has only the random keys of it.
-        spare: A copy of what was prepared, to make the batch again; of a synchronous executor.
+        request: The request of the caller of `Executor.schedule`; a replica's batch has only the random keys of it.
+        spare: A copy of the prepared data, to make the batch again; of a synchronous executor.
     """
 
     size: int
@@ -196,14 +196,14 @@ class InFlightBatch:
         return sample if self.kept is None else self.kept[sample]
 
     def sample_keys(self) -> tuple[Indices, Indices]:
-        """Return epoch and record of each sample: those of the first reader, or the running number."""
+        """Return epoch and record of each sample: the first reader's, or the running number."""
         for keys in self.keys.values():
             return keys.epochs, keys.records
         indices = np.arange(self.size) if self.kept is None else np.asarray(self.kept, np.int64)
         return np.zeros(self.size, np.int64), self.position + indices
 
     def location(self, node: Node | None, sample: int | None = None) -> str:
-        """Describe for an error message what failed, on which sample, on which of the user's lines."""
+        """Describe for an error message which operator failed, on which sample, on which of the user's lines."""
         parts = [f"operator {node.title!r}" if node else "the pipeline", "failed"]
         if sample is not None:
             parts.append(f"on sample {self.original(sample)} of batch {self.index}")

@@ -1,4 +1,4 @@
-"""Samples that are kept: the data set of a reader which takes the place of a cache and of all before it."""
+"""Stored samples: the dataset of a reader which replaces a cache and all operators before it."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _OF_ORIGIN = frozenset(
 
 
 class KeptSamples:
-    """The samples of one cache: what computes them, and where they are kept.
+    """The samples of one cache: the graph that computes them, and their store.
 
     It is an argument of the reader that takes the place of the cache. Where a plan is sent to another process, it opens
     the same memory there, or the same files.
 
     Args:
-        graph: What stands before the cache, with one reader.
+        graph: The operators before the cache, with one reader.
         parts: Names of the user's operators in it, for messages.
-        digest: Of what it computes.
-        limit: Bytes to keep at most; None for what the disk has.
+        digest: Of the computation.
+        limit: Bytes to store at most; None for the disk's capacity.
         folder: Where samples are kept on disk; None for memory.
 
     Attributes:
@@ -67,7 +67,7 @@ class KeptSamples:
 
     @property
     def in_memory(self) -> bool:
-        """True if processes of other machines do not see what is kept."""
+        """True if processes of other machines do not see the stored samples."""
         return self._folder is None
 
     def open(self) -> CachedDataset:
@@ -89,7 +89,7 @@ class KeptSamples:
         return CachedDataset(origin, self)
 
     def close(self) -> None:
-        """Let go of the store: its memory and files, unless other pipelines use them. What there is to tell stays."""
+        """Release the store: its memory and files, unless other pipelines use them. Pending notes stay."""
         if self._store is not None:
             self._final_texts = self.explained(), self.summary()
             self._store = None
@@ -147,7 +147,7 @@ class KeptSamples:
         self.graph, self._counts = state["graph"].graph(), SharedCounts.joined(state["_counts"])
 
     def explained(self) -> list[str]:
-        """Return what is left out for samples that are kept, and where they lie."""
+        """Return the operators that stored samples skip, and the store's location."""
         if self._final_texts is not None:
             return self._final_texts[0]
         store = self.store
@@ -183,11 +183,11 @@ def _counts() -> SharedCounts:
 
 
 class CachedDataset:
-    """Records of a reader, as they are at a cache: kept, or computed and kept.
+    """Records of a reader, as they are at a cache: loaded from the store, or computed and stored.
 
     Args:
         origin: The records of the reader itself.
-        kept: What is computed of them, and kept.
+        kept: The outputs computed from them, and stored.
     """
 
     def __init__(self, origin: Any, kept: KeptSamples) -> None:
@@ -252,7 +252,7 @@ class CachedDataset:
         return computed
 
     def _key(self, index: int) -> bytes | None:
-        """Return the key of a record; None if its file cannot be asked, of which reading will tell more."""
+        """Return the key of a record; None if its file cannot be inspected; reading it will report more."""
         identity = self.identity(index)
         if identity is None:
             return None

@@ -17,14 +17,14 @@ __all__ = ["ChainRun"]
 
 @dataclass(eq=False)
 class ChainRun:
-    """Runs a chain on one chunk a call; what a chunk leaves, or all of one that fails, in chunks of one sample.
+    """Runs a chain chunk by chunk. Samples that a chunk skips, or all of a failed chunk, are rerun one by one.
 
     Chunks are numbered in the order of their samples. Threads may do them in any order, and at the same time.
 
     Attributes:
         division: How the batch is divided.
         opened: Where results are stored, by edge.
-        shared: The edges of which a decoder on the device makes some samples.
+        shared: The edges where a decoder on the device makes some samples.
         keep_going: Go on after a sample that fails.
         bind: Builds the function that processes a range of samples in a way, and returns the indices that it skipped.
         blamed: The operator that failed, by the identity of the error.
@@ -90,7 +90,7 @@ class ChainRun:
         """Return all failures by sample, and let go of them, whose tracebacks refer to this, and of the inputs.
 
         Args:
-            failures: Of chunks as a whole, by their numbers: what is no `Exception`, such as a KeyboardInterrupt.
+            failures: Of chunks as a whole, by their indices: not an `Exception`, but for example a KeyboardInterrupt.
         """
         own, self._failures, self._do, self._single = self._failures, {}, None, None
         return {**{number * self.division.chunk: error for number, error in failures.items()}, **own}

@@ -1,8 +1,8 @@
 """Checkpoint states: the position of a pipeline as JSON values, and which pipeline it belongs to.
 
 A checkpoint state is a few integers per source. With it goes a *fingerprint*: the graph as lines of text, so that a
-state of another pipeline is refused with the lines that differ. Arguments that decide only where the data lie, who
-reads which part of them, or how fast, are left out of the lines: such a state may be continued.
+state of another pipeline is refused with the lines that differ. Arguments that decide only where the data is, who
+reads which part of it, or how fast, are omitted from the lines: a state with other ones may be continued.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _OF_READERS = frozenset((
 def labels(graph: Graph) -> dict[Node, str]:
     """Name the nodes of a graph: as the user did, otherwise by operator and index in the graph.
 
-    Unlike names made while tracing, these do not change with what was traced and pruned.
+    Unlike names made while tracing, these do not change with the traced and pruned nodes.
     """
     return {
         node: f"{node.operator.name}_{i}" if node.name.startswith("__") else node.name
@@ -147,11 +147,11 @@ def decode(data: str | bytes) -> State:
 
 
 def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
-    """Refuse a state of another pipeline or version, and what is no state.
+    """Refuse a state of another pipeline or version, and objects that aren't a state.
 
     Raises:
         RuntimeError: with the lines of the two graphs that differ, or the field that is wrong.
-        TypeError: the state is no dict.
+        TypeError: the state isn't a dict.
     """
     if not isinstance(state, Mapping):
         raise TypeError(
@@ -231,7 +231,7 @@ def _short(value: Any) -> str:
 
 @contextlib.contextmanager
 def restoring() -> Iterator[None]:
-    """Turn what goes wrong while a state is restored into an error that says so."""
+    """Turn errors while a state is restored into one that says so."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
@@ -241,16 +241,16 @@ def restoring() -> Iterator[None]:
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     """Turn the checkpoint states of all ranks' pipelines into states for another number of ranks.
 
-    The records that the old ranks had left of the epoch are divided anew, see `cursor.reshard`. A reader that is not
+    The old ranks' remaining records of the epoch are divided again, see `cursor.reshard`. A reader that is not
     divided (``num_shards=1`` on every rank) continues at the position of one of the old ranks.
 
     Args:
-        states: What `Pipeline.state_dict` returned on each of the old ranks, in any order.
+        states: Results of `Pipeline.state_dict` on the old ranks, in any order.
         num_shards: Number of ranks that continue.
 
     Raises:
-        ValueError: the states are not one of each rank of one job; or the pipeline has an external source,
-            of which nobody but its author knows how it is divided.
+        ValueError: the states are not one per rank of one job; or the pipeline has an external source,
+            whose division only its author knows.
     """
     old = list(states)
     for state in old[1:]:

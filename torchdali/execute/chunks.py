@@ -1,11 +1,11 @@
 """Chunks: samples that go through a chain together.
 
 A thread holds the GIL once for a chunk, and Python's code and data stay in cache from one sample to the next. How many
-samples a chunk has follows from their bytes, for each batch anew (`chunk_size`). An operator does a chunk by its body
+samples a chunk has follows from their bytes, for each batch again (`chunk_size`). An operator does a chunk by its body
 for several samples if it has one that takes them, otherwise one by one (`ChunkFunction`); of the fast path, C does the
 whole chain in one call (`Fused`). Conditions select samples of a chunk (`Places`).
 
-What a chunk does not do is done in chunks of one sample, with the same random numbers: so an error is that of one
+Samples that a chunk skips are done in chunks of one sample, with the same random numbers: so an error belongs to one
 sample, and the others are done.
 """
 
@@ -56,7 +56,7 @@ def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: 
 
 
 def is_small(sample: int) -> bool:
-    """Return True if one thread does a batch of such samples sooner than several, which would wait for each other.
+    """Return True if one thread runs a batch of samples of this size sooner than several, which would wait.
 
     Args:
         sample: Bytes of a sample.
@@ -93,7 +93,7 @@ def bytes_of_sample(samples: Any) -> int:
 def can_be_chunk(node: Node) -> bool:
     """Return True if an operator can take several samples in one call.
 
-    What fails in a chunk runs again, so that it may not have an effect or a memory. It has to take something that
+    Failed chunks run again, so the operator must have no effect and no memory. Its input must be one that
     differs from sample to sample.
     """
     options, declared = node.operator.options, node.operator
@@ -120,9 +120,9 @@ class ChunkReader:
     """A reader on several records: whole files in one call if they are small, others one by one.
 
     Args:
-        lent: What is read need be valid only until this thread reads again.
-        copied: Numbers of the outputs that are copied: they may be memory of the data set, and leave the pipeline.
-            Written to, they would change what is read in later epochs.
+        lent: The data need be valid only until this thread reads again.
+        copied: Indices of the outputs that are copied: they may be memory of the dataset, and leave the pipeline.
+            Written to, they would change the data of later epochs.
     """
 
     def __init__(self, lent: bool = False, copied: Collection[int] = ()) -> None:
@@ -135,7 +135,7 @@ class ChunkReader:
         """Read several records.
 
         Args:
-            reads: What reads each.
+            reads: Reads each of them.
             out: Places for the first output.
             arguments: A value for each record.
         """
@@ -174,7 +174,7 @@ class Columns:
     Attributes:
         data: Of the inputs of the chain.
         values: Of its values, by their keys.
-        reads: For each reader what reads each record.
+        reads: For each reader the functions that read each record.
         rngs: Random numbers of an operator.
         buffers: Where results are stored.
     """
@@ -233,7 +233,7 @@ class Chunk:
     Attributes:
         samples: Their numbers in the batch.
         part: The same, as a slice.
-        results: Of the operators so far, and what they took from outside, by edge; none of a branch without samples.
+        results: Of the operators so far, and their inputs from outside, by edge; none of a branch without samples.
         branches: The samples of the branches so far, by the conditions around them and by the value of their own: all
             operators of a branch take the same.
     """
@@ -252,7 +252,7 @@ def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[
     Args:
         values: Of the condition, for each sample of a batch or chunk; None if no sample has one.
         numbers: The samples that come to the condition.
-        by_truth: The branches are those of True and False.
+        by_truth: The branches are for True and False.
     """
     branches: dict[Any, list[int]] = {}
     items = values.values if isinstance(values, Column) else values
@@ -284,7 +284,7 @@ class Fused:
         return chunk_size(count, threads, 0, _MOST_ENCODED)
 
     def bind(self, columns: Columns) -> Callable[[range], Collection[int]]:
-        """Return what does some samples of a batch, and returns those that it leaves."""
+        """Build the function that processes a range of samples. It returns the indices that it skipped."""
         buffers = [columns.buffers[edge] for edge in self.node.outputs]
         data: Any = columns.reads[self.data] if isinstance(self.data, Node) else columns.data[self.data]
         rngs = columns.rngs.get(self.node)
@@ -325,7 +325,7 @@ def _sources(reads: Sequence[Read]) -> list[Any]:
 
 
 def _read_alone(read: Read) -> Any:
-    """Return the first output of a record; None if it cannot be read, of which the next reading tells more."""
+    """Return the first output of a record; None if it cannot be read: the next reading reports more."""
     try:
         return read_row(read)[0]
     except Exception:  # it is read again alone; the others are not

@@ -120,7 +120,7 @@ class BoundChain:
         Args:
             count: Samples of the batch.
             result: Bytes of a sample of the largest result, as far as known.
-            timed: The operators' times are wanted, of which one call of C tells nothing.
+            timed: The operators' times are wanted; one call of C does not measure them.
         """
         if count < 2:
             return Division(1)
@@ -233,7 +233,7 @@ class BoundChain:
         return step
 
     def _places(self, k: int, scope: Sequence[Condition], columns: Columns) -> Callable[[Chunk], Places]:
-        """Return what finds the samples of a branch; those of all branches of a condition are found at once."""
+        """Return the function that finds the samples of a branch; a condition's branches are found in one call."""
         *outer, last = scope
         before = self._places(k, outer, columns) if outer else None
         take = self._values(k, value_of(last.edge, self.chain.nodes[k]), columns)
@@ -252,7 +252,7 @@ class BoundChain:
         return select
 
     def _values(self, k: int, value: Value, columns: Columns) -> _Take:
-        """Return what gives the values of an argument or condition."""
+        """Return the function that returns the values of an argument or condition."""
         if value.key in columns.values:
             return _part_of(columns.values[value.key])
         edge, name = value.edge, value.name
@@ -265,7 +265,7 @@ def _part_of(column: Any) -> _Take:
 
 
 def _data(edge: DataNode | None, columns: Columns) -> _Take:
-    """Return what gives the samples of an input: those that were computed, or taken before, or of the batch."""
+    """Return the function that returns the samples of an input: computed or taken before, or the batch's."""
     if edge is None:
         return lambda chunk: None
     if edge not in columns.data:
@@ -301,7 +301,7 @@ class CompiledChain:
         chain: From the plan.
         datasets: Of the readers.
         fell_back: See `BoundChain`.
-        empty: Gives memory for what the chain delivers.
+        empty: Allocates memory for the chain's outputs.
     """
 
     def __init__(
@@ -366,12 +366,12 @@ class CompiledChain:
         )
 
     def _is_read_by_user(self, node: Node) -> bool:
-        """Return True for a reader of a data set of the user: what fails in a chunk would be read again."""
+        """Return True for a reader of a dataset of the user: failed records of a chunk would be read again."""
         dataset = self._datasets.get(node)
         return dataset is not None and not is_ours(type(dataset))
 
     def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
-        """Return an operator on chunks; one whose results are delivered as they are gets memory for them."""
+        """Return an operator on chunks; if its results are delivered unchanged, it gets memory for them."""
         if node.operator.options.merges:
             return replace(chunk, ragged=None, stacks=True)
         if node.per_sample:
@@ -381,23 +381,23 @@ class CompiledChain:
         return chunk
 
     def _copied(self, reader: Node) -> frozenset[int]:
-        """Return which outputs of a reader are copied: those that may be views, and leave the chain as they are."""
+        """Return which outputs of a reader are copied: those that may be views, and are delivered unchanged."""
         delivered = {edge.index for edge in self.chain.delivers if edge.source is reader}
         return frozenset(delivered if reader.operator.has("view") else ())
 
     def _is_passing(self, reader: Node) -> bool:
-        """Return True if what a reader returns goes to decoders alone, whose results are in memory of their own."""
+        """Return True if a reader's outputs go to decoders only, whose results are in memory of their own."""
         own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.delivers))
         takers = [n for n in self.chain.nodes if not own.isdisjoint(map(id, edges(n)))]
         return own.isdisjoint(delivered) and all(node.operator.allocates for node in takers)
 
     def _is_used(self, node: Node) -> bool:
-        """Return True if another operator of the chain takes what one returns."""
+        """Return True if another operator of the chain takes an operator's output."""
         inputs = {id(edge) for other in self.chain.nodes for edge in edges(other)}
         return any(id(edge) in inputs for edge in node.outputs)
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
-        """Return the samples whose shape is not that of an argument, and the operators."""
+        """Return the samples whose shape differs from an argument's, and the operators."""
         failures: dict[int, tuple[Exception, Node]] = {}
         for value in self.chain.values:
             batch = inputs[value.edge]
@@ -461,7 +461,7 @@ def _axes_of_outputs(node: Node, layouts: tuple[str, ...], axes: Mapping[DataNod
 
 
 def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:
-    """Return layout and number of axes of what an operator delivers, as far as they are known before it runs.
+    """Return layout and number of axes of an operator's output, as far as they are known before it runs.
 
     Args:
         axes: Of its inputs.
@@ -484,7 +484,7 @@ def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
 
 
 def _before_caches(edge: DataNode) -> DataNode:
-    """Return what a cache keeps, of a reader that stands for the cache; of other edges, the edge."""
+    """Return the edge that a cache stores, for a reader that replaces the cache; other edges unchanged."""
     source = edge.source
     if source is not None and source.parts:
         source = source.parts[-1]

@@ -1,7 +1,7 @@
 """The accelerator of a pipeline: its streams, and how batches cross over.
 
 Everything of one pipeline that computes on the device runs on one stream of its own. Copies to the device
-run on a second one, beside the kernels of the batches before, and the first waits for each of them. A batch is
+run on a second one, in parallel with the kernels of earlier batches, and the first waits for each of them. A batch is
 handed to the user by an event: the stream that is current in the user's thread waits for it, and every
 tensor is recorded on that stream, so that its memory is not reused while the user's kernels read it. With
 ``device_id="cpu"`` the same code runs on the CPU, without streams.
@@ -116,7 +116,7 @@ class DeviceStream:
         return TensorList.from_samples(places, batch.layout(), source_info=batch.source_infos)
 
     def _wait_for_copies(self, tensors: Iterable[torch.Tensor], copied: Any) -> None:
-        """Let the stream that computes wait for the event behind the copies of tensors."""
+        """Let the stream that computes wait for the event after the copies of tensors."""
         if self._copies is self.stream:
             return
         self.stream.wait_event(copied)
@@ -128,7 +128,7 @@ class DeviceStream:
         """Copy small batches, which kernels are going to need, to the device in one piece. Must run inside `context`.
 
         Returns:
-            Those that have a copy now, see `TensorList.uploaded`; it is to be taken from them when the batch is done.
+            Those that have a copy now, see `TensorList.uploaded`; remove it from them when the batch is done.
         """
         assert self.device is not None
         small, size = _together(batches)
@@ -175,7 +175,7 @@ class DeviceStream:
         return there, _set_uploaded(small, there, behind)
 
     def adopt(self, batch: TensorList) -> TensorList:
-        """Take what a source gave to the device. Must run inside `context`."""
+        """Copy a source's data to the device. Must run inside `context`."""
         here = self.stream is not None and batch.device == self.device
         moved = self.to_device(batch)
         if here:
@@ -206,7 +206,7 @@ class DeviceStream:
             self.stream.wait_event(event)
 
     def wait_for_current(self) -> None:
-        """Let the stream that computes wait for what the current one of this thread does."""
+        """Let the stream that computes wait for the work of this thread's current one."""
         if self.stream is not None:
             self.stream.wait_stream(torch.cuda.current_stream(self.device))
 
@@ -221,7 +221,7 @@ class DeviceStream:
                 self._sent.popleft()
 
     def record(self, stream: Any = None) -> Any:
-        """Return an event behind all that was enqueued so far on a stream, or the one that computes; None without."""
+        """Return an event after all work enqueued so far on a stream, or the one that computes; None without."""
         if self.stream is None:
             return None
         event = torch.cuda.Event(blocking=True)  # else a thread that waits for it keeps a core busy
@@ -242,7 +242,7 @@ class DeviceStream:
         Args:
             batches: Outputs of the batch.
             ready: From `record`, after the last kernel of the batch was enqueued. Later batches, which the pipeline
-                may have enqueued behind it, are not waited for.
+                may have enqueued after it, are not waited for.
             stream: A torch stream or the handle of one; the current stream of this thread by default.
         """
         if self.stream is None or self.device is None:

@@ -75,13 +75,13 @@ class Executor:
     """Runs a plan.
 
     Args:
-        plan: What to run.
+        plan: The plan to run.
         settings: Sizes, seed and device.
         readers: Per reader node.
         sources: Per source node.
-        bad_samples: What to do when a sample fails.
-        placing: How many processes there are, and what runs there; one if None.
-        start: Makes what starts them, of the arguments of `Starter`.
+        bad_samples: The policy for samples that fail.
+        placing: The number of processes, and their stages; one if None.
+        start: Makes the starter of processes, from the arguments of `Starter`.
 
     Raises:
         MemoryError: there is none for threads.
@@ -209,7 +209,7 @@ class Executor:
 
     @property
     def empty(self) -> bool:
-        """True if no batch is left to take. May wait for the oldest batch to find out."""
+        """True if all batches are taken. May wait for the oldest batch to find out."""
         self._settle()
         if not self._flight:
             return True
@@ -271,7 +271,7 @@ class Executor:
             self._put_in_flight(batch)
 
     def _settle(self) -> None:
-        """Finish what an exception interrupted: take out a batch that was taken, and forget data that is in flight."""
+        """Finish the step that an exception interrupted: take out a batch that was taken, and forget data in flight."""
         flight = self._flight
         if flight and flight[-1].prepared is self._prepared:
             self._prepared, self._skipped = {}, 0
@@ -383,7 +383,7 @@ class Executor:
 
         Raises:
             StopIteration: a source is at its end. RuntimeError: nothing was scheduled, or the executor
-            was closed. Otherwise what failed in the batch.
+            was closed. Otherwise the error of the batch.
         """
         self._check_open()
         self._check_whole()
@@ -428,7 +428,7 @@ class Executor:
     def _repeat(self) -> None:
         """Make batches of a synchronous executor again, all in flight after those that are whole.
 
-        An interrupt may fall anywhere: what is to be made again is remembered until it is scheduled.
+        An interrupt may fall anywhere: batches to make again are remembered until they are scheduled.
         """
         again, whole = self._again, self._whole
         del self._flight[whole:]
@@ -468,7 +468,7 @@ class Executor:
             del self._flight[0]
 
     def close(self) -> None:
-        """End all threads, fail what is in flight, and let go of what caches keep."""
+        """End all threads, fail the batches in flight, and release the caches' stores."""
         if os.getpid() != self._process:
             return  # the threads and processes are the parent's, and one of its threads may have held the lock
         with self._lock:
@@ -600,7 +600,7 @@ class Executor:
             job.error, job.values = None, {}
 
     def _note(self, batch: InFlightBatch, reply: Made) -> None:
-        """Note what a replica measured, and which samples it left out."""
+        """Note a replica's measurements, and the samples that it dropped."""
         nodes = self.plan.graph.nodes
         for text, category, file, line in reply.warnings:
             warnings.warn_explicit(text, category, file, line, registry=_warned)
@@ -610,7 +610,7 @@ class Executor:
         batch.bad_samples += [(count, read_failure(failure)) for count, failure in reply.budget]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
-        """Advance every source, in the graph's order, note the state after it, and begin to read what is read here."""
+        """Advance every source, in the graph's order, note the state after it, and start this process's reads."""
         self._pass_over(batch.request.skipped)
         is_repeated = any(each.is_repeated for each in batch.prepared.values())
         try:
@@ -706,7 +706,7 @@ class Executor:
         }
 
     def file_lists(self) -> dict[str, str]:
-        """Return digests of the files of those readers whose order is that of files."""
+        """Return digests of the files of those readers whose order is the files' order."""
         lists = {self._labels[node]: list_identity(reader.dataset) for node, reader in self.readers.items()}
         return {label: identity.hex() for label, identity in lists.items() if identity is not None}
 
@@ -736,8 +736,8 @@ class Executor:
 def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
     """Start processes while threads make the first batches; holds no executor meanwhile.
 
-    The thread is no daemon. It may hold the last reference to the executor, and with it tensors; one that is dropped by
-    a daemon while the interpreter ends aborts the process.
+    The thread isn't a daemon. It may hold the last reference to the executor, and with it tensors; if a daemon drops
+    one while the interpreter ends, the process aborts.
     """
 
     def start() -> None:
@@ -781,7 +781,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _clash(sizes: Mapping[Node, int]) -> str:
-    """Say which sources gave batches of which sizes, and on which of the user's lines they are."""
+    """Return which sources gave batches of which sizes, and on which of the user's lines they are."""
     first, size = next(iter(sizes.items()))
     other, its_size = next((node, count) for node, count in sizes.items() if count != size)
     return (

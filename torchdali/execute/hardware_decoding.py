@@ -313,7 +313,7 @@ class HardwareDecoding:
 
         Args:
             opened: The results of the batch.
-            failures: By sample; those of images that the CPU cannot decode either are added.
+            failures: By sample; errors of images that the CPU cannot decode either are added.
 
         Returns:
             The results with those images; `there` are the engine's, if it has any.

@@ -20,7 +20,7 @@ class MemoryStats:
         self._lock = threading.Lock()
 
     def record(self, batches: Mapping[DataNode, TensorList]) -> None:
-        """Note the sizes of what a stage delivered."""
+        """Note the sizes of a stage's outputs."""
         for edge, batch in batches.items():
             sizes = [s.nbytes for s in batch.samples() if s is not None]
             # Several batches may end a stage at once, each in its own thread: without the lock, one's largest sample
@@ -50,7 +50,7 @@ class MemoryStats:
     def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
         """Return the sizes in bytes, by operator and by output of the graph: ``{name: {measure: [one an output]}}``.
 
-        They are 0 if an operator delivers nothing: if the next one in its chain takes what it computes.
+        They are 0 if an operator delivers nothing: if the next one in its chain takes its results.
         """
         if not self._last:
             return {}

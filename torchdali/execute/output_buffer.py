@@ -76,7 +76,7 @@ class Arena:
         return place, tuple(sample.shape)
 
     def sample(self, stored: Any) -> Any:
-        """Return a sample of what `put` returned."""
+        """Return a sample from a result of `put`."""
         if type(stored) is not tuple:
             return stored
         place, shape = stored
@@ -88,7 +88,7 @@ class Arena:
         None if some samples did not fit, or if the samples have one shape, or several numbers of axes.
 
         Args:
-            stored: What `put` returned, for each sample.
+            stored: Result of `put`, for each sample.
         """
         if set(map(type, stored)) != {tuple}:
             return None
@@ -124,7 +124,7 @@ class OpenBuffer:
 
     Args:
         size: Samples of the batch.
-        whole: A tensor for all of them; None if its shape is not known. It stays as it is from here on: operators have
+        whole: A tensor for all of them; None if its shape is not known. It stays the same from here on: operators have
             places in it, and threads read it without a lock.
         arena: Memory for samples of any shapes.
         there: Images that are on the device.
@@ -206,7 +206,7 @@ class OpenBuffer:
         return storages
 
     def stored(self) -> list[Any]:
-        """Return the result of each sample, None if there is none; of what lies in the arena place and shape."""
+        """Return the result of each sample, None if it has none; for results in the arena their place and shape."""
         results: list[Any] = [None] * self.size
         for samples, stored in self._chunks.values():
             results[samples.start : samples.stop] = (
@@ -223,7 +223,7 @@ class OutputBuffer:
     """Allocates where the results of one edge are written: a tensor with the shape of the batch before.
 
     A wrong guess costs nothing: an operator that cannot use its part returns a tensor of its own, and the batch is
-    ragged, or is stacked once, and the next guess is its shape. A batch that fills its tensor leaves the guess alone.
+    ragged, or is stacked once, and the next guess is its shape. A batch that fills its tensor keeps the guess.
 
     Args:
         packs: Samples of different shapes go into one piece of memory too, since they are copied to a device next.
@@ -247,7 +247,7 @@ class OutputBuffer:
             chunk: Samples of each tensor that the results come in; 0 if they come one by one. One tensor gets no
                 buffer: it is the batch.
         """
-        # Read once: this thread starts a batch, while a worker may close an earlier one and guess anew.
+        # Read once: this thread starts a batch, while a worker may close an earlier one and guess again.
         guess, ragged = self._guess, self._ragged
         if ragged is not None and not chunk and size:
             elements, dtype = ragged
@@ -304,7 +304,7 @@ class OutputBuffer:
         return TensorList.from_samples(list(samples), layout, source_info=info)
 
     def make_room(self, elements: int, dtype: torch.dtype) -> None:
-        """Choose the size of the next arena: a quarter more than a batch had. What does not fit costs a copy."""
+        """Choose the size of the next arena: a quarter more than a batch had. Data that does not fit costs a copy."""
         room = self._ragged[0] if self._ragged is not None else 0
         if not elements * 1.1 <= room <= elements * 2:
             room = elements + elements // 4
@@ -316,7 +316,7 @@ def _stored_in(place: torch.Tensor | None, result: Any) -> torch.Tensor | None:
 
 
 def _of_packed(packed: Packed, layout: str, info: Sequence[str] | None) -> TensorList:
-    """Make the batch of the results of a chunk that holds all samples, which lie one after the other."""
+    """Make the batch of the results of a chunk that holds all samples, one after the other."""
     shapes, layout = packed.shape(), fitting(layout, packed.ndim())
     if packed.is_uniform():
         return TensorList.from_dense(packed.flat.view(len(packed), *shapes[0]), layout, info)

@@ -1,4 +1,4 @@
-"""Worker processes that make the batches of parallel sources and of parallel data sets.
+"""Worker processes that make the batches of parallel sources and of parallel datasets.
 
 A task goes to a process that has nothing to do; the tasks of a stateful source go to one process, in order. An
 exception of the user's code belongs to the task's future, with its class if it can be pickled, and with the worker's
@@ -49,7 +49,7 @@ def open_sources(
         sources: By the seed for random numbers of their code, see `user_random`.
         count: Number of processes.
         start_method: See `StartMethod`.
-        pickler: What pickles the sources' work where processes are not forked: an object with ``dumps`` and
+        pickler: Pickles the sources' work where processes are not forked: an object with ``dumps`` and
             ``loads``, or a tuple of it and one or two dictionaries of arguments for them.
 
     Raises:
@@ -70,7 +70,7 @@ def open_sources(
 
 
 def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: Any = None) -> SourceWorkers | None:
-    """Let a data set start the worker processes that read its records, if it has some.
+    """Let a dataset start the worker processes that read its records, if it has some.
 
     Args:
         dataset: Of a reader.
@@ -86,7 +86,7 @@ def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: 
 
 
 class _DatasetWork(NamedTuple):
-    """The work of processes for a data set, as `ProcessPool` sees its sources."""
+    """The work of processes for a dataset, as `ProcessPool` sees its sources."""
 
     work: Work
     stateful: bool = False
@@ -157,7 +157,7 @@ class _Request(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """The result on its way back: batches (None at the end of the data) and the place behind them, or an error."""
+    """The result on its way back: batches (None at the end of the data) and the position after them, or an error."""
 
     number: int
     batches: tuple[SentBatch, ...] | None
@@ -242,7 +242,7 @@ def _hint(start_method: StartMethod) -> str:
 
 
 def _pickled(work: Sequence[Work | None], pickler: Any, start_method: str) -> tuple[bytes, Callable[[bytes], Any]]:
-    """Return what a new process needs to make the work anew: the pickle, and what loads it.
+    """Return the objects that a new process needs to make the work again: the pickle, and its loader.
 
     Raises:
         TypeError: a source, or something that it holds, cannot be pickled.

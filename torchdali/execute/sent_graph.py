@@ -23,7 +23,7 @@ class _Edge:
 
 @dataclass(frozen=True)
 class _SentPart:
-    """One of the user's operators for which a fused one stands, for messages."""
+    """One of the user's operators that a fused one replaces, for messages."""
 
     operator: str
     name: str
@@ -76,7 +76,7 @@ class _SentNode:
 
 @dataclass(frozen=True)
 class SentGraph:
-    """The message from which such a process makes the graph."""
+    """The message from which a replica's process makes the graph."""
 
     modules: tuple[str, ...]
     nodes: tuple[_SentNode, ...]

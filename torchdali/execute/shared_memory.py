@@ -45,11 +45,11 @@ def mapped(descriptor: int, size: int) -> _Bytes:
 def anonymous_file(size: int) -> int:
     """Return the descriptor of a file without a name, with all its bytes reserved.
 
-    It lies in memory, where the system has such files, and not in ``/dev/shm``, whose size does not matter; otherwise
+    It is in memory, if the system has files there, and not in ``/dev/shm``, whose size does not matter; otherwise
     in the folder for temporary files.
 
     Raises:
-        MemoryError: there is no room; says how much was needed.
+        MemoryError: the memory is full; says how much was needed.
     """
     descriptor = anonymous_descriptor(0)
     try:

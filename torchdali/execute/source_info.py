@@ -11,7 +11,7 @@ __all__ = ["read_edges", "source_edges"]
 
 
 def source_edges(nodes: Iterable[Node]) -> dict[DataNode, DataNode | None]:
-    """Find, for what a chain computes, the edge that knows where its samples come from, or None.
+    """Find, for an output of a chain, the edge that knows where its samples come from, or None.
 
     Samples come from where the first input comes from: in the end an output of a reader of the chain, or an edge that
     enters it.

@@ -1,4 +1,4 @@
-"""Spans: what the threads of a pipeline do, in the timelines of `torch.profiler` and of Nsight Systems."""
+"""Spans: the work of a pipeline's threads, in the timelines of `torch.profiler` and of Nsight Systems."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _shown(name: str, device: torch.device | None) -> Iterator[None]:
 
 
 def spanned(function: Callable[[int], None], name: str, device: torch.device | None) -> Callable[[int], None]:
-    """Return what calls a function of an item within a span."""
+    """Return a function that calls a function of an item within a span."""
 
     def call(item: int) -> None:
         with span(name, device):

@@ -49,7 +49,7 @@ class StageRunner:
 
     Args:
         datasets: Per reader that runs here.
-        start: What each thread calls first, with its number.
+        start: The function that each thread calls first, with its index.
         remote_stages: How many of the stages, from the first one on, other processes run, too: not all batches do here.
         end: How many of the stages run here; all if None.
         caller_queue: Of a synchronous pipeline: runs the steps in the thread that waits for the batch.
@@ -101,7 +101,7 @@ class StageRunner:
         self.device_stream.close()
 
     def _empty(self) -> Empty | None:
-        """Return what gives memory for results of chunks; none if they are sent to a device, which copies them."""
+        """Return the function that allocates results of chunks; none if they go to a device, which copies them."""
         return None if self.device_stream.pins else self.buffers.empty
 
     def _packs(self, edge: DataNode) -> bool:
@@ -123,7 +123,7 @@ class StageRunner:
             self._sequencers[0].enter(self._order(batch, 0), partial(self._run_steps, batch))
 
     def go_on(self, batch: InFlightBatch, stage: int) -> None:
-        """Start a later stage of a batch, of which a replica ran those before."""
+        """Start a later stage of a batch; a replica ran the stages before."""
         batch.stage = stage
         for edge, values in batch.values.items():
             if edge.device != "cpu" and values.device.type == "cpu":  # what a "mixed" operator made
@@ -194,7 +194,7 @@ class StageRunner:
         return tuple(TensorList.from_samples([]) for _ in node.outputs)
 
     def _before(self, batch: InFlightBatch, node: Node | None = None) -> set[Node]:
-        """Return the nodes that have run: those of the stages before, and of this one those before a step."""
+        """Return the nodes that have run: the earlier stages', and this one's before a step."""
         order = self._orders[batch.stage]
         steps = order if node is None else order[: order.index(node)]
         stages = self.plan.stages[: batch.stage + (node is None)]
@@ -209,11 +209,11 @@ class StageRunner:
         failures: dict[int, BaseException],
         node_of: Callable[[BaseException], Node | None],
     ) -> None:
-        """Leave out or replace samples, and forget the failures; raise what says so if that cannot be.
+        """Drop or replace samples, and forget the failures; raise the error if that cannot be.
 
         Args:
             ran: The nodes that have run.
-            results: What a chain delivers.
+            results: Outputs of a chain.
             node_of: Finds the node that failed.
         """
         nodes = {i: node_of(error) for i, error in failures.items()}
@@ -458,7 +458,7 @@ class StageRunner:
             self._sequencers[batch.stage].enter(self._order(batch, batch.stage), partial(self._run_steps, batch))
 
     def fail(self, batch: InFlightBatch, error: BaseException, first: int = 0) -> None:
-        """End a batch; it leaves the sequencers of the stages from ``first`` on as soon as its turn comes."""
+        """End a batch; it exits the sequencers of the stages from ``first`` on as soon as its turn comes."""
         for stage in range(first, self._end):
             # It passes when its turn comes, which may be now, in this thread, or later, in another; it runs nothing
             # there.
@@ -490,5 +490,5 @@ class StageRunner:
 
 
 def _in_calling_thread(caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]) -> None:
-    """Run what follows a chain in the thread that waits for the batch."""
+    """Run the steps after a chain in the thread that waits for the batch."""
     caller_queue.put(partial(finish, failures))

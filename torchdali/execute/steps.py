@@ -31,7 +31,7 @@ def run_step(
     """Run an operator over a batch, on its device.
 
     Args:
-        bodies: What the node prepared for batches before.
+        bodies: Implementations that the node prepared for earlier batches.
 
     Raises:
         Whatever `located` makes of an error: it names the operator, the user's line and, where the operator
@@ -113,10 +113,10 @@ def run_in_scope(
         arguments: Those given per sample.
         size: Samples of the batch.
         conditions: Values of the edges in ``node.scope``.
-        bodies: What the node prepared for batches before.
+        bodies: Implementations that the node prepared for earlier batches.
 
     Returns:
-        Batches of ``size`` samples; those of the other branch are None until `_merge`.
+        Batches of ``size`` samples; the other branch's are None until `_merge`.
     """
     if not node.scope:
         return run_batch(node.operator, inputs, node.constants, arguments, rng, size, bodies)

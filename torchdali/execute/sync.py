@@ -44,7 +44,7 @@ class Sequencer:
         self._parked: dict[int, Callable[[], None]] = {}
 
     def enter(self, index: int, run: Callable[[], None]) -> None:
-        """Run now if it is this batch's turn; otherwise in the thread in which the batch before it leaves."""
+        """Run now if it is this batch's turn; otherwise in the thread in which the batch before it exits."""
         with self._lock:
             # The batch before it is still inside. Whoever it leaves with runs ours; this thread is free for other
             # work.
@@ -84,7 +84,7 @@ class CallerQueue:
 
     @contextlib.contextmanager
     def own(self) -> Iterator[None]:
-        """Mark a task of the waiting thread: `interrupted` stays set if an exception leaves it."""
+        """Mark a task of the waiting thread: `interrupted` stays set if an exception ends it."""
         self.interrupted = True
         yield
         self.interrupted = False

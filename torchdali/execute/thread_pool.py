@@ -1,7 +1,7 @@
 """Worker threads that share the items of one job after another.
 
 A job is a function of an index and a count. Every idle worker joins the first job of the queue
-and claims indices until none is left, which balances uneven samples
+and claims indices until all are claimed, which balances uneven samples
 and costs a tenth of a microsecond a claim. The worker that finishes the last item calls the job's ``callback``; so no
 thread ever waits for a job.
 """
@@ -33,7 +33,7 @@ class Job:
     Args:
         order: Jobs with a smaller one go first.
         callback: Called by the worker that finishes last, with the failures ``{index: exception}``.
-        keep_going: Go on after a failure; otherwise the indices not yet claimed are left out.
+        keep_going: Go on after a failure; otherwise the indices not yet claimed are skipped.
 
     Attributes:
         dropped: Its pipeline is closed: indices are not claimed any more, and `callback` is not called.
@@ -57,7 +57,7 @@ class Job:
         self.dropped = False
 
     def work(self) -> None:
-        """Claim and run indices until none is left."""
+        """Claim and run indices until all are claimed."""
         run, claim, count, finished = self.run, self._claim, self.count, 0
         while not self.dropped and (i := claim()) < count:
             if not self._failures or self._keep_going:
@@ -222,7 +222,7 @@ class _Workers:
             return None
 
     def _next(self) -> tuple[_JobQueue, Job] | None:
-        """Return what the next idle thread is to work on."""
+        """Return the job for the next idle thread."""
         entry, least = None, (0, 0)
         for queue in self._queues:
             active = len(queue.active)
@@ -292,7 +292,7 @@ def _joined(count: int, start: Callable[[int], None] | None) -> tuple[_Workers, 
 
 
 def _forget() -> None:
-    """Begin anew in a forked process, which has none of its parent's threads."""
+    """Reset in a forked process, which has none of its parent's threads."""
     _workers.clear()
 
 

@@ -22,7 +22,7 @@ _Event = tuple[str, str, float, float, str]  # operator, detail, start, seconds,
 
 
 class Times(NamedTuple):
-    """Times of the operators of a graph, and what else one process has noted of them, by index of the node.
+    """Times of the operators of a graph, and other counts of one process, by index of the node.
 
     Attributes:
         operators: Seconds and samples.
@@ -85,7 +85,7 @@ class Stats:
         samples: Delivered so far.
         ready: Batches that were ready when the user asked for one, on average.
         waited: Seconds the user waited for batches.
-        consumed: Seconds between a batch and the next request: what the user's loop took.
+        consumed: Seconds between a batch and the next request: the time of the user's loop.
         bytes_in_flight: Pooled memory of batches that are running, queued, or held by the user.
         processes: Worker processes: how many run and were replaced, then how each ended that died; empty for none.
         verdict: Which of the two limits the speed.
@@ -144,7 +144,7 @@ class Profile:
             self._events = []
 
     def wants(self, index: int) -> bool:
-        """Return whether the samples of a batch are to be timed."""
+        """Return whether the samples of a batch must be timed."""
         return self._events is not None or index % _EVERY == 0
 
     def asked(self, ready: int) -> None:
@@ -209,7 +209,7 @@ class Profile:
         return tuple(Fallback(node.title, line_of(node), *each) for node, each in noted.items())
 
     def take_times(self, index: Mapping[Node, int]) -> Times:
-        """Return what was noted so far, and forget it: another process adds it to its own."""
+        """Return the times noted so far, and forget them: another process adds them to its own."""
         with self._lock:
             times = {index[node]: (seconds, self._samples[node]) for node, seconds in self._seconds.items()}
             self._seconds.clear()
@@ -222,7 +222,7 @@ class Profile:
         return Times(times, events, fallbacks)
 
     def add_times(self, times: Times, nodes: Sequence[Node]) -> None:
-        """Add what another process has noted."""
+        """Add another process's times."""
         with self._lock:
             for number, (seconds, samples) in times.operators.items():
                 self._seconds[nodes[number]] += seconds

@@ -19,7 +19,7 @@ def is_sent(plan: Plan, edge: DataNode) -> bool:
 def device_last(steps: Sequence[Node]) -> list[Node]:
     """Return steps with those on the CPU first, as far as they do not need the others.
 
-    What they compute, kernels of this stage or a later one may need, and is copied to the device in one piece.
+    Kernels of this stage or a later one may need their results, which are copied to the device in one piece.
     """
     early: list[Node] = []
     for node in steps:
@@ -30,7 +30,7 @@ def device_last(steps: Sequence[Node]) -> list[Node]:
 
 
 def uploads(steps: Sequence[Node]) -> list[DataNode]:
-    """Return the edges on the CPU of which some steps need the data on the device."""
+    """Return the edges on the CPU whose data some steps need on the device."""
     cpu_edges: dict[DataNode, None] = {}
     for node in steps:
         if node.device != "cpu":

@@ -60,7 +60,7 @@ class _Actor:
 
 
 class _ActorProcess:
-    """An actor, with what the pool uses of `multiprocessing.Process`."""
+    """An actor, with the attributes of `multiprocessing.Process` that the pool uses."""
 
     pid = None
 
@@ -184,7 +184,7 @@ class Actors:
     timeout: float
 
     def start(self, *arguments: Any) -> _ActorStarter:
-        """Return what starts them.
+        """Return the starter of actors.
 
         Args:
             arguments: Of `Starter`.
@@ -273,6 +273,6 @@ class _ActorStarter:
 
     def close(self) -> None:
         """End all actors."""
-        if ray.is_initialized():  # otherwise it has ended them, and would start anew for `kill`
+        if ray.is_initialized():  # otherwise it has ended them, and would start again for `kill`
             for actor in self._actors:
                 actor.kill()

@@ -22,7 +22,7 @@ __all__ = ["BatchJob", "Replicas", "needed_after"]
 
 
 def needed_after(plan: Plan, stages: int) -> set[DataNode]:
-    """Return the edges that the user or stages behind the first ones need."""
+    """Return the edges that the user or stages after the first ones need."""
     return {*plan.graph.outputs, *(edge for node in nodes_of(plan.stages[stages:]) for edge in edges(node))}
 
 
@@ -77,7 +77,7 @@ class Replicas:
 
     @property
     def bytes_out(self) -> int:
-        """Bytes of shared memory in use: what replicas read, and the batches that they made."""
+        """Bytes of shared memory in use: the replicas' inputs, and the batches that they made."""
         return self.buffers.bytes_out + sum(worker.views.bytes_out for worker in self.pool.workers)
 
     def reads_here(self, reader: Node) -> bool:
@@ -114,8 +114,8 @@ class BatchJob:
     Attributes:
         kept: Shared memory that the replica reads.
         losses: Replicas that died with it.
-        made, values: What came back.
-        error: What became of the batch instead.
+        made, values: The results.
+        error: The error instead of the batch.
     """
 
     replicas: Replicas
@@ -150,7 +150,7 @@ class BatchJob:
         return replace(self.draw, number=number, values=values, returned=returned)
 
     def answer(self, reply: Made, views: Views) -> None:
-        """Take over what a replica made, in the thread that receives it."""
+        """Receive a replica's results, in the thread that receives messages."""
         # The batch itself is not touched here: a thread of the pipeline does that, in `finish`, which the pool calls
         # behind this. The blocks are lent before the replica could hear that they are free.
         places = [place.block for value in reply.values.values() for place in value.places()]

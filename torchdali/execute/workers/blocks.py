@@ -1,7 +1,7 @@
 """Shared memory of batches: one process owns a block and writes to it, others read it.
 
-A block has no name: its descriptor goes over a socket, and nothing stays behind, whoever dies. The process of the user
-owns what sources gave; each replica owns the batches that it made, until the last tensor on them is gone.
+A block has no name: its descriptor goes over a socket, and nothing remains, whoever dies. The process of the user
+owns the sources' data; each replica owns the batches that it made, until the last tensor on them is gone.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class SharedBuffers(BufferPool):
         return max(1, self._smallest)
 
     def place(self, tensor: torch.Tensor) -> Place | None:
-        """Return where a tensor of this pool lies; None for other memory."""
+        """Return the position of a tensor of this pool; None for other memory."""
         start = tensor.untyped_storage().data_ptr()
         number = self._numbers.get(start)
         if number is None or not tensor.is_contiguous():
@@ -130,7 +130,7 @@ def _not_announced(*_: int) -> None:
 class _PageLocked:
     """The owner of page-locked memory: unlocks it when the last array or tensor on it is gone, before it is unmapped.
 
-    Memory that is unmapped first stays locked at its old address. A block that comes to lie there cannot be locked, and
+    Memory that is unmapped first stays locked at its old address. A block that is mapped there cannot be locked, and
     copies from it would read the old one.
 
     Args:
@@ -194,7 +194,7 @@ class Views:
         return view_of(torch.from_numpy(self._blocks[place.block]), place.offset, place.shape, place.dtype)
 
     def lend(self, blocks: Iterable[int]) -> Callable[[Place], torch.Tensor]:
-        """Return what gives the tensors at places in some blocks; these come back when the last of them is gone."""
+        """Return a function that makes the tensors at places in some blocks; these come back when the last is gone."""
         leases: dict[int, torch.Tensor] = {}
         for number in set(blocks):
             lease = self._blocks[number].view(Lease)

@@ -55,7 +55,7 @@ class _NoKeyboard(io.TextIOBase):
 
 
 def _end_with(user: ProcessId, server: int) -> None:
-    """End this process when that of the user is gone.
+    """End this process when the user's process is gone.
 
     The connection does not tell: processes that were forked later hold its other end open. And code of the user may
     never return to look at it.
@@ -81,7 +81,7 @@ class Channel:
 
     Attributes:
         lock: Held while a message is sent.
-        buffers: Memory for what is sent.
+        buffers: Memory for messages.
         views: The blocks of the process of the user.
     """
 
@@ -93,7 +93,7 @@ class Channel:
         self._out: dict[int, torch.Tensor] = {}  # the tensors of blocks that the process of the user reads
 
     def messages(self) -> Iterator[Any]:
-        """Yield the messages that are not about blocks, until there are no more."""
+        """Yield the messages that are not about blocks, until all are read."""
         with contextlib.suppress(ConnectionError, EOFError):  # any other end is told: no memory, say
             while True:
                 message = read(self._connection)
@@ -118,7 +118,7 @@ class Channel:
 
         Args:
             values: The batches in it.
-            kept: The tensors in shared memory on which they lie.
+            kept: The tensors in shared memory that hold them.
         """
         with self.lock:
             tensors = {self._block(tensor): tensor for tensor in kept}

@@ -76,11 +76,11 @@ class SentBatch(NamedTuple):
     infos: tuple[str, ...] | None = None
 
     def places(self) -> list[Place]:
-        """Return where in shared memory its tensors lie."""
+        """Return the positions of its tensors in shared memory."""
         return [each for each in (self.dense, *self.samples) if isinstance(each, Place)]
 
     def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[Place], torch.Tensor]) -> SentBatch:
-        """Return the batch for a process that knows some blocks: what lies in others goes over the pipe."""
+        """Return the batch for a process that knows some blocks: data in other blocks goes over the pipe."""
 
         def reachable(each: Inline | Place | None) -> Inline | Place | None:
             return inline(tensor(each)) if isinstance(each, Place) and not known(each.block) else each
@@ -94,7 +94,7 @@ def sent(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], wi
     """Return a batch in a form that goes to another process: its bytes if they are few, or its place in shared memory.
 
     Args:
-        buffers: Where what lies elsewhere is copied to.
+        buffers: Memory to copy other data to.
         kept: Gets the tensors in shared memory, which must stay as long as the other process reads them.
         with_infos: Say where samples come from, too.
     """
@@ -139,7 +139,7 @@ def received(batch: SentBatch, tensor: Callable[[Place], torch.Tensor]) -> Tenso
     """Return a batch that was sent.
 
     Args:
-        tensor: Returns what lies at a place in shared memory.
+        tensor: Returns the tensor at a position in shared memory.
     """
 
     def restored(each: Inline | Place) -> torch.Tensor:
@@ -153,7 +153,7 @@ def received(batch: SentBatch, tensor: Callable[[Place], torch.Tensor]) -> Tenso
 
 @dataclass(frozen=True)
 class Draw:
-    """A batch that a replica is to make: what the process of the user drew for it.
+    """A batch for a replica to make: the user's process has drawn its numbers.
 
     Attributes:
         number: Of the message.
@@ -161,7 +161,7 @@ class Draw:
         seed: Of the pipeline.
         random_keys: See `InFlightBatch.random_keys`.
         keys: Records to read, by index of the reader.
-        values: What sources gave, by index of the source and number of its output.
+        values: The sources' data, by index of the source and number of its output.
         traced: Keep the interval of each operator, see `Profile.trace`.
         returned: Numbers of the replica's own blocks that are free again.
     """
@@ -184,14 +184,14 @@ class Made:
 
     Attributes:
         number: Of the message that asked for it.
-        values: What later stages or the user need, by index of the operator and number of its output.
+        values: Outputs that later stages or the user need, by index of the operator and number of its output.
         kept: See `InFlightBatch`.
         error: Of the batch, if it failed.
         bad: Samples that were left out or replaced, for the report.
         budget: How many of them at once, and the error of the first; see `InFlightBatch.bad_samples`.
         times: Of the operators.
         sizes: Bytes of the batch and of its largest sample, by operator and output, if memory is counted.
-        warnings: Text, class, file and line of what was warned of meanwhile.
+        warnings: Text, class, file and line of the warnings meanwhile.
     """
 
     number: int
@@ -285,7 +285,7 @@ def write(connection: Any, message: Any) -> None:
 
 
 def read(connection: Any) -> Any:
-    """Receive a message; large arrays lie in memory that is used again when the last of them is gone."""
+    """Receive a message; large arrays are in memory that is used again when the last of them is gone."""
     message = pickle.loads(connection.recv_bytes())
     if not isinstance(message, Large):
         return message

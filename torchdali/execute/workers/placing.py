@@ -35,12 +35,12 @@ def default_processes(threads: int, is_fast: bool) -> int:
 
 @dataclass(frozen=True)
 class Placing:
-    """The choice of what runs in other processes.
+    """The choice of the stages that run in other processes.
 
     Attributes:
         processes: Number of replicas.
         stages: How many stages, from the first one on, run there; 0 if there are no replicas.
-        reason: Why there is one process, or why the stages behind these stay.
+        reason: Why there is one process, or why the stages after these stay.
         forked: True if processes are copies of this one; otherwise the plan is sent to them.
         waits: Start them before the first batch; otherwise threads make batches meanwhile.
     """
@@ -69,7 +69,7 @@ def place(
     start_method: str,
     is_fast: bool = False,
 ) -> Placing:
-    """Decide how many processes a plan gets, and what runs there.
+    """Decide how many processes a plan gets, and which stages run there.
 
     Threads, if there is one, or they need no lock: in free-threaded Python, and where the fast path makes the samples
     from file to batch; else as many replicas as threads, but not more than there are cores.
@@ -100,7 +100,7 @@ def place(
 
 
 def place_elsewhere(planned: Plan, readers: Mapping[Node, Reader], processes: int) -> Placing:
-    """Decide what runs in replicas on other machines.
+    """Decide which stages run in replicas on other machines.
 
     Raises:
         RuntimeError: nothing can; says why.
@@ -180,7 +180,7 @@ def may_fork() -> bool:
 
 
 def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool, elsewhere: bool = False) -> str:
-    """Return why a stage, and those behind it, stay in the process of the user; empty if they need not."""
+    """Return why a stage, and those after it, stay in the process of the user; empty if they need not."""
     steps = [node for node in stage.steps if node.operator.kind != "source"]
     chained = () if stage.chain is None else stage.chain.nodes
     for node in (*steps, *chained):
@@ -229,7 +229,7 @@ def _cannot_start_anew(node: Node) -> str:
 
 
 def _pays(planned: Plan, stage: Stage) -> bool:
-    """Return True if a stage works sample by sample on what a reader or source gave, and not on small samples."""
+    """Return True if a stage works sample by sample on data of a reader or source, and not on small samples."""
     seen: set[Node] = set()
     for node in planned.graph.nodes:
         before = {e.source for e in edges(node) if not is_metadata(e)}

@@ -4,12 +4,12 @@ The contract:
 
 - The oldest job goes first, to the worker that has the least to do; each has at most a few. A job with an owner goes to
   that worker alone.
-- A worker that stands still because somebody stopped it is killed.
+- A worker that stops because somebody suspended it is killed.
 - A replica that dies is replaced, unless too many died lately, and others make its batches. A batch that two replicas
   had begun when they died fails with an error that says which process ended how; so does everything if no worker is
   left and none is started.
-- A worker of sources that dies ends all of them, with that error: what its sources remembered is gone.
-- One thread receives all answers, another one ends workers that stand still. What follows in a batch runs on the
+- A worker of sources that dies ends all of them, with that error: its sources' memory is gone.
+- One thread receives all answers, another one ends suspended workers. The later stages of a batch run on the
   threads of the pipeline.
 - `close` may come at any time, from any thread, and again, and waits for no process without a limit. Workers end when
   their pipeline or its process does.
@@ -67,7 +67,7 @@ class WorkerPool:
         run: Runs a function on a thread of the pipeline.
         starter: Starts more; None if a worker that dies ends all.
         ahead: Jobs that a worker has at most; more than one, so that it does not wait for the next.
-        device: The accelerator for whose copies the memory of what workers make is page-locked, if it is.
+        device: The accelerator; memory of the workers' results is pinned for copies to it, if any.
 
     Attributes:
         exits: How workers ended that were not told to.
@@ -202,7 +202,7 @@ class WorkerPool:
         self._replace()
 
     def _guarded(self) -> None:
-        """End workers that somebody stopped, and have what starts them looked after.
+        """End workers that somebody suspended, and maintain their starter.
 
         In a thread of its own: one may be stopped in the middle of a message, for which the watching thread waits.
         """
@@ -269,7 +269,7 @@ class WorkerPool:
     # ------------------------------------------------------------ replacing, in the watching thread
 
     def _nobody(self) -> bool:
-        """Return whether no worker is left, or may go on alone."""
+        """Return whether all workers are gone, or may go on alone."""
         return self._starter is None or not (self._starting or any(each.alive for each in self.workers))
 
     def _replace(self) -> None:

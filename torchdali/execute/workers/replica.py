@@ -181,7 +181,7 @@ class _Replica:
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
 
     def run(self) -> None:
-        """Take messages until there are no more."""
+        """Process messages until the end."""
         with torch.no_grad():
             for message in self._channel.messages():
                 self._take(message)

@@ -31,13 +31,13 @@ def new_task(
     bad_samples: BadSamples,
     order: Order,
 ) -> Task:
-    """Return the task of a replica; the device is that of the user's process alone.
+    """Return the task of a replica; only the user's process has the device.
 
     Args:
-        planned: The plan, of which the first `stages` run there.
+        planned: The plan; its first `stages` run there.
         datasets: Per reader, as the process of the user opened it.
     """
-    # Data sets of torchdali map files; others may keep one open, and a position in it.
+    # Datasets of torchdali map files; others may keep one open, and a position in it.
     opened = {
         n: d if is_ours(type(getattr(d, "origin", d))) else n.operator.body(**n.constants) for n, d in datasets.items()
     }
@@ -48,7 +48,7 @@ def new_task(
 
 @dataclass(frozen=True)
 class SentPlan:
-    """The message from which such a process makes its task."""
+    """The message from which a replica's process makes its task."""
 
     graph: SentGraph
     stages: int

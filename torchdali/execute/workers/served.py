@@ -50,7 +50,7 @@ def signal_of(code: int) -> str:
 
 
 class _OthersChild(ABC):
-    """A process that is no child of this one, with what is used of `multiprocessing.Process`.
+    """A process that isn't a child of this one, with the used attributes of `multiprocessing.Process`.
 
     Attributes:
         id: The process, once it is known.

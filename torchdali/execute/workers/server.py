@@ -42,7 +42,7 @@ Run = Callable[[Any, "Order", "int | None", ProcessId], None]
 
 
 class Order(NamedTuple):
-    """The worker that is to be forked.
+    """The worker to fork.
 
     Attributes:
         threads: Of the worker.
@@ -194,7 +194,7 @@ class Server:
         """Let the spare take over; a server that is stopped is killed.
 
         Raises:
-            OSError: there is no spare.
+            OSError: all spares are used.
         """
         if not self._spare.alive:
             fate = self.fate() or "the server that forks worker processes is stopped"

@@ -41,17 +41,17 @@ class Starter:
     """Starts workers of one pipeline.
 
     Args:
-        placing: How many there are, and what runs there.
+        placing: Their number, and the stages that run there.
         planned: The plan.
-        settings: Number of threads, and what a thread begins with.
+        settings: Number of threads, and a thread's first call.
         readers: Per reader node.
-        bad_samples: What to do when a sample fails.
+        bad_samples: The policy for samples that fail.
 
     Attributes:
         patience: Seconds for a worker to start.
 
     Raises:
-        OSError: no process can be started. MemoryError: there is no room for the plan.
+        OSError: no process can be started. MemoryError: the memory is too small for the plan.
     """
 
     patience = START

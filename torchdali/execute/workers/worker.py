@@ -89,7 +89,7 @@ class Worker:
     """A worker, seen from the process of the user.
 
     Args:
-        purpose: What it works for, for messages.
+        purpose: Its task, for messages.
         hint: Why it may have ended if it never said a word, for messages.
     """
 
@@ -167,10 +167,10 @@ class Worker:
         return None
 
     def end_message(self, meanwhile: str = "") -> str:
-        """Describe how the process ended, and what may help.
+        """Describe how the process ended, and the remedy.
 
         Args:
-            meanwhile: What it did; by default, the jobs that it had.
+            meanwhile: Its activity; by default, the jobs that it had.
         """
         self.process.join(_GRACE)
         how = how_ended(self.process.exitcode)
