@@ -17,7 +17,7 @@ An operator that raises ``ValueError`` on a sample makes the pipeline raise an e
 ``PipelineError``, so that both ``except`` clauses meet it; see `located`. DALI mostly raises ``RuntimeError``.
 
 Tracebacks keep the user's frames, and of torchdali's the one that the user called and, if nothing else shows the place,
-the last; the others are removed where an exception leaves torchdali (`LEAVING`, `strip_internal_frames`), unless
+the last; the others are removed where an exception exits torchdali (`LEAVING`, `strip_internal_frames`), unless
 ``TORCHDALI_FULL_TRACEBACK=1``. That also frees the objects of the frames: a batch that failed lives no longer than its
 error.
 """

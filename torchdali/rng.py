@@ -178,7 +178,7 @@ class SampleRngs(Sequence[Rng]):
 
     Args:
         batch: All samples.
-        whole: Those of all samples; this if None.
+        whole: The numbers of all samples; this if None.
         part: Which samples of the whole.
     """
 
@@ -219,7 +219,7 @@ class SampleRngs(Sequence[Rng]):
         return whole._drawn
 
     def words(self) -> tuple[int, Words, int]:
-        """Return the key, epoch and record of each sample, ``(N, 2)``, and their address: what numbers are made of."""
+        """Return the key, epoch and record of each sample, ``(N, 2)``, and their address: the seeds of its numbers."""
         whole = self if self._whole is None else self._whole
         if whole._words is None:  # two threads may do it at once; what one of them has made serves the other, too
             words = np.stack(self._batch._samples, 1)

@@ -117,7 +117,7 @@ def close_abandoned(owner: _Owner) -> None:
 def call_apart(function: Callable[[], T]) -> T:
     """Call a function in a thread of its own, and wait for its result.
 
-    An interrupt of the caller leaves the function running to its end, so that it falls inside no lock. Locks of
+    After an interrupt of the caller the function runs to its end, so that it falls inside no lock. Locks of
     `threading` are written in Python: an interrupt inside of one may leave it held.
     """
     answer: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()

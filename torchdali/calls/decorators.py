@@ -135,7 +135,7 @@ def chunk(
     =============  =================================================================================================
     ``"tensor"``   samples of one shape, on any device: a tensor ``(N, ...)``, as are the results
     ``"ragged"``   small samples of any shapes on the CPU, of the operator's only input, without arguments per sample:
-                   a sequence, which may be `Packed`. What it raises, the single sample raises again, and says whose it
+                   a sequence, which may be `Packed`. If it raises, single samples rerun; the error says whose it
                    is. It never returns its input, which may be memory that is used again
     ``"device"``   a batch on an accelerator: a `TensorList`. It launches as many kernels for many samples as for one,
                    and does not wait for them

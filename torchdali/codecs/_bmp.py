@@ -21,7 +21,7 @@ _COARSE = ((0xF800, 0x7E0, 0x1F), (0x7C00, 0x3E0, 0x1F))
 def bmp_fields(view: memoryview, header: Header, masks: tuple[int, ...]) -> Tensor:
     """Read colors of 16 or 32 bits by the masks of their channels.
 
-    They are stretched to full scale, but for the two kinds that DALI knows: it leaves the lower bits of those empty.
+    They are stretched to full scale, but for the two kinds that DALI knows: their lower bits stay empty.
     """
     start, size, lines, depth, compression = struct.unpack_from("<II4xi2xHI", view, 10)
     is_coarse = size == 40 and compression == 3 and masks in _COARSE
@@ -38,7 +38,7 @@ def bmp_fields(view: memoryview, header: Header, masks: tuple[int, ...]) -> Tens
 
 
 def bmp_colors(view: memoryview, header: Header) -> Tensor | None:
-    """Read colors of three bytes as they are; None if there are others, or not all of them."""
+    """Read colors of three bytes unchanged; None if there are others, or not all of them."""
     start, size = struct.unpack_from("<II", view, 10)
     if size < 40:
         return None
@@ -75,7 +75,7 @@ def bmp_runs(view: memoryview, header: Header) -> Tensor | None:
 
 
 def _palette(view: memoryview, size: int, depth: int) -> Bytes:
-    """Return 256 colors; what is beyond the entries of the file is black."""
+    """Return 256 colors; colors beyond the entries of the file are black."""
     (used,) = struct.unpack_from("<I", view, 46)
     count = min(used, 1 << depth) or 1 << depth
     colors = np.zeros((256, 3), np.uint8)
@@ -84,12 +84,12 @@ def _palette(view: memoryview, size: int, depth: int) -> Bytes:
 
 
 class _Runs:
-    """Rows of palette indices, as run lengths describe them from the bottom; what they leave out is 0.
+    """Rows of palette indices, as run lengths describe them from the bottom; skipped pixels are 0.
 
-    What goes beyond the end of a row is cut off.
+    Runs are cut off at the end of a row.
 
     Args:
-        data: Pairs of bytes: a count and what is repeated, or 0 and a command.
+        data: Pairs of bytes: a count and the repeated value, or 0 and a command.
         shape: Height and width.
         halves: A byte has two indices.
     """
@@ -142,7 +142,7 @@ class _Runs:
         return self._y < len(self.rows)
 
     def _bytes(self, count: int) -> Bytes:
-        """Return what follows a command, which fills pairs."""
+        """Return the bytes after a command, which fill pairs."""
         values = self._data[2 * self._at :][:count]
         if len(values) < count:
             raise ValueError("the run lengths end before the image does")

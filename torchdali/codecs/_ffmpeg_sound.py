@@ -46,9 +46,9 @@ def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[A
 
 
 def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
-    """Yield what the main sound of a container is decoded to: at least one frame, all of one form.
+    """Yield the decoded frames of a container's main sound: at least one, all of one form.
 
-    A last packet that is cut is left out, unless the container lists it.
+    A truncated last packet is skipped, unless the container lists it.
 
     Args:
         size: Of the file.

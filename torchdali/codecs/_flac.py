@@ -1,4 +1,4 @@
-"""FLAC by FFmpeg, if PyAV is there: it takes less time than libsndfile, to which everything unusual is left.
+"""FLAC by FFmpeg, if PyAV is there: it takes less time than libsndfile, which decodes all unusual files.
 
 Source: RFC 9639.
 """
@@ -46,7 +46,7 @@ class Flac(NamedTuple):
         """Return the samples, as `Wav.read` does.
 
         Raises:
-            DecodeError: they are damaged, or not what was promised.
+            DecodeError: they are damaged, or differ from the header.
         """
         parts = self._decoded()
         bits = 8 * parts[0].itemsize

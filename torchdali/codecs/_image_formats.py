@@ -65,7 +65,7 @@ class Format(NamedTuple):
 
     Attributes:
         name: As `Header.format` and error messages have it.
-        matches: True for the first 12 bytes of such a file.
+        matches: True for the first 12 bytes of a file of this format.
         header: Reads size, channels and depth. ``ValueError``, ``IndexError`` or ``struct.error``: it is damaged.
         decode: ``decode(data, view, header, output_type)``: from the encoded bytes, as a tensor and as a view of the
             same memory, to the pixels of the file. Any exception that libraries raise for damaged data is taken.
@@ -101,7 +101,7 @@ def decode_file(data: Tensor, view: memoryview, header: Header, output_type: str
 
 
 def gray_weights(header: Header, pixels: Tensor) -> Weights | None:
-    """Return how DALI makes gray from the pixels of such a file."""
+    """Return DALI's conversion to gray for the pixels of such a file."""
     return FORMATS.get(header.format, OTHERS).gray(header, pixels)
 
 
@@ -120,7 +120,7 @@ def _jpeg(data: Tensor, view: memoryview, header: Header, output_type: str) -> T
 
 
 def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
-    """Decode without torchvision; libjpeg makes the gray, inks come as they are stored."""
+    """Decode without torchvision; libjpeg makes the gray, inks stay unchanged."""
     from PIL.JpegImagePlugin import JpegImageFile
 
     with JpegImageFile(io.BytesIO(without_exif(view))) as image:
@@ -131,7 +131,7 @@ def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
 
 
 def _from_inks(pixels: Tensor, adobe: bool, most: int = 255) -> Tensor:
-    """Multiply the light that each ink lets through by that of black, rounding down.
+    """Multiply the light that each ink lets through by black's, rounding down.
 
     Adobe stores light, others ink.
 
@@ -158,7 +158,7 @@ def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Te
 
 
 def _essential_chunks(view: memoryview) -> bytes | memoryview:
-    """Keep what describes the pixels, checked; drop profiles, texts and animations. Copy only if there are any."""
+    """Keep the chunks about pixels, checked; drop profiles, texts and animations. Copy only if there are any."""
     parts = [view[:8]]
     for kind, start, length in png_chunks(view):
         if kind[0] < ord("a"):
@@ -171,7 +171,7 @@ def _essential_chunks(view: memoryview) -> bytes | memoryview:
 
 
 def _png_16(encoded: bytes | memoryview, header: Header) -> Tensor:
-    """Decode 16 bits a channel, of which Pillow keeps the upper half: ask twice.
+    """Decode 16 bits per channel, although Pillow keeps only the upper half: call it twice.
 
     Gray with alpha goes as 8-bit RGBA, which has the same bytes.
     """
@@ -238,7 +238,7 @@ def _bmp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Te
 
 
 def _pnm(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
-    """Read binary files as they are: values are not stretched to full scale, as DALI does not."""
+    """Read binary files unchanged: values are not stretched to full scale, as in DALI."""
     if view[1] in b"123":
         return _pillow("Ppm", view, header)
     start, width, height, largest = pnm_fields(view)
@@ -320,7 +320,7 @@ def _opaque(pixels: Array) -> Array:
 
 
 def _tensor(image: Any, change: Callable[[Array], Array] | None = None) -> Tensor:
-    """Return what Pillow decoded as ``(H, W, C)``, a palette applied."""
+    """Return Pillow's pixels as ``(H, W, C)``, a palette applied."""
     if image.mode == "P":
         entries = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
         palette = np.zeros((256, 3), np.uint8)  # what is beyond the entries of the file is black

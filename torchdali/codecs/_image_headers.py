@@ -46,7 +46,7 @@ __all__ = [
 class Header(NamedTuple):
     """The claims of an image file.
 
-    `channels` counts what ANY_DATA delivers: a palette is three (in BMP one, where all its entries
+    `channels` counts the channels of ANY_DATA: a palette is three (in BMP one, where all its entries
     are gray), an alpha plane is one. `depth` of a BMP is 32 where a pixel has so many, in bit fields.
     `orientation` is the EXIF number, 1 to 8. `frame` is where the frame header of a JPEG begins.
     """
@@ -79,14 +79,14 @@ def encoded_view(data: Tensor) -> memoryview:
 
 
 def flat(data: Tensor) -> Tensor:
-    """Return encoded bytes in one dimension; ValueError if the shape is that of an image."""
+    """Return encoded bytes in one dimension; ValueError if the shape is an image's."""
     if data.ndim == 3 and data.shape[-1] in (1, 3, 4) and min(data.shape[:2]) > 1:
         raise ValueError(f"encoded data of the shape {tuple(data.shape)}{_ALREADY}")
     return data.reshape(-1)
 
 
 def failure(reason: str, format: str, view: memoryview) -> DecodeError:
-    """Make the error for unreadable bytes: what is wrong, the detected format, the size."""
+    """Build the error for unreadable bytes: the reason, the detected format, the size."""
     return DecodeError(f"cannot decode image: {reason} (format {format}, {len(view)} bytes)")
 
 
@@ -112,7 +112,7 @@ _EXIF = b"Exif\0\0"
 
 
 def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
-    """Return height, width, components, the offset of the EXIF block (0: none), Adobe's mark, where it lies.
+    """Return height, width, components, the offset of the EXIF block (0: none), Adobe's mark, its offset.
 
     It runs before every JPEG is decoded: one or two microseconds for a usual file.
     """
@@ -181,7 +181,7 @@ def jpeg_orientation(view: memoryview, exif: int) -> int:
 
 
 def without_exif(view: memoryview) -> bytes:
-    """Copy a JPEG without its EXIF blocks, of which Pillow warns if they are damaged."""
+    """Copy a JPEG without its EXIF blocks; Pillow warns if they are damaged."""
     encoded = bytes(view)
     while exif := jpeg_frame(memoryview(encoded))[3]:
         length = encoded[exif - 8] << 8 | encoded[exif - 7]

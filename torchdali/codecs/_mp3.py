@@ -1,7 +1,7 @@
 """MP3 files that do not say how long they are.
 
-Libraries take the size of the first block for that of all, guess the length by it, and end there. And they give up at
-tags between blocks and behind them.
+Libraries take the size of the first block for all sizes, guess the length by it, and end there. And they give up at
+tags between blocks and after them.
 
 Sources: ISO/IEC 11172-3 and 13818-3; the tag of Xing and LAME.
 """
@@ -45,7 +45,7 @@ class _Block(NamedTuple):
     Attributes:
         size: In bytes.
         samples: Of a channel.
-        form: Version, layer, rate, and one channel or two, which are those of all blocks.
+        form: Version, layer, rate, and one channel or two, equal for all blocks.
     """
 
     size: int
@@ -68,12 +68,12 @@ def _block(header: bytes) -> _Block | None:
 
 
 def blocks_alone(encoded: Array) -> tuple[Array, int]:
-    """Return the blocks of an MP3 file that does not say how many they are, behind a silent one.
+    """Return the blocks of an MP3 file that does not say how many they are, after a silent one.
 
     That is the smallest there is: the length guessed by it is not too short.
 
     Returns:
-        The blocks, and the samples of the silent one; for other files what they are, and 0.
+        The blocks, and the samples of the silent one; for other files their bytes, and 0.
     """
     head = encoded[:64].tobytes()
     if not _HEADER.match(head) or _STATED.match(head):

@@ -1,6 +1,6 @@
 """JPEGs by the library of the fast path: headers, files and several samples in one call.
 
-`kernels.native` has the library, and the call for one sample. What it refuses, the caller does in its usual way, which
+`kernels.native` has the library, and the call for one sample. Images that it refuses go through the common path, which
 raises the error. So nothing here raises for bad data.
 """
 
@@ -79,7 +79,7 @@ class Table(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """A JPEG in memory, or pixels: where it lies, how long it is, and the size, as stored, that its header claims.
+    """A JPEG in memory, or pixels: its address and length, and the size, as stored, that its header claims.
 
     Attributes:
         row: Pixels of a row; 0 for a JPEG.
@@ -101,7 +101,7 @@ class Encoded(NamedTuple):
 
 
 def encoded(sources: Sequence[Tensor | str | None], pixels: bool = False) -> list[Encoded | None]:
-    """Read the headers of several samples; None for what the usual way has to do.
+    """Read the headers of several samples; None for samples that need the common path.
 
     Files are read into memory of this thread, which is valid until it reads the next ones.
 
@@ -149,7 +149,7 @@ def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
     """Read small files of any kind in one call; None if one cannot be read so, or is empty.
 
     Args:
-        lent: What is returned need be valid only until this thread reads again.
+        lent: The result need be valid only until this thread reads again.
     """
     native = library()
     about = None if native is None else _read_all(native, paths, _SMALL_ROOM)
@@ -291,8 +291,8 @@ class Parts:
         share: The engine's.
         numbers: Of random windows; see `SampleRngs.words`.
         windows: Those that are passed, ``(N, 4)``: y, x, height and width, of the upright images.
-        regions: ``(2, N, 2)``, starts and ends in the images; changed to those in the windows that are decoded here.
-            Those of random windows are written.
+        regions: ``(2, N, 2)``, starts and ends in the images; changed to regions of the windows that are decoded here.
+            Regions of random windows are written.
 
     Attributes:
         table: Of the dtype `PARTS`.
@@ -424,5 +424,5 @@ def run_programs(
 
 
 def _steps_of(program: ImageProgram | None) -> bytes:
-    """Return the steps on pixels, of which the last one is the region that is written."""
+    """Return the steps on pixels; the last one has the region that is written."""
     return b"" if program is None or program.pixels is None else program.pixels.steps + program.as_step()

@@ -1,4 +1,4 @@
-"""OpenCV, for what nothing else decodes exactly, or as fast: JPEG 2000 above 8 bits, PNG."""
+"""OpenCV, for formats that nothing else decodes exactly, or as fast: JPEG 2000 above 8 bits, PNG."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) ->
 
     Args:
         image: Opened.
-        change: What to do with the pixels of a band, such as to leave channels out.
+        change: Function of the pixels of a band, for example to drop channels.
     """
     width, height = image.size
     rows = max(1, _BAND // width)
@@ -41,7 +41,7 @@ def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) ->
 
 
 def is_refused(height: int, width: int) -> bool:
-    """Return whether an image has more pixels than `Image.MAX_IMAGE_PIXELS`, of which Pillow warns or raises."""
+    """Return whether an image has more pixels than `Image.MAX_IMAGE_PIXELS`, so that Pillow warns or raises."""
     from PIL import Image  # the limit is the user's, who may change it at any time
 
     most = Image.MAX_IMAGE_PIXELS

@@ -1,6 +1,6 @@
 """Formats that Pillow alone decodes: GIF, AVIF, QOI, Photoshop, icons ... found by content.
 
-Left out are those of Pillow's formats that start another program (EPS), unpack without limit (FITS), call the system
+Skipped are Pillow's formats that start another program (EPS), unpack without limit (FITS), call the system
 (WMF, EMF), read only a part or nothing (MPEG, GRIB, HDF5, BUFR), or have no mark of their own (SPIDER, IPTC).
 """
 
@@ -31,7 +31,7 @@ _UNLIKE = (SyntaxError, IndexError, TypeError, KeyError, ValueError, EOFError, O
 
 
 def pillow_header(view: memoryview) -> Header | None:
-    """Return what the header of an image claims; None if Pillow does not know the format."""
+    """Return the header's claims about an image; None if Pillow does not know the format."""
     image = _opened(view)
     if image is None:
         return None
@@ -43,7 +43,7 @@ def pillow_header(view: memoryview) -> Header | None:
 
 
 def decode_by_pillow(view: memoryview, header: Header) -> Array:
-    """Decode to ``(H, W)`` or ``(H, W, C)``; ValueError if it is not what the header claims."""
+    """Decode to ``(H, W)`` or ``(H, W, C)``; ValueError if the image differs from its header."""
     image = _opened(view)
     if image is None:
         raise ValueError("no format that Pillow knows")

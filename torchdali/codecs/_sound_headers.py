@@ -1,6 +1,6 @@
 """Headers of sounds: which kind it is, tags before it, and lengths that the writer did not know.
 
-Who writes into a pipe cannot come back to put the length into the header. Some libraries take what stands there instead
+A program that writes into a pipe cannot go back to put the length into the header. Some libraries take the placeholder
 for a length; `with_length` puts in the true one.
 
 Sources: ID3v2.4; EBU Tech 3306 (RF64); the descriptions of W64, AU and CAF.
@@ -61,7 +61,7 @@ def kind_of(encoded: Array) -> str:
 
 
 def without_tags(encoded: Array) -> Array:
-    """Return a sound without the ID3 tags before it, and the zeros behind them."""
+    """Return a sound without the ID3 tags before it, and the zeros after them."""
     at = 0
     while (head := encoded[at : at + 10].tobytes())[:3] == b"ID3" and len(head) == 10 and max(head[6:]) < 0x80:
         size = head[6] << 21 | head[7] << 14 | head[8] << 7 | head[9]
@@ -115,7 +115,7 @@ def _riff(encoded: Array) -> _Fields:
 
 
 def _end(encoded: Array, at: int) -> int:
-    """Return where the samples of a RIFF file end: as its header states, or at the end of the file if it lies."""
+    """Return the end of a RIFF file's samples: as its header states, or the end of the file if the header is wrong."""
     stated, rest = _stated(encoded, at), len(encoded) - at
     return at + (rest if stated > rest or (not stated and lacks_length(encoded, at)) else stated)
 

@@ -1,6 +1,6 @@
-"""TIFF: Pillow decodes what it keeps exactly, tifffile the rest: deep colors, planes of them, many channels.
+"""TIFF: Pillow decodes the images that it keeps exactly, tifffile the rest: deep colors and planes, many channels.
 
-Neither sees the file's own directory: they get one with the tags that describe pixels, each of which lies in the
+Neither sees the file's own directory: they get one with the tags that describe pixels, each of which is in the
 file. So there is nothing to warn about, no second image, and no meaning that a vendor gave to tags.
 """
 
@@ -75,7 +75,7 @@ class Directory:
 
     @property
     def channels(self) -> int:
-        """Of what is decoded: inks become RGB and an opaque alpha channel."""
+        """Convert decoded pixels: inks become RGB and an opaque alpha channel."""
         if self.compression == _OLD_JPEG:
             return 3
         return {3: 3, _INKS: 4, _YCBCR: 3, _LAB: 3}.get(self.photometric, self.samples)
@@ -122,7 +122,7 @@ class Directory:
         return self.numbers(tag)[0]
 
     def __str__(self) -> str:
-        """Say what kind of TIFF it is."""
+        """Return the kind of TIFF."""
         bits = ", ".join(map(str, sorted(set(self.depths))))
         tiles = "tiles of {} x {}".format(*self.tile) if self.tile[0] else "strips"
         return (
@@ -155,11 +155,11 @@ class Directory:
 def decode_tiff(view: memoryview, directory: Directory) -> Array:
     """Decode the first image to ``(H, W, C)``, of full scale: unsigned, signed or float32.
 
-    Samples of 9 to 15 or 17 to 31 bits are moved to the upper bits of the next type, as DALI does with those of 10, 12
-    and 14; those of 64 keep their upper half. Palettes become RGB of 16 bits.
+    Samples of 9 to 15 or 17 to 31 bits are moved to the upper bits of the next type, as DALI does with 10, 12
+    and 14; samples of 64 keep their upper half. Palettes become RGB of 16 bits.
 
     Raises:
-        ValueError: naming what kind of TIFF it is.
+        ValueError: naming the kind of TIFF.
     """
     try:
         directory.check_parts()
@@ -228,7 +228,7 @@ def _by_pillow(directory: Directory) -> Array:
 
 @functools.cache
 def _silence_libtiff() -> None:
-    """Have libtiff print nothing: its messages name neither file nor sample, and the error tells what is wrong."""
+    """Keep libtiff from printing: its messages name neither file nor sample, and the error tells the reason."""
     handler = getattr(ctypes.CDLL(_imaging.__file__), "TIFFSetErrorHandler", None)  # of the library behind it
     if handler is not None:
         handler.restype = ctypes.c_void_p
@@ -236,12 +236,12 @@ def _silence_libtiff() -> None:
 
 
 def _with_own_directory(directory: Directory) -> bytes:
-    """Return the file with another directory behind it: the tags that decoding needs, each of the usual kind."""
+    """Return the file followed by another directory: the tags that decoding needs, each of its common kind."""
     order, view, big = directory.order, directory.view, directory.big
     wide, head, inline = ("Q", "Q", 8) if big else ("I", "H", 4)
     tags = {tag: directory.numbers(tag)[: None if tag in _LISTS else 1] for tag in directory.entries if tag in _NEEDED}
     tags |= {284: [2 if directory.planar else 1]}
-    if directory.samples == directory.colors + 1:  # as it is, whatever alpha means to colors
+    if directory.samples == directory.colors + 1:  # unchanged, whatever alpha means to colors
         tags[338] = [0 if directory.photometric == _INKS else 2]
     values, entries = bytearray(-len(view) % 8), b""
     for tag, numbers in sorted(tags.items()):

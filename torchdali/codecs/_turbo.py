@@ -3,8 +3,8 @@
 It brings a newer libjpeg-turbo, which can decode at a half, a quarter or an eighth of the size. And of a sequential
 JPEG whose header is made to claim fewer rows, libjpeg decodes those alone, bit for bit.
 
-It is always asked to be strict. Its leniency forgives what libjpeg calls fatal too, and then the pixels are
-what the memory had before. So what libjpeg only warns of goes to torchvision, which tells a warning from
+It always runs in strict mode. Its leniency forgives libjpeg's fatal errors too, and then the pixels are
+the memory's old content. So images that libjpeg only warns of go to torchvision, which tells a warning from
 a failure. The one exception is the warning that the shortened header causes.
 """
 
@@ -109,7 +109,7 @@ def decode_scaled(
 
 
 def _filled(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels | None:
-    """Return the pixels of a JPEG with a shortened header if its one fault is that rows are left; else None.
+    """Return the pixels of a JPEG with a shortened header if its one fault is that rows remain; else None.
 
     The error names libjpeg's first warning, or the failure that ended the decoding. A warning about the header
     comes before anything is decoded: then the end of the buffer is as `_marked` left it.

@@ -50,8 +50,8 @@ class Wav(NamedTuple):
     def read(self, dtype: np.dtype[Any], out: Array | None = None) -> Array:
         """Return the samples, ``(frames, channels)``, as float32 (full scale 1), int16 or int32.
 
-        Integers are shifted to the width of the type. Floats are rounded to integers as they are, not
-        scaled, as libsndfile does.
+        Integers are shifted to the width of the type. Floats are rounded to integers without
+        scaling, as libsndfile does.
 
         Args:
             out: Where to write them.
@@ -168,7 +168,7 @@ def parse(encoded: Array) -> Wav | None:
 
 
 def lacks_length(encoded: Array, at: int) -> bool:
-    """Return True if samples whose length is said to be 0 are there all the same: what follows is no other chunk.
+    """Return True if samples whose length is 0 in the header exist all the same: no other chunk follows.
 
     So write programs into a pipe, and those that end before they correct it.
     """

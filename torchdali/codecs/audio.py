@@ -46,16 +46,16 @@ def decode(
 
     Args:
         buffer: ``(n,)`` uint8, the bytes of the file.
-        sample_rate: Resample to this rate; 0, or the file's own: as it is.
+        sample_rate: Resample to this rate; 0, or the file's own: no resampling.
         downmix: Return the mean of the channels.
         dtype: float32 (full scale 1), int16 or int32.
         quality: Of resampling, from 0 to 100; see `kernels.audio.resample`.
 
     Returns:
-        ``(samples, channels)``, or ``(samples,)`` with `downmix`; and the rate of what is returned.
+        ``(samples, channels)``, or ``(samples,)`` with `downmix`; and the rate of the result.
 
     Raises:
-        DecodeError: damaged data, or an unknown format. A WAV file that ends early gives what it has.
+        DecodeError: damaged data, or an unknown format. A truncated WAV file returns the samples that it has.
         MissingExtraError: the format needs the package soundfile, or av.
         RuntimeError: another dtype.
     """
@@ -114,7 +114,7 @@ def _decode_words(
 
 
 def _parsed(files: Sequence[Array]) -> list[Wav | Flac] | None:
-    """Read the headers of files, of which all are plain and have as many channels."""
+    """Read the headers of files, if all are plain and have as many channels."""
     sounds: list[Wav | Flac] = []
     for file in files:
         sound = parse(file) or parse_flac(file)
@@ -195,7 +195,7 @@ def _bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int
 def _decode(
     encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
 ) -> tuple[Tensor, float]:
-    """Decode what needs more than one step."""
+    """Decode files that need more than one step."""
     samples, rate = _finished(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
     return samples, sample_rate or float(rate)
 

@@ -3,7 +3,7 @@
 nvImageCodec is used if it is installed (the extra ``nvimgcodec``). ``TORCHDALI_NVJPEG=1`` in the environment asks for
 nvJPEG instead, as it comes with torchvision or CUDA; a path says which library. An H100's engine differs from libjpeg
 by one level at most. Hybrid ways, which begin on the CPU, differ by three and take as much of the CPU as libjpeg: they
-are not used. What an engine refuses or fails on, the caller decodes on the CPU, and has the message from there.
+are not used. If an engine refuses an image or fails, the caller decodes it on the CPU, and has the message from there.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Engine(Protocol):
     """A decoder of JPEGs on a device."""
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
-        """Submit images, to be decoded to RGB bytes as they are stored.
+        """Submit images, to be decoded to RGB bytes, without orientation.
 
         Args:
             images: Of the dtype `ENCODED`. The files stay in their memory until the stream is done. `out` says where in
@@ -115,7 +115,7 @@ class NvJpeg:
     """nvJPEG, called by our library, for the device that is current.
 
     Raises:
-        RuntimeError: there is no nvJPEG, or it does not work here.
+        RuntimeError: nvJPEG is missing, or does not work here.
     """
 
     def __init__(self, work: Work) -> None:
@@ -216,7 +216,7 @@ _FIELDS = ["data", "length", "out", "height", "width"]
 
 
 def _is_in(image: Any, place: Tensor) -> bool:
-    """Return whether an image lies where it was to be put; otherwise copy it there, if it fits."""
+    """Return whether an image is at its destination; otherwise copy it there, if it fits."""
     if tuple(image.shape) != tuple(place.shape):
         return False
     interface = image.__array_interface__ if place.is_cpu else image.__cuda_array_interface__

@@ -122,9 +122,9 @@ _NO_WAIT: int = getattr(os, "RWF_NOWAIT", 0)
 
 
 def read_after(path: str, head: bytes, out: Tensor) -> bool:
-    """Read what follows ``head``, with which the file must begin, into a tensor; return whether it was so.
+    """Read the bytes after ``head``, with which the file must begin, into a tensor; return whether it was so.
 
-    If it did not, or the file is too short, what is in ``out`` is of no use.
+    If it did not, or the file is too short, the content of ``out`` is of no use.
 
     Args:
         path: Of the file.

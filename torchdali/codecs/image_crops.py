@@ -3,9 +3,9 @@
 A sequential JPEG is decoded from its first row to the last that the window needs; the rest would cost as
 much again, for nothing. It can also be decoded at a half, a quarter or an eighth of its size for a fraction
 of the time. And a frame of tens of megabytes costs as much to allocate as to fill: it is decoded into a
-buffer that the thread keeps, of which only the window is copied out.
+buffer that the thread keeps; only the window is copied out.
 
-simplejpeg does all that (the extra ``image``); Pillow can scale. What neither can do is decoded whole.
+simplejpeg does all that (the extra ``image``); Pillow can scale. All other images are decoded whole.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ScaledCrop(NamedTuple):
     Attributes:
         pixels: ``(H, W, 3)`` uint8 RGB, the window widened to whole pixels.
         y, x, h, w: The window that was asked for, in units of `pixels`.
-        scale: How many pixels of the image one of `pixels` stands for: 1, 2, 4 or 8.
+        scale: How many pixels of the image one of `pixels` represents: 1, 2, 4 or 8.
     """
 
     pixels: Tensor
@@ -75,7 +75,7 @@ def decode_crop(
 
     Raises:
         DecodeError: As `decode`.
-        ValueError: The window is empty or leaves the image.
+        ValueError: The window is empty or exceeds the image.
     """
     view = encoded_view(data)
     header = header or read_header(view)
@@ -108,14 +108,14 @@ def decode_scaled_crop(
     fast: bool = False,
     header: Header | None = None,
 ) -> ScaledCrop:
-    """Decode a window that will be resized to a target, at the least size that is no smaller.
+    """Decode a window that will be resized to a target, at the least size that isn't smaller.
 
-    A scaled image is not the exact one, but what libjpeg makes of the lower frequencies; a window
+    A scaled image is not the exact one, but libjpeg's rendering of the lower frequencies; a window
     at multiples of 8 (in the stored image) is met exactly, others come widened to such multiples.
 
     Args:
-        data: Encoded bytes, as for `decode`. What is not a JPEG of three channels, or one of an
-            unusual subsampling, is decoded at full size.
+        data: Encoded bytes, as for `decode`. Other formats than JPEGs of three channels, and JPEGs of an
+            unusual subsampling, are decoded at full size.
         y, x, h, w: The window in the upright image.
         target_h, target_w: The size to which the caller will bring the window.
         adjust_orientation: Turn the image as its EXIF block says.
@@ -124,7 +124,7 @@ def decode_scaled_crop(
 
     Raises:
         DecodeError: As `decode`.
-        ValueError: The window is empty or leaves the image.
+        ValueError: The window is empty or exceeds the image.
     """
     scale = scale_for(h, w, target_h, target_w)
     view = encoded_view(data)

@@ -1,7 +1,7 @@
 """Images: encoded bytes in, pixels out, as DALI's image decoders deliver them.
 
 Bytes are a one-dimensional uint8 tensor on the CPU; pixels are ``(H, W, C)``. Every function may
-be called from many threads, and raises `DecodeError` with one line that says what is wrong.
+be called from many threads, and raises `DecodeError` with one line that states the reason.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def decode(
 ) -> Tensor:
     """Decode one image of any supported format, found by its first bytes.
 
-    Formats: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, and what Pillow decodes besides, as GIF and AVIF.
+    Formats: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, and Pillow's other formats, as GIF and AVIF.
 
     Args:
         data: Encoded bytes, contiguous uint8 on the CPU.
         output_type: "RGB", "BGR", "GRAY", "YCbCr", or "ANY_DATA", which keeps the file's channels.
         dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
-            full scale of the file to that of the type (1.0 for float32).
+            full scale of the file to the full scale of the type (1.0 for float32).
         adjust_orientation: Turn the image as its EXIF block says.
         fast: Decode JPEGs to RGB bytes by a faster and coarser transform, where simplejpeg is installed; as in DALI,
             not those that are turned.
@@ -69,7 +69,7 @@ def decode(
     Raises:
         DecodeError: The data is empty, damaged, truncated, too large or of an unknown format.
         MissingExtraError: The format needs an optional package.
-        ValueError: `data` is not such a tensor, or a choice is not one of these.
+        ValueError: `data` is not a tensor of bytes, or a choice is not one of these.
     """
     mode = _JPEG_MODES.get(output_type)
     if data.dim() != 1:
@@ -114,7 +114,7 @@ def _decode_colors(data: Tensor, view: memoryview, frame: int, fast: bool, fancy
 
 
 def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orientation: bool, fancy: bool) -> Tensor:
-    """Decode what is not the usual JPEG, step by step."""
+    """Decode images other than common JPEGs, step by step."""
     _check_choices(output_type, dtype)
     view = encoded_view(data)
     header = read_header(view)
@@ -171,5 +171,5 @@ def peek_shape(
 
 
 def peek_header(data: Tensor | bytes) -> Header:
-    """Return what the header of an image claims; raises as `decode`."""
+    """Return the header's claims about an image; raises as `decode`."""
     return read_header(memoryview(data) if isinstance(data, bytes) else encoded_view(data))

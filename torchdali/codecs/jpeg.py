@@ -1,4 +1,4 @@
-"""JPEG there and back on the CPU: what compression does to pixels.
+"""JPEG there and back on the CPU: the effect of compression on pixels.
 
 torchvision's encoder and decoder and Pillow's are the same library with the same settings (4:2:0 chroma,
 accurate transform), so that their results are equal to the bit.

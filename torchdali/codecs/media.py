@@ -43,7 +43,7 @@ def pyav(purpose: str) -> Any:
 
 
 def media_errors(av: Any) -> tuple[type[Exception], ...]:
-    """Return what is raised for media that cannot be read."""
+    """Return the exception for media that cannot be read."""
     return av.FFmpegError, ValueError, MemoryError, OverflowError, OSError, IndexError
 
 
@@ -165,8 +165,8 @@ def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -
     """Make the error for media that cannot be read.
 
     Args:
-        error: What was raised.
-        kind: What it should be, "video" or "sound".
+        error: The exception.
+        kind: Expected kind, "video" or "sound".
         name: Of bytes, for the message.
     """
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__

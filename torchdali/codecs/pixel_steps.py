@@ -38,7 +38,7 @@ def plain(name: str, value: float | None = None) -> bytes:
     """Return a step by its name: one of `PLAIN`, of `SCALED`, with a factor or a threshold, "hue" or "posterize".
 
     Args:
-        value: For "hue" what is added to it, from 0 to 255; for "posterize" how many bits are left.
+        value: For "hue" the amount added to it, from 0 to 255; for "posterize" the number of bits to keep.
     """
     if name in PLAIN:
         return _ONE.pack(PLAIN[name], 0, 0.0)
@@ -52,7 +52,7 @@ def window(top: int, left: int, size: Size, border: str, fill: Levels) -> bytes:
     """Return a cut of a window, which may reach outside.
 
     Args:
-        border: Of what lies outside, by torchvision's name.
+        border: Of the pixels outside, by torchvision's name.
     """
     return _step(_WINDOW, (top, left, *size, _BORDERS[border], *fill))
 
@@ -86,7 +86,7 @@ def affine(size: Size, matrix: Sequence[float], name: str, fill: Levels) -> byte
 def rotation(
     size: Size, angle: float, expand: bool, center: Sequence[float] | None, name: str, fill: Levels
 ) -> tuple[bytes, Size]:
-    """Return steps for a rotation to the left by degrees, and the size behind it, in Pillow's order of operations."""
+    """Return steps for a rotation to the left by degrees, and the size after it, in Pillow's order of operations."""
     height, width = size
     angle = angle % 360.0
     if center is None and (quarters := _quarters(angle, expand or height == width)) is not None:

@@ -47,7 +47,7 @@ class ImageProgram(NamedTuple):
 
     Attributes:
         filter: Filter of a resize: one of `kernels.native.PILLOW`, or 0 for DALI's; None if there is none.
-        scale: Part of its size at which the image is decoded: 1, 2, 4 or 8, of which `rows` and `columns` are; or 0
+        scale: Part of its size at which the image is decoded: 1, 2, 4 or 8, to which `rows` and `columns` refer; or 0
             if a resize may choose it.
         mirror: Order of the rows and columns of the result: `MIRROR`, `UPSIDE_DOWN`, both or 0.
         options: Decoding, DALI's filters and output: the same for all programs of a call.

@@ -1,4 +1,4 @@
-"""Names of files by their first bytes, for messages about files that are not what they seem."""
+"""Names of files by their first bytes, for messages about files with another content than expected."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ _SHOWN = 40  # characters of a text
 
 
 def described(data: Any, but: str = "") -> str:
-    """Say what a file is that cannot be read as what it should be.
+    """Name the kind of a file that cannot be read as the expected one.
 
     Args:
         data: The file, or its first `HEAD` bytes; whatever has a buffer.
-        but: What it should be: is not said, if it begins like one ("image", "sound", "video" ...).
+        but: Expected kind: not named, if the file begins like one ("image", "sound", "video" ...).
 
     Returns:
         The end of a message: ``"; it is ..."``. Empty if the bytes are unknown.
@@ -121,7 +121,7 @@ def _kind(head: bytes) -> str:
 
 
 def described_file(path: str, but: str = "") -> str:
-    """Say what a file on disk is, as `described` does; empty if it cannot be read, or is no regular file."""
+    """Name the kind of a file on disk, as `described` does; empty if it cannot be read, or isn't a regular file."""
     try:
         if not os.path.isfile(path):
             return ""
@@ -137,6 +137,6 @@ def is_compressed(head: bytes) -> bool:
 
 
 def is_other(head: bytes, but: str) -> bool:
-    """Return True if a file's first bytes are those of a known kind whose name lacks `but`."""
+    """Return True if a file's first bytes match a known kind whose name lacks `but`."""
     known = _PATTERN.match(head)
     return known is not None and but not in _SIGNATURES[(known.lastindex or 1) - 1][1]

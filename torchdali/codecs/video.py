@@ -1,17 +1,17 @@
 """Video by PyAV: an index of the frames of a file, and frames by their places.
 
-Frame k is what comes out at place k when the file is decoded from the start. There are two ways to it:
+Frame k is the output at index k when the file is decoded from the start. There are two ways to it:
 
-- As a rule the index is made by demuxing alone, and a frame is found by its time stamp behind a seek to the keyframe
+- As a rule the index is made by demuxing alone, and a frame is found by its time stamp after a seek to the keyframe
   before it (`VideoIndex.seekable`). That needs time stamps that differ, on packets that each show one frame.
 - Otherwise (no time stamps, equal ones, a container that labels packets and frames differently, a start without a
   keyframe) the index is made by decoding the file once, and frames are counted from the start.
 
-What a seek gives is checked: a frame that FFmpeg calls corrupt, or that does not come, is sought from an earlier
+The result of a seek is checked: a frame that FFmpeg calls corrupt, or that does not come, is sought from an earlier
 keyframe, then from the start, and is an error if it does not come whole from there either. Frames that follow damage
-are taken for damaged until the next keyframe, since they may refer to what was lost. A `VideoDecoder` stays open:
-frames that lie ahead in the same group of pictures are decoded on from where it stands. On the way to a frame, those
-that no other refers to are left out.
+are taken for damaged until the next keyframe, since they may refer to lost frames. A `VideoDecoder` stays open:
+frames ahead in the same group of images are decoded on from its position. On the way to a frame, frames
+that no other refers to are skipped.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _shown_at(frame: Any) -> int | None:
 
 
 def _increasing(times: Sequence[int | None], stream: Any) -> list[int]:
-    """Return the time stamps of frames if they increase; otherwise what the frame rate says."""
+    """Return the time stamps of frames if they increase; otherwise times by the frame rate."""
     known = [time for time in times if time is not None]
     if len(known) == len(times) and all(a < b for a, b in itertools.pairwise(known)):
         return known
@@ -161,7 +161,7 @@ def _checked_index(stream: Any, times: Sequence[int], keys: Sequence[int], seeka
 
 
 class _Stream:
-    """Decodes a stream from where its container stands.
+    """Decodes a stream from its container's current position.
 
     Attributes:
         target_time: Time stamp before which frames that no other refers to need not be decoded.
@@ -205,9 +205,9 @@ _QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # counterclockwise, 
 
 
 def _turn_of(frame: Any) -> tuple[int, bool]:
-    """Return by how many quarters, counterclockwise, a frame is to be turned, and whether it is mirrored before.
+    """Return by how many quarters, counterclockwise, to turn a frame, and whether to mirror it before.
 
-    A container says it for all frames. Other angles are left as they are.
+    A container says it for all frames. Other angles are ignored.
     """
     for data in frame.side_data:
         if data.type.name == "DISPLAYMATRIX":
@@ -218,7 +218,7 @@ def _turn_of(frame: Any) -> tuple[int, bool]:
 
 
 def _stream(container: Any, source: str | Tensor) -> Any:
-    """Return the stream of moving pictures that FFmpeg takes for the main one."""
+    """Return the video stream that FFmpeg takes for the main one."""
     stream = container.streams.best("video")
     if stream is None or stream.codec_context is None:
         raise ValueError("it contains no video stream that can be decoded")
@@ -295,7 +295,7 @@ class VideoDecoder:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of the frames as they are delivered; a frame is decoded if none was."""
+        """Height, width and channels of delivered frames; a frame is decoded if none was."""
         if self._turn is None:
             with self._named_errors():
                 self._frame(0)
@@ -353,7 +353,7 @@ class VideoDecoder:
         raise DecodeError(f"{name}: frame {number} at {seconds:.3f} s is damaged, or refers to a frame that is")
 
     def _ways(self, number: int) -> Iterator[Callable[[], None]]:
-        """Yield what leads to a position from which to decode up to a frame, the shortest way first."""
+        """Yield the seeks to positions from which to decode up to a frame, the shortest way first."""
         if self._lies_ahead(number):
             yield lambda: None
         if self._index.seekable:
@@ -410,7 +410,7 @@ class VideoDecoder:
         self._is_complete = complete or not self._index.seekable
 
     def _decode_up_to(self, number: int) -> Any:
-        """Return a frame; None if what comes is behind it, is not whole, or nothing comes."""
+        """Return a frame; None if the next frame is after it, is not whole, or nothing comes."""
         assert self._decoding is not None
         # Of a file with damage all is decoded: a frame that was left out would not be seen to be damaged.
         whole = self._is_complete or self._is_damaged
@@ -459,10 +459,10 @@ class VideoDecoder:
             _interleave([planes[i] for i in order], place.numpy())
 
     def _way_to_rgb(self, frame: Any) -> str:
-        """Return a format of which FFmpeg computes the same bits sooner, if there is one.
+        """Return a format in which FFmpeg computes the same bits sooner, if there is one.
 
-        With rounding to the last bit it has vector instructions for planes only. Rows of chroma that do not lie in the
-        middle between those of luma, as in odd heights, are weighted otherwise for planes.
+        With rounding to the last bit it has vector instructions for planes only. Rows of chroma that are not in the
+        middle between luma rows, as in odd heights, are weighted otherwise for planes.
         """
         index = self._index
         plain = self._flags == _EXACT and frame.format.name in _SAME_IN_PLANES
@@ -475,7 +475,7 @@ def _turned(plane: Any, quarters: int, is_mirrored: bool) -> Any:
 
 
 def _rows(plane: Any, axes: tuple[int, ...]) -> Any:
-    """Return the lines of a plane, ``(height, *axes)``, without what FFmpeg pads them with."""
+    """Return the rows of a plane, ``(height, *axes)``, without FFmpeg's padding."""
     lines = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
     return lines[:, : math.prod(axes)].reshape(plane.height, *axes)
 

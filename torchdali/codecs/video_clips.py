@@ -23,7 +23,7 @@ def uniform(start: int, end: int, count: int) -> list[int]:
 
 
 def padded(frames: Sequence[int], end: int, mode: str) -> list[int]:
-    """Replace frames beyond the end by what a mode puts there; -1 stands for the fill value.
+    """Replace frames beyond the end by a mode's fill; -1 means the fill value.
 
     Reflection goes back as far as the first frame of the file, also where a clip begins after it, as in DALI.
 

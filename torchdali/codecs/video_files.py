@@ -18,7 +18,7 @@ _OPEN = 8  # idle decoders that are kept
 
 
 def index_file(path: str) -> VideoIndex:
-    """Return the index of a file, made anew only if the file has changed.
+    """Return the index of a file, built again only if the file has changed.
 
     Raises:
         DecodeError: it cannot be read.
@@ -36,7 +36,7 @@ def _index_file(path: str, size: int, changed: int) -> VideoIndex:
 
 
 class VideoFiles:
-    """Decoders of files, lent to one thread at a time; those that lie idle stay open, the last few of them.
+    """Decoders of files, lent to one thread at a time; idle ones stay open, the last few of them.
 
     Args:
         color, fast, upright: See `VideoDecoder`.

@@ -1,7 +1,7 @@
 """Operators that edit the program of an image before it is decoded.
 
 A decoder and the operators after it edit an `ImageProgram`, one after the other; then one call of the library of the
-fast path renders it. `graph.rewrite` finds such chains, and ``ops/_decode_chain.py`` runs them.
+fast path renders it. `graph.rewrite` finds these chains, and ``ops/_decode_chain.py`` runs them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Narrowing:
     Attributes:
         edit: Takes the constants; returns None if the operator needs the pixels.
         takes: Names of the arguments with which it edits programs.
-        varies: Those of them that may be passed per sample.
+        varies: Names of these that may be passed per sample.
     """
 
     edit: Callable[[Mapping[str, Any]], Edit | None]
@@ -83,10 +83,10 @@ class ChainPart:
 
 @dataclass(frozen=True, eq=False)
 class DecodeChain:
-    """A decoder, and operators that each work on what the one before makes.
+    """A decoder, and operators that each work on the result of the one before.
 
     Attributes:
-        scaled: A large picture may be decoded at the least size that has the pixels that a random crop needs.
+        scaled: A large image may be decoded at the least size that has the pixels that a random crop needs.
         OF_WINDOWS: Chains that need fewer pixels in Python, too.
     """
 

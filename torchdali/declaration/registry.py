@@ -1,6 +1,6 @@
 """The registry: all declared operators, by DALI's dotted names.
 
-`torchdali.fn` and `torchdali.ops` are published from it, and arithmetic on nodes finds its operators here. It stands
+`torchdali.fn` and `torchdali.ops` are published from it, and arithmetic on nodes finds its operators here. It is
 below the graph, so that nodes can name their operators.
 """
 
@@ -32,7 +32,7 @@ class OperatorOptions:
 
     Args:
         name: Dotted name in `fn`; the function's own by default. One that begins with an underscore is not there.
-        title: Of a hidden operator, whose name begins with an underscore, its name in messages: what the user wrote; or
+        title: Of a hidden operator, whose name begins with an underscore, its name in messages: the user's name; or
             ``rule(constants) -> title``.
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a `Column` for each argument that was given per sample.
@@ -60,7 +60,7 @@ class OperatorOptions:
 
             ==============  ===========================================================================
             ``"levels"``    a value means the same before and after it: pixels go elsewhere, or are interpolated
-            ``"bytes"``     without a `dtype` it delivers bytes if it gets them; so do those of ``"levels"``
+            ``"bytes"``     without a `dtype` it delivers bytes if it gets them; so do operators of ``"levels"``
             ``"view"``      it looks at its input in another way; as torch's, it may return a view of it. A reader: of
                             memory of its dataset, for example a mapped file
             ``"anywhere"``  it does not look at the data: its input may be on any device
@@ -68,7 +68,7 @@ class OperatorOptions:
             ``"encoded"``   a reader whose first output are files unchanged
             ``"frames"``    it does frames each by itself, in as many operations as one: on a device, samples of one
                             shape are done as the frames of one sample, unless an argument is given per sample
-            ``"shared"``    a decoder that leaves a share of the images, `hw_decoder_load`, to one on the device
+            ``"shared"``    a decoder that sends a share of the images, `hw_decoder_load`, to one on the device
             ==============  ===========================================================================
     """
 
@@ -129,7 +129,7 @@ class Operator:
         options: From the decorator; ``name`` may be empty there.
         metadata: Of a reader: number of outputs, the last ones, that come from `datasets.Dataset.metadata`, not from
             its `read`.
-        writes: Of a reader: `read` of its data set takes ``out``, where its first output is delivered from; see
+        writes: Of a reader: `read` of its dataset takes ``out``, where its first output is delivered from; see
             `datasets.Dataset`.
         instead: The replacement, if it is deprecated; calling it warns.
         chunks: Bodies for several samples in one call, by the form that they take; see `decorators.chunk`.

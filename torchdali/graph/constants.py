@@ -145,13 +145,13 @@ _ARRAYS = (np.ndarray, np.generic, torch.Tensor)
 
 
 def is_other_array(value: Any) -> bool:
-    """Return True for what another library lets NumPy make an array of."""
+    """Return True for another library's values that NumPy can make an array of."""
     ours = (DataNode, TensorList, np.ndarray, np.generic, torch.Tensor)
     return hasattr(value, "__array__") and not isinstance(value, ours) and not hasattr(value, "torch")
 
 
 def plain(value: Any) -> Any:
-    """Return what can be a constant: arrays in the byte order of the machine, tensors of types that batches have."""
+    """Return a value as a constant: arrays in the byte order of the machine, tensors of types that batches have."""
     if isinstance(value, torch.Tensor):
         return value.detach().float() if value.dtype == torch.bfloat16 else value.detach()
     if not is_other_array(value) and not isinstance(value, np.ndarray):
@@ -197,7 +197,7 @@ def Constant(
         device: ``"cpu"`` or ``"gpu"``.
         kwargs: Further arguments of `fn.constant`.
 
-    Raises TypeError for what is not a number, ValueError for a shape that does not fit an array,
+    Raises TypeError for values other than numbers, ValueError for a shape that does not fit an array,
     OverflowError for NumPy integers outside 32 bits when `dtype` is None.
     """
     value = plain(value)
@@ -300,7 +300,7 @@ def as_node(value: Any) -> DataNode:
 
 
 def text_as_input(text: str) -> str:
-    """Say what to write instead of text as an input."""
+    """Name the replacement for text as an input."""
     tracer = current()
     if tracer is not None and (why := of_a_dictionary(text, tracer.nodes)):
         return f"{text!r} is text, and an operator takes data{why}"

@@ -1,4 +1,4 @@
-"""Keys: what nodes and values that are the same have in common."""
+"""Keys: equal for nodes and values that are the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["NodeKey", "comparable", "key_of", "numbered"]
 
 
 class NodeKey(NamedTuple):
-    """Key of a node: its operator, and what that is computed from. Nodes that compute the same have equal ones.
+    """Key of a node: its operator, and the keys of its inputs. Nodes that compute the same have equal ones.
 
     Attributes:
         operator: Its name.

@@ -1,7 +1,7 @@
 """The graph that tracing a pipeline records: nodes, the edges between them, and where the user made them.
 
 A `Graph` is frozen and prints one line a node. A `Tracer` collects nodes while a pipeline function runs;
-operators find the current one through `current`. `DataNode` is what the user's function handles: an edge,
+operators find the current one through `current`. `DataNode` is the object that the user's function handles: an edge,
 with arithmetic that is looked up in the operator registry when it is used.
 """
 
@@ -97,8 +97,8 @@ class Node:
         constants: Arguments with the same value for all samples, converted; only those given.
         per_sample: Arguments given per sample.
         scope: Conditions under which the node runs, outermost first.
-        stream: Number of a random operator among those of the pipeline; it selects its random numbers.
-        parts: The nodes for which a fused one stands, in their order.
+        stream: Index of a random operator among the pipeline's; it selects its random numbers.
+        parts: The nodes that a fused one replaces, in their order.
     """
 
     operator: Operator
@@ -116,7 +116,7 @@ class Node:
 
     @property
     def title(self) -> str:
-        """The name of the operator in messages, or those of the operators whose work it does together."""
+        """The name of the operator in messages, or the names of the operators that it replaces."""
         return " + ".join(part.title for part in self.parts) or self.operator.title(self.constants)
 
     def culprit(self, error: BaseException) -> Node:
@@ -425,7 +425,7 @@ _install_arithmetic()
 
 
 def _refuse_flattening(node: DataNode) -> Any:
-    """Refuse torchvision's v2 transforms, which flatten their inputs and pass on what holds no tensor, unchanged."""
+    """Refuse torchvision's v2 transforms, which flatten their inputs and pass on values without a tensor, unchanged."""
     raise TypeError(f"{node} represents a batch while the graph is built, and torch cannot read it: use {_ON_TENSORS}")
 
 
@@ -455,7 +455,7 @@ class Graph:
 
     @classmethod
     def of(cls, outputs: Sequence[DataNode], others: Sequence[Node] = ()) -> Graph:
-        """Collect what the outputs need, and of the other nodes those that must not be pruned."""
+        """Collect the nodes that the outputs need, and of the other nodes those that must not be pruned."""
         kept = [edge.source for edge in outputs if edge.source is not None]
         kept += [node for node in others if node.preserve]
         ancestors: dict[Node, None] = {}
@@ -521,7 +521,7 @@ class Tracer:
         return self._owner()
 
     def restart(self) -> None:
-        """Forget what was recorded."""
+        """Forget the recorded nodes."""
         self.nodes: list[Node] = []
         self.scope: tuple[Condition, ...] = ()
         self._random = 0
@@ -539,7 +539,7 @@ class Tracer:
         self.nodes.append(node)
 
     def _scope_of(self, node: Node) -> tuple[Condition, ...]:
-        """Return the conditions under which a node runs: those of the branch, or of what it is computed from.
+        """Return the conditions under which a node runs: the branch's, or its inputs'.
 
         Raises:
             RuntimeError: it is computed from values of different branches.
@@ -575,7 +575,7 @@ def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
 
 
 def _negated(edge: DataNode) -> tuple[Node | None, int]:
-    """Return the place of what an edge is computed from by ``not`` alone."""
+    """Return the place of the edge that one is computed from by ``not`` alone."""
     while edge.source is not None and edge.source.operator.name == "_not":
         assert edge.source.inputs[0] is not None
         edge = edge.source.inputs[0]

@@ -1,4 +1,4 @@
-"""Turn a graph into a plan: which steps run over a whole batch, and what is fused into chains.
+"""Turn a graph into a plan: the steps that run over a whole batch, and the nodes that are fused into chains.
 
 A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random
 parameters, permutations, everything on an accelerator); then its chain, one function that takes a sample
@@ -101,7 +101,7 @@ class Plan:
 
 
 def nodes_of(stages: Iterable[Stage]) -> list[Node]:
-    """Return the nodes that run in stages: steps, and those of chains."""
+    """Return the nodes that run in stages: steps, and the nodes of chains."""
     return [node for s in stages for node in (*s.steps, *(s.chain.nodes if s.chain else ()))]
 
 
@@ -147,7 +147,7 @@ def kinds(graph: Graph) -> dict[Node, Kind]:
     """Decide how each node runs.
 
     Per-sample operators on the CPU are fused into chains. But operators on small values that no reader or source gave,
-    such as an angle that is drawn and scaled, are steps: the chain of a decoder stays on the fast path.
+    like an angle that is drawn and scaled, are steps: the chain of a decoder stays on the fast path.
     """
     kind_of: dict[Node, Kind] = {}
     data: set[Node] = set()  # nodes that a reader or source gave something to
@@ -169,7 +169,7 @@ def _takes_tensors(node: Node) -> bool:
 def _separate(chained: Sequence[Node]) -> set[Node]:
     """Return the operators of a level that are a chain of their own, before the others'.
 
-    Each takes samples in one tensor. None takes what the others compute, or computes data for them, which is better
+    Each takes samples in one tensor. None takes the others' results, or computes data for them, which is better
     done while the sample is in cache.
     """
     separate = {node for node in chained if _takes_tensors(node)}
@@ -190,7 +190,7 @@ def _parents(node: Node) -> list[Node]:
 def _levels(graph: Graph, of_kind: dict[Node, Kind]) -> dict[Node, int]:
     """Number the level of each node: one starts where a node needs a result of a later kind.
 
-    Steps run as early as they can. Nodes of chains run as late as they can, so that those of one kind that depend on
+    Steps run as early as they can. Nodes of chains run as late as they can, so that nodes of one kind that depend on
     different steps are in one chain.
     """
     levels: dict[Node, int] = {}
@@ -208,7 +208,7 @@ def _levels(graph: Graph, of_kind: dict[Node, Kind]) -> dict[Node, int]:
 
 
 def _late_copies(graph: Graph, slots: dict[Node, tuple[int, Kind]]) -> dict[Node, tuple[int, Kind]]:
-    """Return slots of copies to the device: with what uses them first, or else the last step there.
+    """Return slots of copies to the device: with the first step that uses them, or else the last step there.
 
     So small values, as labels, do not go up alone before the images are decoded.
     """
@@ -232,7 +232,7 @@ def _last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:
 
 
 def edges(node: Node) -> Iterable[DataNode]:
-    """Return all edges that a node reads, with those of its conditions."""
+    """Return all edges that a node reads, with its conditions' edges."""
     inputs = [e for e in node.inputs if e is not None]
     return [*inputs, *node.per_sample.values(), *(c.edge for c in node.scope)]
 

@@ -5,7 +5,7 @@ refused with its name. Reading looks operators up by name, so that modules which
 imported before.
 
 A file is not trusted: names of operators and arguments, conditions and line numbers are checked by type and against the
-schema when it is read. Neither reading nor running executes code of the file. What operators do remains: a reader may
+schema when it is read. Neither reading nor running executes code of the file. Operators still act: a reader may
 name any file to read, and `dump_image` one to write.
 """
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def encode(value: Any) -> Json:
-    """Return a value as JSON; what JSON does not know becomes ``{"kind": content}``.
+    """Return a value as JSON; other types than JSON's become ``{"kind": content}``.
 
     Raises:
         TypeError: a Python object that is not data.
@@ -216,7 +216,7 @@ def graph_from_json(data: Json) -> Graph:
     """Return the graph that `graph_to_json` wrote.
 
     Raises:
-        RuntimeError: it uses an operator that is not declared, or this is no such graph; names the node.
+        RuntimeError: it uses an operator that is not declared, or this isn't a pipeline's graph; names the node.
     """
     nodes: list[Node] = []
     with _reading("its form"):

@@ -14,7 +14,7 @@ _OF_OPERATORS = {"python_function": _NUMBER, "torch_python_function": _NUMBER, "
 
 
 def explain_unpacking(error: BaseException | None, nodes: Sequence[Node]) -> None:
-    """Say in Python's error on a node that somebody iterates over what to write."""
+    """Add advice to Python's error about iterating over a node."""
     if not isinstance(error, TypeError) or not nodes or "DataNode" not in str(error) or "iterable" not in str(error):
         return
     last = nodes[-1]
@@ -38,7 +38,7 @@ def _of_samples(dataset: Any) -> str:
 
 
 def of_a_dictionary(text: Any, nodes: Sequence[Node]) -> str:
-    """Return the end of a message about a value that is no node: the name of an output in a dictionary of them."""
+    """Return the end of a message about a value that isn't a node: the name of an output in a dictionary of them."""
     for node in nodes if isinstance(text, str) else ():
         names = node.constants["dataset"].names if node.operator.name == "readers.dataset" else ()
         if text in names:

@@ -23,7 +23,7 @@ class DebugPipeline(Pipeline):
     """The pipeline that ``pipeline_def(debug=True)`` makes.
 
     Operators run where the function calls them, in the caller's thread, one batch at a time. A node can be
-    printed, and `DebugNode.get` returns its batch; breakpoints stop where the data is. Results are those of
+    printed, and `DebugNode.get` returns its batch; breakpoints stop where the data is. Results are the same as in
     the same pipeline without debug mode. Checkpoints, serialization and `explain` need a traced graph and are
     refused.
     """

@@ -1,7 +1,7 @@
-"""Run a pipeline's function anew for every batch, operator by operator, in the user's thread.
+"""Run a pipeline's function again for every batch, operator by operator, in the user's thread.
 
 In debug mode every node holds its batch: it can be printed, inspected with `DebugNode.get`, and breakpoints in the
-function stop where the data is. The results are those of the executor, which `DebugRun` stands in for.
+function stop where the data is. The results match the executor's, which `DebugRun` replaces.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["DebugNode", "DebugRun"]
 
 
 class DebugNode(DataNode):
-    """A node that holds the batch it stands for."""
+    """A node that holds its batch."""
 
     __slots__ = ("value",)
     value: TensorList
@@ -114,7 +114,7 @@ class _Restart(BaseException):
 
 
 class DebugRun(Tracer):
-    """Stands in for the executor of a pipeline in debug mode.
+    """Replaces the executor of a pipeline in debug mode.
 
     Args:
         owner: The pipeline.
@@ -161,7 +161,7 @@ class DebugRun(Tracer):
 
     @property
     def empty(self) -> bool:
-        """True if no batch is left to take."""
+        """True if all batches are taken."""
         return not self._flight or isinstance(self._flight[0].error, StopIteration)
 
     @property
@@ -205,7 +205,7 @@ class DebugRun(Tracer):
         self._settle()
 
     def _settle(self) -> None:
-        """Finish what an exception interrupted: take out a batch that was taken, and go on behind one in flight."""
+        """Finish the step that an exception interrupted: take out a batch that was taken; go on after one in flight."""
         flight = self._flight
         if flight and flight[-1].prepared is self._prepared:
             latest = flight[-1]
@@ -217,7 +217,7 @@ class DebugRun(Tracer):
             flight.popleft()
 
     def pop(self, stream: Any = None, after: int | None = None) -> InFlightBatch:
-        """Return the oldest batch, or raise what failed in it; see `Executor.pop`."""
+        """Return the oldest batch, or raise its error; see `Executor.pop`."""
         self._settle()
         batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
         if batch is None:
@@ -257,7 +257,7 @@ class DebugRun(Tracer):
         self.stopped = False
 
     def close(self) -> None:
-        """Drop what was not popped, and close the sources."""
+        """Drop the batches that were not popped, and close the sources."""
         self._flight.clear()
         for source in self.sources.values():
             source.close()

@@ -57,7 +57,7 @@ def pipeline_def(
 ) -> Any:
     """Turn a function that defines a graph into a factory of pipelines.
 
-    Calling the factory takes the arguments of the function and those of `Pipeline`, which override the
+    Calling the factory takes the arguments of the function and of `Pipeline`, which override the
     ones given here. An argument that both have goes to the function. The function returns one output, or
     a tuple of them.
 

@@ -1,7 +1,7 @@
 """Names with an underscore that published programs for DALI use, apart from the code that does the work.
 
 A name that several public programs read, set, call or override is an interface: inner names of DALI's
-iterators and pipelines. The classes here give them the meaning they have there. Hooks that subclasses override, such as
+iterators and pipelines. The classes here give them the meaning they have there. Hooks that subclasses override, like
 `_get_outputs` and `_prefetch`, are steps of the iterators and pipelines themselves.
 """
 

@@ -506,7 +506,7 @@ class Pipeline(PipelineOldNames):
             use_copy_kernel: Accepted, without effect.
 
         Raises:
-            KeyError: no such source in the graph. TypeError: neither a node, a name nor an operator.
+            KeyError: the source isn't in the graph. TypeError: neither a node, a name nor an operator.
             RuntimeError: the source has its own data, or the data is not a batch (of at most ``batch_size``).
         """
         feed(self._running, data_node, data, layout, cuda_stream)
@@ -705,7 +705,7 @@ class Pipeline(PipelineOldNames):
         text = serialization.dot(self._traced(), show_tensors=show_tensors, use_colors=use_colors)
         Path(filename).write_text(text, encoding="utf-8")
 
-    # ------------------------------------------------------------ pictures
+    # ------------------------------------------------------------ drawings
 
     def show(self, path: str | os.PathLike[str] | None = None, *, each: bool = False, **options: Any) -> Image:
         """Return a contact sheet of the batch that comes next; the pipeline stays where it is.
@@ -716,7 +716,7 @@ class Pipeline(PipelineOldNames):
 
         Args:
             path: Where to save it, too.
-            each: Draw a row after each operator, of which each has the same samples; without those in branches.
+            each: Draw a row after each operator, all with the same samples; without those in branches.
             options: Of `torchdali.pictures.show`; `each` takes ``count``, ``size`` and ``classes``.
 
         Raises:
@@ -818,7 +818,7 @@ class Pipeline(PipelineOldNames):
         return {"capacities": [], "per_sample_capacities": []}
 
     def explain(self) -> str:
-        """Return the graph, the plan, what is cached or on the fast path, the processes if there are several, and which
+        """Return the graph, the plan, cached parts and those on the fast path, the processes if several, and which
         bodies for several samples have failed so far.
         """
         executor = self._planned

@@ -72,7 +72,7 @@ class Source:
     and `next`, in the thread that starts batches, with the result of `prepare`; `close` at any time, from any thread.
 
     Attributes:
-        work: The function that worker processes run on the requests that this source submits, or None.
+        work: Work of worker processes, on the requests that this source submits; None without them.
         stateful: All requests must go to one process, in their order.
     """
 

@@ -1,12 +1,12 @@
 """``if``, ``and``, ``or`` and ``not`` on `DataNode`s, by rewriting the pipeline function's syntax tree.
 
-An ``if`` on a node runs both branches while tracing; what they record carries the condition, so that each
+An ``if`` on a node runs both branches while tracing; the recorded nodes carry the condition, so that each
 operator runs only for the samples of its branch. Variables that the branches set are merged afterwards. An
-``if`` on anything else is Python's own. What the pipeline function calls is rewritten too, when it is called:
-functions, methods, objects with a `__call__`, modules of torch, and `functools.partial` of these; except what is
-installed, and what is marked with `do_not_convert`.
+``if`` on anything else is Python's own. The callables that the pipeline function calls are rewritten too, when called:
+functions, methods, objects with a `__call__`, modules of torch, and `functools.partial` of these; except
+installed code, and code marked with `do_not_convert`.
 
-What cannot be rewritten stays as it is, and says what to write instead when it meets a node; see `python_only`.
+Code that cannot be rewritten stays unchanged, and its error at a node says how to write it; see `python_only`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def do_not_convert(func: F) -> F:
-    """Keep a function as it is when a pipeline with conditionals calls it."""
+    """Keep a function unchanged when a pipeline with conditionals calls it."""
     func._do_not_convert = True  # type: ignore[attr-defined]
     return func
 
@@ -72,7 +72,7 @@ def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[.
 
 
 def _converted_object(value: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what to call instead of an object that is called."""
+    """Return the callable to use instead of an object that is called."""
     if isinstance(value, torch.nn.Module):
         return functools.partial(_call_module, value)
     if isinstance(value, functools._lru_cache_wrapper):
@@ -108,7 +108,7 @@ def _has_node(values: tuple[Any, ...]) -> bool:
 
 
 def _call_module(module: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
-    """Call a module of torch; what its `forward`, and that of the modules in it, calls is rewritten."""
+    """Call a module of torch; the callees of its `forward`, and of the modules in it, are rewritten."""
     inside = [each for each in module.modules() if "forward" not in vars(each)]
     for each in inside:
         vars(each)["forward"] = convert(each.forward)
@@ -131,7 +131,7 @@ def _convertible(function: types.FunctionType) -> bool:
 
 
 def _wraps_own(function: types.FunctionType) -> bool:
-    """Return True for what a decorator of an installed package made of a function of the user."""
+    """Return True for the result of an installed package's decorator on a function of the user."""
     inner = inspect.unwrap(function)
     return inner is not function and isinstance(inner, types.FunctionType) and _convertible(inner)
 
@@ -159,7 +159,7 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
     free = (*code.co_freevars, RUNTIME)
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     around: list[ast.stmt] = [definition]
-    if class_name:  # in a class of that name, which is no variable, the compiler changes private names as it did
+    if class_name:  # in a class of that name, which is not a variable, the compiler changes private names as it did
         around = [] if class_name in free else [ast.Global([class_name])]
         around.append(ast.ClassDef(class_name, [], [], [definition], []))
     factory = ast.FunctionDef("__factory__", arguments, around, [])
@@ -232,12 +232,12 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
 
 
 def _qualified_name(function: types.FunctionType) -> str:
-    """Return the name of the code of a function, with what is around it; Python 3.10 has only that of the function."""
+    """Return the name of the code of a function, with its scopes; Python 3.10 has only the function's own name."""
     of_function = function.__name__ if hasattr(function, "__wrapped__") else function.__qualname__
     name: str = getattr(function.__code__, "co_qualname", of_function)
     return name
 
 
 def converted(function: Any) -> Any:
-    """Return what to call instead of what the user's code calls."""
+    """Return the callable to use instead of the one that the user's code calls."""
     return convert(function)

@@ -57,7 +57,7 @@ def load(read: Callable[[], Any], name: str) -> Any:
 
 
 def store_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
-    """Set an attribute to what `load` returned, or to what was merged."""
+    """Set an attribute to the loaded or merged value."""
     if not _is_unset(value):
         setattr(owner(), name, value)
     else:
@@ -66,7 +66,7 @@ def store_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
 
 
 def store_item(owner: Callable[[], Any], key: Any, value: Any) -> None:
-    """Set an element to what `load` returned, or to what was merged."""
+    """Set an element to the loaded or merged value."""
     if not _is_unset(value):
         owner()[key] = value
     else:
@@ -119,7 +119,7 @@ def if_else(
     put: Callable[[tuple[Any, ...]], None],
     names: tuple[str, ...],
 ) -> None:
-    """Run an ``if``: one branch for a Python value, both for a node, merging what they set."""
+    """Run an ``if``: one branch for a Python value, both for a node, merging the values that they set."""
     if not isinstance(test, DataNode):
         (body if test else orelse)()
         return
@@ -140,7 +140,7 @@ def if_return(
     put: Callable[[tuple[Any, ...]], None] = lambda values: None,
     names: tuple[str, ...] = (),
 ) -> Any:
-    """Run an ``if`` whose branches return; of what they set, attributes and elements outlive them."""
+    """Run an ``if`` whose branches return; attributes and elements that they set outlive them."""
     if not isinstance(test, DataNode):
         return (body if test else orelse)()
     before = get()
@@ -167,7 +167,7 @@ def and_(left: Any, right: Callable[[], Any], *variables: Any) -> Any:
     """Compute ``left and right()``.
 
     Args:
-        variables: Of those that `right` sets: what reads them, what sets them, and their names; none if it sets none.
+        variables: Those that `right` sets: their getter, their setter, and their names; none if it sets none.
     """
     if not isinstance(left, DataNode):
         return left and right()
@@ -209,7 +209,7 @@ def _shortcut(
 
 
 def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
-    """Run a branch, marking what it records with the condition."""
+    """Run a branch, marking the recorded nodes with the condition."""
     if test.device != "cpu":
         raise ValueError(
             "Invalid device \"gpu\" for argument 'predicate' of operator 'nvidia.dali.fn._conditional.split'. "

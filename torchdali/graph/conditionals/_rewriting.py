@@ -80,7 +80,7 @@ class _Rewriter(ast.NodeTransformer):
         definition.body[after_docstring:after_docstring] = [*starts, *self._first]
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Rewrite statements; what follows an ``if`` that returns moves into its branches."""
+        """Rewrite statements; those after an ``if`` that returns move into its branches."""
         result: list[ast.stmt] = []
         for i, statement in enumerate(statements):
             if isinstance(statement, ast.If) and _returns([statement]):
@@ -113,7 +113,7 @@ class _Rewriter(ast.NodeTransformer):
         functions: Sequence[ast.FunctionDef],
         places: Sequence[_Target],
     ) -> ast.Call:
-        """Call what runs an ``if``, with branches, accessors, and the names of what they set."""
+        """Build the call that runs an ``if``, with branches, accessors, and the names of the variables to set."""
         names = [*_nonlocal_names(functions[-1]), *(place.text for place in places)]
         return _call(
             word, self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in functions],
@@ -157,7 +157,7 @@ class _Rewriter(ast.NodeTransformer):
         return self.define([], [*_nonlocal(names), *(body or [ast.Pass()])])
 
     def accessors(self, names: Sequence[str], places: Sequence[_Target]) -> tuple[ast.FunctionDef, ast.FunctionDef]:
-        """Write what reads variables, attributes and elements as a tuple, and what sets them."""
+        """Build the getter of variables, attributes and elements as a tuple, and their setter."""
         loads: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
         loads += [_call("load", _lambda(p.value()), ast.Constant(p.text)) for p in places]
         get = self.define([], [ast.Return(ast.Tuple(loads, ast.Load()))])
@@ -183,7 +183,7 @@ class _Rewriter(ast.NodeTransformer):
         return self.shortcut(word, [self.visit(value) for value in node.values], node)
 
     def may_be_late(self, node: ast.BoolOp | ast.Compare) -> bool:
-        """Return whether operands can become functions: not if they set what a function cannot."""
+        """Return whether operands can become functions: not if they set variables that a function cannot."""
         names = _late_targets(node)
         return not names or not (self._in_expression or self._globals.intersection(names))
 
@@ -195,7 +195,7 @@ class _Rewriter(ast.NodeTransformer):
         return last
 
     def late(self, operand: ast.expr) -> list[ast.expr]:
-        """Write an operand as a function, and what reads and sets the variables that it sets by ``:=``."""
+        """Write an operand as a function, and the getter and setter of the variables that it sets by ``:=``."""
         names = sorted(_walrus_targets(operand))
         if not names:
             return [_lambda(operand)]
@@ -245,7 +245,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in _own(node.body)):
             rewrite(node, self._class_name, self._unset)
-        return node  # generators stay as they are, as those that the function calls
+        return node  # generators stay unchanged, as those that the function calls
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
         return node
@@ -330,7 +330,7 @@ _OBSTACLES: dict[type[ast.AST], str] = {
 
 
 def _obstacle(statements: Sequence[ast.stmt]) -> str:
-    """Return what keeps statements from becoming functions, or nothing."""
+    """Return the obstacle that keeps statements from becoming functions, or nothing."""
     inside = {id(n) for node in _own(statements) if isinstance(node, _LOOPS) for n in _own(node.body)}
     kinds = (type(n) for n in _own(statements) if not (id(n) in inside and isinstance(n, (ast.Break, ast.Continue))))
     return next((_OBSTACLES[kind] for kind in kinds if kind in _OBSTACLES), "")
@@ -430,7 +430,7 @@ def _places(statements: Sequence[ast.stmt]) -> list[_Target]:
 
 
 def _is_place(node: ast.expr) -> bool:
-    """True for what names the same place each time: attributes, and elements at a number, text or variable."""
+    """True for targets that are the same each time: attributes, and elements at a number, text or variable."""
     if isinstance(node, ast.Attribute):
         return _is_place(node.value)
     if isinstance(node, ast.Subscript):

@@ -1,4 +1,4 @@
-"""Write out what Python means in a function, so that it means the same in functions inside of it."""
+"""Replace code whose meaning depends on its function, so that it means the same in functions inside of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["mangled", "simplify"]
 
 
 def simplify(definition: ast.FunctionDef) -> list[str]:
-    """Write out what means the same everywhere in a function, but not in one inside of it.
+    """Replace code that means the same everywhere in a function, but not in one inside of it.
 
     Annotations of variables go, as Python does not look at them in functions, and ``super()`` gets its arguments.
 
@@ -42,13 +42,13 @@ class _Simple(ast.NodeTransformer):
         return node
 
     def inner(self, node: Any) -> Any:
-        """Leave what is defined inside as it is."""
+        """Keep nested definitions unchanged."""
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = inner
 
 
 def mangled(name: str, class_name: str) -> str:
-    """Return what Python makes of a name in a class."""
+    """Return a name as Python mangles it in a class."""
     bare = class_name.lstrip("_")
     return f"_{bare}{name}" if bare and name.startswith("__") and not name.endswith("__") else name

@@ -1,12 +1,12 @@
 """Replace operators of a graph by one that does their work together.
 
 ================  ============================================================================
-`_decoding`       decoders with what comes after them on the CPU: what the fast path does in one call
+`_decoding`       decoders with the operators after them on the CPU that the fast path runs in one call
 `_on_device`      decoders before operators of a device; resizes with crops
 `_identical`      operators that compute the same, computed once
-`_caching`        what stands before `fn.cache`
+`_caching`        the nodes before `fn.cache`
 `_nodes`          finding, joining and copying nodes
-`_sentences`      what `Pipeline.explain` says of the fast path
+`_sentences`      sentences of `Pipeline.explain` about the fast path
 ================  ============================================================================
 
 The operators that it puts in are in ``ops/_decode_chain.py``, ``ops/_mixed.py`` and ``ops/_resize_and_normalize.py``.
@@ -31,7 +31,7 @@ def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None
     Args:
         exact: Results have DALI's bits.
         scaled: Large photos are decoded at a smaller scale.
-        device: The accelerator; with None, operators on one stay as they are.
+        device: The accelerator; with None, operators on one stay unchanged.
     """
     graph = merge_identical(graph)
     if device is not None:

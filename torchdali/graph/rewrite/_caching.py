@@ -1,4 +1,4 @@
-"""Take what stands before a cache out of the graph, so that a sample that is kept is neither read nor computed."""
+"""Remove the nodes before a cache from the graph, so that a stored sample is neither read nor computed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EACH_ALONE = frozenset(("constant", "ones", "zeros"))
 
 
 class CachedSamples(Protocol):
-    """Samples that are kept, of which a data set can be opened; see `execute.caching`."""
+    """Stored samples, from which a dataset can be opened; see `execute.caching`."""
 
     layouts: tuple[str, ...]
 
@@ -36,12 +36,12 @@ Keeping = Callable[[Graph, Node, bytes], CachedSamples]
 
 
 def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
-    """Replace each `cache`, and what only it needs, by a reader of its samples.
+    """Replace each `cache`, and the nodes that only it needs, by a reader of its samples.
 
     That reader walks the records as the one before the cache does, and takes its place if nothing else reads them.
 
     Raises:
-        RuntimeError: what stands before a cache cannot be kept; names the operator and its line.
+        RuntimeError: an operator before a cache cannot be cached; names the operator and its line.
     """
     if not any(node.operator.name == "cache" for node in graph.nodes):
         return graph
@@ -73,7 +73,7 @@ def _replacement(cache: Node, origin: Node, kept: CachedSamples, before: Graph) 
 
 
 def _without_readers(nodes: list[Node], outputs: list[DataNode], origins: Mapping[Node, Node]) -> Graph:
-    """Let new readers take the place of those whose records nothing else reads; leave out what nothing needs."""
+    """Let new readers replace those whose records nothing else reads; remove the nodes that nothing needs."""
     kept = Graph.of(outputs, nodes)
     read = {id(e.source) for n in kept.nodes for e in edges(n) if not is_metadata(e)}
     read |= {id(e.source) for e in outputs if not is_metadata(e)}
@@ -116,7 +116,7 @@ def _reader_of(before: Graph, cache: Node) -> Node:
     """Return the reader before a cache.
 
     Raises:
-        RuntimeError: there is none or more than one, or another operator cannot stand there.
+        RuntimeError: there is none or more than one, or another operator is not allowed there.
     """
     if cache.scope:
         raise _refused(cache, cache, "is in a branch of an `if`: move it before the `if`")
@@ -135,7 +135,7 @@ def _reader_of(before: Graph, cache: Node) -> Node:
 
 
 def _stands_in_the_way(node: Node, cache: Node) -> str:
-    """Return why an operator cannot stand before a cache; empty if it can."""
+    """Return the reason why an operator must not come before a cache; empty if it may."""
     declared = node.operator
     if declared.schema.random:
         return "draws random numbers, which would be the same in each epoch: put the cache before it"
@@ -169,10 +169,10 @@ def _refused(cache: Node, node: Node, why: str) -> RuntimeError:
 
 
 def digest(graph: Graph) -> bytes:
-    """Return a digest of what a graph computes of a record: operators, their arguments, and how they are connected.
+    """Return a digest of a graph's computation on a record: operators, their arguments, and their connections.
 
     Raises:
-        RuntimeError: an argument is an object of which nothing tells whether it is the same; names it.
+        RuntimeError: an argument is an object that cannot be compared across runs; names it.
     """
     edge = numbered(graph.nodes)
     keys = [key_of(node, edge, partial(_value, node), _left_out(node)) for node in graph.nodes]
@@ -181,7 +181,7 @@ def digest(graph: Graph) -> bytes:
 
 
 def _left_out(node: Node) -> Collection[str]:
-    """Return the arguments that do not matter: where the records lie, and a seed that there is no use for."""
+    """Return the arguments that do not matter: the records' location, and an unused seed."""
     if node.operator.kind == "reader":
         return _OPTIONS | node.operator.schema.paths | _IN_THE_KEY
     return () if node.operator.schema.random else ("seed",)

@@ -1,4 +1,4 @@
-"""Decoders with what comes after them, as one operator that decodes no more than the result shows."""
+"""Decoders with the operators after them, as one operator that decodes only the region that the result shows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["fuse_decoding"]
 
 
 def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
-    """Make one operator of each image decoder and what comes after it on the CPU, as long as that narrows the picture.
+    """Fuse each image decoder with the operators after it on the CPU, as long as they narrow the image.
 
     Each of them is all that uses the one before. Without the library of the fast path, those that need fewer pixels in
     Python, too. Random numbers are the same, and pixels are at most a level off.
 
     Args:
-        exact: Leave out what adds up in another order: resizing of what is mirrored.
+        exact: Exclude operators that add in another order: resizing of mirrored images.
         scaled: See `DecodeChain`.
     """
     users = _sole_users(graph)
@@ -47,7 +47,7 @@ def _sole_users(graph: Graph) -> dict[DataNode, Node]:
 
 
 def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequence[Node]:
-    """Return a decoder and what follows it, as far as one operator does their work; nothing if it is no faster."""
+    """Return a decoder and the operators after it that can be fused with it; nothing if that isn't faster."""
     chain: list[Node] = []
     node: Node | None = decoder
     options = ImageOptions()
@@ -105,7 +105,7 @@ def _joined(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bool) 
 
 
 def _add_values(values: dict[str, DataNode], node: Node) -> dict[str, str]:
-    """Add the per-sample arguments of a node to those of its chain; return the chain's name of each."""
+    """Add the per-sample arguments of a node to its chain's; return the chain's name of each."""
     names = {name: name if name not in values else f"{name} of {node.name}" for name in node.per_sample}
     values.update((names[name], edge) for name, edge in node.per_sample.items())
     return names

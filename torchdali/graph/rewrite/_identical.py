@@ -12,10 +12,10 @@ __all__ = ["merge_identical"]
 
 
 def merge_identical(graph: Graph) -> Graph:
-    """Compute once what several nodes of a graph would compute alike.
+    """Compute once the values that several nodes of a graph would compute alike.
 
     Nodes are alike if they have the same operator, device, inputs, arguments and conditions. Kept apart are readers
-    and sources, nodes that the user named, what has a side effect or a memory of its own, calls of Python functions,
+    and sources, nodes that the user named, operators with side effects or own memory, calls of Python functions,
     and random operators without a seed of their own.
     """
     known: dict[Hashable, Node] = {}
@@ -48,7 +48,7 @@ def _only_value(node: Node, new: Mapping[DataNode, DataNode]) -> DataNode | None
 
 
 def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
-    """Return what nodes that compute alike have in common; None for one to keep apart."""
+    """Return the key that nodes that compute alike share; None for one to keep apart."""
     declared = node.operator
     named_by_user = not node.name.startswith("__")
     if declared.kind not in ("sample", "batch") or declared.options.make or node.preserve or named_by_user:

@@ -27,7 +27,7 @@ def makes_rgb(decoder: Node) -> bool:
 
 
 def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
-    """Find nodes of two operators, the second of which is all that uses the first."""
+    """Find nodes of two operators where the second is the only user of the first."""
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
     return {

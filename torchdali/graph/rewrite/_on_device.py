@@ -1,4 +1,4 @@
-"""Operators of a device, and decoders before them, that do together what needs fewer pixels or launches."""
+"""Operators of a device, and decoders before them, fused to need fewer pixels or launches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["decode_windows", "fuse_resizing", "set_shares", "share_decoding"]
 
 
 def set_shares(graph: Graph, device: torch.device | None) -> Graph:
-    """Say of each decoder for the device what share an engine has of its images: none without one.
+    """Set for each decoder of the device an engine's share of its images: none without an engine.
 
     One engine upsamples colors in one way, the first decoder's. The CPU decodes all images of decoders that want the
     other.
@@ -116,14 +116,14 @@ def _is_shared(node: Node) -> bool:
 
 
 def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
-    """Decode on the CPU only what a resize or a random crop on the device looks at of an image."""
+    """Decode on the CPU only the region that a resize or a random crop on the device uses."""
     graph = _decode_regions(_decode_random_windows(graph))
     # On the CPU whole images are resized by other kernels than regions, to other values.
     return graph if device is None or device.type == "cpu" else _decode_seen(graph)
 
 
 def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
-    """Fuse a resize into the crop, mirror and normalization after it, of which only what the crop keeps is computed.
+    """Fuse a resize into the crop, mirror and normalization after it: only the crop's region is computed.
 
     On the CPU the pixels are the same. On a device, where the kernels for batches run, images are decoded ones, and the
     pixels are the same but where rounding decides.
@@ -167,7 +167,7 @@ def _normalizes_alike(last: Node) -> bool:
 
 
 def _decode_seen(graph: Graph) -> Graph:
-    """Decode only what a resize sees of which the crop after it keeps a part; resize to that part.
+    """Decode and resize only the region that the following crop keeps.
 
     The pixels are the same, but where rounding decides.
     """
@@ -235,7 +235,7 @@ def _decode_random_windows(graph: Graph) -> Graph:
 
 
 def _decode_regions(graph: Graph) -> Graph:
-    """Let an engine decode its share of images of which a random window is resized: whole, and the resize takes it."""
+    """Let an engine decode its share of images whose random window is resized: whole, and the resize takes it."""
     pairs = pairs_of(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
     shares = {
         decoder: _Share("_decode_random_share", (decoder,), resize, _REGIONS)

@@ -1,4 +1,4 @@
-"""Sentences about what of a planned graph is on the fast path."""
+"""Sentences about the parts of a planned graph on the fast path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_fast(graph: Graph) -> bool:
 
 
 def fast_path(graph: Graph) -> list[str]:
-    """Say of each image decoder whether it is on the fast path, and which operator stands in its way."""
+    """State for each image decoder whether it is on the fast path, and which operator prevents it."""
     decoders = [node for node in graph.nodes if parts_of(node)[0].operator.name in DECODERS]
     if not decoders:
         return []
