@@ -368,7 +368,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         if options.command is _run:
             raise
-        # What reads the output, such as `head`, has enough. Python would complain once more when it flushes at the end.
+        # The reader of the output, like `head`, has enough. Python would complain once more when it flushes at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:

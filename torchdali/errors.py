@@ -203,7 +203,7 @@ def note(error: BaseException, place: str) -> None:
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.__file__) + os.sep  # in a ZIP file, too
-_FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # what waits for workers
+_FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # its frames wait for workers
 _SYSTEM = ("stdlib", "platstdlib", "purelib", "platlib")
 _INSTALLED = ("<frozen", _STANDARD, *(os.path.join(sysconfig.get_path(name), "") for name in _SYSTEM))
 

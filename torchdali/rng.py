@@ -56,8 +56,8 @@ def philox(key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[i
     Returns:
         ``(*shape, 4)`` random words.
     """
-    # Words 0 and 2 are multiplied, 1 and 3 take what is left: as two pairs, and with the halves of 64-bit words
-    # as views, a round is three calls, which is what counts where few numbers are drawn.
+    # Words 0 and 2 are multiplied, 1 and 3 take the rest: as two pairs, and with the halves of 64-bit words
+    # as views, a round is three calls, which counts where few numbers are drawn.
     first, second = np.empty((2, *shape), np.uint64), np.empty((2, *shape), np.uint32)
     first[0], second[0], first[1], second[1] = counters
     wide, others = first.reshape(2, -1), second.reshape(2, -1)
@@ -221,7 +221,7 @@ class SampleRngs(Sequence[Rng]):
     def words(self) -> tuple[int, Words, int]:
         """Return the key, epoch and record of each sample, ``(N, 2)``, and their address: the seeds of its numbers."""
         whole = self if self._whole is None else self._whole
-        if whole._words is None:  # two threads may do it at once; what one of them has made serves the other, too
+        if whole._words is None:  # two threads may do it at once; the result of one serves the other, too
             words = np.stack(self._batch._samples, 1)
             whole._words = words, words.ctypes.data
         words, address = whole._words

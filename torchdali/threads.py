@@ -106,7 +106,7 @@ def close_abandoned(owner: _Owner) -> None:
     thread = Thread(close, (), "torchdali-close")
     try:
         _thread.start_new_thread(thread.start, ())  # not here: it takes a lock of `threading`, which may be held
-    except RuntimeError:  # there are no more threads, as at the end of the program
+    except RuntimeError:  # threads can't be started any more, as at the end of the program
         close()
     deadline = time.monotonic() + _ABANDONED
     closed.acquire(timeout=_ABANDONED)
@@ -130,7 +130,7 @@ def call_apart(function: Callable[[], T]) -> T:
 
     try:
         _thread.start_new_thread(Thread(call, (), "torchdali-call").start, ())  # it takes a lock of `threading`
-    except RuntimeError:  # there are no more threads
+    except RuntimeError:  # threads can't be started any more
         return function()
     value, error = answer.get()
     if error is not None:
@@ -167,7 +167,7 @@ def _end() -> None:
     global _deadline
     _deadline = time.monotonic() + _LIMIT
     with contextlib.suppress(KeyboardInterrupt):  # somebody has no patience
-        for owner in reversed(list(_owners)):  # a pipeline before what it reads from
+        for owner in reversed(list(_owners)):  # a pipeline before its sources
             _close(owner)
         _deadline = max(_deadline, time.monotonic() + _LAST)
         for thread in _left():

@@ -87,7 +87,7 @@ def _run_uncompiled(declared: Operator, checked: CheckedCall) -> Any:
     return torch.compiler.disable(run_now)(declared, checked)
 
 
-# What torch.compiler.disable sets, which would import the compiler: the graph ends here.
+# torch.compiler.disable sets it, but would import the compiler: the graph ends here.
 vars(_run_uncompiled).update(
     _torchdynamo_disable=True,
     _torchdynamo_disable_msg="random numbers are drawn at every call",

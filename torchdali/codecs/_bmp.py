@@ -57,7 +57,7 @@ _DEPTHS = {1: 8, 2: 4}
 
 
 def bmp_runs(view: memoryview, header: Header) -> Tensor | None:
-    """Read the colors of run lengths of 8 or 4 bits; None if there are no run lengths.
+    """Read the colors of run lengths of 8 or 4 bits; None if the file lacks run lengths.
 
     Raises:
         ValueError: the data ends before the image does.

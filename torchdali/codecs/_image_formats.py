@@ -101,7 +101,7 @@ def decode_file(data: Tensor, view: memoryview, header: Header, output_type: str
 
 
 def gray_weights(header: Header, pixels: Tensor) -> Weights | None:
-    """Return DALI's conversion to gray for the pixels of such a file."""
+    """Return DALI's conversion to gray for the pixels of a file."""
     return FORMATS.get(header.format, OTHERS).gray(header, pixels)
 
 
@@ -148,7 +148,7 @@ def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Te
     is_opaque = output_type != "ANY_DATA"
     color = essential[25]
     if header.depth in (8, 16) and (color in (0, 2) or (color == 6 and is_opaque)):
-        # Faster than Pillow, which keeps four bytes a color; what is damaged is left to Pillow.
+        # Faster than Pillow, which keeps four bytes a color; Pillow decodes damaged images.
         pixels = decode_bytes_by_opencv(essential, color == 0, header.depth == 16)
         if pixels is not None and pixels.shape[:2] == (header.height, header.width):
             return pixels
@@ -277,7 +277,7 @@ def _others_header(view: memoryview) -> Header:
         _check_held(view)
     try:
         header = pillow_header(view)
-    except Exception as error:  # of a class of its own for what is too large
+    except Exception as error:  # one of its own for images that are too large
         raise failure(f"{error or type(error).__name__}", "unknown", view) from error
     if header is None:
         known = described(view) or f", the data begins with {head!r}"
@@ -323,7 +323,7 @@ def _tensor(image: Any, change: Callable[[Array], Array] | None = None) -> Tenso
     """Return Pillow's pixels as ``(H, W, C)``, a palette applied."""
     if image.mode == "P":
         entries = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
-        palette = np.zeros((256, 3), np.uint8)  # what is beyond the entries of the file is black
+        palette = np.zeros((256, 3), np.uint8)  # colors beyond the entries of the file are black
         palette[: len(entries)] = entries
         return torch.from_numpy(pillow_pixels(image, palette.__getitem__))
     pixels = pillow_pixels(image, change)

@@ -74,7 +74,7 @@ def encoded_view(data: Tensor) -> memoryview:
     if data.dtype != torch.uint8 or not data.is_contiguous():
         raise ValueError(f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}")
     if data.dim() != 1:
-        data = flat(data)  # an operation of torch, which lets the GIL go: not for what is flat
+        data = flat(data)  # an operation of torch, which lets the GIL go: not for flat tensors
     return data.numpy().data
 
 

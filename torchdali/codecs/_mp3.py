@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 MP3_BLOCK = 1152  # samples, at most
 
 _HEADER = re.compile(rb"\xff[\xe2\xe3\xf2-\xf5\xfa-\xfd]")  # of layer II or III
-# A header, and in its block, behind the description of the channels, the tag with the number of blocks.
+# A header, and in its block, after the description of the channels, the tag with the number of blocks.
 _STATED = re.compile(
     rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]..(?:.{9}|.{17}|.{32})(?:Xing|Info)...[\x01\x03\x05\x07\x09\x0b\x0d\x0f](?!\0{4})",
     re.DOTALL,

@@ -71,7 +71,7 @@ def _opened(view: memoryview) -> Any:
             module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
             if plugin == "Tga" or module._accept(head):
                 return getattr(module, f"{plugin}ImageFile")(open_bytes(view))
-        except (ImportError, *_UNLIKE):  # an older Pillow; a head like that of another format
+        except (ImportError, *_UNLIKE):  # an older Pillow; a head like another format's
             continue
     return None
 

@@ -103,7 +103,7 @@ def with_length(encoded: Array) -> Array:
     return known
 
 
-_Fields = list[tuple[int, bytes]]  # where they are, and what they should be
+_Fields = list[tuple[int, bytes]]  # their positions, and their true values
 
 
 def _riff(encoded: Array) -> _Fields:

@@ -1,6 +1,6 @@
 """TIFF: Pillow decodes the images that it keeps exactly, tifffile the rest: deep colors and planes, many channels.
 
-Neither sees the file's own directory: they get one with the tags that describe pixels, each of which is in the
+Neither sees the file's own directory: they get one with only the tags that describe pixels, all of which are in the
 file. So there is nothing to warn about, no second image, and no meaning that a vendor gave to tags.
 """
 
@@ -30,7 +30,7 @@ __all__ = ["Directory", "decode_tiff"]
 # Bytes, shorts, longs, fractions, signed numbers, long8.
 _KINDS = {1: "B", 3: "H", 4: "I", 5: "Q", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q"}
 
-# Tags that decoding needs; those with several values; those of shorts.
+# Tags that decoding needs; tags with several values; tags of shorts.
 _NEEDED = frozenset((*range(256, 260), 262, 266, 273, *range(277, 280), 284, 292, 293, 317, 320, *range(322, 326),
                      339, 347, *range(512, 516), *range(519, 522), *range(529, 533)))  # fmt: skip
 
@@ -47,7 +47,7 @@ _PHOTOMETRICS = {0: "white is 0", 1: "black is 0", 2: "RGB", 3: "palette", 4: "m
 _FORMS = {1: "unsigned", 2: "signed", 3: "float", 4: "undefined", 5: "complex integer", 6: "complex"}
 
 _OLD_JPEG = 6
-_BY_TIFFFILE = (1, 5, 8, 32773, 32946, 34925, 50000)  # what it decodes into as much memory as we say
+_BY_TIFFFILE = (1, 5, 8, 32773, 32946, 34925, 50000)  # compressions that it decodes into as much memory as we say
 _INKS, _YCBCR, _LAB = 5, 6, 8  # photometric interpretations
 
 
@@ -168,7 +168,7 @@ def decode_tiff(view: memoryview, directory: Directory) -> Array:
             raise ValueError(f"pixels of the shape {pixels.shape}")
     except MissingExtraError:
         raise
-    except Exception as error:  # libraries raise what they like for damaged data
+    except Exception as error:  # libraries raise any class for damaged data
         raise ValueError(f"{directory} cannot be decoded: {error or type(error).__name__}") from error
     return pixels
 
@@ -298,7 +298,7 @@ def _by_tifffile(directory: Directory) -> Array:
     logging.getLogger("tifffile").addHandler(_NO_LOG)
     with tifffile.TiffFile(io.BytesIO(encoded)) as file:
         page = file.pages[0]
-        if len(page.dataoffsets) < math.prod(page.chunked):  # it would leave what is missing as it finds it
+        if len(page.dataoffsets) < math.prod(page.chunked):  # it would not fill the missing part
             raise ValueError("strips or tiles are missing")
         pixels = page.asarray(maxworkers=1, squeeze=False)
     planes, _, height, width, samples = pixels.shape

@@ -26,7 +26,7 @@ Pixels = npt.NDArray[np.uint8]
 _CONTEXT_ROWS = 4  # colors of a row are interpolated from at most as many rows below it
 _END = b"\xff\xd9"
 _ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # end or restart
-_UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # what no image holds by chance
+_UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # bytes that no image holds by chance
 _SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
 
 

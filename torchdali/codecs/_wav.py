@@ -21,7 +21,7 @@ _FORMAT = struct.Struct("<HHIIHH")
 _CHUNK = struct.Struct("<4sI")
 _USUAL = struct.Struct("<4sI4s4sIHHIIHH4sI")  # a header of these two chunks alone
 _TWO_CHUNKS = b"fmt \x10\0\0\0data"
-# The bytes in which such headers of one format agree: all but lengths and rates.
+# The bytes in which these headers of one format agree: all but lengths and rates.
 _FIXED = [*range(4), *range(8, 24), *range(32, 40)]
 _KNOWN = {(_PCM, 8), (_PCM, 16), (_PCM, 24), (_PCM, 32), (_FLOAT, 32), (_FLOAT, 64)}
 _GUID = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"  # the tail that turns a format into one

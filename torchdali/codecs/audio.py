@@ -256,7 +256,7 @@ def _decoded(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
         try:
             return sound.read(dtype), sound.rate
         except DecodeError:
-            pass  # libsndfile says what is wrong, or can do it
+            pass  # libsndfile states the reason, or decodes it
     encoded = without_wave(encoded)
     kind = kind_of(encoded)
     if kind == "unknown format" or encoded[:3].tobytes() == b"ID3":

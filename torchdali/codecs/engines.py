@@ -87,7 +87,7 @@ def available(device: torch.device) -> bool:
         return True
     try:
         return importlib.util.find_spec("nvidia.nvimgcodec") is not None
-    except ModuleNotFoundError:  # there is no package nvidia
+    except ModuleNotFoundError:  # the package nvidia is missing
         return False
 
 
@@ -198,7 +198,7 @@ class BatchDecoder:
             memory = np.frombuffer((ctypes.c_uint8 * length).from_address(data), np.uint8)
             try:
                 streams.append(codec.CodeStream(memory))
-            except Exception:  # it raises what it likes for what it cannot parse
+            except Exception:  # it raises any class for images that it cannot parse
                 continue
             place = into[start : start + height * width * 3].view(height, width, 3)
             targets.append(codec.as_image(place.numpy() if place.is_cpu else place, stream))

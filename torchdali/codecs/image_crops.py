@@ -111,7 +111,7 @@ def decode_scaled_crop(
     """Decode a window that will be resized to a target, at the least size that isn't smaller.
 
     A scaled image is not the exact one, but libjpeg's rendering of the lower frequencies; a window
-    at multiples of 8 (in the stored image) is met exactly, others come widened to such multiples.
+    at multiples of 8 (in the stored image) is met exactly, others come widened to multiples of 8.
 
     Args:
         data: Encoded bytes, as for `decode`. Other formats than JPEGs of three channels, and JPEGs of an

@@ -34,7 +34,7 @@ from torchdali.kernels.limits import limits
 __all__ = ["ENDINGS", "OTHER_ENDINGS", "Header", "decode", "peek_header", "peek_shape"]
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
-_JPEG_MODES = {"RGB": 3, "GRAY": 1}  # what libjpeg delivers by itself, by torchvision's numbers
+_JPEG_MODES = {"RGB": 3, "GRAY": 1}  # libjpeg's own outputs, by torchvision's numbers
 
 _decode_jpeg: Callable[..., Tensor] | None = None
 
@@ -131,7 +131,7 @@ def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orien
     return turn(pixels, header.orientation if adjust_orientation else 1)
 
 
-# What the libraries raise for damaged data (SyntaxError is Pillow's).
+# Exceptions of the libraries for damaged data (SyntaxError is Pillow's).
 _DAMAGE = (
     RuntimeError,
     OSError,

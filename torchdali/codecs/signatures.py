@@ -10,7 +10,7 @@ __all__ = ["HEAD", "described", "described_file", "is_compressed", "is_other"]
 
 HEAD = 512  # bytes that `described` looks at
 
-# What it is, and what to do. The first that matches counts.
+# The kind, and the remedy. The first that matches counts.
 _COMPRESSED: tuple[tuple[bytes, str], ...] = (
     (rb"\x1f\x8b\x08", "compressed by gzip: decompress it by `gunzip`"),
     (rb"\x28\xb5\x2f\xfd", "compressed by Zstandard: decompress it by `unzstd`"),

@@ -224,7 +224,7 @@ def _stream(container: Any, source: str | Tensor) -> Any:
         raise ValueError("it contains no video stream that can be decoded")
     stream.thread_type = "NONE"
     stream.codec_context.thread_count = 1
-    # Damage that a decoder sees is an error: it would fill the gaps with what stood there before.
+    # Damage that a decoder sees is an error: it would fill the gaps with the content before.
     stream.codec_context.options = {"err_detect": "crccheck+bitstream+buffer+explode", **decoding_options(source)}
     return stream
 
@@ -382,7 +382,7 @@ class VideoDecoder:
         if key == first:
             return
         if not self._has_decoded:
-            # FFmpeg must have seen the first frame: some streams say only there what all later ones need.
+            # FFmpeg must have seen the first frame: some streams say only there information that all later ones need.
             next(self._ahead, None)
             self._has_decoded = True
         self._jump(key)

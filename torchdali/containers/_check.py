@@ -104,7 +104,7 @@ def _class_problems(root: str) -> Iterator[Problem]:
             yield Problem(os.path.join(root, name), None, "the folder is empty: a class without samples")
 
 
-_WRITTEN = ("classes.txt", "pack.json")  # by `pack`, beside the shards
+_WRITTEN = ("classes.txt", "pack.json")  # by `pack`, next to the shards
 
 
 def _files(path: str) -> Iterator[str]:

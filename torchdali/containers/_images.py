@@ -144,7 +144,7 @@ def _with_palette(content: bytes) -> _Opened | None:
             return None
         image = ImageOps.exif_transpose(opened)
         places = np.array(image)[:, :, None]
-    except Exception:  # of many classes: others decode it, or say what is wrong
+    except Exception:  # of many classes: others decode it, or state the reason
         return None
     alpha = image.info.get("transparency", b"")
     if isinstance(alpha, int):

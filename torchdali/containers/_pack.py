@@ -50,7 +50,7 @@ class PackOptions:
         shard_size: Bytes of a shard, about.
         shorter: Shrink larger images until their shorter side has so many pixels.
         format: Of the images: ``"jpeg"``, ``"webp"`` or ``"raw"`` (pixels as `numpy.save` writes them). None keeps
-            the images that are not shrunk unchanged, and makes JPEG of the others. What is not a photo stays without
+            the images that are not shrunk unchanged, and makes JPEG of the others. All images but photos stay without
             loss, as PNG: palettes, label maps and other images of few values, 16 bits; without a format also gray and
             alpha.
         quality: Of JPEG and WebP, 1 to 100.

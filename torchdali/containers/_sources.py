@@ -21,7 +21,7 @@ from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND
 __all__ = ["UNKNOWN", "Sample", "Source", "open_source"]
 
 
-UNKNOWN = "bin"  # extension of what may be an image
+UNKNOWN = "bin"  # extension of files that may be images
 
 
 class Sample(NamedTuple):

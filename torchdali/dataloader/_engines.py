@@ -207,7 +207,7 @@ class Pictures:
         while True:
             try:
                 self.pipeline.outputs()
-            except StopIteration:  # none is left
+            except StopIteration:  # all are taken
                 return
             except Exception:
                 pass  # it belongs to a batch that nobody wants any more

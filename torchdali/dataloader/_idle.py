@@ -12,7 +12,7 @@ from torchdali.threads import close_abandoned
 
 __all__ = ["IdleEngines"]
 
-_MOST = 2  # idle engines of the process: those of training and of validation
+_MOST = 2  # idle engines of the process: one for training, one for validation
 
 
 class _Entry:
@@ -33,7 +33,7 @@ class IdleEngines:
         return [entry.engine for entry in self._entries.copy()]
 
     def take(self, key: Any) -> Engine | None:
-        """Return an engine of a plan, and close those of other plans."""
+        """Return an engine of a plan, and close the engines of other plans."""
         for entry in self._entries.copy():
             if self._remove(entry):
                 if entry.key == key:

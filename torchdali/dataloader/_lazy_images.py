@@ -73,7 +73,7 @@ class LazyImage(Image.Image):
         """The class that Pillow's image has."""
         return self._pillow
 
-    # ---------------------------------------------------------------- what is recorded
+    # ---------------------------------------------------------------- recording
 
     def load(self) -> Any:
         """Read the file, but decode nothing yet."""
@@ -148,7 +148,7 @@ class LazyImage(Image.Image):
         _set_class(image, LazyImage)
         return image
 
-    # ---------------------------------------------------------------- what decodes
+    # ---------------------------------------------------------------- decoding
 
     @property
     def im(self) -> Any:

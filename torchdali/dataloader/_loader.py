@@ -296,7 +296,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         state.pop("_running", None)
         return state
 
-    # ------------------------------------------------------------ what can be asked
+    # ------------------------------------------------------------ questions
 
     @property
     def notes(self) -> Notes:

@@ -56,7 +56,7 @@ def _choose(loader: Any) -> Plan:
 
 
 def _check_functions(loader: Any) -> None:
-    """Raise if torch's loader would call a function of the user, besides those of the dataset's samples."""
+    """Raise if torch's loader would call a function of the user, besides the ones of the dataset's samples."""
     if loader.batch_sampler is None:
         raise NotSupportedError(notes.has_no_batches())
     if loader.num_workers and loader.worker_init_fn is not None:

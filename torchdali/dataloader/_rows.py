@@ -148,7 +148,7 @@ def _stack(samples: Sequence[Any]) -> list[Tensor]:
 
 def _select(tensor: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
     if tensor.dtype in _OF_NUMPY and not tensor.is_conj() and not tensor.is_neg():
-        # By one thread: those of torch would have to be woken for each batch.
+        # By one thread: torch's would have to be woken for each batch.
         return torch.from_numpy(np.asarray(tensor.numpy().take(rows, 0)))
     if tensor.dtype is torch.bfloat16:
         return tensor[torch.from_numpy(rows)]

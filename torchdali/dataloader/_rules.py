@@ -70,7 +70,7 @@ def _numbers(values: Any) -> tuple[float, ...]:
 
 
 def _range(values: Any, least: float = -math.inf, most: float = math.inf) -> tuple[float, float]:
-    low, high = torch.tensor(_numbers(values), dtype=torch.float32).tolist()  # of which torch draws
+    low, high = torch.tensor(_numbers(values), dtype=torch.float32).tolist()  # torch draws from it
     require(least <= low <= high <= most and abs(low) + high < math.inf, f"must be in {least} to {most}, got {values}")
     return low, high
 

@@ -32,7 +32,7 @@ class OperatorOptions:
 
     Args:
         name: Dotted name in `fn`; the function's own by default. One that begins with an underscore is not there.
-        title: Of a hidden operator, whose name begins with an underscore, its name in messages: the user's name; or
+        title: Of a hidden operator (its name begins with an underscore): its name in messages, as the user wrote it; or
             ``rule(constants) -> title``.
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a `Column` for each argument that was given per sample.

@@ -521,7 +521,7 @@ def _array(value: Any) -> Any:
         is_short = value.is_floating_point() and value.dtype != torch.float64  # NumPy has not all of these
         value = (value.float() if is_short else value).numpy(force=True)
     array = np.asarray(value)
-    own = array.astype(array.dtype.newbyteorder("="), order="C")  # what the user does to theirs later changes nothing
+    own = array.astype(array.dtype.newbyteorder("="), order="C")  # later changes of the user's array do not reach it
     return own if own.ndim else own.item()
 
 

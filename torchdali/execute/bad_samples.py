@@ -135,7 +135,7 @@ class BadSamples:
         noted, batch.bad_samples = batch.bad_samples, []  # errors, whose frames hold the batch
         if not noted or self.budget is None:
             return
-        # In the user's thread, which takes the batches in order: all before this one are done, and those behind it do
+        # In the user's thread, which takes the batches in order: all before this one are done, and those after it do
         # not count.
         with self._lock:
             count = sum(bad.batch < batch.index for bad in self.report)
@@ -183,7 +183,7 @@ def recomputed(
         The nodes, in order; None if samples cannot be dropped: an operator that cannot run again made their indices,
         or used them.
     """
-    permuting: set[Node] = set()  # whose values are indices of samples, or computed from such
+    permuting: set[Node] = set()  # whose values are indices of samples, or computed from indices
     outdated: dict[Node, None] = {}
     for node in graph.nodes:
         takes = set(_index_arguments(node))
@@ -206,7 +206,7 @@ def recomputed(
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
     """Yield the edges whose values are indices of samples."""
-    arguments = node.operator.schema.arguments  # a chain of operators has those of its parts under names of its own
+    arguments = node.operator.schema.arguments  # a chain of operators has its parts' arguments under names of its own
     return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
 
 

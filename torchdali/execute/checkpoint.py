@@ -40,7 +40,7 @@ __all__ = [
 State = dict[str, Any]
 
 _VERSION = 1
-_LONG = 60  # characters of a value that stand in the fingerprint; of longer ones a digest does
+_LONG = 60  # characters of a value in the fingerprint; of longer ones a digest does
 _FOR_SPEED = frozenset(("prefetch_queue_depth", "parallel", "no_copy", "hw_decoder_load"))
 _OF_CACHES = frozenset(("bytes", "path"))
 _OF_READERS = frozenset((

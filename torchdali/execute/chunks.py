@@ -39,7 +39,7 @@ __all__ = [
 
 _MOST, _MOST_ENCODED = 64, 16  # samples of a chunk
 _MOST_SHARED = 32  # of a chunk of which files for the device are only copied
-_TINY = 1 << 10  # bytes of a sample; a batch of such is done sooner than another thread wakes
+_TINY = 1 << 10  # bytes of a sample; a batch of them is done sooner than another thread wakes
 
 
 def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: int = 2) -> int:
@@ -295,8 +295,8 @@ class Fused:
                 buffer.store(samples, each)
 
         def do(samples: range) -> Collection[int]:
-            # Several threads are in here, with a chunk each. What they read of the columns nobody changes any more;
-            # what they write, in C without the GIL, is the part of `out` that belongs to the chunk, or a place of the
+            # Several threads are in here, with a chunk each. Nobody changes the columns that they read any more;
+            # they write, in C without the GIL, the part of `out` that belongs to the chunk, or a place of the
             # room that was taken under its lock. Files are read into memory of the thread.
             part = slice(samples.start, samples.stop)
             results = self.body(

@@ -417,7 +417,7 @@ def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
     if whole is not None:
         return whole
     stored = batch.stored()
-    # Arrays stay what they are until somebody asks for a tensor.
+    # Arrays stay arrays until somebody asks for a tensor.
     return stored if ragged and arrays_of(stored) is not None else stored.samples()
 
 

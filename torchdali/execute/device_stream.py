@@ -27,7 +27,7 @@ from torchdali.tensors._storage import Packed
 
 __all__ = ["DeviceStream", "resolve_device"]
 
-_SMALL = 1 << 16  # bytes of what is copied together with others
+_SMALL = 1 << 16  # bytes of data that is copied together with other data
 _ALIGNED = 16  # bytes: each of them begins at a multiple
 _NOTHING = contextlib.nullcontext()
 
@@ -103,7 +103,7 @@ class DeviceStream:
         with on_stream(self._copies):
             moved = _move(source, self.device)
         copied = self.record(self._copies)
-        # The copy reads pinned memory after this call returns: the batch must stay until the event behind it is done.
+        # The copy reads pinned memory after this call returns: the batch must stay until the event after it is done.
         self.keep_until(batch, copied)
         self._wait_for_copies(_tensors(moved), copied)
         return moved
@@ -233,7 +233,7 @@ class DeviceStream:
         _wait_until_ready(batch)
         if batch.device.type == "cpu":
             return batch
-        # Waits in this thread for what the current stream has enqueued: inside `context`, the kernels of this batch.
+        # Waits in this thread for the work enqueued on the current stream: inside `context`, the kernels of this batch.
         return _move(batch, torch.device("cpu"))
 
     def hand_over(self, batches: Iterable[TensorList], ready: Any, stream: Any = None) -> None:
@@ -248,7 +248,7 @@ class DeviceStream:
         if self.stream is None or self.device is None:
             return
         current = torch.cuda.current_stream(self.device) if stream is None else stream_of(stream, self.device)
-        # In the user's thread, without waiting: kernels that it enqueues from now on start behind the event.
+        # In the user's thread, without waiting: kernels that it enqueues from now on start after the event.
         current.wait_event(ready)
         for batch in batches:
             if batch.device.type == "cuda":

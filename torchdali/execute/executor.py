@@ -68,7 +68,7 @@ from torchdali.threads import Thread, close_at_end, patience
 
 __all__ = ["Executor"]
 
-_warned: dict[Any, Any] = {}  # what replicas warned of: each is shown once, as of one process
+_warned: dict[Any, Any] = {}  # warnings of replicas: each is shown once, as of one process
 
 
 class Executor:
@@ -293,7 +293,7 @@ class Executor:
 
         Interrupted, the batches already taken wait in `_prepared` for the next call, so that sources stay in step.
         """
-        # The batch is still this thread's alone: the scheduler thread sees it, and what is in it, once it is requested.
+        # The batch is still this thread's alone: the scheduler thread sees it, and its content, once it is requested.
         batch.prepared = self._prepared
         for node, source in self.sources.items():
             if node in batch.request.fed:
@@ -418,9 +418,9 @@ class Executor:
             self._caller_queue.interrupted = True
             raise KeyboardInterrupt
         # The state was noted by the scheduler thread when it drew the batch, and not changed since: batches drawn
-        # meanwhile have states of their own, so that a checkpoint counts only what was taken.
+        # meanwhile have states of their own, so that a checkpoint counts only batches that were taken.
         number = self.taken.number + (not isinstance(batch.error, StopIteration))
-        # An interrupt before this store leaves the batch where it is, for the next call.
+        # After an interrupt before this store the next call finds the batch.
         self.taken = Taken(number, batch, batch.request.tag, batch.state)
         self._settle()
         return batch
@@ -479,7 +479,7 @@ class Executor:
         # not come to see the end of its requests.
         for source in self.sources.values():
             source.close()
-        # Ends the scheduler thread behind the requests that are left; it does not join the workers, so the order of
+        # Ends the scheduler thread after the remaining requests; it does not join the workers, so the order of
         # the two does not matter.
         self._requests.put(None)
         if self.replicas is not None:
@@ -488,7 +488,7 @@ class Executor:
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(patience())
         # All threads are gone, so nobody else touches these batches any more. One that is stuck in the user's code for
-        # longer finds them finished when it comes back, and leaves them alone.
+        # longer finds them finished when it comes back, and does not touch them.
         for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
@@ -547,7 +547,7 @@ class Executor:
             if self._stopped or batch.request.ended:
                 raise StopIteration
             batch.position = self._position
-            # Asked once a batch: they may come at any moment, and what is read here must also be run here.
+            # Asked once a batch: they may come at any moment, and records that are read here must also run here.
             replicas = self.replicas
             self._draw(batch, replicas)
         except StopIteration as stop:

@@ -274,7 +274,7 @@ class HardwareDecoding:
     # ---------------------------------------------------------------- for the executor
 
     def accepts(self, edge: DataNode, opened: OpenBuffer) -> bool:
-        """Return whether the engine decodes a share of an edge's images, and open that of a batch.
+        """Return whether the engine decodes a share of an edge's images, and open a batch's share.
 
         Args:
             opened: The results of the batch, which get an arena. Decoders find the share there.

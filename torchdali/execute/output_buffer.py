@@ -47,7 +47,7 @@ class Arena:
 
     def take(self, count: int) -> int:
         """Return the place of so many elements, or -1 if they do not fit."""
-        with self._lock:  # workers take places side by side; what they write there is theirs alone
+        with self._lock:  # workers take places in turn; each writes only to its own
             place = self._used
             if place + count > self._size:
                 return -1
@@ -138,7 +138,7 @@ class OpenBuffer:
         there: DeviceImages | None = None,
     ) -> None:
         self.size, self.whole, self.arena, self.there = size, whole, arena, there
-        # By the first sample of a chunk; None are results that lie in the tensor for all. Each thread that does a chunk
+        # By the first sample of a chunk; None are results in the tensor for all. Each thread that does a chunk
         # writes under keys of its own, and nobody reads before all chunks are done.
         self._chunks: dict[int, tuple[range, Storage | Sequence[Any] | None]] = {}
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 __all__ = ["ProcessId", "has_gil", "has_room", "is_stopped", "others_sleep"]
 
 _PATIENCE = 0.5  # seconds
-_ROOM = 32 << 20  # bytes of address space: stacks of threads, and what they allocate first
+_ROOM = 32 << 20  # bytes of address space: stacks of threads, and their first allocations
 
 
 class ProcessId(NamedTuple):
@@ -30,7 +30,7 @@ class ProcessId(NamedTuple):
     @property
     def lives(self) -> bool:
         """True until the process has ended, whether or not somebody has asked how."""
-        if not self.began:  # it was gone, or there is no /proc
+        if not self.began:  # it was gone, or /proc is missing
             return _exists(self.number)
         state, began = _facts(Path(f"/proc/{self.number}/stat"))
         return began == self.began and state not in (b"Z", b"X")

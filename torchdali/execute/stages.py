@@ -126,7 +126,7 @@ class StageRunner:
         """Start a later stage of a batch; a replica ran the stages before."""
         batch.stage = stage
         for edge, values in batch.values.items():
-            if edge.device != "cpu" and values.device.type == "cpu":  # what a "mixed" operator made
+            if edge.device != "cpu" and values.device.type == "cpu":  # outputs of a "mixed" operator
                 with self.device_stream.context():
                     batch.values[edge] = self.device_stream.to_device(values)
         self._enter(batch)
@@ -480,7 +480,7 @@ class StageRunner:
         if error is None:
             with self.device_stream.context():
                 batch.outputs = delivered(batch.values, self.plan.graph.outputs, self._may_share)
-            # Everything of this batch was enqueued before, by whichever thread: kernels behind the event are of later
+            # Everything of this batch was enqueued before, by whichever thread: kernels after the event are of later
             # batches.
             batch.ready = self.device_stream.record()
         batch.values.clear()

@@ -74,7 +74,7 @@ class Job:
                 self._left -= finished
                 last = self._left == 0
             if last:
-                # All other workers are through their items, and the lock orders what they wrote before this call.
+                # All other workers are through their items, and the lock orders their writes before this call.
                 self._callback(self._failures)
 
 
@@ -174,7 +174,7 @@ class _Workers:
 
     def leave(self, queue: _JobQueue) -> None:
         """Drop a queue and its jobs; wait for those that run, and for threads that end."""
-        # A worker may be the one that leaves: it dropped the last reference to the pipeline.
+        # A worker may be the one that exits: it dropped the last reference to the pipeline.
         me, dropped = threading.get_ident(), queue.jobs
         with self._lock:
             if queue in self._queues:
@@ -192,7 +192,7 @@ class _Workers:
         for thread in ended:
             if thread is not threading.current_thread():
                 thread.join(patience())
-        dropped.clear()  # outside of the lock: what the jobs hold may end other pipelines
+        dropped.clear()  # outside of the lock: objects that the jobs hold may end other pipelines
 
     def put(self, queue: _JobQueue, job: Job) -> None:
         """Add a job to a queue."""

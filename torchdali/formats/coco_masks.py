@@ -106,7 +106,7 @@ def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Ma
     """Fill a polygon of vertices ``(n, 2)``, x and y in pixels."""
     turns = np.zeros(height * width, np.int64)
     if len(points):
-        limit = _SCALE * 4 * (height + width)  # what lies far outside changes nothing inside
+        limit = _SCALE * 4 * (height + width)  # points far outside change nothing inside
         corners = np.clip(_SCALE * points.astype(np.float64) + 0.5, -limit, limit).astype(np.int64)
         for u, v in _outline(corners):
             turns += _crossings(u, v, height, width)

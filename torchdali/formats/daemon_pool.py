@@ -65,7 +65,7 @@ class DaemonPool:
 
     def close(self) -> None:
         """Cancel the tasks that no thread has begun, and end the threads."""
-        with self._lock:  # so that no task comes behind the end of the queue
+        with self._lock:  # so that no task comes after the end of the queue
             self._closed = True
             _end(self._queue, self._process)
 
@@ -84,7 +84,7 @@ def _work(tasks: _Queue) -> None:
             except BaseException as error:
                 future.set_exception(error)
         del task, future, function, arguments
-    tasks.put(None)  # the end of the queue is for all threads: each leaves it to the next one
+    tasks.put(None)  # the end of the queue is for all threads: each passes it to the next one
 
 
 def _end(tasks: _Queue, process: int) -> None:

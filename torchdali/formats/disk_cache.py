@@ -18,7 +18,7 @@ from torchdali.formats.shared_folder import FileLock, open_folder, open_own, rea
 
 __all__ = ["DiskCache"]
 
-_FULL = 0.9  # of the size that is left after making room
+_FULL = 0.9  # of the size that remains after making room
 _PATIENCE, _PAUSE = 30.0, 0.01  # seconds to wait for another process's download, and between two trials
 _NAME = 64  # letters of a digest
 _CHUNK = 1 << 16  # bytes of a string that have a check sum
@@ -104,7 +104,7 @@ class DiskCache:
         if total + size > self._size:
             self.is_full = True
             return
-        total += size  # before the string is there: too large a number is found when there is no room
+        total += size  # before the string is there: too large a number is found when space runs out
         number = struct.pack("<Q", total)
         os.pwrite(lock, number + _SUM.pack(zlib.crc32(number)), 0)
         write_whole(name, _sealed(name, data), folder=self._folder, mode=0o600)

@@ -19,7 +19,7 @@ from torchdali.formats.storage import Bytes
 __all__ = ["HEAD", "Header", "Slab", "array", "check_size", "header", "slab", "tensor"]
 
 _MAGIC = b"\x93NUMPY"
-_KINDS = {  # what has a torch type, without the byte order
+_KINDS = {  # types that torch has, without the byte order
     "b1": torch.bool, "i1": torch.int8, "i2": torch.int16, "i4": torch.int32, "i8": torch.int64, "u1": torch.uint8,
     "u2": torch.uint16, "u4": torch.uint32, "u8": torch.uint64, "f2": torch.float16, "f4": torch.float32,
     "f8": torch.float64,

@@ -134,7 +134,7 @@ class Remote:
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
-        self._bytes, self._count = 1 << 17, 1  # of what was read, about; a first guess
+        self._bytes, self._count = 1 << 17, 1  # of data that was read, about; a first guess
         self._requests, self._received, self._repeated = 0, 0, 0
         self._pinned: dict[str, Version] = {}
         self._renewed: set[tuple[int, str]] = set()
@@ -469,7 +469,7 @@ class RemoteFile:
 
     def _block(self, number: int) -> Pending:
         with self._lock:
-            if self._process != os.getpid():  # in a forked process nobody reads what its parent began
+            if self._process != os.getpid():  # in a forked process nobody continues its parent's reads
                 self._blocks.clear()
                 self._process = os.getpid()
             in_order = number == 0 or number - 1 in self._blocks

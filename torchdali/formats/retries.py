@@ -128,7 +128,7 @@ def _is_refused(error: Exception, status: int | None) -> bool:
         return 400 <= status < 500 and status not in _PASSING
     cause = error.__cause__
     if isinstance(error, FileNotFoundError) and (isinstance(cause, OSError) or _is_of_client(cause)):
-        return isinstance(cause, _REFUSALS)  # fsspec says of each HEAD that fails that there is no file
+        return isinstance(cause, _REFUSALS)  # fsspec reports a missing file for each HEAD that fails
     return isinstance(error, _REFUSALS)
 
 

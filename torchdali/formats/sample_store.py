@@ -62,7 +62,7 @@ class SampleStore:
 
     def __init__(self, data: int, index: int, limit: int) -> None:
         self._data, self._index, self.limit = data, index, limit
-        self._lock = ForkSafeLock()  # for what follows; one thread of a process writes at a time
+        self._lock = ForkSafeLock()  # for the fields below; one thread of a process writes at a time
         self._file_lock = FileLock(self.index_name)
         self._places: dict[bytes, _Stretch] = {}
         self._read_to, self._end = len(_HEADER), 0
@@ -83,7 +83,7 @@ class SampleStore:
 
     def get(self, key: bytes) -> Tensors | None:
         """Return the tensors of a key; None if there are none, or if they are damaged."""
-        # Without the lock: entries come and go in one step each, and what one names never changes.
+        # Without the lock: entries come and go in one step each, and the bytes that one names never change.
         place = self._places.get(key)
         if place is None:
             with contextlib.suppress(OSError):
@@ -135,7 +135,7 @@ class SampleStore:
         for part in parts:
             _write(self._data, part, place)
             place, check = place + len(part), zlib.crc32(part, check)
-        # Last: other processes read the index without a lock, and take what an entry names for whole.
+        # Last: other processes read the index without a lock, and take an entry's bytes for whole.
         entry = _ENTRY.pack(key, offset, size, check)
         _write(self._index, entry + _SUM.pack(zlib.crc32(entry)), self._read_to)
         self._catch_up()
@@ -288,7 +288,7 @@ class DiskStore(SampleStore):
             sample = torch.empty(size, dtype=torch.uint8)
             view = sample.numpy().data
             whole = read_into(self._data, view, offset)
-        except (OSError, RuntimeError):  # the disk, or no memory for what an entry claims
+        except (OSError, RuntimeError):  # the disk, or no memory for an entry's claimed size
             return None
         return sample if whole and zlib.crc32(view) == check else None
 

@@ -14,7 +14,7 @@ from torchdali.formats.shared_folder import FileLock
 __all__ = ["DescriptorPlace", "SharedCounts", "anonymous_descriptor", "opened", "shared"]
 
 _ROWS = 1024
-_NUMBERS = 8  # of a row: the process, then what it counted; a row is a line of a processor's cache
+_NUMBERS = 8  # of a row: the process, then its counts; a row is a line of a processor's cache
 _SIZE = _ROWS * _NUMBERS * 8
 DescriptorPlace = tuple[str, str]
 """Path and name of a file without a name in a folder, by which another process of this machine opens it."""

@@ -95,7 +95,7 @@ class MappedFile:
         try:
             now = os.stat(self.path)
         except OSError:
-            return  # it has no name any more; what is mapped stays
+            return  # it has no name any more; the mapping stays
         if now.st_size < self.size and _place(now) == _place(self._status):
             raise RuntimeError(
                 f"{self.path} became shorter while it was read: it had {self.size} bytes and has {now.st_size}"

@@ -235,7 +235,7 @@ class DataNode:
         element: DataNode = apply("subscript", self, val)
         return element
 
-    if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
+    if not TYPE_CHECKING:  # for a type checker, missing names stay missing
 
         def __getattr__(self, name: str) -> Any:
             instead = _INSTEAD.get(name, _FUNCTIONS)
@@ -339,7 +339,7 @@ class _Shape:
             "apart: index it one by one, as in height, width = node.shape[0], node.shape[1]"
         )
 
-    if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
+    if not TYPE_CHECKING:  # for a type checker, missing names stay missing
         __len__ = __contains__ = __iter__
 
     def __repr__(self) -> str:
@@ -365,7 +365,7 @@ _INSTEAD = {
     **dict.fromkeys(("numpy", "item", "tolist", "detach", "data"), _LATER),
     **{name: f"fn.reductions.{name}(node)" for name in ("sum", "mean", "min", "max")},
     **{name: f"math.{name}(node)" for name in ("sqrt", "exp", "log")},
-    "__array_interface__": _FUNCTIONS,  # what Pillow asks for
+    "__array_interface__": _FUNCTIONS,  # Pillow reads it
     "float": "fn.cast(node, dtype=types.FLOAT)",
     "half": "fn.cast(node, dtype=types.FLOAT16)",
     "int": "fn.cast(node, dtype=types.INT32)",

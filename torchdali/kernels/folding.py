@@ -16,6 +16,6 @@ def folded(function: F) -> F:
     It must return numbers or tuples of them, or tensors that nobody changes. Shapes must be constants too: this
     graph is compiled for one shape (``torch.compile(..., dynamic=False)``).
     """
-    # What torch.compiler.assume_constant_result does, which would import the compiler.
+    # torch.compiler.assume_constant_result does it, but would import the compiler.
     vars(function)["_dynamo_marked_constant"] = True
     return function

@@ -195,7 +195,7 @@ class _Recipe(NamedTuple):
 
 
 @device_cache(maxsize=256)
-@torch.inference_mode(False)  # what is kept must serve callers in any mode
+@torch.inference_mode(False)  # the cached tensors must serve callers in any mode
 def _recipe(
     scaling: Affine | None,
     shape: tuple[int, ...],

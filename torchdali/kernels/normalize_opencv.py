@@ -22,7 +22,7 @@ Values = list[tuple[float, float]]
 Images = Bytes | Sequence[Bytes]
 Take = Callable[[Any, Bytes, bool, list[Bytes]], None]
 
-_SMALLEST = 64  # pixels; what is smaller than a vector may be rounded otherwise
+_SMALLEST = 64  # pixels; images smaller than a vector may be rounded otherwise
 _PIECE = 1 << 21  # values that are worked on at a time; seldom fewer than an image has
 _PIXELS = 1 << 18  # up to which a result goes through floats, which then stay in cache
 

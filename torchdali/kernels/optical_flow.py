@@ -10,8 +10,8 @@ __all__ = ["flow"]
 
 _SMALLEST = 12  # pixels of the shorter side, on the coarsest level
 _LEVELS = 10
-_HINTED = 2  # levels that are left when it is known roughly where to look
-_NOISE = 1e-3  # added to what is inverted: flat regions keep the flow of the level above
+_HINTED = 2  # levels that remain when it is known roughly where to look
+_NOISE = 1e-3  # added before inversion: flat regions keep the flow of the level above
 _STEP = 1.0  # pixels, the farthest that one iteration moves
 
 

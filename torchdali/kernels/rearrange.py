@@ -40,7 +40,7 @@ def copy_to(target: Tensor, x: Tensor) -> Tensor:
 def _copy(cv2: Any, target: Array, source: Array) -> bool:
     """Copy an array if OpenCV can."""
     shape, (first, *rest) = source.shape, (n // source.itemsize for n in source.strides)
-    if not rest or first >= max(rest):  # the images of an array, or what lies in order
+    if not rest or first >= max(rest):  # the images of an array, or axes in order
         return source.ndim > 2 and all(map(_copy, [cv2] * len(source), target, source))
     if source.ndim == 2 and first == 1 and rest[0] >= shape[0]:
         cv2.transpose(source.T, target)

@@ -191,7 +191,7 @@ def _meet_outside(
         low = min(max(start, 0), x.shape[axis])
         high = max(min(start + extent, x.shape[axis]), low)
         x = x.narrow(axis, low, high - low)
-        # A window that lies outside altogether meets nothing; the place must stay in the window.
+        # A window that is outside altogether meets nothing; the place must stay in the window.
         offset = min(max(low - start, 0), extent)
         place[axis] = slice(offset, offset + high - low)
         shape[axis] = extent

@@ -151,7 +151,7 @@ def constant(
         return _repeated(values, kind, extents, size).clone()
     if size * tensor.nbytes <= _MATERIALISED:
         return tensor.repeat(size, *[1] * tensor.ndim)
-    return tensor.clone().expand(size, *tensor.shape)  # a copy: what the user changes must not come back
+    return tensor.clone().expand(size, *tensor.shape)  # a copy: the user's changes must not come back
 
 
 @functools.lru_cache(maxsize=256)

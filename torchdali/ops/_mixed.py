@@ -172,7 +172,7 @@ def _seen(region: tuple[float, float], size: int, part: AxisRegion, length: int)
     low, high = region
     scale, start, extent = (high - low) / size, part.first, part.extent
     low, high = low + start * scale, low + (start + extent) * scale
-    reach = max(1.0, abs(scale)) + 1  # of the filter, and a line more for what rounding does
+    reach = max(1.0, abs(scale)) + 1  # of the filter, and a row more for rounding
     first = min(max(0, math.floor(min(low, high) - reach)), length - 1)
     last = max(min(length, math.ceil(max(low, high) + reach)), first + 1)
     return AxisRegion(low, high, extent, 0, extent, first, last)

@@ -24,7 +24,7 @@ from torchdali.tensors import TensorList
 __all__ = ["multi_paste"]
 
 _CPU = torch.device("cpu")
-_WHOLE = 1 << 18  # bytes of a canvas, up to which those of a batch are one tensor
+_WHOLE = 1 << 18  # bytes of a canvas, up to which the canvases of a batch are one tensor
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
 Pictures = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]

@@ -138,7 +138,7 @@ def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]
     ]
     with suppress(np.linalg.LinAlgError):  # of corners in one place
         solved = np.linalg.solve(np.array(rows, np.float64), np.array(corners, np.float64).reshape(8))
-        if np.abs(solved).min() > 1e-9:  # where it should be zero, it is what is left of rounding
+        if np.abs(solved).min() > 1e-9:  # where it should be zero, rounding made it
             single: list[float] = solved.astype(np.float32).tolist()
             return single
     numbers: list[float] = _get_perspective_coeffs(corners, moved)  # which takes five times as long

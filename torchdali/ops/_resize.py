@@ -161,7 +161,7 @@ def sizing(
         resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=_fixed(max_size),
         roi_start=_fixed(roi_start), roi_end=_fixed(roi_end), roi_relative=roi_relative, subpixel_scale=subpixel_scale,
     )  # fmt: skip
-    if math.prod(result[0]) > limits.pixels:  # what is cached was checked for another pipeline
+    if math.prod(result[0]) > limits.pixels:  # the cached result was checked for another pipeline
         check_pixels(result[0], "the resized image")
     return result
 
@@ -573,7 +573,7 @@ def tensor_resize(
     lengths = list(data.shape)
     if scales is not None:
         sizes = _scaled(_each(scales, "scales", chosen), [lengths[a] for a in chosen])
-    # The axes that are not chosen take part in what `mode` does, with the size that they have.
+    # The axes that are not chosen take part in `mode`, with the size that they have.
     assert sizes is not None
     ends = [1.0] * len(lengths) if roi_relative else lengths
     size, shown = resize_shape(

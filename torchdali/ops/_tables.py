@@ -136,7 +136,7 @@ def _scattered(numbers: Array, axis: int, classes: int, on: Array, off: Array) -
     inner = math.prod(numbers.shape[axis:])
     flat = numbers.reshape(-1).astype(np.int64)
     places, known = np.arange(len(flat)), (flat >= 0) & (flat < classes)
-    if inner > 1:  # what lies before the axis counts all classes
+    if inner > 1:  # the axes before it count all classes
         flat, places = flat * inner + places % inner, places // inner
     flat += places * (classes * inner)
     result.reshape(-1)[flat if known.all() else flat[known]] = on

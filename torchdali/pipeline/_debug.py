@@ -58,7 +58,7 @@ class DebugPipeline(Pipeline):
         if not run.knows_sources and not run.in_flight:
             run.schedule()
             if not run.knows_sources:
-                run.pop()  # raises what failed
+                run.pop()  # raises the error
             self._ahead = True
         return super().reader_meta(name)
 

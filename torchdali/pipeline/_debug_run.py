@@ -151,7 +151,7 @@ class DebugRun(Tracer):
         self.profile = Profile()
         self.buffers = BufferPool()
 
-    # ------------------------------------------------------------ what a pipeline asks of its executor
+    # ------------------------------------------------------------ the executor's interface
 
     @property
     def in_flight(self) -> int:

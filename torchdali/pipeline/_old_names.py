@@ -261,7 +261,7 @@ class IteratorOldNames:
         sizes: Any = (shard_nums + 1) * size // count - shard_nums * size // count
         return sizes
 
-    # ------------------------------------------------------------ what copies of DALI's iterators call
+    # ------------------------------------------------------------ names that copies of DALI's iterators call
 
     def _remove_padded(self: Any) -> tuple[Any, Any]:
         """Return whether to remove samples of the last batch, and how many of each pipeline stay."""

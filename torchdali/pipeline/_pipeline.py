@@ -442,7 +442,7 @@ class Pipeline(PipelineOldNames):
         except Exception:
             self._count = running.taken.number
             raise
-        self._count = count + 1  # an interrupt before this store leaves the batch to the next call
+        self._count = count + 1  # after an interrupt before this store the next call takes the batch
         return batch.outputs
 
     def release_outputs(self) -> None:
@@ -752,7 +752,7 @@ class Pipeline(PipelineOldNames):
 
         return _pictures.html(self)
 
-    # ------------------------------------------------------------ what can be asked
+    # ------------------------------------------------------------ questions
 
     @property
     def num_outputs(self) -> int:

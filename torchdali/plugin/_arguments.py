@@ -19,7 +19,7 @@ _log = logging.getLogger("torchdali.plugin.base_iterator")
 
 OnBreak = Literal["continue", "restart", "next"]
 
-# What the reader's metadata must say alike in all pipelines, and the argument behind it.
+# Metadata of the reader that must be equal in all pipelines, and the argument that sets it.
 _SAME_IN_ALL = {
     "epoch_size": "number of records",
     "number_of_shards": "num_shards",

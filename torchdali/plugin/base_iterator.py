@@ -371,7 +371,7 @@ class BaseIterator(IteratorOldNames):
             self._restart(pipe)
         following = copy.copy(self._epochs)
         following.next_epoch()
-        self._epochs, self._over = following, False  # an exception leaves the epoch before, or the next
+        self._epochs, self._over = following, False  # after an exception it is the epoch before, or the next
         self._mark_start()
 
     def _drop(self) -> None:

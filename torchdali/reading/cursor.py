@@ -41,7 +41,7 @@ __all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "Runs", "Shard", "reshard"]
 
 State = dict[str, Any]
 
-# What a permutation is for; the first word of its key, so that no two uses share numbers.
+# The purpose of a permutation; the first word of its key, so that no two uses share numbers.
 _ASSIGN, _WITHIN, _AFTER_EPOCH = 1, 2, 3
 _ROUNDS = 8
 _LONG = 1 << 24  # records; a permutation of more is computed piece by piece

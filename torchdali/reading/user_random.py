@@ -97,4 +97,4 @@ def _is_seeded(name: str, state: Any) -> bool:
     return bool(place == _BLOCK)
 
 
-_BLOCK = 624  # numbers of a block of the Mersenne Twister; a seeded one stands at its end
+_BLOCK = 624  # numbers of a block of the Mersenne Twister; a seeded one is at its end

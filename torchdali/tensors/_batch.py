@@ -283,12 +283,12 @@ class TensorList:
         """Use at least protocol 2: before Python 3.11, the ones below forget slots of base classes."""
         return super().__reduce_ex__(max(protocol, 2))
 
-    if TYPE_CHECKING:  # what `Pipeline.run` returns has them; a batch of an accelerator has no `as_array`
+    if TYPE_CHECKING:  # results of `Pipeline.run` have them; a batch of an accelerator has no `as_array`
 
         def as_array(self) -> npt.NDArray[Any]: ...
         def as_cpu(self) -> TensorListCPU: ...
 
-    else:  # for a type checker, what is missing stays missing
+    else:  # for a type checker, missing names stay missing
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name, "as_tensor().torch(), where the samples have one shape, or samples()")

@@ -9,7 +9,7 @@ import torch
 
 from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype
 
-_EDGE = 2  # samples, or elements along an axis, shown at either end of what is long
+_EDGE = 2  # samples, or elements along an axis, shown at either end of long data
 _MANY_ELEMENTS = 1000
 _MANY_SHAPES = 16
 
@@ -32,7 +32,7 @@ def name_of(dtype: torch.dtype | None) -> str:
     """Return the name of a type, DALI's if it has one."""
     try:
         return str(DALIDataType.NO_TYPE if dtype is None else from_torch_dtype(dtype))
-    except TypeError:  # a user's torch function may return what DALI does not have
+    except TypeError:  # a user's torch function may return types that DALI does not have
         return str(dtype)
 
 

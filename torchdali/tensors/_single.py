@@ -45,7 +45,7 @@ class Tensor:
         """Use at least protocol 2: before Python 3.11, the ones below forget slots of base classes."""
         return super().__reduce_ex__(max(protocol, 2))
 
-    if not TYPE_CHECKING:  # for a type checker, what is missing stays missing
+    if not TYPE_CHECKING:  # for a type checker, missing names stay missing
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name, "torch()")

@@ -21,7 +21,7 @@ __all__ = ["BufferPool", "Bytes", "Lease", "Loan", "release_unused"]
 
 Bytes = npt.NDArray[np.uint8]
 _POOLED = 1 << 20  # bytes; below it the allocator is as fast
-_SPARE = 4  # a block is taken for what fills it but for this part
+_SPARE = 4  # a block is taken for data that fills it but for this part
 _KEEP = 4  # free blocks; more would only be kept for a consumer that hoards in bursts
 
 

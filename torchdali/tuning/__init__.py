@@ -23,7 +23,7 @@ from torchdali.tuning.search import Choice, Measure, Result, Settings, compare, 
 __all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
 _STEPS, _LAST = 0.8, 0.9  # parts of the time after which the steps of the search end, and its last comparison
-_PAIRS = 3  # of measurements, for which there is to be time after the steps: the last comparison takes two at least
+_PAIRS = 3  # of measurements, for which time must remain after the steps: the last comparison takes two at least
 _DEPTHS = (2, 3, 4, 6, 8)  # of the queue; one of 1 would show only in training that it is too short
 _VERDICT_RUNS = 3
 _NOISY = 0.1
@@ -67,7 +67,7 @@ def tune(
     start = _present(factory)
     scaled = None
     with contextlib.closing(machine):
-        measure(start)  # tells how long a measurement takes: what there is no time for is not begun
+        measure(start)  # tells how long a measurement takes: others begin only if they fit
         machine.close()
         result = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
         if not over(1.0)() and _may_scale(factory, machine.runs):

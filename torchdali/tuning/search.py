@@ -82,7 +82,7 @@ class Comparison:
         return far or loses or (count >= _FEW and self.uncertainty > _HOPELESS)
 
 
-_TRIMMED = 1.1  # standard error of such a mean over that of a mean of all
+_TRIMMED = 1.1  # standard error of a trimmed mean over a mean of all
 
 
 def compare(

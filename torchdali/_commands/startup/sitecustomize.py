@@ -10,7 +10,7 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-from torchdali_alias import alias_nvidia_dali  # type: ignore[import-not-found]  # it lies beside
+from torchdali_alias import alias_nvidia_dali  # type: ignore[import-not-found]  # it is in this folder
 from torchdali_loader import replace_dataloader  # type: ignore[import-not-found]
 
 alias_nvidia_dali()
@@ -18,6 +18,6 @@ replace_dataloader()
 
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if entry != _here]
-_hidden = PathFinder.find_spec("sitecustomize", sys.path)  # the one that stands behind this one
+_hidden = PathFinder.find_spec("sitecustomize", sys.path)  # the one after this one
 if _hidden is not None and _hidden.loader is not None:
     _hidden.loader.exec_module(importlib.util.module_from_spec(_hidden))

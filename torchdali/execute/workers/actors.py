@@ -51,7 +51,7 @@ class _Actor:
             task.set_result(sent.task(Order(threads, 0, (), is_sent=True)))
         except Exception as error:
             task.set_exception(error)
-        # Only now: the process of the user waits for what comes behind the connection, and for nothing before.
+        # Only now: the process of the user waits for the data after the connection, and for nothing before.
         make_batches(Channel(Client(address, authkey=key), shares_memory=False), task.result)
 
     def answer(self) -> int:

@@ -152,7 +152,7 @@ class BatchJob:
     def answer(self, reply: Made, views: Views) -> None:
         """Receive a replica's results, in the thread that receives messages."""
         # The batch itself is not touched here: a thread of the pipeline does that, in `finish`, which the pool calls
-        # behind this. The blocks are lent before the replica could hear that they are free.
+        # behind this. The blocks are lent before the replica can hear that they are free.
         places = [place.block for value in reply.values.values() for place in value.places()]
         tensor = views.lend(places)
         nodes = self.replicas.plan.graph.nodes

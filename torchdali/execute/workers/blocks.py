@@ -95,7 +95,7 @@ class SharedBuffers(BufferPool):
                 number = self._made_blocks
                 self._made_blocks += 1
                 self._numbers[block.ctypes.data], self._memory[number] = number, block
-            # The others have the block in their queues of messages before a batch that lies in it.
+            # The others have the block in their queues of messages before a batch that is in it.
             self._announce(number, descriptor, size)
         finally:
             os.close(descriptor)

@@ -27,7 +27,7 @@ _POLL = 0.5  # seconds between looks at whether the process of the user is there
 
 def begin_worker(user: ProcessId) -> None:
     """Make this process a worker, which ends with the process of the user."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; that of the user decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the user's decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.stdin = _NoKeyboard()
     if sys.breakpointhook is sys.__breakpointhook__ and not os.environ.get("PYTHONBREAKPOINT"):

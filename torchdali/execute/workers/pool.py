@@ -40,7 +40,7 @@ __all__ = ["START", "WorkerPool"]
 
 _GRACE = 0.5  # seconds for a process to end by itself, and again after SIGTERM
 _KILLED = 10.0  # seconds for one that was killed; the system may be busy
-_POLL = 0.5  # seconds between looks at what cannot be waited for
+_POLL = 0.5  # seconds between looks at processes that cannot be waited for
 _STILL = 2  # looks in a row at which a process was stopped: after Ctrl-Z and fg, it may wake late
 START = 120.0  # seconds for a worker to start
 _LOSSES = 2  # workers that may die with a batch
@@ -360,12 +360,12 @@ class WorkerPool:
         for worker in self._starting:
             worker.kill()
         _stop([worker.process for worker in (*self.workers, *self._starting)])
-        for thread in (self._watch, self._guard):  # they hold what the workers were started with
+        for thread in (self._watch, self._guard):  # they hold the workers' starter
             if thread is not threading.current_thread():
                 thread.join(4 * _POLL)
         if self._starter is not None:
             self._starter.close()
-        self.joined = _nothing  # what it belongs to refers to the pool
+        self.joined = _nothing  # its owner refers to the pool
         # An answer that the watching thread just takes over may end its batch a second time, which does nothing.
         left = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]
         for job in left:

@@ -243,7 +243,7 @@ class _Replica:
         try:
             self._answer(batch)
         except OSError:
-            os._exit(1)  # the process of the user is gone, or there is no memory
+            os._exit(1)  # the process of the user is gone, or the memory is full
         except Exception as error:
             batch.error = error
             batch.values.clear()
@@ -260,7 +260,7 @@ class _Replica:
                 if edge in batch.values
             }
         index = self._task.plan.index
-        # The tensors in `kept` lie in shared memory. From `send` on the process of the user reads them, and `channel`
+        # The tensors in `kept` are in shared memory. From `send` on the process of the user reads them, and `channel`
         # holds them until it is told that their blocks are not read any more.
         sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
         with self._channel.lock:

@@ -18,7 +18,7 @@ from torchdali.execute.process_state import ProcessId, is_stopped
 __all__ = ["LOST", "NO_MEMORY", "ForkserverProcess", "ServedProcess", "how_ended", "say", "signal_of"]
 
 NO_MEMORY = 112  # exit code of a worker that the system gives no memory
-LOST = 256  # stands for the exit code, which is less, if nobody says how a process ended
+LOST = 256  # replaces the exit code, which is less, if nobody says how a process ended
 _GRACE = 1.0  # seconds for the server to say which process it forked, or how it ended
 _TICK = 0.02
 _NUMBER = struct.Struct("i")

@@ -81,7 +81,7 @@ class _Serving(NamedTuple):
         if not is_stopped(self.process.pid):
             self.process.join(_GRACE)
         if self.alive:
-            self.process.kill()  # its exit code is asked for with that of the next child, or at the end
+            self.process.kill()  # its exit code is read with the next child's, or at the end
 
 
 class Server:
@@ -354,7 +354,7 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
         for descriptor in descriptors[1:] if pid else descriptors:
             os.close(descriptor)
     leave(user, parent)
-    for pid in running:  # what was stopped cannot end by itself
+    for pid in running:  # suspended processes cannot end by themselves
         os.kill(pid, signal.SIGKILL)
     os._exit(0)
 

@@ -152,7 +152,7 @@ class Worker:
         Raises:
             EOFError, OSError: the worker has died.
         """
-        # In the watching thread alone. A message of a block comes before the first batch that lies in it.
+        # In the watching thread alone. A message of a block comes before the first batch in it.
         message = read(self.connection)
         self._has_spoken = True
         if isinstance(message, Drop):

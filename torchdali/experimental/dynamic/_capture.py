@@ -129,7 +129,7 @@ class _Started:
         """Finish iterations up to one."""
         with self._lock:
             while not last.done:
-                # Taken out only when it is done: an interrupt leaves it for the next call.
+                # Taken out only when it is done: after an interrupt the next call takes it.
                 self._line[0].finish()
                 self._line.popleft()
 
@@ -368,7 +368,7 @@ class Capture:
         except RuntimeError:
             if not self._first:
                 raise
-            self._matches = False  # another body than that of the loop before
+            self._matches = False  # another body than the last loop's
             return operation
         prepared = self._now.operations[self._next_call]
         if prepared.key != operation.key:  # the generator was seeded, or used elsewhere

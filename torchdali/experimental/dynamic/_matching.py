@@ -118,7 +118,7 @@ class CallForm:
             return False
         for value, kind, expected in zip(values, self._kinds, self._operands, strict=True):
             if isinstance(value, Value):
-                # What is computed already may want a gradient.
+                # Computed values may want a gradient.
                 if value._list is not None or value._result is None:
                     return False
                 if value._result.edge is not copies.get(expected):

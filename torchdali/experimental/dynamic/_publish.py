@@ -10,7 +10,7 @@ from torchdali.experimental.dynamic._readers import reader_of
 
 __all__ = ["is_wanted", "publish_operators"]
 
-# They belong to pipelines: they take functions that run in them, or stand for a part of the graph.
+# They belong to pipelines: they take functions that run in them, or represent a part of the graph.
 _LEFT_OUT = (
     "python_function", "torch_python_function", "dl_tensor_python_function", "external_source",
 )  # fmt: skip

@@ -30,7 +30,7 @@ from torchdali.experimental.torchvision.v2 import (
     Resize,
     ToPILImage,
     ToPureTensor,
-    __getattr__,  # noqa: F401  names the cure for what is not here
+    __getattr__,  # noqa: F401  names the cure for missing names
 )
 
 __all__ = [

@@ -109,7 +109,7 @@ def _in_order(nodes: list[Node], kept: Graph, instead: Mapping[Node, Node]) -> l
     return ordered
 
 
-# ---------------------------------------------------------------- what can be kept
+# ---------------------------------------------------------------- operators before caches
 
 
 def _reader_of(before: Graph, cache: Node) -> Node:

@@ -67,7 +67,7 @@ def share_decoding(graph: Graph) -> Graph:
 
 
 class _Share(NamedTuple):
-    """The operator that decodes in the place of a decoder, and leaves a share of the images to the device.
+    """The operator that decodes in the place of a decoder, and sends a share of the images to the device.
 
     Attributes:
         operator: Its name.

@@ -79,7 +79,7 @@ def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) ->
     sums = torch.zeros(samples + 1, dtype=torch.float64, device=x.device)
     torch.cumsum(x.double().square(), 0, out=sums[1:])
     power = (sums[window:] - sums[:-window]) / window
-    if cutoff < -100.0:  # where what sums lose in rounding counts
+    if cutoff < -100.0:  # where the rounding of sums counts
         power = power * (_sounding(x, window) > 0)
     level = reference if reference is not None else float(power.max())
     loud = (power >= level * 10.0 ** (cutoff / 10.0)).nonzero()

@@ -68,7 +68,7 @@ def spectrogram(
     return _modulus(on_one_thread(torch.fft.rfft, frames, size), power)
 
 
-_BLOCK = 1 << 20  # bytes of windows that are transformed together: few calls, and what they use stays in cache
+_BLOCK = 1 << 20  # bytes of windows that are transformed together: few calls, and their data stays in cache
 
 
 def spectrograms(

@@ -316,7 +316,7 @@ class _State:
         starts = (attempts + begin) // rules.attempts * rules.attempts - begin
         thresholds = self._follow(samples, draws, starts, rules)
         whole = _first(np.isnan(thresholds))
-        # What comes after the whole image is not looked at: there are a few windows a sample left.
+        # Windows after the whole image are not looked at: there are a few windows a sample left.
         tried = ((attempts < whole[:, None]) & candidates.allowed).ravel().nonzero()[0]
         owners = samples[tried // count]
         windows = candidates.ends(tried)

@@ -168,7 +168,7 @@ def _from_gradients(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
     centre = near(0, 0)
     one, other = ((centre + _share(part - own, count)).clamp_(0, 255) for part in (one, other))
     # At a corner `one` is green and `other` the color of the opposite corner; at green, `one` is the color
-    # beside it and `other` the color above.
+    # next to it and `other` the color above.
     _place(_Neighbours(centre, one, other, other, one), first, out)
 
 

@@ -108,7 +108,7 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
         scale = axis.size / (high - low)
         stretch = max(1.0, 1 / scale) if axis.antialias else 1.0
         last = min(high, low + math.ceil((end - 0.5) / scale + stretch) + 1)
-        if last - low != end:  # PyTorch leaves an axis as it is that keeps its extent
+        if last - low != end:  # PyTorch does not touch an axis that keeps its extent
             return ByteLines(low, last - low, 0, last - low, end, axis.antialias, flip, reach, scale)
     margin = 0 if reach is None else reach.pixels
     start, end = max(0, low - margin), min(axis.length, high + margin)

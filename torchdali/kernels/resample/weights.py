@@ -132,7 +132,7 @@ def resize_axes(
     return tuple(axes)
 
 
-PIXEL, TAP, TAP_OF_ROWS = 3.0, 1.0, 1.4  # what DALI takes for the cost of an output pixel
+PIXEL, TAP, TAP_OF_ROWS = 3.0, 1.0, 1.4  # DALI's estimates of the cost of an output pixel
 
 
 def passes(axes: tuple[Axis, ...]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from torchdali.kernels.warp.sample import Positions
 
 __all__ = ["sphere_positions", "water_positions", "waves"]
 
-_OUTSIDE = -1e6  # where what is not a number lies
+_OUTSIDE = -1e6  # the position of values that are not numbers
 
 
 def _plane(height: int, width: int, device: torch.device) -> Positions:

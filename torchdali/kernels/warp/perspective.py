@@ -112,7 +112,7 @@ def _interpolated(
     dtype: torch.dtype,
 ) -> Tensor:
     u, v = positions
-    if border == "wrap":  # what interpolation reads is at most two pixels away
+    if border == "wrap":  # the pixels that interpolation reads are at most two pixels away
         u, v = u.remainder(x.shape[-2]) + 2, v.remainder(x.shape[-3]) + 2
         x = _wrapped(x)
     height, width = x.shape[-3:-1]

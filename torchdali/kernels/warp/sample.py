@@ -95,7 +95,7 @@ def interpolate(
     # position needs of the channels, all is in one place.
     planes = x.to(kind).movedim(-1, -1 - axes)
     planes = planes.reshape(1, -1, *planes.shape[-axes:])
-    if base:  # what is outside is zero for `grid_sample`
+    if base:  # pixels outside are zero for `grid_sample`
         planes = planes - base
     out = grid_sample(planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners)
     if dtype == x.dtype == torch.uint8 and mode == "bilinear":

@@ -157,7 +157,7 @@ class InProcess(_Positioned):
             with torch.no_grad():
                 outputs = self._checked(self._loader.batches(columns), batch_size)
         except StopIteration as stop:
-            # Without its traceback: the frames lead to those of the caller, whose variables hold the pipeline.
+            # Without its traceback: the frames lead to the caller's, whose variables hold the pipeline.
             failure, after, is_repeated = StopIteration(*stop.args), {}, False
         except Exception as error:
             if not self._loader.data.is_past(self._range(batch_size), batch):

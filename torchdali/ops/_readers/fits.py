@@ -26,7 +26,7 @@ from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["FitsDataset", "fits"]
 
-_warning = ForkSafeLock()  # the filters of warnings are those of all threads
+_warning = ForkSafeLock()  # all threads share the filters of warnings
 
 
 class FitsDataset(ListedFiles):

@@ -30,7 +30,7 @@ from torchdali.reading.groups import GroupOrder
 __all__ = ["LanceDataset", "TableDataset", "table"]
 
 _WINDOW = 256 << 20  # bytes among which rows are shuffled
-_KEPT = 64 << 20  # bytes of groups, beside those of two windows
+_KEPT = 64 << 20  # bytes of groups, in addition to two windows
 _THREADS = 4  # that read groups of local files ahead
 
 

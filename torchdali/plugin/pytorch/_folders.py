@@ -46,7 +46,7 @@ _AUGMENTS: dict[str, Callable[[Any], Any]] = {
 
 
 _reader: Any = fn.readers.file
-_VISIBLE: dict[str, Any] = {  # what it takes, without hidden files and folders
+_VISIBLE: dict[str, Any] = {  # files that it takes, without hidden files and folders
     "dir_filters": ["[!.]*"],
     "file_filters": [f"[!.]{pattern}" for pattern in _reader.body.__kwdefaults__["file_filters"]],
 }

@@ -667,7 +667,7 @@ class Loader(IterableDataset[Any]):
         ranks = _ProcessRank.here(known=self._ranks)[1:3]
         return {**self.__dict__, "_pipe": None, "_batches": None, "_place": None, "_ranks": ranks}
 
-    # ------------------------------------------------------------ what can be asked
+    # ------------------------------------------------------------ questions
 
     @property
     def dataset_size(self) -> int:
@@ -754,7 +754,7 @@ class Loader(IterableDataset[Any]):
         """
         known: dict[str, Any] = {} if self._classes is None else {"classes": list(self._classes)}
         left = self._opened().left
-        if 0 < left < (options.get("count") or self.batch_size):  # what follows is padding
+        if 0 < left < (options.get("count") or self.batch_size):  # the rest is padding
             options = {**options, "count": left}
         return self.pipeline.show(path, **{**known, **options})
 
@@ -779,7 +779,7 @@ class Loader(IterableDataset[Any]):
         facts = [] if size < 0 else [("samples", f"{size:,}")]
         try:
             return pictures.document(repr(self), facts, pictures.image_tag(self.show(count=8, size=112)))
-        except (RuntimeError, ValueError) as error:  # there is no image
+        except (RuntimeError, ValueError) as error:  # nothing can be drawn
             return pictures.document(repr(self), [*facts, ("no picture:", str(error).splitlines()[0])], "")
 
     def __repr__(self) -> str:

@@ -157,7 +157,7 @@ def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 5
         step: Trains on one batch; called many times.
         batches: How many each measurement takes, after a tenth of it to warm up.
     """
-    source = _endless(loader)  # one for all: an epoch that is left early would have to be begun again
+    source = _endless(loader)  # one for all: an epoch that ends early would have to begin again
     cached = list(itertools.islice(source, min(batches, 20)))
     if not cached:
         raise ValueError("the loader is empty")

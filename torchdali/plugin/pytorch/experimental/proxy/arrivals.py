@@ -74,7 +74,7 @@ class _Watch:
 
 class _Watching(_Torchs or object):  # type: ignore[misc]
     def _try_get_data(self, timeout: float = 5.0) -> Any:
-        # Plain stores, which the watching thread reads: it acts on what it sees twice in a row (_STILL).
+        # Plain stores, which the watching thread reads: it acts on values that it sees twice in a row (_STILL).
         self._watch.waits = True
         try:
             return self._got_data(timeout)

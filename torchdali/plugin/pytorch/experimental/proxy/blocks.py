@@ -22,7 +22,7 @@ from torchdali.tensors.buffer_pool import Lease, Loan
 __all__ = ["Outgoing"]
 
 _Bytes = npt.NDArray[np.uint8]
-_HEADER = 64  # bytes; what follows is aligned
+_HEADER = 64  # bytes; the data after it is aligned
 _KEPT = 32  # blocks of a worker; more are in flight only if the main process hoards them
 
 

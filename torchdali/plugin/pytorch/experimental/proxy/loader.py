@@ -93,7 +93,7 @@ class _Batches:
     def __next__(self) -> Any:
         while len(self._ahead) <= self._depth and self._may_go_on():
             if self._ahead and not self._waits and not has_arrived(self._arrivals):
-                break  # rather deliver what is there than wait for what comes after it
+                break  # rather deliver this batch than wait for the next
             self._advance()
         if not self._ahead:
             raise StopIteration
@@ -112,7 +112,7 @@ class _Batches:
         except Exception:
             self._ahead.popleft()
             raise
-        self._ahead.popleft()  # only now: an interrupt leaves the batch to the next call
+        self._ahead.popleft()  # only now: after an interrupt the next call takes the batch
         return data
 
     def _may_go_on(self) -> bool:
