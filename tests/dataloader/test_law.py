@@ -286,7 +286,7 @@ def test_replaced_functions_and_attributes_take_part(paths: list[str], name: str
     if hasattr(dataset, "transform"):
         dataset.transform = copy.deepcopy(dataset.transform)
         dataset.transforms = type(dataset.transforms)(dataset.transform, None)
-    assert is_accelerated(dataset)
+    assert is_accelerated(dataset), DataLoader(dataset, batch_size=2).notes
     functions, methods, attributes = found(dataset)
     fresh = [each for each in functions if (id(each.owner), each.name) not in DONE]
     DONE.update((id(each.owner), each.name) for each in fresh)

@@ -95,7 +95,7 @@ def test_an_interrupt_while_a_captured_loop_waits_loses_nothing(root: Path, monk
     pop, wanted = Executor.pop, epoch(reader_of(root), ndd.random.RNG(3))
     reader, rng, found = reader_of(root), ndd.random.RNG(3), []
 
-    def interrupted(executor: Executor, stream: Any = None) -> Any:
+    def interrupted(executor: Executor, stream: Any = None, **options: Any) -> Any:
         monkeypatch.setattr(Executor, "pop", pop)
         raise KeyboardInterrupt
 
@@ -300,7 +300,7 @@ def test_two_loops_over_one_reader(root: Path) -> None:
     next(reader.next_epoch(batch_size=5))
     with pytest.raises(RuntimeError, match="another loop"):
         next(first)
-    with pytest.raises(ValueError, match="batch_size 4"):
+    with pytest.raises(ValueError, match="got 4"):
         reader.next_epoch(batch_size=4)
 
 

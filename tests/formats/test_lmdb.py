@@ -58,5 +58,5 @@ def test_a_tree_in_a_circle(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"x" * 9000, bytes(9000)])
 def test_other_files(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "data.mdb").write_bytes(content)
-    with pytest.raises(RuntimeError, match="no LMDB database"):
+    with pytest.raises(RuntimeError, match="not an LMDB database"):
         entries(str(tmp_path))

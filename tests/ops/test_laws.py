@@ -38,7 +38,7 @@ from torchdali.errors import PipelineError
 from torchdali.tensors import TensorList
 
 NOT_HERE = {
-    "external_source": "is how the values arrive", "experimental.inputs.video": "is fed", "readers.dataset": "has samples of its own",
+    "external_source": "is how the values arrive", "experimental.inputs.video": "is fed", "readers.dataset": "has samples of its own", "readers.stream": "ends",
     "experimental.resize": "runs on a GPU", "optical_flow": "runs on a GPU", "decoders.inflate": "needs an extra",
 }  # fmt: skip
 OF_THE_BATCH = frozenset(("batch_permutation", "permute_batch", "multi_paste", "_normalize_batch", "pad"))

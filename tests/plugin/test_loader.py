@@ -418,7 +418,7 @@ def test_what_cannot_be_made_anew_says_so():
     loader.close()
     assert len(loader) == 7
     loader.close()
-    with pytest.raises(RuntimeError, match="function that makes the pipeline"):
+    with pytest.raises(RuntimeError, match="function that creates the pipeline"):
         len(loader)
     with pytest.raises(TypeError, match="a Loader must get a pipeline"):
         Loader(3)

@@ -142,7 +142,7 @@ def decode(data: str | bytes) -> State:
             f"not a torchdali checkpoint (expected JSON text; for a file, pass its content, not its name): {error}"
         ) from None
     if not isinstance(state, dict) or "version" not in state:
-        raise RuntimeError("this is JSON, but no checkpoint of torchdali")
+        raise RuntimeError("this JSON is not a torchdali checkpoint")
     return state
 
 

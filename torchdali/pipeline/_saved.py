@@ -42,7 +42,7 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
     except (ValueError, RecursionError) as error:
         raise RuntimeError(f"not a serialized torchdali pipeline (expected JSON text): {error}") from None
     if not isinstance(saved, dict) or saved.get("version") != 1 or "graph" not in saved:
-        raise RuntimeError("this is JSON, but no serialized pipeline that this torchdali reads")
+        raise RuntimeError("this JSON is not a serialized pipeline that this version of torchdali reads")
     return _arguments(saved.get("arguments")), serialization.graph_from_json(saved["graph"])
 
 

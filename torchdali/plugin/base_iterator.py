@@ -332,7 +332,7 @@ class BaseIterator(IteratorOldNames):
     def _next_batch(self) -> Any:
         self._pending = (self._epochs.epoch, self._epochs.delivered), self._numbers()
         outputs = self._get_outputs()
-        self._schedule_runs(False)
+        self._schedule_runs()
         counts = self._epochs.counts_of(self._epochs.delivered)
         try:
             batch = self._convert(outputs if counts is None else outputs[: len(counts)], counts)
@@ -341,10 +341,13 @@ class BaseIterator(IteratorOldNames):
             raise
         self._advance_and_check_drop_last()
         self._pending = None
+        self._release_all()
+        return batch
+
+    def _release_all(self) -> None:
         with self._driving():
             for pipe in self._pipes:
                 pipe.release_outputs()
-        return batch
 
     def _numbers(self) -> list[int]:
         """Return the number of batches that each pipeline has given before the next batch of the epoch."""
@@ -464,10 +467,10 @@ class BaseIterator(IteratorOldNames):
     def _schedule_runs(self, release_outputs: bool = True) -> None:
         """Start the next batch of every pipeline; the first call starts as many as should be in flight."""
         self._ever_scheduled = True
+        if release_outputs and self._pending is None:  # a pending batch is released once it is delivered
+            self._release_all()
         with self._driving():
             for pipe in self._pipes:
-                if release_outputs:
-                    pipe.release_outputs()
                 pipe.schedule_run()
 
     def _get_outputs(self) -> list[tuple[TensorList, ...]]:
@@ -489,6 +492,7 @@ class BaseIterator(IteratorOldNames):
             if self._pending is None or all(map(int.__gt__, (pipe.taken for pipe in self._pipes), self._numbers())):
                 self._schedule_runs()
                 self._epochs.advance()
+                self._release_all()
             raise
 
     def _share_all(self) -> list[tuple[TensorList, ...]]:
