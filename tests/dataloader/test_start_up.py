@@ -1,4 +1,4 @@
-"""What a process has to load for a loader, and which of torch's private names are used where."""
+"""The modules that a process loads for a loader, and the use of torch's private names."""
 
 from __future__ import annotations
 

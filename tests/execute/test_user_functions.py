@@ -184,7 +184,7 @@ PLACED: dict[str, tuple[Callable[[str], Any], str]] = {
 
 
 def stays(name: str, root: str) -> tuple[str, list[list[Any]]]:
-    """Where a pipeline of `PLACED` runs, and its outputs."""
+    """Return where a pipeline of `PLACED` runs, and its outputs."""
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, num_processes=2)
     def define() -> Any:

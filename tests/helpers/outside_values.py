@@ -82,7 +82,7 @@ def _of_global(root: str) -> Any:
 
 
 def read_from_global(root: str, **options: Any) -> tuple[str, str]:
-    """What comes of a shared value that is a global, changed after the processes have started; and where it was."""
+    """Return the value of a shared global that changed after the processes have started; and where it was."""
     pipe: Pipeline = _of_global(root, **options)
     pipe.build()
     change(2.0)

@@ -241,7 +241,7 @@ def lots_of(share: float) -> int:
 
 
 class WindowChoice(ctypes.Structure):
-    """How the windows of images are chosen: whole images, windows that are passed, or random ones.
+    """The choice of windows of images: whole images, given windows, or random ones.
 
     See `kernels.random_window.random_window` for the attributes; `log_ratio` are the logarithms of `ratio`.
     """
@@ -257,7 +257,7 @@ class WindowChoice(ctypes.Structure):
 
     @property
     def is_whole(self) -> bool:
-        """Whether whole images are taken."""
+        """True for whole images."""
         return bool(self.kind == 0)
 
     @classmethod
