@@ -209,7 +209,7 @@ def test_operators_must_be_declared_before_reading() -> None:
 
 @pytest.mark.parametrize("text", ["", "xx", b"\x80\x04", "[]", "{}", '{"version": 2, "graph": {}}'])
 def test_what_is_no_pipeline_is_refused(text) -> None:
-    with pytest.raises(RuntimeError, match="serialized (torchdali )?pipeline"):
+    with pytest.raises(RuntimeError, match=r"serialized (torchdali )?pipeline"):
         Pipeline.deserialize(text)
 
 
