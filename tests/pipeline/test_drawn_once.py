@@ -44,10 +44,19 @@ def test_drawing_is_warned_of_once(name: str, options: dict[str, Any]) -> None:
         assert (said[0].filename, said[0].lineno) == (__file__, function.__code__.co_firstlineno)
 
 
+@pytest.mark.parametrize("name", ["random", "numpy"])
+def test_the_last_number_of_a_block_is_warned_of(name: str) -> None:
+    draw = {"random": random.random, "numpy": np.random.uniform}[name]
+    random.seed(1), np.random.seed(1)
+    for _ in range(311):  # a number takes two of a block's 624 words
+        draw()
+    with pytest.warns(UserWarning, match="the same number"):
+        build(DRAWING[name][0])
+
+
 def _seeds() -> Any:
     random.seed(3), np.random.seed(3), torch.manual_seed(3)
     return image()
-
 
 
 class Augmented:

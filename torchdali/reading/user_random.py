@@ -69,7 +69,7 @@ class Draws:
         if self._others != others:
             return  # a thread of another pipeline, which reads a dataset, may have drawn them
         for name, state in self._states.items():
-            if state != before[name] and not _is_seeded(name, state):
+            if state != before[name] and not _is_seeded(name, state, before[name]):
                 warn(
                     f"numbers were drawn from {name} on this line or shortly before it, while the pipeline function "
                     f"{self._function!r} was traced. The function runs once, so every image of every batch gets the "
@@ -88,13 +88,15 @@ def _states() -> dict[str, Any]:
     }
 
 
-def _is_seeded(name: str, state: Any) -> bool:
-    """Return True for a generator that was seeded and not drawn from since."""
+def _is_seeded(name: str, state: Any, before: Any) -> bool:
+    """Return True for a generator that was seeded after a state, and not drawn from since."""
     if name == "`torch`":
         fresh = torch.Generator().manual_seed(torch.initial_seed()).get_state()
         return bool(state == fresh.numpy().tobytes())
-    place = state[1][-1] if name.startswith("Python") else state[1]
-    return bool(place == _BLOCK)
+    place, words, old = state[1], state[0], before[0]
+    if name.startswith("Python"):
+        (*words, place), (*old, _) = state[1], before[1]
+    return bool(place == _BLOCK and words != old)  # drawing to the end of a block keeps its words
 
 
 _BLOCK = 624  # numbers of a block of the Mersenne Twister; a seeded one is at its end
