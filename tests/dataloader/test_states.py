@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import json
 import random
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +180,7 @@ GENERATORS: dict[str, Any] = {
 @pytest.mark.parametrize("name", GENERATORS)
 def test_every_generator_is_resumed(name: str, workers: int) -> None:
     """The rest of the epoch; the next one too if the loader draws from generators of its own only."""
+
     def loader(seed: int) -> DataLoader[Any]:
         torch.manual_seed(seed)
         np.random.seed(seed)
@@ -196,3 +200,20 @@ def test_every_generator_is_resumed(name: str, workers: int) -> None:
     check_equal(list(second), rest)
     if name == "weighted, and one of the loader":
         check_equal(list(second), list(first))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_of_torchdata_is_freed_without_the_collector(workers: int) -> None:
+    """In a cycle, the queues of persistent workers are finalized before their iterator, which then waits for the workers."""
+    pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
+    gc.collect()
+    gc.disable()
+    try:
+        loader = DataLoader(range(8), num_workers=workers, persistent_workers=workers > 0, snapshot_every_n_steps=1)
+        alive = weakref.ref(loader)
+        copy.deepcopy(loader)
+        assert len(list(loader)) == 8
+        del loader
+        assert alive() is None
+    finally:
+        gc.enable()

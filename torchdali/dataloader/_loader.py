@@ -286,7 +286,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             # A sampler with a state of its own. Attributes of a loader cannot be set.
             vars(self)["batch_sampler"] = module.sampler.BatchSampler(self.sampler, self.batch_size, self.drop_last)
         elif not self._is_iterable and not has_state(self._index_sampler):
-            self._stateful_indices = StatefulIndices(self, self._index_sampler)
+            self._stateful_indices = StatefulIndices(generators_of(self), self._index_sampler)
         self._of_torchdata = module.StatefulDataLoader
 
     def __getstate__(self) -> dict[str, Any]:

@@ -184,13 +184,17 @@ def _at(generators: Mapping[str, Any], states: Snapshot) -> Iterator[None]:
 
 
 class StatefulIndices:
-    """torch's sampler with a state: torchdata's iterators keep torch's order, and resume it exactly."""
+    """torch's sampler with a state: torchdata's iterators keep torch's order, and resume it exactly.
 
-    def __init__(self, loader: Any, sampler: Any) -> None:
-        self._loader, self._sampler = loader, sampler
+    It has no reference to its loader: in a cycle, Python finalizes the queues of persistent workers before their
+    iterator, which then cannot tell the workers to end, and waits five seconds for each.
+    """
+
+    def __init__(self, generators: Mapping[str, Any], sampler: Any) -> None:
+        self._generators, self._sampler = generators, sampler
 
     def __iter__(self) -> _StatefulIterator:
-        return _StatefulIterator(generators_of(self._loader), iter(self._sampler))
+        return _StatefulIterator(self._generators, iter(self._sampler))
 
     def __len__(self) -> int:
         return len(self._sampler)
