@@ -313,3 +313,52 @@ def test_a_source_cannot_change_the_size_that_was_computed_with():
 
     with pytest.raises(RuntimeError, match=r"Batch size must be uniform .* size 2; .* had 3"):
         debugged(define).run()
+
+
+def a_source_beside_a_reader(tmp_path, sizes, **options):
+    for i in range(8):
+        (tmp_path / f"{i}.bin").write_bytes(bytes([i]))
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, seed=3, **options)
+    def pipe():
+        source = fn.external_source([np.full((size, 1), size) for size in sizes], cycle="raise")
+        data = fn.readers.file(file_root=str(tmp_path), files=[f"{i}.bin" for i in range(8)], random_shuffle=True)[0]
+        return source, data, fn.random.uniform()
+
+    return pipe()
+
+
+def outcomes(pipe, count):
+    """Return the values of each batch, "end" where an epoch ends, and the first words of an error."""
+    found = []
+    for _ in range(count):
+        try:
+            found.append([out.as_array().tolist() for out in pipe.run()])
+        except StopIteration:
+            found.append("end")
+            pipe.reset()
+        except RuntimeError as error:
+            found.append(str(error).split()[:2])
+    return found
+
+
+def test_readers_stay_where_they_are_at_the_end_of_a_source(tmp_path):
+    traced, debugged = (a_source_beside_a_reader(tmp_path, [2, 2], debug=debug) for debug in (False, True))
+    expected = outcomes(traced, 8)
+    assert expected[2] == expected[5] == "end"
+    assert outcomes(debugged, 8) == expected
+
+
+@pytest.mark.parametrize("sizes", [[1, 2, 2], [2, 2, 1]])
+def test_a_source_and_a_reader_have_one_size(tmp_path, sizes):
+    found = outcomes(a_source_beside_a_reader(tmp_path, sizes, debug=True), 3)
+    assert found[sizes.index(1)] == ["Batch", "size"] and [len(each) for each in found].count(3) == 2
+
+
+def test_several_batches_are_scheduled():
+    traced, debugged = random_pipeline(), random_pipeline(debug=True)
+    debugged.schedule_run()
+    debugged.schedule_run()
+    for _ in range(2):
+        for one, other in zip(traced.run(), debugged.outputs(), strict=True):
+            assert np.array_equal(one.as_array(), other.as_array())

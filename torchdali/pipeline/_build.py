@@ -14,12 +14,11 @@ import torch
 from torchdali.errors import located, note, warnings_on
 from torchdali.execute.affinity import affinity
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import InFlightBatch, Reader, Settings, Taken
+from torchdali.execute.batch import Reader, Settings
 from torchdali.execute.caching import KeptSamples
 from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
 from torchdali.execute.process_pool import open_processes, open_sources
-from torchdali.execute.timings import Profile, Stats
 from torchdali.execute.workers.placing import place, place_elsewhere
 from torchdali.graph.nodes import Graph, Node
 from torchdali.graph.plan import Plan, plan
@@ -36,38 +35,12 @@ from torchdali.types import StreamPolicy
 
 __all__ = [
     "Elsewhere",
-    "Runner",
     "build",
     "has_lazy_readers",
     "open_graph",
     "open_reader",
     "open_source",
 ]
-
-
-class Runner(Protocol):
-    """The interface of the classes that run a pipeline: an `Executor`, or in debug mode a `DebugRun`."""
-
-    profile: Profile
-
-    @property
-    def stopped(self) -> bool: ...
-    @property
-    def in_flight(self) -> int: ...
-    @property
-    def empty(self) -> bool: ...
-    @property
-    def sources(self) -> Mapping[Node, Source]: ...
-    @property
-    def readers(self) -> Mapping[Node, Reader]: ...
-    @property
-    def taken(self) -> Taken: ...
-    def schedule(self, ended: bool = False, *, tag: object = None) -> None: ...
-    def pop(self, stream: Any = None, after: int | None = None) -> InFlightBatch: ...
-    def release(self) -> None: ...
-    def reset(self) -> None: ...
-    def stats(self) -> Stats: ...
-    def close(self) -> None: ...
 
 
 def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[Node, Source]]:

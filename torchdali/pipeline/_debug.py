@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchdali.execute.batch import Settings
@@ -74,6 +74,14 @@ class DebugPipeline(Pipeline):
         """Batches made ahead: none in debug mode."""
         return 1
 
+    def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
+        run: Any = self._running
+        if not run.knows_sources:
+            for name, data in inputs.items():
+                self.feed_input(name, data)
+            inputs = {}
+        super()._schedule(inputs, tag, ended)
+
     def feed_input(
         self,
         data_node: Any,
@@ -96,6 +104,8 @@ class DebugPipeline(Pipeline):
 
     def _traced(self) -> Any:
         raise RuntimeError("a pipeline in debug mode has no graph: its function runs for every batch")
+
+    _planned = property(_traced)
 
 
 def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:

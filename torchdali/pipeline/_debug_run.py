@@ -1,15 +1,16 @@
 """Run a pipeline's function again for every batch, operator by operator, in the user's thread.
 
 In debug mode every node holds its batch: it can be printed, inspected with `DebugNode.get`, and breakpoints in the
-function stop where the data is. The results match the executor's, which `DebugRun` replaces.
+function stop where the data is. The results match the executor's of a traced pipeline: `DebugRun` is one, without a
+plan.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,19 @@ from torchdali.calls.dispatch import CheckedCall, record
 from torchdali.calls.results import check_form
 from torchdali.declaration.registry import Operator
 from torchdali.errors import located, note
-from torchdali.execute.batch import BatchRequest, InFlightBatch, Reader, Settings, Taken, metadata_outputs, random_key
-from torchdali.execute.device_stream import DeviceStream
+from torchdali.execute.bad_samples import BadSamples
+from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key
+from torchdali.execute.executor import Executor
 from torchdali.execute.steps import delivered, run_step
-from torchdali.execute.timings import Profile, Stats
-from torchdali.graph.nodes import DataNode, Node, Tracer
+from torchdali.execute.workers.batches import Replicas
+from torchdali.graph.nodes import DataNode, Graph, Node, Tracer
+from torchdali.graph.plan import plan
 from torchdali.graph.unpacking import explain_unpacking
 from torchdali.reading.cursor import Keys
-from torchdali.reading.datasets import Read, missing_output, read_row, source_namer, start_reads
+from torchdali.reading.datasets import Read, missing_output, read_row, source_namer
 from torchdali.reading.sources import Source
 from torchdali.rng import BatchRng
 from torchdali.tensors import Tensor, TensorList, TensorListCPU
-from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["DebugNode", "DebugRun"]
 
@@ -105,187 +107,33 @@ def _changed(now: bool) -> str:
     return f"{kinds[now]}, where it was {kinds[not now]} with the first batch"
 
 
-_ARRAYS = (np.ndarray, torch.Tensor, Tensor)
-_NUMBERS = (*_ARRAYS, np.generic)
-
-
 class _Restart(BaseException):
     """A reader was met after random numbers were drawn, whose keys depend on it: start over."""
 
 
-class DebugRun(Tracer):
-    """Replaces the executor of a pipeline in debug mode.
+_ARRAYS = (np.ndarray, torch.Tensor, Tensor)
+_NUMBERS = (*_ARRAYS, np.generic)
+
+
+class _LiveTracer(Tracer):
+    """One run of the function: operators are computed where it calls them.
 
     Args:
         owner: The pipeline.
-        settings: As for the executor.
-        function: Returns the output nodes; called once a batch.
-        open_reader: Makes the runtime side of a reader.
-        open_source: Makes the runtime side of another source.
+        batch: The batch that the run computes.
+        calls: The calls of the first run, in their order.
+        size: Samples in a batch that the function may pass as a list.
+        compute: Computes a node of the batch.
     """
 
     live = True
 
     def __init__(
-        self,
-        owner: Any,
-        settings: Settings,
-        function: Callable[[], Sequence[DataNode]],
-        open_reader: Callable[[Node], Reader],
-        open_source: Callable[[Node], Source],
+        self, owner: Any, batch: InFlightBatch, calls: list[_Seen], size: int, compute: Callable[[Node], None]
     ) -> None:
         super().__init__(owner)
-        self._settings, self._function = settings, function
-        self._open_reader, self._open_source = open_reader, open_source
-        self._device_stream = DeviceStream(settings.device, settings.stream_priority, settings.one_stream)
-        self._opened: list[tuple[Node, Reader | Source]] = []
-        self._drawn: list[Any] = []
-        self._prepared: dict[Any, Any] = {}  # of the batch that is being run, see `_draw`; it identifies the batch
-        self._flight: deque[InFlightBatch] = deque()
-        self.taken = Taken()
-        self._count = self._position = 0
-        self._nodes: dict[tuple[str, Operator], Node] = {}
-        self._fed: dict[str, list[tuple[Any, ...]]] = {}
-        self._calls: list[_Seen] = []
-        self.stopped = self.knows_sources = False
-        self.profile = Profile()
-        self.buffers = BufferPool()
-
-    # ------------------------------------------------------------ the executor's interface
-
-    @property
-    def in_flight(self) -> int:
-        """Batches that were run and not yet popped."""
-        self._settle()
-        return len(self._flight)
-
-    @property
-    def empty(self) -> bool:
-        """True if all batches are taken."""
-        return not self._flight or isinstance(self._flight[0].error, StopIteration)
-
-    @property
-    def sources(self) -> Mapping[Node, Source]:
-        """The sources that are not readers."""
-        return {n: s for n, s in self._opened if not isinstance(s, Reader)}
-
-    @property
-    def readers(self) -> Mapping[Node, Reader]:
-        """The readers."""
-        return {n: s for n, s in self._opened if isinstance(s, Reader)}
-
-    def release(self) -> None:
-        """Let go of the batch that was taken last."""
-        self._settle()
-        self.taken = self.taken.released()
-
-    def schedule(self, ended: bool = False, *, tag: object = None) -> None:
-        """Run the function for one more batch, or note that the data has come to its end."""
-        self._settle()
-        batch = InFlightBatch(
-            self._settings.batch_size, index=self._count, position=self._position, request=BatchRequest(tag=tag)
-        )
-        batch.prepared = self._prepared
-        for number in () if ended else range(len(self._opened)):
-            self._prepare(number)
-        try:
-            if ended:
-                raise StopIteration
-            self.profile.asked(0)
-            self._batch = batch
-            self._drawn = self._draw_all()
-            with self._settings.here():
-                batch.outputs = self._run(batch)
-        except StopIteration as stop:
-            self.stopped = True
-            batch.error = stop
-        except Exception as error:
-            batch.error = error
-        self._flight.append(batch)
-        self._settle()
-
-    def _settle(self) -> None:
-        """Finish the step that an exception interrupted: take out a batch that was taken; go on after one in flight."""
-        flight = self._flight
-        if flight and flight[-1].prepared is self._prepared:
-            latest = flight[-1]
-            repeated = [key for key, each in self._prepared.items() if getattr(each, "is_repeated", False)]
-            # See `SourceBatch.is_repeated`.
-            self._prepared = {key: each for key, each in self._prepared.items() if repeated and key not in repeated}
-            self._count, self._position = latest.index + 1, latest.position + latest.size
-        if flight and flight[0] is self.taken.batch:
-            flight.popleft()
-
-    def pop(self, stream: Any = None, after: int | None = None) -> InFlightBatch:
-        """Return the oldest batch, or raise its error; see `Executor.pop`."""
-        self._settle()
-        batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
-        if batch is None:
-            raise RuntimeError("the error of this batch is unknown: an interrupt has come before it was raised")
-        error, batch.error = batch.error, None  # whose frames hold the batch
-        if error is not None:
-            self.release()
-            try:
-                raise error
-            finally:
-                del error  # see `Executor.pop`
-        self.profile.delivered(batch.size)
-        self._device_stream.hand_over(batch.outputs, self._device_stream.record(), stream)
-        return batch
-
-    def _take(self) -> InFlightBatch:
-        if not self._flight:
-            raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
-        batch = self._flight[0]
-        self.taken = Taken(self.taken.number + (not isinstance(batch.error, StopIteration)), batch, batch.request.tag)
-        self._settle()
-        return batch
-
-    def hold(self, name: str, *data: Any) -> None:
-        """Keep a batch for a source that the first run of the function will open."""
-        self._fed.setdefault(name, []).append(data)
-
-    def stats(self) -> Stats:
-        """Return where the time goes."""
-        return self.profile.stats(self.buffers.bytes_out)
-
-    def reset(self) -> None:
-        """Start the next epoch of all sources that ended."""
-        self._flight.clear()
-        for source in self.sources.values():
-            source.reset()
-        self.stopped = False
-
-    def close(self) -> None:
-        """Drop the batches that were not popped, and close the sources."""
-        self._flight.clear()
-        for source in self.sources.values():
-            source.close()
-
-    # ------------------------------------------------------------ running the function
-
-    def _run(self, batch: InFlightBatch) -> tuple[TensorList, ...]:
-        while True:
-            self.restart()
-            self._used = self._called = 0
-            self._computed = False
-            self._guessed_keys = False
-            if not self.knows_sources:
-                self._calls.clear()
-            batch.values.clear()
-            try:
-                with self:
-                    outputs = self._function()
-            except _Restart:
-                continue
-            except TypeError as error:
-                explain_unpacking(error, self.nodes)
-                raise
-            self.knows_sources = True
-            if self._fed:
-                raise KeyError(f'Could not find an input operator with name "{self._fed.popitem()[0]}"')
-            with self._device_stream.context():
-                return delivered(batch.values, outputs)
+        self._batch, self._calls, self._size, self._compute = batch, calls, size, compute
+        self._called = 0
 
     def adopt(
         self, declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
@@ -306,7 +154,7 @@ class DebugRun(Tracer):
     def _adopted(self, value: Any, samples: tuple[type, ...]) -> Any:
         if (
             isinstance(value, (list, tuple))
-            and len(value) == self._settings.batch_size
+            and len(value) == self._size
             and all(isinstance(sample, samples) for sample in value)
         ):
             value = TensorListCPU(list(value))
@@ -344,32 +192,111 @@ class DebugRun(Tracer):
         shown.value = self._batch.values[shown] = self._batch.values[edge]
         return shown
 
-    def _compute(self, node: Node) -> None:
-        started = time.perf_counter()
+
+class DebugRun(Executor):
+    """The executor of a pipeline in debug mode: a batch is drawn, then the function computes it, in the user's thread.
+
+    Readers and sources are opened where the function calls them first.
+
+    Args:
+        owner: The pipeline; held weakly.
+        settings: As for the executor.
+        function: Returns the output nodes; called once a batch.
+        open_reader: Makes the runtime side of a reader.
+        open_source: Makes the runtime side of another source.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        settings: Settings,
+        function: Callable[[], Sequence[DataNode]],
+        open_reader: Callable[[Node], Reader],
+        open_source: Callable[[Node], Source],
+    ) -> None:
+        super().__init__(plan(Graph.of([])), replace(settings, synchronous=True), {}, {}, BadSamples())
+        self._owner, self._function = weakref.ref(owner), function
+        self._open_reader, self._open_source = open_reader, open_source
+        self._opened: list[tuple[Node, Reader | Source]] = []
+        self._fed: dict[str, list[tuple[Any, ...]]] = {}
+        self._nodes: dict[tuple[str, Operator], Node] = {}  # of the first run, for `stats`
+        self._calls: list[_Seen] = []
+        self.knows_sources = False
+
+    def hold(self, name: str, *data: Any) -> None:
+        """Keep a batch for a source that the first run of the function will open."""
+        self._fed.setdefault(name, []).append(data)
+
+    def schedule(self, ended: bool = False, *args: Any, **request: Any) -> None:
+        """Run the function for one more batch; for one that was interrupted, again."""
+        self._check_open()
+        if self._again and request.get("tag") is None:
+            with self._taking.lock():
+                self._repeat()
+        else:
+            super().schedule(ended, *args, **request)
+
+    def _begin(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
+        """Compute a batch."""
+        try:
+            batch.outputs = self._run(batch)
+        except Exception as error:
+            self._stopped |= isinstance(error, StopIteration)
+            self._stages.fail(batch, error)
+        else:
+            batch.ready = self.device_stream.record()
+            batch.values.clear()
+            batch.finished.set()
+
+    def _run(self, batch: InFlightBatch) -> tuple[TensorList, ...]:
+        while True:
+            self._batch, self._used = batch, 0
+            self._computed = self._guessed_keys = False
+            if not self.knows_sources:
+                self._calls.clear()
+            tracer = _LiveTracer(self._owner(), batch, self._calls, self.settings.batch_size, self.compute)
+            try:
+                with tracer:
+                    outputs = self._function()
+            except _Restart:
+                continue
+            except TypeError as error:
+                explain_unpacking(error, tracer.nodes)
+                raise
+            self.knows_sources = True
+            if self._fed:
+                raise KeyError(f'Could not find an input operator with name "{self._fed.popitem()[0]}"')
+            with self.device_stream.context():
+                return delivered(batch.values, outputs)
+
+    def compute(self, node: Node) -> None:
+        """Compute an operator that the function calls."""
+        batch, started = self._batch, time.perf_counter()
         if node.operator.kind in ("reader", "source"):
             results = self._next(node)
         else:
-            rng = self._rng(node) if node.operator.schema.random else None
             self._computed = True
-            with self._device_stream.context():
-                results = run_step(self._batch, node, self._device_stream, rng)
-        self._batch.values.update(zip(node.outputs, results, strict=True))
-        same = self._nodes.setdefault((node.name, node.operator), node)
-        self.profile.step(same, started, self._batch.size, self._batch.index)
+            with self.device_stream.context():
+                results = run_step(batch, node, self.device_stream, self._rng(node))
+        batch.values.update(zip(node.outputs, results, strict=True))
+        if node.operator.kind != "source":  # see `_draw_source` and `Executor._prepare`
+            same = self._nodes.setdefault((node.name, node.operator), node)
+            self.profile.step(same, started, batch.size, batch.index)
+
+    def _rng(self, node: Node) -> BatchRng | None:
+        if not node.operator.schema.random:
+            return None
+        self._guessed_keys |= not self._batch.keys
+        return BatchRng(random_key(self.settings.seed, node), *self._batch.sample_keys())
 
     def _next(self, node: Node) -> Sequence[TensorList]:
-        """Return the batch of a reader or source; both are opened in the first run."""
+        """Return the batch of a reader or source."""
         if self._used == len(self._opened):
-            opened = self._open_reader if node.operator.kind == "reader" else self._open_source
-            self._opened.append((node, opened(node)))
+            source = (self._open_reader if node.operator.kind == "reader" else self._open_source)(node)
             for data in self._fed.pop(node.name, ()):
-                self._opened[-1][1].feed(*data)  # type: ignore[union-attr]
-            self._prepare(len(self._opened) - 1)
-            self._drawn.append(self._draw(len(self._opened) - 1))
-            if self._guessed_keys and isinstance(self._opened[-1][1], Reader):
-                raise _Restart
+                source.feed(*data)  # type: ignore[union-attr]
+            self._opened.append((node, source))
         known, source = self._opened[self._used]
-        drawn = self._drawn[self._used]
         self._used += 1
         if known.operator is not node.operator:
             raise RuntimeError(
@@ -377,64 +304,64 @@ class DebugRun(Tracer):
                 "first run; readers and sources must be called in the same order every time"
             )
         if isinstance(source, Reader):
-            self._batch.info = [source.dataset.info(record) for record in drawn.records.tolist()]
-            return self._read(node, source, drawn)
-        outputs: Sequence[TensorList] = drawn
-        size = len(outputs[0])
-        if self._computed and size != self._batch.size:
-            raise RuntimeError(
-                "Batch size must be uniform across an iteration. External Source operator returned batch size "
-                f"{size}; operators before it had {self._batch.size}"
-            )
-        self._batch.size = size
-        if self._batch.info is None and outputs[0].source_infos is not None:
-            self._batch.info = list(outputs[0].source_infos)
-        move = self._device_stream.to_cpu if node.device == "cpu" else self._device_stream.adopt
-        with self._device_stream.context():
-            return tuple(map(move, outputs))
+            if known not in self.readers:
+                self._draw_reader(known, source)
+            return self._read(node, source, self._batch.keys[known], self._batch.reads[known])
+        if known not in self.sources:
+            self._draw_source(known, source)
+        return [self._batch.values[edge] for edge in known.outputs]
 
-    def _draw_all(self) -> list[Any]:
-        """Return the next data of everything that is open; if some fail, raise the first error after the others."""
-        drawn: list[Any] = []
-        failures: list[Exception] = []
-        for number in range(len(self._opened)):
-            try:
-                drawn.append(self._draw(number))
-            except Exception as error:
-                failures.append(error)
+    def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
+        self._before = self.state()
+        super()._draw(batch, replicas)
+
+    def _draw_reader(self, node: Node, reader: Reader) -> None:
+        """Draw the first batch of a reader; `_draw` draws the others."""
+        batch, size = self._batch, self.settings.batch_size
+        self._check_size(f"Operator {node.title!r}", size)
+        label = self._labels[node] = str(len(self._labels))
+        for state in (self._before, self.taken.state):
+            state["readers"][label] = reader.cursor.state()
+        self.readers = {**self.readers, node: reader}
+        keys = batch.keys[node] = reader.next_keys(size, None)
+        batch.reads[node] = reader.start_reads(keys, size, None)
+        batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
+        batch.info, batch.state = self._source_infos(batch), self.state()
+        if self._guessed_keys:
+            raise _Restart
+
+    def _draw_source(self, node: Node, source: Source) -> None:
+        """Draw the first batch of a source; `_draw` draws the others."""
+        batch, size, started = self._batch, self.settings.batch_size, time.perf_counter()
+        prepared = source.prepare(size, self._opened)
+        others, self._labels[node] = batch.spare, str(len(self._labels))
+        batch.spare = others if prepared is None else {**others, node: prepared}
+        self.sources = {**self.sources, node: source}
+        if prepared is not None and prepared.is_repeated:  # the data of the others is for the next batch
+            self._restore_readers(self._before)
+            self._prepared = dict(others)
         try:
-            if failures:
-                raise failures[0]
-        finally:
-            failures.clear()  # or it, its traceback and this frame keep each other alive
-        return drawn
-
-    def _prepare(self, number: int) -> None:
-        """Note the position of a reader, or the data of a source; they stay until the batch is in flight."""
-        source, prepared = self._opened[number][1], self._prepared
-        if number in prepared:
-            return
-        if isinstance(source, Reader):
-            prepared[number] = source.cursor.state()
-        else:
-            prepared[number] = source.prepare(self._settings.batch_size, prepared)
-
-    def _draw(self, number: int) -> Any:
-        """Return the next records of a reader, or the data of a source."""
-        node, source = self._opened[number]
-        if isinstance(source, Reader):
-            source.cursor.restore(self._prepared[number])
-            return source.cursor.next_batch(self._settings.batch_size)
-        try:
-            return source.next(self._settings.batch_size, self._prepared[number])
+            outputs = source.next(size, prepared)
         except StopIteration:
             raise
         except BaseException as error:
-            note(error, self._batch.location(node))
+            note(error, batch.location(node))
             raise
+        size = len(outputs[0])
+        self._check_size("External Source operator", size)
+        batch.size, self._position = size, batch.position + size
+        batch.values.update(zip(node.outputs, self._on_device(node, outputs), strict=True))
+        batch.info, batch.state = self._source_infos(batch), self.state()
+        self.profile.step(node, started, size, batch.index)
 
-    def _read(self, node: Node, reader: Reader, keys: Keys) -> list[TensorList]:
-        reads = start_reads(reader.dataset, keys.records.tolist(), keys.epochs.tolist())
+    def _check_size(self, what: str, size: int) -> None:
+        if size != self._batch.size and (self._computed or len(self._opened) > 1):
+            raise RuntimeError(
+                f"Batch size must be uniform across an iteration. {what} returned batch size {size}; operators before "
+                f"it had {self._batch.size}"
+            )
+
+    def _read(self, node: Node, reader: Reader, keys: Keys, reads: Sequence[Read]) -> list[TensorList]:
         rows = [self._read_one(node, reader, i, r) for i, r in enumerate(reads)]
         layouts = node.operator.output_layouts((), node.constants)
         known = metadata_outputs(node, reader.dataset, keys.records)
@@ -467,12 +394,3 @@ class DebugRun(Tracer):
             return read_row(read, range(len(node.outputs)) if node.operator.has("view") else (), **arguments)
         except Exception as error:
             raise located(error, self._batch.location(node, sample)) from error
-
-    def _rng(self, node: Node) -> BatchRng:
-        for drawn in self._drawn:
-            if isinstance(drawn, Keys):
-                self._batch.keys = {node: drawn}
-                break
-        else:
-            self._guessed_keys = True
-        return BatchRng(random_key(self._settings.seed, node), *self._batch.sample_keys())

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from torchdali.execute.executor import Executor
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.pipeline._build import Runner
 from torchdali.reading.datasets import reader_meta
 from torchdali.reading.sources import Source, SourceBatch
 
 __all__ = ["as_given", "class_names", "describe_readers", "feed", "find_source"]
 
 
-def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
+def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:
     """Describe a reader, or all: sizes, shards, padding; RuntimeError for an unknown reader."""
     descriptions = {
         node.name: reader_meta(len(reader.dataset), reader.cursor.order.options)
@@ -28,7 +28,7 @@ def describe_readers(running: Runner, name: str | None) -> dict[str, Any]:
     return descriptions[name]
 
 
-def class_names(running: Runner) -> list[str]:
+def class_names(running: Executor) -> list[str]:
     """Return the names of the classes of the first reader that knows some; AttributeError if none does."""
     for reader in running.readers.values():
         names = getattr(reader.dataset, "classes", ())
@@ -40,7 +40,7 @@ def class_names(running: Runner) -> list[str]:
     )
 
 
-def feed(running: Runner, which: Any, data: Any, layout: str | None, stream: Any) -> None:
+def feed(running: Executor, which: Any, data: Any, layout: str | None, stream: Any) -> None:
     """Give a source its next batch; see `Pipeline.feed_input`."""
     source = find_source(running, which)
     if not hasattr(source, "feed"):
@@ -51,7 +51,7 @@ def feed(running: Runner, which: Any, data: Any, layout: str | None, stream: Any
     source.feed(data, layout, stream)
 
 
-def as_given(running: Runner, name: str, data: Any) -> Mapping[Node, SourceBatch]:
+def as_given(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBatch]:
     """Return data for one batch of a source, by its node; nothing if the source must be fed instead."""
     source = find_source(running, name)
     if not hasattr(source, "converted"):
@@ -60,7 +60,7 @@ def as_given(running: Runner, name: str, data: Any) -> Mapping[Node, SourceBatch
     return {node: batch for node, each in running.sources.items() if each is source}
 
 
-def find_source(running: Runner, which: Any) -> Source:
+def find_source(running: Executor, which: Any) -> Source:
     """Return the source that is meant by its node, name or operator; KeyError if there is none."""
     nodes = getattr(which, "nodes", None)
     for name in [which] if nodes is None else nodes:

@@ -67,7 +67,7 @@ def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, .
     )  # fmt: skip
     try:
         copy.build()
-        if isinstance(executor, Executor):
+        if executor is not None:
             copy._planned.restore(_renamed(executor, copy._planned))
         return _first(copy), _classes(copy)
     finally:
@@ -227,9 +227,9 @@ def _numbers(value: Any) -> tuple[float, ...]:
 
 def svg(pipe: Any) -> Svg:
     """Draw the graph; of a pipeline that has run, with times and bytes."""
-    executor = pipe._executor
-    if not isinstance(executor, Executor):
+    if pipe._executor is None:
         return _drawn(pipe._traced(), {}, {})
+    executor = pipe._planned
     graph = executor.plan.graph
     sizes = {node: executor.memory.last(node) for node in graph.nodes}
     return _drawn(graph, executor.profile.by_node(), sizes)

@@ -19,7 +19,6 @@ from torchdali.execute import checkpoint
 from torchdali.execute.bad_samples import BadSample, BadSamples
 from torchdali.execute.executor import Executor
 from torchdali.execute.timings import Stats
-from torchdali.execute.workers.placing import Placing
 from torchdali.forks import cached_property
 from torchdali.formats.shared_folder import write_whole
 from torchdali.graph import nodes, serialization
@@ -28,7 +27,7 @@ from torchdali.graph.plan import Plan
 from torchdali.graph.rewrite import fast_path
 from torchdali.graph.unpacking import explain_unpacking
 from torchdali.pipeline._api_check import ApiCheck
-from torchdali.pipeline._build import Elsewhere, Runner, build, has_lazy_readers, open_graph
+from torchdali.pipeline._build import Elsewhere, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
 from torchdali.pipeline._inputs import as_given, class_names, describe_readers, feed, find_source
 from torchdali.pipeline._old_names import PipelineOldNames
@@ -89,7 +88,7 @@ class Pipeline(PipelineOldNames):
         self._api_check = ApiCheck()
         self._plan: Plan | None = None
         self._sources: Mapping[Node, Source] = {}
-        self._executor: Runner | None = None
+        self._executor: Executor | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._count = 0  # batches that were returned, see `Taken.number`
         self._first, self._restored, self._setup_ended = True, False, False
@@ -273,7 +272,7 @@ class Pipeline(PipelineOldNames):
         )
 
     @property
-    def _running(self) -> Runner:
+    def _running(self) -> Executor:
         if self._executor is None:
             self.build()
             if self._executor is None:
@@ -284,10 +283,7 @@ class Pipeline(PipelineOldNames):
     @property
     def _planned(self) -> Executor:
         """The executor of a graph that was traced before; debug mode has none."""
-        running = self._running
-        if not isinstance(running, Executor):
-            raise RuntimeError("a pipeline in debug mode has no graph: its function runs for every batch")
-        return running
+        return self._running
 
     # ------------------------------------------------------------ running
 
@@ -345,7 +341,7 @@ class Pipeline(PipelineOldNames):
 
         With replicas, one more for each but the first, so that all are at work; not if batches are fed one by one.
         """
-        ahead = 0 if self.input_names else getattr(self._running, "placing", Placing(1)).processes - 1
+        ahead = 0 if self.input_names else self._running.placing.processes - 1
         for _ in range(max(self._options.depths) + ahead + (ahead > 0)):
             self._start_one()
 
@@ -364,11 +360,6 @@ class Pipeline(PipelineOldNames):
     def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
         """Start one batch with data for its sources, which belongs to this batch whatever else waits for them."""
         running = self._running
-        if not isinstance(running, Executor):
-            for name, data in inputs.items():
-                self.feed_input(name, data)
-            running.schedule(ended, tag=tag)
-            return
         fed: dict[Node, SourceBatch] = {}
         for name, data in inputs.items():
             given = as_given(running, name, data)
