@@ -29,7 +29,7 @@ from torchdali import dynamic
 from torchdali._commands import benching
 from torchdali._commands.gpu import PARTS, Found, Measurement, Sizes, inside, measure, pipeline, seconds
 from torchdali.codecs._native import decode_together, examine
-from torchdali.codecs.engines import NvJpeg, Work
+from torchdali.codecs.engines import EngineWork, NvJpeg
 from torchdali.kernels.device.tables import lacking_for_kernels
 from torchdali.kernels.native import ImageOptions
 
@@ -59,7 +59,7 @@ class _Engine:
         self._stream = _CUDA.Stream()
         _CUDA.synchronize()
         free = _free_memory()
-        self.engine = NvJpeg(Work(len(files), _STATES, fancy))
+        self.engine = NvJpeg(EngineWork(len(files), _STATES, fancy))
         self.held = free - _free_memory()
 
     def file(self, i: int) -> Tensor:

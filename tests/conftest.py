@@ -98,7 +98,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from torchdali.pipeline._options import PipelineOptions
 
         placing.may_fork = lambda: False  # earlier tests may have left threads
-        server = Server.shared()  # the same one for all tests
+        server = Server.share()  # the same one for all tests
         config.add_cleanup(server.release)
         stays = placing._stays
 

@@ -116,7 +116,7 @@ def test_one_case_of_a_kind_is_run_in_every_way(declare: Callable[..., str], mon
 def test_finds_results_that_are_inputs(
     declare: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("torchdali.calls.dispatch.unshared", lambda declared, outputs, inputs: outputs)
+    monkeypatch.setattr("torchdali.calls.dispatch.copy_returned_inputs", lambda declared, outputs, inputs: outputs)
     with pytest.raises(AssertionError, match="shares memory with an input"):
         check(declare(shares_memory), [IMAGES], {}, "HWC", expected=[Result(IMAGES, "HWC")])
 

@@ -34,7 +34,7 @@ CASES: list[tuple[str, Callable[[], Any], str, tuple[str, ...]]] = [
     ("DALI_BUFFER_GROWTH_FACTOR", BACKEND, "must be a number from 1.0 to 4.0", ("1,5", "5")),
     ("DALI_HOST_BUFFER_SHRINK_THRESHOLD", BACKEND, "must be a number from 0.0 to 1.0", ("half", "2")),
     ("DALI_NUM_THREADS", _threads.get_num_threads, COUNT, ("four", "0", "-1")),
-    ("TORCHDALI_PROCESSES", placing._wanted, COUNT, ("many", "0", "-2")),
+    ("TORCHDALI_PROCESSES", placing._requested_processes, COUNT, ("many", "0", "-2")),
     ("TORCHDALI_NATIVE_LEVEL", native.status.__wrapped__, "must be an integer of at least 0", ("avx2", "-1")),
     ("DALI_AFFINITY_MASK", lambda: affinity(None), "must be core numbers", ("all", "0,x")),
     ("WORLD_SIZE", lambda: loader._ProcessRank.here(True), COUNT, ("x", "0")),

@@ -24,7 +24,7 @@ from torchdali.graph.conditionals import convert
 )
 def test_a_located_error_is_a_pipeline_error_and_of_its_class(kind: type[Exception]) -> None:
     cause = kind("three of two")
-    made = errors.located(cause, "operator 'crop'")
+    made = errors.locate_error(cause, "operator 'crop'")
     assert isinstance(made, errors.PipelineError) and isinstance(made, RuntimeError)
     assert isinstance(made, kind)
     assert str(made) == f"operator 'crop'\n  {kind.__name__}: {cause}"
@@ -35,7 +35,7 @@ def test_a_located_error_is_a_pipeline_error_and_of_its_class(kind: type[Excepti
 
 @pytest.mark.parametrize("error", [OSError("gone"), RuntimeError("odd"), ZeroDivisionError()])
 def test_what_has_no_class_of_its_own_is_a_pipeline_error(error: Any) -> None:
-    assert type(errors.located(error, "here")) is errors.PipelineError
+    assert type(errors.locate_error(error, "here")) is errors.PipelineError
 
 
 STDLIB, HOME = sysconfig.get_path("stdlib"), os.path.expanduser("~")

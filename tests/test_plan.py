@@ -11,7 +11,7 @@ import torch
 
 from tests.helpers.inside import graph_of
 from torchdali import Pipeline, fn, pipeline_def, types
-from torchdali.graph.plan import Kind, kinds, plan
+from torchdali.graph.plan import StepKind, kinds, plan
 
 SETTINGS = [
     {},
@@ -50,7 +50,7 @@ def feeds_back(data: Any) -> Any:
     return fn.flip(blurred, horizontal=fn.cast(mean * 2 > 1, dtype=types.INT32)), mean
 
 
-def of_kind(pipe: Pipeline, kind: Kind) -> list[str]:
+def of_kind(pipe: Pipeline, kind: StepKind) -> list[str]:
     """Return the operators of a kind, in their order."""
     return [node.operator.name for node, each in kinds(graph_of(pipe)).items() if each is kind]
 
@@ -66,12 +66,12 @@ def stages(pipe: Pipeline) -> list[tuple[list[str], list[str]]]:
 def test_what_a_chain_of_single_samples_computes_stays_in_it() -> None:
     pipe = pipeline(ends_in_arithmetic)
     names = ["gaussian_blur", "reductions.mean", "math.add", "math.mul", "math.mul", "math.sub"]
-    assert of_kind(pipe, Kind.SAMPLE) == names
+    assert of_kind(pipe, StepKind.SAMPLE) == names
 
 
 def test_data_for_a_chain_of_single_samples_joins_it() -> None:
     pipe = pipeline(lambda x: fn.gaussian_blur(fn.crop(x, crop=(2, 2)) + 1, window_size=3))
-    assert of_kind(pipe, Kind.SAMPLE) == ["crop", "math.add", "gaussian_blur"]
+    assert of_kind(pipe, StepKind.SAMPLE) == ["crop", "math.add", "gaussian_blur"]
 
 
 def test_parameters_are_computed_over_the_batch() -> None:
@@ -129,8 +129,8 @@ def test_a_branch_runs_on_single_samples() -> None:
             value = value * 2
         return value
 
-    assert "math.mul" in of_kind(define(), Kind.SAMPLE)
-    assert "math.gt" in of_kind(define(), Kind.STEP)  # a condition is a parameter
+    assert "math.mul" in of_kind(define(), StepKind.SAMPLE)
+    assert "math.gt" in of_kind(define(), StepKind.STEP)  # a condition is a parameter
 
 
 @pytest.mark.parametrize("heights", [(300, 300), (300, 200)], ids=str)
@@ -147,7 +147,7 @@ def test_shapes_of_a_source(heights: tuple[int, int]) -> None:
 
 def test_the_shape_of_what_a_chain_computes_is_read_in_it() -> None:
     pipe = pipeline(lambda x: fn.gaussian_blur(x, window_size=3).shape())
-    assert of_kind(pipe, Kind.SAMPLE) == ["gaussian_blur", "_shape"]
+    assert of_kind(pipe, StepKind.SAMPLE) == ["gaussian_blur", "_shape"]
 
 
 @pytest.mark.parametrize("counts", [[30, 30], [300, 300], [30, 31]], ids=str)

@@ -269,14 +269,14 @@ class OpSchema:
         return name in self._schema.deprecated
 
 
-def _declared() -> dict[str, Operator]:
+def _declare_operators() -> dict[str, Operator]:
     lookup("constant")  # declares the operators of the library
     return {operator.schema_name: operator for operator in registry.values()}
 
 
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
     """Return the schema of an operator, for example ``readers__File``, or None."""
-    operator = _declared().get(name)
+    operator = _declare_operators().get(name)
     return None if operator is None else OpSchema(operator)
 
 
@@ -291,7 +291,7 @@ def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
 def _on(device: str, internal: bool) -> list[str]:
     return sorted(
         name
-        for name, operator in _declared().items()
+        for name, operator in _declare_operators().items()
         if device in operator.options.devices and (internal or not operator.hidden)
     )
 

@@ -171,7 +171,7 @@ _TARGET = (
 )
 
 
-class _Version(argparse.Action):
+class _VersionOption(argparse.Action):
     """Option that prints the version of the package and ends."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
@@ -196,7 +196,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="torchdali", description="A fast data loader for PyTorch, with NVIDIA DALI's operators.")
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    parser.add_argument("--version", action=_VersionOption, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     demo = commands.add_parser(

@@ -14,7 +14,7 @@
         └── MissingExtraError an optional package is not installed; names the extra
 
 An operator that raises ``ValueError`` on a sample makes the pipeline raise an exception that is a ``ValueError`` and a
-``PipelineError``, so that both ``except`` clauses meet it; see `located`. DALI mostly raises ``RuntimeError``.
+``PipelineError``, so that both ``except`` clauses meet it; see `locate_error`. DALI mostly raises ``RuntimeError``.
 
 Tracebacks keep the user's frames, and of torchdali's the one that the user called and, if nothing else shows the place,
 the last; the others are removed where an exception exits torchdali (`LEAVING`, `strip_internal_frames`), unless
@@ -41,8 +41,8 @@ from torchdali.installation import extra_command
 __all__ = [
     "LEAVING",
     "DecodeError",
+    "FusedPart",
     "MissingExtraError",
-    "Part",
     "PipelineError",
     "PipelineIndexError",
     "PipelineKeyError",
@@ -52,19 +52,19 @@ __all__ = [
     "PipelineValueError",
     "Site",
     "StoreError",
-    "stripped",
     "batch_level",
     "call_site",
     "did_you_mean",
     "is_batch_level",
     "is_installed",
-    "located",
+    "locate_error",
     "note",
     "on_behalf_of",
     "part_of",
     "place_of",
-    "strip_internal_frames",
     "self_explanatory",
+    "strip_frames",
+    "strip_internal_frames",
     "warn",
     "warning_place",
     "warnings_on",
@@ -129,7 +129,7 @@ class MissingExtraError(RuntimeError):
         )
 
 
-class Part:
+class FusedPart:
     """Marks the exceptions that leave its block as exceptions of one of several operators fused into one."""
 
     def __init__(self, index: int) -> None:
@@ -173,7 +173,7 @@ _KINDS: tuple[tuple[type[BaseException], type[PipelineError]], ...] = (
 )
 
 
-def located(error: BaseException, place: str, hint: str = "") -> PipelineError:
+def locate_error(error: BaseException, place: str, hint: str = "") -> PipelineError:
     """Return an exception that says where another one happened: a `PipelineError`, of the class of that one, too.
 
     Args:
@@ -186,7 +186,7 @@ def located(error: BaseException, place: str, hint: str = "") -> PipelineError:
     result = self_explanatory(kind(f"{place}\n  {type(error).__name__}: {error}{hint}"))
     if isinstance(error, DecodeError) and not _wants_all():
         error.__cause__ = None  # the message has the reason
-    result.__cause__ = stripped(error)
+    result.__cause__ = strip_frames(error)
     return result
 
 
@@ -229,9 +229,9 @@ def strip_internal_frames(error: BaseException) -> None:
         self_explanatory(error)
     if error.__traceback__ is not None:
         inner = list(_entries(error.__traceback__.tb_next))
-        error.__traceback__.tb_next = _linked(_shown(inner, error))
+        error.__traceback__.tb_next = _link_traceback(_shown(inner, error))
     if error.__cause__ is not None:
-        stripped(error.__cause__)
+        strip_frames(error.__cause__)
 
 
 class _Leaving:
@@ -248,13 +248,13 @@ class _Leaving:
 LEAVING = _Leaving()
 
 
-def stripped(error: _E) -> _E:
+def strip_frames(error: _E) -> _E:
     """Strip internal frames from a stored exception and its causes; return it."""
     current: BaseException | None = error
     seen: set[int] = set()
     while current is not None and id(current) not in seen and not _wants_all():
         seen.add(id(current))
-        current.__traceback__ = _linked(_shown(list(_entries(current.__traceback__)), current))
+        current.__traceback__ = _link_traceback(_shown(list(_entries(current.__traceback__)), current))
         current = current.__cause__
     return error
 
@@ -301,7 +301,7 @@ def place_of(frame: FrameType | None) -> str:
     )
 
 
-def _linked(entries: Sequence[TracebackType]) -> TracebackType | None:
+def _link_traceback(entries: Sequence[TracebackType]) -> TracebackType | None:
     following = None
     for entry in reversed(entries):
         entry.tb_next, following = following, entry

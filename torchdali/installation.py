@@ -47,7 +47,7 @@ def rebuild_command() -> str:
         return f'pip install -e "{tree}"' if " " in tree else f"pip install -e {tree}"
     again = "pip install --force-reinstall --no-deps --no-cache-dir"
     origin = _origin()
-    return f"{again} --no-binary torchdali {_pinned()}" if origin is None else f'{again} "{origin}"'
+    return f"{again} --no-binary torchdali {_pin_version()}" if origin is None else f'{again} "{origin}"'
 
 
 def _source_tree() -> str | None:
@@ -74,7 +74,7 @@ def _origin() -> str | None:
     return f"{vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else url
 
 
-def _pinned() -> str:
+def _pin_version() -> str:
     try:
         return f"torchdali=={metadata.version('torchdali')}"
     except metadata.PackageNotFoundError:

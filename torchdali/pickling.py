@@ -53,7 +53,7 @@ class Pickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         """Explain how to pickle objects that `pickle` cannot."""
         if isinstance(obj, types.FunctionType) and _by_value(obj):
-            return _reduced(obj)
+            return _reduce_function(obj)
         if isinstance(obj, types.ModuleType):
             return importlib.import_module, (obj.__name__,)
         return NotImplemented
@@ -71,7 +71,7 @@ def _by_value(function: types.FunctionType) -> bool:
     return item is not function
 
 
-def _reduced(function: types.FunctionType) -> tuple[Any, ...]:
+def _reduce_function(function: types.FunctionType) -> tuple[Any, ...]:
     names = set(names_of(function.__code__))
     cells = [_content(cell) for cell in function.__closure__ or ()]
     state = {
@@ -83,7 +83,7 @@ def _reduced(function: types.FunctionType) -> tuple[Any, ...]:
         "qualname": function.__qualname__,
     }
     code = marshal.dumps(function.__code__)
-    return _made, (code, function.__module__, len(cells)), state, None, None, _filled
+    return _make_function, (code, function.__module__, len(cells)), state, None, None, _fill_function
 
 
 def names_of(code: types.CodeType) -> Iterator[str]:
@@ -101,14 +101,14 @@ def _content(cell: types.CellType) -> tuple[Any, ...]:
         return ()  # not assigned yet
 
 
-def _made(code: bytes, module: str, cells: int) -> types.FunctionType:
+def _make_function(code: bytes, module: str, cells: int) -> types.FunctionType:
     """Make a function, to be filled; in two steps because it may refer to itself."""
     space = {"__builtins__": builtins, "__name__": module}
     closure = tuple(types.CellType() for _ in range(cells))
     return types.FunctionType(marshal.loads(code), space, closure=closure)
 
 
-def _filled(function: types.FunctionType, state: dict[str, Any]) -> None:
+def _fill_function(function: types.FunctionType, state: dict[str, Any]) -> None:
     function.__globals__.update(state["globals"])
     for cell, content in zip(function.__closure__ or (), state["cells"], strict=True):
         if content:

@@ -104,10 +104,10 @@ class Features(dict[str, Feature]):
         """
         if not isinstance(value, Mapping):
             raise TypeError("features is a dictionary of names and tfrecord.Feature")
-        return cls({name: _checked(name, feature) for name, feature in value.items()})
+        return cls({name: _check_feature(name, feature) for name, feature in value.items()})
 
 
-def _checked(name: str, value: Any) -> Feature:
+def _check_feature(name: str, value: Any) -> Feature:
     if isinstance(value, Feature):
         return value
     if isinstance(value, list) and len(value) == len(Feature._fields):

@@ -91,7 +91,7 @@ def close_at_end(owner: _Owner) -> None:
 
 def close_abandoned(owner: _Owner) -> None:
     """Close an object that nobody has any more, in a thread of its own, and wait for that, but not for long."""
-    if is_ending() or threading.get_ident() in {thread.ident for thread in _left()}:
+    if is_ending() or threading.get_ident() in {thread.ident for thread in _remaining_threads()}:
         owner.close()  # one of its threads had it last, and is not waited for; or nothing runs beside this any more
         return
     closed = _thread.allocate_lock()
@@ -154,7 +154,7 @@ def patience() -> float:
 def processor_time() -> float:
     """Return the seconds that threads of the package, but not this one, were at work; 0 if the system does not tell."""
     total, me = 0.0, threading.get_ident()
-    for thread in _left() if sys.platform == "linux" else ():
+    for thread in _remaining_threads() if sys.platform == "linux" else ():
         if thread.ident == me:
             continue
         with contextlib.suppress(OSError):  # it has just ended, so that its ident must not be used either
@@ -170,9 +170,9 @@ def _end() -> None:
         for owner in reversed(list(_owners)):  # a pipeline before its sources
             _close(owner)
         _deadline = max(_deadline, time.monotonic() + _LAST)
-        for thread in _left():
+        for thread in _remaining_threads():
             thread.join(patience())
-    if left := _left():
+    if left := _remaining_threads():
         _name(left)
 
 
@@ -183,7 +183,7 @@ def _close(owner: _Owner) -> None:
         sys.excepthook(*sys.exc_info())
 
 
-def _left() -> list[Thread]:
+def _remaining_threads() -> list[Thread]:
     """Return the threads of the package that have not ended."""
     # Its references in one step: others start threads meanwhile.
     threads = [thread for each in _threads.valuerefs() if (thread := each()) is not None]

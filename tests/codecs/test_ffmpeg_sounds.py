@@ -17,7 +17,7 @@ from tests.helpers.encoded_video import make
 from torchdali import fn, pipeline_def
 from torchdali.codecs._sound_headers import kind_of
 from torchdali.codecs.audio import decode, decode_part
-from torchdali.codecs.signatures import described
+from torchdali.codecs.signatures import describe_content
 from torchdali.errors import DecodeError, MissingExtraError
 
 av = pytest.importorskip("av", reason="the extra `video` is not installed")
@@ -301,4 +301,4 @@ def test_a_sound_is_no_video():
     (b"\xff\xfb\x90\x64", "a sound, MP3"), (b"ID3\4", "a sound, MP3"), (b"caff\0", "a sound, CAF"), (b"\x1a\x45\xdf\xa3", "Matroska or WebM"),
 ])  # fmt: skip
 def test_names_of_files_that_should_be_something_else(data, said):
-    assert said in described(data + bytes(40), "image")
+    assert said in describe_content(data + bytes(40), "image")

@@ -82,7 +82,7 @@ PICTURES = pictures()
 
 
 def size_of(data: torch.Tensor, upright: bool) -> tuple[int, int] | None:
-    (jpeg,) = _native.encoded([data])
+    (jpeg,) = _native.read_headers([data])
     return None if jpeg is None else jpeg.size(upright)
 
 
@@ -240,7 +240,7 @@ def test_types_and_layouts(dtype: torch.dtype, planar: bool) -> None:
     levels = run(ImageOptions(), data, rows, columns, True)
     assert levels is not None
     expected = torch.stack([table[c][levels[:, :, c].int()] for c in range(3)], 0 if planar else 2)
-    (jpeg,) = _native.encoded([data])
+    (jpeg,) = _native.read_headers([data])
     assert jpeg is not None
     options = ImageOptions(output=Output.from_table(table, planar))
     program = ImageProgram(rows, columns, None, 1, MIRROR, options)
@@ -441,18 +441,18 @@ def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     if hasattr(os, "mkfifo"):
         os.mkfifo(fifo)
         names.append(fifo)
-    found = _native.encoded([*map(str, names), None, tensor(PLAIN)])
+    found = _native.read_headers([*map(str, names), None, tensor(PLAIN)])
     sizes = [each and (each.size(True), each.size(False), each.length) for each in found]
     plain = ((HEIGHT, WIDTH), (HEIGHT, WIDTH), len(PLAIN))
     as_turned = ((WIDTH, HEIGHT), (HEIGHT, WIDTH), len(PICTURES["orientation 6"]))
     assert sizes == [plain, None, as_turned, None, None, None, plain, *[None] * (len(names) - 7), None, plain]
-    assert _native.encoded(["a\0b.jpg", str(good)]) == [None, None]
+    assert _native.read_headers(["a\0b.jpg", str(good)]) == [None, None]
     program = ImageProgram.of(HEIGHT, WIDTH)
     (pixels, *left) = _native.run_programs(found[:3], [program, program, None])
     assert left == [None, None] and pixels is not None and torch.equal(pixels, decode(tensor(PLAIN)))
     monkeypatch.setattr(_native, "_ROOM", len(PLAIN) - 1)
     monkeypatch.setattr(_native, "_memory", _native._Memory())
-    assert [each is not None for each in _native.encoded([str(good)] * 3)] == [True, True, False]
+    assert [each is not None for each in _native.read_headers([str(good)] * 3)] == [True, True, False]
 
 
 @needs_native
@@ -464,7 +464,7 @@ def test_results_lie_in_memory_that_fits(kind: str) -> None:
     size = (HEIGHT, WIDTH + 1) if kind == "another size" else (HEIGHT, WIDTH)
     out = torch.full((4, *size, 3), 7, dtype=torch.int16 if kind == "another type" else torch.uint8)
     out = out.transpose(1, 2).contiguous().transpose(1, 2) if kind == "not contiguous" else out
-    results = _native.run_programs(_native.encoded(data), [whole, whole, whole, whole.crop(1, 2, 5, 7)], out)
+    results = _native.run_programs(_native.read_headers(data), [whole, whole, whole, whole.crop(1, 2, 5, 7)], out)
     assert results[1] is None and torch.equal(results[3], decode(data[3])[1:6, 2:9])
     for i in (0, 2):
         assert (results[i] is IN_PLACE) == (kind == "fits")
@@ -475,7 +475,7 @@ def test_results_lie_in_memory_that_fits(kind: str) -> None:
 @needs_native
 def test_each_of_several_has_a_result_of_its_own() -> None:
     data = [tensor(PLAIN), tensor(PLAIN[: len(PLAIN) // 2] + b"\xff\xd9"), tensor(PICTURES["gray"])]
-    found = _native.encoded(data)
+    found = _native.read_headers(data)
     programs = [ImageProgram.of(HEIGHT, WIDTH)] * 3
     results = _native.run_programs(found, programs)
     assert results[1] is None
@@ -491,7 +491,7 @@ def test_each_of_several_has_a_result_of_its_own() -> None:
 @pytest.mark.parametrize("scale", [2, 4, 8])
 def test_windows_of_scaled_images_are_those_of_the_whole(name: str, scale: int, fancy: bool) -> None:
     data = tensor(PICTURES[name])
-    header = _native.encoded([data])[0]
+    header = _native.read_headers([data])[0]
     assert header is not None
     height, width = -(-header.height // scale), -(-header.width // scale)
     options = ImageOptions(fancy=fancy)

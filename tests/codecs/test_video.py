@@ -16,7 +16,7 @@ import torch
 from tests.helpers.data import folder
 from tests.helpers.encoded_video import CODECS, FRAMES, asking, make, numbers
 from torchdali.codecs.video import VideoDecoder, VideoIndex, index_video
-from torchdali.codecs.video_clips import padded, read_clip, uniform
+from torchdali.codecs.video_clips import pad_frames, read_clip, uniform
 from torchdali.codecs.video_files import VideoFiles, index_file
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.installation import extra_command
@@ -235,11 +235,11 @@ def test_without_pyav(monkeypatch):
      ("reflect_1001", [3, 4, 4, 3]), ("reflect", [3, 4, 3, 2]), ("reflect_101", [3, 4, 3, 2])],
 )  # fmt: skip
 def test_padding(mode, wanted):
-    assert padded([3, 4, 5, 6], 5, mode) == wanted
+    assert pad_frames([3, 4, 5, 6], 5, mode) == wanted
 
 
 def test_reflections_of_one_frame():
-    assert padded([0, 1, 2], 1, "reflect") == padded([0, 1, 2], 1, "symmetric") == [0, 0, 0]
+    assert pad_frames([0, 1, 2], 1, "reflect") == pad_frames([0, 1, 2], 1, "symmetric") == [0, 0, 0]
 
 
 def test_uniform_samples():

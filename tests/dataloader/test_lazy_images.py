@@ -25,7 +25,7 @@ from torchdali.dataloader import _lazy_images
 from torchdali.dataloader._lazy_images import LazyImage, LazyJpeg
 from torchdali.dataloader._lazy_opening import LazyOpening
 from torchdali.dataloader._notes import LAZY
-from torchdali.ops._pictures import Source
+from torchdali.ops._pictures import ImageSource
 from torchdali.pipeline import native_status
 
 pytestmark = pytest.mark.skipif(not native_status().library, reason="decodes by the library")
@@ -208,8 +208,8 @@ def test_a_resize_of_a_part_decodes_nothing_before_it_is_looked_at(files: dict[s
 
 def test_of_several_parts_of_an_image_the_whole_is_decoded_once(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     views: list[Any] = []
-    render = Source.render
-    monkeypatch.setattr(Source, "render", lambda self, program: (views.append((self.size, program.size)), render(self, program))[1])
+    render = ImageSource.render
+    monkeypatch.setattr(ImageSource, "render", lambda self, program: (views.append((self.size, program.size)), render(self, program))[1])
     boxes = ((0, 0, 9, 9), (1, 2, 30, 31), (5, 5, 9, 10))
     plain = Image.open(files["color"])
     for count in (1, 3):  # a part of its own, then the whole of it; of later images the whole at once

@@ -59,7 +59,7 @@ def test_a_reason_has_a_cure_and_a_link(reason: str, expected: str) -> None:
     assert anchor in anchors(ROOT / "docs/dataloader.md")
 
 
-@pytest.mark.parametrize("reason", [_notes.is_switched_off(), _notes.empty(Own()), _notes.raised(ValueError("odd. Really"))])
+@pytest.mark.parametrize("reason", [_notes.is_switched_off(), _notes.empty(Own()), _notes.raised_reason(ValueError("odd. Really"))])
 def test_reasons_without_a_link(reason: str) -> None:
     assert _notes.short(_notes.not_accelerated(reason)) == reason.partition(". ")[0]
 

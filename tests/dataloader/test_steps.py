@@ -16,16 +16,16 @@ from torchvision.transforms.functional import _get_perspective_coeffs
 
 from tests.helpers.encoded_images import encoded, picture, tensor
 from tests.helpers.native import both_ways, needs_native
-from torchdali.dataloader._chains import compiled
-from torchdali.dataloader._rules import PIL, Input, steps_of
+from torchdali.dataloader._chains import compile_transforms
+from torchdali.dataloader._rules import PIL, ImageForm, steps_of
 from torchdali.kernels.native import library
-from torchdali.ops._picture_bends import Affine
-from torchdali.ops._picture_policies import _Policy
+from torchdali.ops._picture_bends import AffineParams
+from torchdali.ops._picture_policies import _PolicyStep
 from torchdali.ops._pictures import (
-    Choice,
     DrawnTransforms,
     ImageTransforms,
-    Order,
+    RandomOrder,
+    StepChoice,
     TensorConversion,
     _encoded_picture,
     _picture,
@@ -145,7 +145,7 @@ def fixed(t: Any, drawn: list[Any]) -> Any:
     elif name == "RandomRotation":
         both = one, {"angle": one}
     elif name == "RandomAffine":
-        both = tuple(one), Affine(*one)._asdict()
+        both = tuple(one), AffineParams(*one)._asdict()
     elif name == "RandomPerspective":
         both = one, {"coefficients": _get_perspective_coeffs(*one)}
     elif name == "GaussianBlur":
@@ -176,7 +176,7 @@ def ours(chain: ImageTransforms, data: torch.Tensor, seed: int) -> np.ndarray:
 
 def compare(make: Make, module: Any, pixels: np.ndarray, seed: int, tolerance: int = 0) -> None:
     t = make(module)
-    found = compiled(module.Compose([t, module.PILToTensor()]), pixels.shape[2])
+    found = compile_transforms(module.Compose([t, module.PILToTensor()]), pixels.shape[2])
     assert found.transforms is not None, found.unknown
     try:
         walk = DrawnTransforms(found.transforms, pixels.shape[:2], Rng(7, (0, seed)))
@@ -226,7 +226,7 @@ def test_a_blur_is_within_one_level(window: Any, module: Any) -> None:
 
 @both_ways
 def test_a_blur_with_too_large_a_window_is_torchvisions_error() -> None:
-    chain = compiled(v1.Compose([v1.GaussianBlur(9), v1.PILToTensor()])).transforms
+    chain = compile_transforms(v1.Compose([v1.GaussianBlur(9), v1.PILToTensor()])).transforms
     with pytest.raises(RuntimeError, match="adding size"):
         ours(chain, torch.tensor(PICTURES["two by three"]), 1)
 
@@ -267,8 +267,8 @@ def both_signs(t: Any, image: Image.Image) -> list[bytes]:
 @both_ways
 def test_each_operation_of_a_policy(name: str, make: Any, module: Any, options: Any) -> None:
     t, pixels = make(module, **options), PICTURES["smooth"]
-    (step,) = steps_of(t, Input(PIL, 3))
-    assert isinstance(step, _Policy)
+    (step,) = steps_of(t, ImageForm(PIL, 3))
+    assert isinstance(step, _PolicyStep)
     space = step.space
     for operation in space.names:
         for magnitude in (4, 9):
@@ -317,7 +317,7 @@ ROWS: dict[str, Make] = {
 @needs_native
 def test_rows_of_steps(name: str, module: Any) -> None:
     """Files and pixels become in one call of the library what torchvision makes of images, one step after the other."""
-    found = compiled(module.Compose([*ROWS[name](module), module.ToTensor() if module is v1 else module.PILToTensor()]))
+    found = compile_transforms(module.Compose([*ROWS[name](module), module.ToTensor() if module is v1 else module.PILToTensor()]))
     assert found.transforms is not None, found.unknown
     for seed in range(12):
         source = picture(45 + seed, 71 - 2 * seed)
@@ -334,7 +334,7 @@ def test_rows_of_steps(name: str, module: Any) -> None:
 
 @needs_native
 def test_several_in_one_call_are_those_one_by_one() -> None:
-    chain = compiled(v1.Compose([*ROWS["SimCLR"](v1), v1.ToTensor(), v1.RandomErasing(1.0)])).transforms
+    chain = compile_transforms(v1.Compose([*ROWS["SimCLR"](v1), v1.ToTensor(), v1.RandomErasing(1.0)])).transforms
     sources = [torch.tensor(picture(40, 50)), tensor(encoded(picture(60, 50), "JPEG")), torch.tensor(PICTURES["one channel"]),
                tensor(b"no picture"), None]
     rngs = BatchRng.following(7, 0, len(sources)).samples()
@@ -347,7 +347,7 @@ def test_several_in_one_call_are_those_one_by_one() -> None:
 @both_ways
 def test_files_that_pillow_decodes() -> None:
     """Other formats, and inks, of which the library makes other colors: its steps go on with Pillow's pixels."""
-    chain = compiled(v1.Compose([v1.RandomRotation(20), v1.Resize(33, BICUBIC), v1.PILToTensor()])).transforms
+    chain = compile_transforms(v1.Compose([v1.RandomRotation(20), v1.Resize(33, BICUBIC), v1.PILToTensor()])).transforms
     inks = Image.fromarray(np.dstack([picture(40, 50), picture(40, 50)[::-1, :, :1]]), "CMYK")
     for seed, data in enumerate((encoded(inks, "JPEG"), encoded(picture(40, 50), "PNG"), encoded(PICTURES["one channel"][:, :, 0], "BMP"))):
         walk = DrawnTransforms(chain, Image.open(io.BytesIO(data)).size[::-1], Rng(7, (0, seed)))
@@ -361,8 +361,8 @@ def test_files_that_pillow_decodes() -> None:
 @both_ways
 def test_a_cache_keeps_what_is_before_the_first_random_step() -> None:
     make = [v1.Resize(40), v1.Grayscale(), v1.RandomRotation(20), v1.ColorJitter(0.3), v1.ToTensor()]
-    chain = compiled(v1.Compose(make)).transforms
-    before, behind = chain.divided()
+    chain = compile_transforms(v1.Compose(make)).transforms
+    before, behind = chain.divide()
     assert [type(step).__name__ for step in before.steps] == ["Resize", "Color"]
     for seed, kind in enumerate(("odd", "smooth", "one channel")):
         pixels = torch.tensor(PICTURES[kind])
@@ -380,7 +380,7 @@ def floats(module: Any) -> list[Any]:
 
 
 def erased(module: Any, value: Any, *behind: Any, before: tuple[Any, ...] = ()) -> Any:
-    return compiled(module.Compose([*floats(module), *before, module.RandomErasing(1.0, value=value), *behind])).transforms
+    return compile_transforms(module.Compose([*floats(module), *before, module.RandomErasing(1.0, value=value), *behind])).transforms
 
 
 def fixed_erasing(module: Any, value: Any, window: Any, planes: torch.Tensor) -> torch.Tensor:
@@ -424,7 +424,7 @@ def test_erasing_by_random_values() -> None:
 
 @both_ways
 def test_erasing_of_bytes() -> None:
-    chain = compiled(v2.Compose([v2.ToImage(), v2.RandomErasing(1.0, value=(3, 4, 5)), v2.ToDtype(torch.float32, True)])).transforms
+    chain = compile_transforms(v2.Compose([v2.ToImage(), v2.RandomErasing(1.0, value=(3, 4, 5)), v2.ToDtype(torch.float32, True)])).transforms
     assert not chain.ends
     pixels = torch.tensor(PICTURES["odd"])
     top, left, height, width = chain.steps[0].draw((37, 53), Rng(7, (0, 2)))
@@ -460,7 +460,7 @@ def test_tensors_of_bytes(name: str, module: Any) -> None:
         pytest.skip("v1 resizes floats")
     for seed, kind in enumerate(("odd", "smooth", "dark")):
         t, pixels = AS_BYTES[name](module), PICTURES[kind]
-        found = compiled(module.Compose([module.PILToTensor(), t]))
+        found = compile_transforms(module.Compose([module.PILToTensor(), t]))
         assert found.transforms is not None, found.unknown
         drawn = [each for _, each in DrawnTransforms(found.transforms, pixels.shape[:2], Rng(7, (0, seed))).steps]
         expected = fixed(t, drawn)(module.PILToTensor()(Image.fromarray(pixels))).numpy().astype(int)
@@ -494,21 +494,21 @@ WITHOUT: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", WITHOUT)
 def test_what_has_no_rule_is_left_to_torch(name: str) -> None:
-    found = compiled(v1.Compose(WITHOUT[name]))
+    found = compile_transforms(v1.Compose(WITHOUT[name]))
     assert found.transforms is None and found.unknown
 
 
 def test_channels_of_the_result() -> None:
     for transform, channels in ((v1.Grayscale(), 1), (v1.Grayscale(3), 3), (v1.RandomGrayscale(), 3), (v2.RGB(), 3)):
         for have in (1, 3):
-            chain = compiled(v1.Compose([transform, v1.ToTensor(), v1.Normalize([0.5], [0.5])]), have).transforms
+            chain = compile_transforms(v1.Compose([transform, v1.ToTensor(), v1.Normalize([0.5], [0.5])]), have).transforms
             wanted = have if isinstance(transform, v1.RandomGrayscale) else channels
             assert chain.conversion == TensorConversion(True, (0.5,), (0.5,), wanted)
 
 
 def test_choices_and_orders() -> None:
     rows = ((1,), (2, 3), ())
-    chosen = {Order(rows).choose(Rng(1, (0, k))) for k in range(60)}
+    chosen = {RandomOrder(rows).choose(Rng(1, (0, k))) for k in range(60)}
     assert chosen == {(1, 2, 3), (2, 3, 1)}
-    half = Choice(((1,), ()), (0.5, 1.0))
+    half = StepChoice(((1,), ()), (0.5, 1.0))
     assert 20 < sum(half.choose(Rng(1, (0, k))) == (1,) for k in range(60)) < 40

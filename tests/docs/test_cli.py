@@ -22,7 +22,7 @@ import torchdali
 from torchdali import cli, fn
 from torchdali._commands import benching, doctoring
 from torchdali._commands import training as training_command
-from torchdali._commands.doctoring import CODECS, State
+from torchdali._commands.doctoring import CODECS, ComponentState
 from torchdali._commands.startup import torchdali_alias
 from torchdali._demo import pictures, sheet, training
 from torchdali.codecs._image_formats import FORMATS
@@ -177,7 +177,7 @@ def test_doctor_tries_a_codec(codec: str) -> None:
     if needed := {"TIFF, 16 bit": "imagecodecs", "JPEG 2000, 16 bit": "cv2"}.get(codec):
         pytest.importorskip(needed, reason=f"needs {needed}")
     finding = doctoring.try_codec(codec)
-    assert finding.state is State.WORKS, finding
+    assert finding.state is ComponentState.WORKS, finding
 
 
 def test_doctor_tries_all_formats() -> None:
@@ -188,11 +188,11 @@ def test_doctor_tries_all_formats() -> None:
 def test_doctor_tells_of_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     status = native_status()
     (found,) = doctoring.native()
-    assert found.state is (State.MISSING if status.library is None else State.WORKS), found
+    assert found.state is (ComponentState.MISSING if status.library is None else ComponentState.WORKS), found
     assert found.text == f"{'not ' * (status.library is None)}used: {status.text}"
     monkeypatch.setattr(doctoring, "native_status", lambda: status._replace(library=None, text="too old", broken=True))
     (found,) = doctoring.native()
-    assert found.state is State.BROKEN and found.text == "not used: too old"
+    assert found.state is ComponentState.BROKEN and found.text == "not used: too old"
 
 
 def test_doctor_tells_of_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_doctor_tells_of_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
     for gil, text in ((1, "by PYTHON_GIL=1 or -X gil=1"), (None, "module 'cv2' needs it. PYTHON_GIL=0 leaves it off, at your own risk")):
         monkeypatch.setattr(sys, "flags", SimpleNamespace(gil=gil))
         found = doctoring.gil()
-        assert found.state is State.MISSING and found.text == f"free-threaded Python, but the GIL is on: {text}"
+        assert found.state is ComponentState.MISSING and found.text == f"free-threaded Python, but the GIL is on: {text}"
 
 
 def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,12 +215,12 @@ def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         fn.decoders, "image", lambda *a, **k: 255 - torch.as_tensor(decode(*a, **k))
     )
-    assert doctoring.try_codec("PNG").state is State.BROKEN
+    assert doctoring.try_codec("PNG").state is ComponentState.BROKEN
 
 
 def test_doctor_sees_wrong_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fn.decoders, "image", lambda *a, **k: torch.zeros(1, 2, 3))
-    assert doctoring.try_codec("PNG").state is State.BROKEN
+    assert doctoring.try_codec("PNG").state is ComponentState.BROKEN
 
 
 def test_doctor_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,7 @@ def test_doctor_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(fn.decoders, "image", decode)
     finding = doctoring.try_codec("TIFF, 16 bit")
-    assert finding.state is State.MISSING
+    assert finding.state is ComponentState.MISSING
     assert finding.text == "needs opencv-python-headless, of the extra image: see above"
 
 
@@ -275,8 +275,8 @@ def test_doctor_names_each_cure_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_doctor_lists_codecs_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = {"PNG": State.BROKEN, "TIFF, 16 bit": State.MISSING}
-    monkeypatch.setattr(doctoring, "try_codec", lambda name: doctoring.Finding(name, broken.get(name, State.WORKS), "why"))
+    broken = {"PNG": ComponentState.BROKEN, "TIFF, 16 bit": ComponentState.MISSING}
+    monkeypatch.setattr(doctoring, "try_codec", lambda name: doctoring.Finding(name, broken.get(name, ComponentState.WORKS), "why"))
     first, *others = doctoring.codecs()
     assert first.name == f"{len(CODECS) - 2} of {len(CODECS)}" and "JPEG; JPEG, progressive;" in first.text
     assert [each.name for each in others] == list(broken)
@@ -345,7 +345,7 @@ def test_bench_trains_networks_of_torchvision(images: Path) -> None:
     assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 5)
     before = [parameter.clone() for parameter in model.parameters()]
     pipeline = benching.build(benching.find(images), batch=8, threads=1, size=32)
-    batches = iter(training_command._Batches(pipeline))
+    batches = iter(training_command._EndlessBatches(pipeline))
     pixels, labels = next(batches)
     assert pixels.shape == (8, 3, 32, 32)
     assert set(labels.tolist()) <= {0, 1}

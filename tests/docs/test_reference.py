@@ -21,7 +21,7 @@ from torchdali.declaration.registry import registry
 from torchdali.reference import descriptions, is_alias, is_public, members, reference, write
 from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
 from torchdali.reference._families import FAMILIES, TASKS
-from torchdali.reference._pictures import Result, files, run
+from torchdali.reference._pictures import ExampleOutput, files, run
 
 OPERATORS = {o.name: o for o in registry.values() if is_public(o) and not is_alias(o)}
 FOLDER = pages.ROOT / "docs" / "pictures"
@@ -161,7 +161,7 @@ def test_the_example_runs_and_shows_a_picture_if_it_gives_an_image(
         assert not is_image(result) or name in WITHOUT_PICTURE
 
 
-def is_image(result: Result) -> bool:
+def is_image(result: ExampleOutput) -> bool:
     shape = result.value.shape
     return len(shape) == 3 and min(shape[:2]) >= 64 and shape[2] in (1, 3)
 

@@ -39,7 +39,7 @@ from torchdali.calls.decorators import operator
 from torchdali.declaration.registry import lookup
 from torchdali.declaration.schema import Image
 from torchdali.errors import PipelineError
-from torchdali.execute.batch import Reader
+from torchdali.execute.batch import ReaderState
 from torchdali.execute.process_state import has_gil
 from torchdali.execute.workers import placing
 from torchdali.execute.workers import pool as pool_module
@@ -770,9 +770,9 @@ def test_processes_may_come_while_a_batch_is_drawn(
     photos: Path, late_processes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Threads read and do what is drawn without them."""
-    pipe, next_keys, late = training(photos, num_threads=2), Reader.next_keys, []
+    pipe, next_keys, late = training(photos, num_threads=2), ReaderState.next_keys, []
 
-    def waiting(reader: Reader, *arguments: Any) -> Any:
+    def waiting(reader: ReaderState, *arguments: Any) -> Any:
         if not late:
             late.append(executor_of(pipe).replicas is None)
             until_processes(executor_of(pipe))
@@ -780,7 +780,7 @@ def test_processes_may_come_while_a_batch_is_drawn(
 
     wanted = taken(training(photos, num_threads=2, num_processes=1), 12)
     pipe.build()
-    monkeypatch.setattr(Reader, "next_keys", waiting)
+    monkeypatch.setattr(ReaderState, "next_keys", waiting)
     found = taken(pipe, 12)
     assert late == [True]
     assert all(map(torch.equal, found, wanted))

@@ -117,7 +117,7 @@ def test_an_error_names_file_operator_and_line(
         )
         assert __file__ in message and line in message
         images, labels, _ = pipe.run()  # the pipeline works on
-        assert levels(images) == labels.stacked().flatten().tolist() == [5, 6, 7, 8, 9]
+        assert levels(images) == labels.stack().flatten().tolist() == [5, 6, 7, 8, 9]
 
 
 def test_the_class_follows_the_reason(make: Any, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_skip_leaves_the_sample_out(make: Any, tmp_path: Path, bad: str) -> None
     seen = []
     for _ in range(2):
         images, labels, infos = pipe.run()
-        assert levels(images) == labels.stacked().flatten().tolist()
+        assert levels(images) == labels.stack().flatten().tolist()
         assert [bytes(info.tolist()).decode() for info in infos.samples()] == [
             str(tmp_path / f"{level}.png") for level in levels(images)
         ]
@@ -166,7 +166,7 @@ def test_replace_repeats_a_good_one(make: Any, tmp_path: Path, bad: str) -> None
     pipe = make(paths(tmp_path, bad), bad_samples="replace")
     batches = [pipe.run() for _ in range(2)]
     assert [levels(images) for images, _, _ in batches] == [[0, 1, 2, 3, 3], [5, 6, 7, 8, 9]]
-    assert [labels.stacked().flatten().tolist() for _, labels, _ in batches] == [
+    assert [labels.stack().flatten().tolist() for _, labels, _ in batches] == [
         [0, 1, 2, 3, 3],
         [5, 6, 7, 8, 9],
     ]
@@ -248,9 +248,9 @@ def test_what_comes_after_sees_the_samples_that_are_left(make: Any, three_bad: l
     whole = make(three_bad[:4] + three_bad[7:], batch_size=7, define=define, seed=1)
     parts = make(three_bad, batch_size=10, define=define, seed=1, bad_samples="skip")
     _, labels, numbers, like = parts.run()
-    assert labels.stacked().flatten().tolist() == [0, 1, 2, 3, 7, 8, 9]
+    assert labels.stack().flatten().tolist() == [0, 1, 2, 3, 7, 8, 9]
     _, _, others, _ = whole.run()
-    assert numbers.stacked()[:4].tolist() == others.stacked()[:4].tolist()
+    assert numbers.stack()[:4].tolist() == others.stack()[:4].tolist()
     assert like.shape() == [(1,)] * 7
 
 

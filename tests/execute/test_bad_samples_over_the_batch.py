@@ -323,7 +323,7 @@ def test_a_chain_before_and_one_after(pipes: Any, files: list[str]) -> None:
     pipe = pipes(detect, files, batch_size=8, bad_samples="skip")
     cut, labels, infos, start, numbers = pipe.run()
     kept = [0, 2, 4, 5, 6, 7]
-    assert labels.stacked().flatten().tolist() == kept
+    assert labels.stack().flatten().tolist() == kept
     assert [int(sample[0, 0, 0]) for sample in cut.samples()] == kept
     assert [bytes(info.tolist()).decode() for info in infos.samples()] == [files[i] for i in kept]
     report = [b for b in pipe.bad_sample_report() if b.batch == 0]
@@ -344,7 +344,7 @@ def test_what_replaced_a_sample_may_be_bad_later(pipes: Any, files: list[str]) -
     Path(files[2]).write_bytes(Path(files[3]).read_bytes())
     Path(files[0]).write_bytes(b"no picture either")
     pipe = pipes(detect, files, batch_size=8, bad_samples="replace")
-    labels = pipe.run()[1].stacked().flatten().tolist()
+    labels = pipe.run()[1].stack().flatten().tolist()
     assert labels == [4, 4, 4, 4, 4, 5, 6, 7]
     report = [(b.operator, b.sample) for b in pipe.bad_sample_report() if b.batch == 0]
     assert report == [("decoders.image", 0), ("decoders.image", 1), ("roi_random_crop", 2), ("roi_random_crop", 3)]

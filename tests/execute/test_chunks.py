@@ -139,8 +139,8 @@ def test_a_chain_passes_chunks_on_and_delivers_several_outputs(chunks: Counter[i
     for k in range(6):
         whole, turned = pipe.run()
         wanted = torch.from_numpy(images(k)).flip(2)
-        assert torch.equal(turned.stacked(), wanted)
-        mirrored = [torch.equal(w, t.permute(2, 0, 1).float()) for w, t in zip(whole.stacked(), wanted, strict=True)]
+        assert torch.equal(turned.stack(), wanted)
+        mirrored = [torch.equal(w, t.permute(2, 0, 1).float()) for w, t in zip(whole.stack(), wanted, strict=True)]
         assert 0 < sum(mirrored) < SIZE
     pipe.close()
     assert chunks[3] >= 3 and not chunks[0]
@@ -188,7 +188,7 @@ def test_other_shapes_from_batch_to_batch(chunks: Counter[int]) -> None:
     pipe = pipeline(lambda x: fn.crop_mirror_normalize(x), source)
     for k in range(12):
         (found,) = pipe.run()
-        assert torch.equal(found.stacked(), torch.from_numpy(source(k)).permute(0, 3, 1, 2).float())
+        assert torch.equal(found.stack(), torch.from_numpy(source(k)).permute(0, 3, 1, 2).float())
     pipe.close()
     assert chunks[3] >= 6 and chunks[0] <= 6  # the batches that were in flight when the shape changed
 
@@ -204,7 +204,7 @@ def test_other_shapes_in_every_batch(chunks: Counter[int]) -> None:
 def test_what_cannot_be_done_together_is_done_one_by_one_in_its_chunk(chunks: Counter[int]) -> None:
     pipe = pipeline(lambda x: fn.crop_mirror_normalize(x, dtype=types.UINT8))
     for k in range(12):
-        assert torch.equal(pipe.run()[0].stacked(), torch.from_numpy(images(k)).permute(0, 3, 1, 2))
+        assert torch.equal(pipe.run()[0].stack(), torch.from_numpy(images(k)).permute(0, 3, 1, 2))
     pipe.close()
     assert chunks[3] >= 12 and not chunks[1]
 
@@ -214,7 +214,7 @@ def test_a_result_is_not_its_input() -> None:
     for define in (lambda x: fn.flip(x, horizontal=0), lambda x: fn.color_space_conversion(x, **same)):
         for shape in ((8, 8, 3), (96, 80, 3)):
             data = torch.zeros(SIZE, *shape, dtype=torch.uint8)
-            define(TensorList.from_dense(data, "HWC")).stacked().fill_(1)
+            define(TensorList.from_dense(data, "HWC")).stack().fill_(1)
             assert not data.any()
 
 

@@ -146,7 +146,7 @@ def test_two_pipelines_at_once(photos: Path, expected: list[Any]) -> None:
     ]
     for i in range(6):
         for pipe in pipes:
-            assert torch.equal(pipe.run()[0].stacked(), expected[0][4 * i : 4 * i + 4])
+            assert torch.equal(pipe.run()[0].stack(), expected[0][4 * i : 4 * i + 4])
     for pipe in pipes:
         pipe.close()
 

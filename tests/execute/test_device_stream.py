@@ -135,7 +135,7 @@ def test_a_pinned_batch_is_kept_until_its_copy_is_done(cuda: Any) -> None:
     events[0].done = True
     ours.keep_until(batch(3), cuda.Event())
     other.join(30)
-    assert [int(kept.stacked()[0, 0]) for _, kept in ours._sent] == [2, 3, 4]
+    assert [int(kept.stack()[0, 0]) for _, kept in ours._sent] == [2, 3, 4]
 
 
 def test_streams_have_tensors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,5 +198,5 @@ def test_results_are_the_callers() -> None:
     pipe = pipeline(prefetch_queue_depth=2)
     kept = [pipe.run()[0] for _ in range(5)]
     pipe.close()
-    assert [k.stacked().tolist() for k in kept] == [[2 * i, 2 * i + 1] for i in range(5)]
-    assert torch.is_tensor(kept[0].stacked())
+    assert [k.stack().tolist() for k in kept] == [[2 * i, 2 * i + 1] for i in range(5)]
+    assert torch.is_tensor(kept[0].stack())

@@ -18,7 +18,7 @@ from tests.pretend import accelerator, inner
 from torchdali import fn, pipeline_def
 from torchdali.codecs import engines
 from torchdali.codecs._native import examine, lots_of
-from torchdali.codecs.engines import DEFAULT_SHARE, BatchDecoder, Work, available
+from torchdali.codecs.engines import DEFAULT_SHARE, BatchDecoder, EngineWork, available
 from torchdali.execute import hardware_decoding
 from torchdali.kernels.native import ImageOptions, library
 from torchdali.tensors.buffer_pool import BufferPool
@@ -66,7 +66,7 @@ class Counted:
 
     decoded = 0
 
-    def __init__(self, device: torch.device, work: Work) -> None:
+    def __init__(self, device: torch.device, work: EngineWork) -> None:
         self._decoder = BatchDecoder(CPU, work)
 
     def decode(self, images: Any, into: Any, state: int, stream: int) -> None:
@@ -340,7 +340,7 @@ def test_the_engine_prepares_for_its_share() -> None:
 def test_a_device_without_an_engine_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
-    def fails(device: torch.device, work: Work) -> None:
+    def fails(device: torch.device, work: EngineWork) -> None:
         calls.append(device)
         raise RuntimeError("no engine")
 
@@ -349,7 +349,7 @@ def test_a_device_without_an_engine_is_not_asked_again(tmp_path: Path, monkeypat
     monkeypatch.delenv("TORCHDALI_NVJPEG", raising=False)
     assert available(gpu)
     with pytest.raises(RuntimeError, match="no engine"):
-        engines.open_engine(gpu, Work(4))
+        engines.open_engine(gpu, EngineWork(4))
     assert not available(gpu) and available(torch.device("cuda", 1)) and calls == [gpu]
 
 

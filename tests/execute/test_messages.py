@@ -14,7 +14,7 @@ import torch
 from tests.helpers.inside import with_blocks_from
 from tests.helpers.odd_arrays import facts, tensors
 from torchdali.execute.workers.blocks import SharedBuffers, Views
-from torchdali.execute.workers.messages import read, received, sent, write
+from torchdali.execute.workers.messages import read, receive, send, write
 from torchdali.tensors import TensorList
 
 TENSORS = tensors()
@@ -36,12 +36,12 @@ def sent_over(batch: TensorList) -> tuple[TensorList, Any]:
     views = Views()
     buffers = SharedBuffers(lambda number, file, size: views.add(number, os.dup(file), size), views.drop)
     kept: list[torch.Tensor] = []
-    message = sent(batch, buffers, kept)
+    message = send(batch, buffers, kept)
     here, there = multiprocessing.Pipe()
     with here, there:
         writing = threading.Thread(target=write, args=(here, message))
         writing.start()
-        arrived = received(read(there), views.tensor)
+        arrived = receive(read(there), views.tensor)
         writing.join()
     return arrived, (buffers, kept)
 

@@ -54,12 +54,12 @@ def test_other_shapes_are_refused(name: str, shape: tuple[int, ...]) -> None:
 
 def test_ragged_samples() -> None:
     column = Column([[1], [[2]], 3])
-    assert column.shaped(0, "x").values == [1, 2, 3]
-    assert Column([1, [2, 3]]).shaped(1, "x").values == [[1], [2, 3]]
+    assert column.shape_values(0, "x").values == [1, 2, 3]
+    assert Column([1, [2, 3]]).shape_values(1, "x").values == [[1], [2, 3]]
     with pytest.raises(RuntimeError, match=r"argument 'x' is one number a sample, and the value of sample 1 has the shape \(2,\)"):
-        Column([[1], [2, 3]]).shaped(0, "x")
+        Column([[1], [2, 3]]).shape_values(0, "x")
     with pytest.raises(RuntimeError, match=r"argument 'x' is one row of numbers a sample, and the value of sample 1 has the shape \(1, 2\)"):
-        Column([[1], [[2, 3]]]).shaped(1, "x")
+        Column([[1], [[2, 3]]]).shape_values(1, "x")
 
 
 LISTS = {

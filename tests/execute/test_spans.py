@@ -77,5 +77,5 @@ def test_nsight_sees_pipelines_with_a_cuda_device(
         monkeypatch.setenv(name, value)
     place = None if device is None else torch.device(device)
     calls: list[int] = []
-    spans.spanned(calls.append, "x", place)(3)
+    spans.add_span(calls.append, "x", place)(3)
     assert (shown, calls, spans.wants_spans(place)) == (expected, [3], bool(expected))

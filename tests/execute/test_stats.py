@@ -43,11 +43,11 @@ def test_the_verdict_follows_from_waiting(monkeypatch):
         (3.0, 7.0, "even"),
     ):
         profile = Profile()
-        profile.asked(0)
+        profile.note_request(0)
         now[0] += waited
-        profile.delivered(1)
+        profile.note_delivery(1)
         now[0] += consumed
-        profile.asked(0)
+        profile.note_request(0)
         assert word in profile.stats(0).verdict
 
 

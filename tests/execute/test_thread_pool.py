@@ -224,7 +224,7 @@ def test_a_pool_that_a_job_of_another_one_makes_and_closes() -> None:
 
 def test_nothing_of_a_job_is_held_once_its_pool_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go, checked = threading.Event(), threading.Event(), threading.Event()
-    workers = thread_pool._Workers
+    workers = thread_pool._WorkerThreads
     rest = workers.rest
 
     def rest_and_pause(self: Any, queue: Any) -> None:

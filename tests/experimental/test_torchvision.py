@@ -506,4 +506,4 @@ def test_resize_and_normalize_in_one_step_on_planes(output_layout: str) -> None:
     planes, pixels = pipeline("CHW"), pipeline("HWC")
     assert "+" in planes.explain()  # the two operators are one step
     (a,), (b,) = planes.run(images=TENSOR[None]), pixels.run(images=TENSOR.permute(1, 2, 0)[None])
-    assert a.layout() == output_layout and (a.stacked() - b.stacked()).abs().max() <= 0.5
+    assert a.layout() == output_layout and (a.stack() - b.stack()).abs().max() <= 0.5

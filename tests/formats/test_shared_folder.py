@@ -210,12 +210,12 @@ def test_a_lock_is_waited_for_once_and_taken_when_it_is_free(
         counts = []
         with pytest.warns(UserWarning, match=f"another process keeps {path} locked") as warnings:
             for _ in range(3):
-                with pytest.raises(TimeoutError), lock.held(file.fileno()):
+                with pytest.raises(TimeoutError), lock.hold(file.fileno()):
                     raise AssertionError("it is held")
                 counts.append(len(waits))
         assert len(warnings) == 1 and 0 < counts[0] == counts[2]  # after the first time there is no waiting
         other.communicate()
-        with lock.held(file.fileno()):
+        with lock.hold(file.fileno()):
             pass
 
 
@@ -226,7 +226,7 @@ def test_threads_wait_for_each_other(tmp_path: Path) -> None:
 
     def work() -> None:
         for _ in range(50):
-            with open(path, "r+b") as file, lock.held(file.fileno()):
+            with open(path, "r+b") as file, lock.hold(file.fileno()):
                 inside[0] += 1
                 most[0] = max(most[0], inside[0])
                 inside[0] -= 1

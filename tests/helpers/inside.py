@@ -19,7 +19,7 @@ __all__ = [
 
 def graph_of(pipe: Pipeline) -> Any:
     """Return the graph that a pipeline defines."""
-    return pipe._traced()
+    return pipe._trace()
 
 
 def pipeline_of(loader: Any) -> Pipeline:
@@ -37,14 +37,14 @@ def memory_before(value: int) -> Iterator[None]:
     """Have the memory that a JPEG is decoded into hold a value before."""
     from torchdali.codecs import _turbo
 
-    marked = _turbo._marked
+    marked = _turbo._allocate_marked
 
     def filled(size: int) -> Any:
         memory = marked(size)
         memory[:-8] = value
         return memory
 
-    with mock.patch.object(_turbo, "_marked", filled):
+    with mock.patch.object(_turbo, "_allocate_marked", filled):
         yield
 
 

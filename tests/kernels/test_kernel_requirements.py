@@ -49,7 +49,7 @@ def test_without_them_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch, what
         assert not any(tables.has_kernels(CUDA) for _ in range(3))
     assert [words in str(each.message) for each in said] == [True] * bool(words)
     finding = doctoring._kernels()
-    assert finding.state is doctoring.State.MISSING
+    assert finding.state is doctoring.ComponentState.MISSING
     assert (words or "Triton") in str(finding) and "sample by sample" in str(finding)
 
 

@@ -733,9 +733,9 @@ def test_random_bbox_crop(boxes: Array, arguments: dict[str, Any]) -> None:
 def test_boxes_in_the_windows_that_dali_chose(layout: str, arguments: dict[str, Any]) -> None:
     """Boxes that are kept, and their positions, given the window."""
     from torchdali.kernels.boxes import crop as box_crop
-    from torchdali.ops._box_crop import _Order
+    from torchdali.ops._box_crop import _NumberOrder
 
-    order = _Order(2, layout)
+    order = _NumberOrder(2, layout)
     boxes = np.ascontiguousarray(order.back((THREE[:, :2], THREE[:, 2:])))
     count = 500
     found = pipeline(
@@ -749,12 +749,12 @@ def test_boxes_in_the_windows_that_dali_chose(layout: str, arguments: dict[str, 
     start, extent = (np.stack(r.samples) for r in found[:2])
     scale = f32(300, 200) if "crop_shape" in arguments else np.float32(1)
     whole = (extent == 1).all(axis=1)
-    keep = box_crop.kept(
+    keep = box_crop.keep_boxes(
         known, start / scale, (start + extent) / scale, arguments.get("bbox_prune_threshold")
     )
     keep |= whole.repeat(3)
     places = np.flatnonzero(keep)
-    moved = order.back(box_crop.moved(known, places, start / scale, (start + extent) / scale, whole))
+    moved = order.back(box_crop.move_boxes(known, places, start / scale, (start + extent) / scale, whole))
     rows = keep.reshape(count, 3)
     assert [np.flatnonzero(row).tolist() for row in rows] == [
         kept.tolist() for kept in found[3].samples

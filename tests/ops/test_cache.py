@@ -25,7 +25,7 @@ from torchdali.calls.decorators import operator
 from torchdali.declaration.schema import Data
 from torchdali.formats import recordio, tar, tfrecord
 from torchdali.formats.remote import Remote
-from torchdali.ops._caching import Size
+from torchdali.ops._caching import ByteSize
 from torchdali.ops._readers.file import FileDataset
 from torchdali.tfrecord import FixedLenFeature, string
 
@@ -388,7 +388,7 @@ def test_a_full_disk_ends_the_keeping(images: Path, tmp_path: Path, monkeypatch:
     [(5, 5), ("5", 5), ("8GB", 8 * 10**9), ("8 GiB", 8 << 30), ("1.5MB", 1_500_000), ("500kb", 500_000), ("2TiB", 2 << 40)],
 )
 def test_sizes(given: Any, size: int) -> None:
-    assert Size.from_argument(given) == size
+    assert ByteSize.from_argument(given) == size
 
 
 # ---------------------------------------------------------------- what it tells

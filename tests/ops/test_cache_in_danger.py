@@ -25,7 +25,7 @@ from tests.formats.test_shared_folder import AS_ROOT, HOLD, PLANTED
 from tests.helpers.own_process import in_own_process
 from torchdali import fn, pipeline_def
 from torchdali.formats import sample_store, shared_folder
-from torchdali.formats.sample_store import DiskStore, MemoryStore, encoded
+from torchdali.formats.sample_store import DiskStore, MemoryStore, encode_tensors
 from torchdali.formats.storage import file_identity
 from torchdali.plugin.pytorch.loader import Loader
 
@@ -294,7 +294,7 @@ def test_a_sample_of_other_outputs_is_computed_anew(images: Path, tmp_path: Path
     run(images, path=tmp_path)
     samples, index = files_of(tmp_path)
     entries = index.read_bytes()[LENGTH :]
-    data = b"".join(map(bytes, encoded([torch.zeros(3), torch.zeros(3)])))  # of two outputs instead of one
+    data = b"".join(map(bytes, encode_tensors([torch.zeros(3), torch.zeros(3)])))  # of two outputs instead of one
     samples.write_bytes(data)
     changed = HEADER
     for start in range(0, len(entries), LENGTH):

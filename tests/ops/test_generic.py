@@ -39,7 +39,7 @@ def text(batch: TensorList) -> list[str]:
 def test_a_changed_constant_does_not_come_back(count: int) -> None:
     pipe = piped(lambda: fn.constant(fdata=[1.0] * count))
     (first,) = pipe.run()
-    first.stacked().fill_(7.0) if count < 5 else first.samples()[0].fill_(7.0)
+    first.stack().fill_(7.0) if count < 5 else first.samples()[0].fill_(7.0)
     for _ in range(3):
         (later,) = pipe.run()
         assert later.samples()[0].eq(1.0).all()

@@ -185,9 +185,9 @@ def test_remembered_objects_are_the_same() -> None:
 
 
 def test_maps_are_remembered() -> None:
-    from torchdali.ops._segmentation import _Seen
+    from torchdali.ops._segmentation import _ObjectFinder
 
-    seen = _Seen()
+    seen = _ObjectFinder()
     rngs = iter(BatchRng(1, [0] * 9, range(9)).samples())
     for labels in (MAP, MAP.copy(), MAP.T.copy()):
         seen(torch.from_numpy(labels), rng=next(rngs), cache_objects=True)

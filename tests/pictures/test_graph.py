@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from torchdali.pictures import Box, Edge, draw_graph
+from torchdali.pictures import Box, GraphLine, draw_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 GRAPHS = {
@@ -37,7 +37,7 @@ def _rectangles(root: ET.Element) -> dict[str, tuple[float, float, float, float]
 def test_boxes_and_edges(name: str) -> None:
     keys, pairs = GRAPHS[name]
     boxes = [Box(key, f"operator {key}", ["a line", "another one"]) for key in keys]
-    root = ET.fromstring(draw_graph(boxes, [Edge(a, b) for a, b in pairs]))
+    root = ET.fromstring(draw_graph(boxes, [GraphLine(a, b) for a, b in pairs]))
     places = _rectangles(root)
     assert places.keys() == set(keys)
     assert all(places[a][3] < places[b][1] for a, b in pairs)
@@ -51,7 +51,7 @@ def test_boxes_and_edges(name: str) -> None:
 
 def test_an_edge_goes_around_the_boxes_between() -> None:
     keys, pairs = GRAPHS["skips layers"]
-    root = ET.fromstring(draw_graph([Box(key, key * 10) for key in keys], [Edge(a, b) for a, b in pairs]))
+    root = ET.fromstring(draw_graph([Box(key, key * 10) for key in keys], [GraphLine(a, b) for a, b in pairs]))
     long = [path.attrib["d"] for path in root.iter(f"{SVG}path") if path.attrib["d"].count("C") == 3]
     assert len(long) == 1
     places = _rectangles(root)
@@ -62,13 +62,13 @@ def test_an_edge_goes_around_the_boxes_between() -> None:
 
 def test_a_parameter_stands_right_above_what_takes_it() -> None:
     keys, pairs = GRAPHS["late parameter"]
-    places = _rectangles(ET.fromstring(draw_graph([Box(key, key) for key in keys], [Edge(a, b) for a, b in pairs])))
+    places = _rectangles(ET.fromstring(draw_graph([Box(key, key) for key in keys], [GraphLine(a, b) for a, b in pairs])))
     assert places["r"][1] == places["b"][1]
 
 
 def test_texts_are_escaped_and_shares_are_bars() -> None:
     boxes = [Box("<a>", "x < y & z", ["50%"], "gpu", 0.5, 'a "tip"'), Box("b", "b", kind="output")]
-    svg = draw_graph(boxes, [Edge("<a>", "b", "if <1>", dashed=True)])
+    svg = draw_graph(boxes, [GraphLine("<a>", "b", "if <1>", dashed=True)])
     root = ET.fromstring(svg)
     texts = {text.text for text in root.iter(f"{SVG}text")}
     assert {"x < y & z", "50%", "b", "if <1>"} <= texts

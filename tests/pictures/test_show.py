@@ -240,11 +240,11 @@ def test_labels_of_all_kinds(label: torch.Tensor, text: str) -> None:
 def test_texts_are_fitted() -> None:
     font = ImageFont.load_default(size=12)
     long = "a_very_long_name_of_a_file_" * 3
-    name, words = _sheet.fitted(f"{long}.jpg", 100, font), _sheet.fitted(long, 100, font)
+    name, words = _sheet.fit_text(f"{long}.jpg", 100, font), _sheet.fit_text(long, 100, font)
     assert name.startswith("…") and name.endswith(".jpg")
     assert words.endswith("…") and words.startswith("a_very")
     assert 60 < max(font.getlength(name), font.getlength(words)) <= 100
-    assert _sheet.fitted("short", 100, font) == "short"
+    assert _sheet.fit_text("short", 100, font) == "short"
 
 
 # ---------------------------------------------------------------- clips, spectrograms, sounds

@@ -297,7 +297,7 @@ def test_chunks_change_nothing(graph: Callable[[Path], Any], folder: Path, monke
     alone = graph not in (with_condition, sliced)  # one operator, of one input, is the whole chain
     assert any(len(chunk) > 1 for chunk in chunks) == alone
     assert sum(chunk.count(True) for chunk in chunks) >= 6
-    monkeypatch.setattr(compiled_chain, "fused", lambda *chain: None)
+    monkeypatch.setattr(compiled_chain, "fuse", lambda *chain: None)
     expected = batches(graph, folder, 3, num_threads=1)
     for batch, singles in zip(found, expected, strict=True):
         assert all((a == b).all() for a, b in zip(batch, singles, strict=True))
@@ -532,7 +532,7 @@ def test_scaled_decoding_is_that_of_pythons_way(
     fused_calls(monkeypatch, note)
     found = batches(graph, photos, 6, **settings)
     assert {2, 4} <= set(scales)
-    monkeypatch.setattr(compiled_chain, "fused", lambda *chain: None)
+    monkeypatch.setattr(compiled_chain, "fuse", lambda *chain: None)
     singles = batches(graph, photos, 6, **settings)
     with switched_off():
         expected = batches(graph, photos, 6, **settings)

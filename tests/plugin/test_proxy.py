@@ -258,7 +258,7 @@ ODD = [*odd_arrays.arrays().items(), *odd_arrays.tensors().items(), ("no bytes",
 @pytest.mark.parametrize("count", [1, 3])
 def test_inputs_of_any_type_and_shape(count: int) -> None:
     for name, value in ODD:
-        column = packing.Column([packing.as_input(value, "x")] * count, "x", [None] * count)
+        column = packing.PackedColumn([packing.as_input(value, "x")] * count, "x", [None] * count)
         expected = [odd_arrays.facts(sample) for sample in column.batch([]).samples()]
         column.share()
         arrived = pickle.loads(ForkingPickler.dumps(column)).batch([])  # as a worker sends it
@@ -337,7 +337,7 @@ def test_buffers_of_files_are_used_again_once_packed(tmp_path: Path) -> None:
         return packing.as_input(str(tmp_path / "file"), "x")
 
     def packed(samples: list[Any]) -> Any:
-        column = packing.Column(samples, "x", [None] * len(samples))
+        column = packing.PackedColumn(samples, "x", [None] * len(samples))
         column.share()
         return pickle.loads(pickle.dumps(column)).batch([None] * len(samples))
 

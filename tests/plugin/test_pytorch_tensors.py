@@ -159,7 +159,7 @@ def test_torch_types_agree_with_the_table_of_types() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("to", ["cpu", "cuda"])
 def test_feed_ndarray_on_a_stream(to) -> None:
-    source = TensorGPU(batch().stacked().cuda())
+    source = TensorGPU(batch().stack().cuda())
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     target = torch.zeros(2, 2, device=to)

@@ -127,11 +127,11 @@ def test_batches_of_one_size(name: str) -> None:
     call, most = CASES[name]
     launches = {}
     for size in (3, 7):
-        expected = run(call, size, "cpu").stacked().numpy()
+        expected = run(call, size, "cpu").stack().numpy()
         with accelerator() as gpu:
             found, report = run(call, size, 0, gpu.report.clear), gpu.report
             launches[size] = report.launches
-            values = inner(found.stacked()).numpy()
+            values = inner(found.stack()).numpy()
             assert not report.waits and not report.pageable, report.lines()
             assert (values.shape, values.dtype) == (expected.shape, expected.dtype)
         if values.dtype.kind == "f":

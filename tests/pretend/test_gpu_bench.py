@@ -14,7 +14,7 @@ from tests.pretend import accelerator
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import cli
 from torchdali._commands import doctoring, gpu
-from torchdali._commands.doctoring import State
+from torchdali._commands.doctoring import ComponentState
 from torchdali._commands.gpu import PARTS, Measurement, Sizes
 
 SMALL = Sizes(batch=4, batches=2, threads=2, size=24, copied=1 << 10, spin=0)
@@ -99,6 +99,6 @@ def test_each_part_has_its_limit() -> None:
 def test_the_doctor_says_what_is_used() -> None:
     with accelerator(devices=2):
         found = {f.name: f for f in doctoring.devices()}
-    assert found["cuda:0"].state is found["cuda:1"].state is State.WORKS
+    assert found["cuda:0"].state is found["cuda:1"].state is ComponentState.WORKS
     assert "Triton" in found["kernels for batches"].text
     assert "threads" in found["mixed decoding"].text

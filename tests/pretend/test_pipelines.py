@@ -179,11 +179,11 @@ def test_arenas_take_empty_samples() -> None:
     samples = [torch.full((size,), i, dtype=torch.uint8) for i, size in enumerate((0, 0, 3 << 20, 5))]
     stored = list(map(arena.put, samples))
     assert stored[2:] == list(map(arena.put, map(arena.sample, stored[2:])))  # they are there
-    packed = arena.packed(stored, "", None)
+    packed = arena.pack(stored, "", None)
     assert packed is not None and [len(s) for s in packed.samples()] == [0, 0, 3 << 20, 5]
     assert packed.samples()[2].float().mean() == 2 and packed.samples()[3].tolist() == [3] * 5
     stored[3] = arena.put(torch.zeros(5))  # of another type, in place of a bad sample
-    assert arena.packed(stored, "", None) is None
+    assert arena.pack(stored, "", None) is None
 
 
 @pytest.mark.parametrize("train", [True, False])

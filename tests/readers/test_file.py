@@ -139,7 +139,7 @@ def test_an_own_seed_orders_the_records(ten: list[str]) -> None:
             return fn.readers.file(files=ten, random_shuffle=True, seed=own)[1]
 
         pipe = define()
-        found: list[int] = pipe.run()[0].stacked().flatten().tolist()
+        found: list[int] = pipe.run()[0].stack().flatten().tolist()
         pipe.close()
         return found
 

@@ -111,7 +111,7 @@ def test_left_counts_down_to_the_end_of_the_epoch() -> None:
     place = cursor(10, num_shards=3, pad_last_batch=True)
     counts = []
     for _ in range(5):
-        counts.append(place.left())
+        counts.append(place.remaining())
         place.next_batch(2)
     assert counts == [4, 2, 4, 2, 4]
 
@@ -470,9 +470,9 @@ def test_padding_counts_the_rest_of_a_resharded_epoch() -> None:
     ranks = world(16, 2, 0, options)
     run(ranks, 3, 1, Counter())
     three = change_world(ranks, 3, options)  # 10 samples are left: 4, 4 and 4 with padding
-    assert [place.left() for place in three] == [4, 4, 4]
+    assert [place.remaining() for place in three] == [4, 4, 4]
     run(three, 4, 1, Counter())
-    assert [(place.epoch, place.left()) for place in three] == [(1, 6)] * 3
+    assert [(place.epoch, place.remaining()) for place in three] == [(1, 6)] * 3
     assert three[0].state()["cuts"] == {}
 
 

@@ -14,7 +14,7 @@ import PIL.Image
 import pytest
 
 from torchdali import fn, pipeline_def, tfrecord
-from torchdali.codecs.signatures import described
+from torchdali.codecs.signatures import describe_content
 
 
 def _archive() -> bytes:
@@ -106,23 +106,23 @@ def test_other_files_are_named(reader: str, kind: str, tmp_path: Path) -> None:
 
 
 def test_zeros_and_texts_are_said() -> None:
-    assert "zeros alone" in described(bytes(2000))
-    assert described(b"") == "; it is empty"
-    assert described(b"name,label\na.jpg,1\n").startswith("; it is text: 'name,label")
-    assert described(b' {"error": "AccessDenied"}').startswith("; it is JSON: ")
-    assert described(bytes(range(128, 256))) == ""
+    assert "zeros alone" in describe_content(bytes(2000))
+    assert describe_content(b"") == "; it is empty"
+    assert describe_content(b"name,label\na.jpg,1\n").startswith("; it is text: 'name,label")
+    assert describe_content(b' {"error": "AccessDenied"}').startswith("; it is JSON: ")
+    assert describe_content(bytes(range(128, 256))) == ""
 
 
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP"])
 def test_images_are_known(format: str) -> None:
     data = _image(format)
-    assert f"{'WebP' if format == 'WEBP' else format} image" in described(data)
-    assert described(data, "image") == ""
+    assert f"{'WebP' if format == 'WEBP' else format} image" in describe_content(data)
+    assert describe_content(data, "image") == ""
 
 
 def test_records_are_not_taken_for_something_else() -> None:
     """The length of a record comes first in a TFRecord file: two bytes are not enough to know a format by."""
-    assert [n for n in range(1 << 16) if described(n.to_bytes(8, "little") + b"\x93\xf2\x1a\x07" + b"\x0a\x80" * 20)] == []
+    assert [n for n in range(1 << 16) if describe_content(n.to_bytes(8, "little") + b"\x93\xf2\x1a\x07" + b"\x0a\x80" * 20)] == []
 
 
 @pytest.mark.parametrize("name", ["PAR1/a.jpg", "GIF89a/a.jpg", "abcdftyp/a.jpg", "fLaC/a.jpg", "BM1234/a.jpg", "7z/a.jpg"])

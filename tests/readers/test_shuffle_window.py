@@ -17,7 +17,7 @@ from torchdali import Loader, fn, pipeline_def
 from torchdali.formats.remote import RemoteOptions
 from torchdali.ops._readers import _ranges
 from torchdali.reading import cursor as cursor_module
-from torchdali.reading.cursor import Cursor, EpochOrder, Runs, reshard
+from torchdali.reading.cursor import Cursor, EpochOrder, ShuffleRuns, reshard
 from torchdali.reading.datasets import LoaderOptions
 from torchdali.tfrecord import FixedLenFeature, string
 
@@ -32,7 +32,7 @@ ORDERS = [  # records, run, block, ranks, options
 
 def order(size: int, run: int, block: int, ranks: int = 1, rank: int = 0, seed: int = 3, **options: Any) -> EpochOrder:
     options = {"random_shuffle": not options.get("shuffle_after_epoch"), **options}
-    return EpochOrder(size, LoaderOptions(num_shards=ranks, shard_id=rank, **options), seed, Runs(run, block))
+    return EpochOrder(size, LoaderOptions(num_shards=ranks, shard_id=rank, **options), seed, ShuffleRuns(run, block))
 
 
 @pytest.mark.parametrize("long", [False, True])
@@ -64,7 +64,7 @@ def test_a_resume_is_exact_with_any_ranks(old: int, ranks: int, after: int) -> N
             seen += each.next_batch(batch).records.tolist()
     states = [each.state() for each in cursors]
     if ranks == old:
-        again = [Cursor(EpochOrder(size, each.order.options, 0, Runs(7, 28))) for each in cursors]
+        again = [Cursor(EpochOrder(size, each.order.options, 0, ShuffleRuns(7, 28))) for each in cursors]
         for each, state in zip(again, states, strict=True):
             each.restore(state)
         assert [each.next_batch(9).records.tolist() for each in again] == [each.next_batch(9).records.tolist() for each in cursors]
@@ -72,7 +72,7 @@ def test_a_resume_is_exact_with_any_ranks(old: int, ranks: int, after: int) -> N
     for rank, state in enumerate(reshard(states, ranks)):
         one = Cursor(order(size, 7, 28, ranks, rank))
         one.restore(state)
-        seen += one.next_batch(one.left()).records.tolist() if one.epoch == 0 else []
+        seen += one.next_batch(one.remaining()).records.tolist() if one.epoch == 0 else []
     assert sorted(seen) == list(range(size))
 
 

@@ -24,7 +24,7 @@ from torchdali import fn, pipeline_def
 from torchdali.formats import remote as remote_module
 from torchdali.formats import urls
 from torchdali.formats.remote import Remote, RemoteOptions, read_url
-from torchdali.formats.urls import represented
+from torchdali.formats.urls import represent
 from torchdali.tfrecord import FixedLenFeature, int64, string
 
 fsspec = pytest.importorskip("fsspec", reason="URLs are read by fsspec")
@@ -297,4 +297,4 @@ def test_nothing_that_is_said_has_a_password_or_a_query(
 
 def test_what_is_written_of_arguments() -> None:
     url = "s3://key:geheim@bucket/a,b.tar?X=geheim"
-    assert represented([url, (url, 1), "/a?b", None]) == "['s3://...@bucket/a,b.tar?...', ('s3://...@bucket/a,b.tar?...', 1), '/a?b', None]"
+    assert represent([url, (url, 1), "/a?b", None]) == "['s3://...@bucket/a,b.tar?...', ('s3://...@bucket/a,b.tar?...', 1), '/a?b', None]"

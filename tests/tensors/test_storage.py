@@ -37,7 +37,7 @@ def test_a_batch_of_rows() -> None:
     batch.reset()
     assert len(batch) == 0
     with pytest.raises(RuntimeError, match="different shapes"):
-        copy.stacked()
+        copy.stack()
 
 
 def test_rows_of_samples_of_one_shape_are_a_dense_batch() -> None:
@@ -54,7 +54,7 @@ def test_a_batch_of_arrays() -> None:
     assert batch.shape() == [(2, 3), (0, 3), (1, 3)] and len(batch) == 3 and batch.ndim() == 2
     assert batch.torch_dtype == torch.int16 and not batch.is_dense_tensor()
     arrays[0][0, 0] = 7
-    stored: Any = batch.stored()
+    stored: Any = batch.current_storage()
     part = stored[1:]
     assert [each.tolist() for each in batch.samples()] == [[[7, 1, 2], [3, 4, 5]], [], [[1, 1, 1]]]
     assert stored.samples()[2].data_ptr() == part.samples()[1].data_ptr() == arrays[2].ctypes.data
@@ -65,9 +65,9 @@ def test_separate_samples_of_one_shape_are_a_dense_batch() -> None:
     batch = TensorList.from_samples([torch.zeros(2), torch.ones(2)], "C", source_info=["a", "b"])
     assert batch.is_dense_tensor()
     assert batch.dense() is None
-    assert batch.stacked().tolist() == [[0, 0], [1, 1]]
-    assert batch.dense() is batch.stacked()
-    assert batch.samples()[1].data_ptr() == batch.stacked()[1].data_ptr()
+    assert batch.stack().tolist() == [[0, 0], [1, 1]]
+    assert batch.dense() is batch.stack()
+    assert batch.samples()[1].data_ptr() == batch.stack()[1].data_ptr()
     assert batch[-1].source_info() == "b"
     assert batch.source_infos == ["a", "b"]
 

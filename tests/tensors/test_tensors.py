@@ -223,7 +223,7 @@ def test_a_ragged_batch() -> None:
     assert batch.tolist() == [[[0, 1, 2], [3, 4, 5]], [[0, 1, 2, 3]]]
     assert batch.as_reshaped_tensor([10]).torch().tolist() == [0, 1, 2, 3, 4, 5, 0, 1, 2, 3]
     assert batch.dense() is None
-    for refused in (batch.as_array, batch.as_tensor, batch.stacked):
+    for refused in (batch.as_array, batch.as_tensor, batch.stack):
         with pytest.raises(RuntimeError, match="different shapes"):
             refused()
 

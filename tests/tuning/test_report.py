@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from torchdali import pipeline_def
-from torchdali.tuning.machine import Run
+from torchdali.tuning.machine import TimedRun
 from torchdali.tuning.report import Report, call_of, limits
 from torchdali.tuning.search import Comparison
 from torchdali.tuning.usage import Usage
@@ -20,8 +20,8 @@ RESIZING = (("resize", "a.py:4", 0.8), ("external_source", "a.py:2", 0.2))
 SPINNING = {"own": 6.0, "all": 19.9}  # four programs beside a loader on two cores, in ten seconds
 
 
-def _run(waited: float = 1.0, own: float = 19.0, all: float | None = 19.5, from_disk: int = 0, operators: Any = DECODING, threads: int = 2) -> Run:
-    return Run({"num_threads": threads, "num_processes": 1}, 1000.0, Usage(10.0, own, all, 1000, from_disk), waited, operators, 0, ())
+def _run(waited: float = 1.0, own: float = 19.0, all: float | None = 19.5, from_disk: int = 0, operators: Any = DECODING, threads: int = 2) -> TimedRun:
+    return TimedRun({"num_threads": threads, "num_processes": 1}, 1000.0, Usage(10.0, own, all, 1000, from_disk), waited, operators, 0, ())
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def _run(waited: float = 1.0, own: float = 19.0, all: float | None = 19.5, from_
         (_run(operators=()), 0, 0, "nothing takes 0%"),
     ],
 )  # fmt: skip
-def test_limits(run: Run, step: float, load: float, expected: str) -> None:
+def test_limits(run: TimedRun, step: float, load: float, expected: str) -> None:
     said = limits(run, 2, step, load)
     assert expected in said
     if run.usage.all == SPINNING["all"]:
@@ -55,7 +55,7 @@ def test_limits(run: Run, step: float, load: float, expected: str) -> None:
 
 def test_several_measurements_count_as_one() -> None:
     slow = dataclasses.replace(_run(waited=0.2), rate=10.0)
-    merged = Run.merged([_run(), slow, _run(operators=RESIZING)])
+    merged = TimedRun.merge([_run(), slow, _run(operators=RESIZING)])
     assert merged.rate == 1000.0
     assert merged.usage == Usage(30.0, 57.0, 58.5, 3000, 0)
     assert merged.waited == pytest.approx(2.2 / 3)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from torchdali import tuning
-from torchdali.tuning.search import Choice, Comparison, Settings, compare, search
+from torchdali.tuning.search import Comparison, Setting, Settings, compare, search
 
 CORES = 16
 NOISE = 0.05
@@ -104,7 +104,7 @@ def test_settings_that_cannot_be_used_are_left_out() -> None:
         tried.append(settings)
         return None if settings["a"] > 2 else float(settings["a"])
 
-    found = search(measure, [Choice("a", (1, 2, 3, 4))], {"a": 1})
+    found = search(measure, [Setting("a", (1, 2, 3, 4))], {"a": 1})
     assert found.best == {"a": 2}
     assert found.comparisons[-1] == Comparison({"a": 3}, ())
     assert {"a": 4} not in tried

@@ -18,7 +18,7 @@ import pytest
 from tests.helpers.inside import without_alias
 from torchdali import Loader, cli, fn, pipeline_def, tuning
 from torchdali.tuning import machine
-from torchdali.tuning.machine import Machine, Run
+from torchdali.tuning.machine import Machine, TimedRun
 from torchdali.tuning.search import Settings
 from torchdali.tuning.usage import Usage
 
@@ -79,7 +79,7 @@ class Pretence(Machine):
         processes = settings["num_processes"]
         rate = 100.0 * settings["num_threads"] / processes
         operators = (("decoders.image + random_resized_crop", "a.py:1", 1.0),)
-        self.runs.append(Run(settings, rate, Usage(1.0, 1.9, 2.0, 5_000_000, 0), 1.0, operators, 0, ("fast path: used",)))
+        self.runs.append(TimedRun(settings, rate, Usage(1.0, 1.9, 2.0, 5_000_000, 0), 1.0, operators, 0, ("fast path: used",)))
         return rate * 2 if settings.get("scaled_decode") else rate
 
 

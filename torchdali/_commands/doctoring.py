@@ -42,7 +42,7 @@ DEVELOPMENT = frozenset(("all", "test", "parity", "lint", "docs", "bench"))
 SIZE = (48, 32)
 
 
-class State(Enum):
+class ComponentState(Enum):
     """State of a component: works, missing, or fails; the value is its mark."""
 
     WORKS = "ok"
@@ -55,7 +55,7 @@ class Finding:
     """One thing that was tried."""
 
     name: str
-    state: State
+    state: ComponentState
     text: str
 
     def __str__(self) -> str:
@@ -139,24 +139,24 @@ def try_codec(name: str) -> Finding:
     try:
         encoded, expected = _sample(name)
     except (OSError, KeyError) as error:
-        return Finding(name, State.MISSING, f"not tried: Pillow cannot write it here ({error})")
+        return Finding(name, ComponentState.MISSING, f"not tried: Pillow cannot write it here ({error})")
     data = torch.frombuffer(bytearray(encoded), dtype=torch.uint8)
     try:
         decoded = fn.decoders.image(data, output_type=types.RGB)
     except MissingExtraError as error:
-        return Finding(name, State.MISSING, f"needs {error.package}, of the extra {error.extra}: see above")
+        return Finding(name, ComponentState.MISSING, f"needs {error.package}, of the extra {error.extra}: see above")
     except Exception as error:
-        return Finding(name, State.BROKEN, f"fails: {error}")
+        return Finding(name, ComponentState.BROKEN, f"fails: {error}")
     return _compare(name, np.asarray(decoded), expected)
 
 
 def _compare(name: str, pixels: Array, expected: Array, text: str = "decodes") -> Finding:
     if pixels.shape != expected.shape:
-        return Finding(name, State.BROKEN, f"decodes to {pixels.shape}, not {expected.shape}")
+        return Finding(name, ComponentState.BROKEN, f"decodes to {pixels.shape}, not {expected.shape}")
     error = float(np.abs(pixels.astype(int) - expected).mean())
     if error > 4:
-        return Finding(name, State.BROKEN, f"decodes to other pixels ({error:.1f} off)")
-    return Finding(name, State.WORKS, text)
+        return Finding(name, ComponentState.BROKEN, f"decodes to other pixels ({error:.1f} off)")
+    return Finding(name, ComponentState.WORKS, text)
 
 
 def extras() -> Iterator[Finding]:
@@ -164,7 +164,7 @@ def extras() -> Iterator[Finding]:
     try:
         lines = metadata.requires("torchdali") or []
     except metadata.PackageNotFoundError:
-        yield Finding("torchdali", State.MISSING, f"not installed by pip: {rebuild_command()}")
+        yield Finding("torchdali", ComponentState.MISSING, f"not installed by pip: {rebuild_command()}")
         return
     extra_of: dict[str, str] = {}
     for line in lines:
@@ -183,31 +183,31 @@ def _extra(extra: str, names: Sequence[str]) -> Finding:
         except metadata.PackageNotFoundError:
             missing.append(name)
     if not missing:
-        return Finding(extra, State.WORKS, ", ".join(there))
-    return Finding(extra, State.MISSING, f"{extra_command(extra)}  (brings {', '.join(missing)})")
+        return Finding(extra, ComponentState.WORKS, ", ".join(there))
+    return Finding(extra, ComponentState.MISSING, f"{extra_command(extra)}  (brings {', '.join(missing)})")
 
 
 def native() -> Iterator[Finding]:
     """Tell whether the fast path is used; then a pipeline on it resizes a small image."""
     status = native_status()
     if status.library is None:
-        state = State.BROKEN if status.broken else State.MISSING
+        state = ComponentState.BROKEN if status.broken else ComponentState.MISSING
         yield Finding("libtorchdali", state, f"not used: {status.text}")
         return
     try:
         encoded = np.frombuffer(_sample("JPEG")[0], np.uint8)
-        pipe = _resized(encoded, batch_size=1, num_threads=1, device_id=None)
+        pipe = _resize(encoded, batch_size=1, num_threads=1, device_id=None)
         (batch,) = pipe.run()
         pipe.close()
         pixels = fn.decoders.image(torch.from_numpy(encoded.copy()))
         expected = np.asarray(fn.resize(pixels, size=[16, 24])).astype(int)
         yield _compare("libtorchdali", np.asarray(batch[0]), expected, f"used: {status.text}")
     except Exception as error:
-        yield Finding("libtorchdali", State.BROKEN, f"fails: {error}")
+        yield Finding("libtorchdali", ComponentState.BROKEN, f"fails: {error}")
 
 
 @pipeline_def
-def _resized(encoded: Array) -> Any:
+def _resize(encoded: Array) -> Any:
     images = fn.decoders.image(fn.external_source(source=lambda: [encoded]))
     images = fn.resize(images, size=[16, 24])
     return fn.crop_mirror_normalize(images, dtype=torch.uint8, output_layout="HWC")
@@ -217,10 +217,10 @@ def gil() -> Finding:
     """Tell whether threads share one lock; where free-threaded Python has it all the same, tell why."""
     name = "threads"
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return Finding(name, State.WORKS, "Python has one lock for all threads (the GIL)")
+        return Finding(name, ComponentState.WORKS, "Python has one lock for all threads (the GIL)")
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return Finding(name, State.WORKS, "free-threaded Python: the GIL is off")
-    return Finding(name, State.MISSING, f"free-threaded Python, but the GIL is on: {_gil_owner()}")
+        return Finding(name, ComponentState.WORKS, "free-threaded Python: the GIL is off")
+    return Finding(name, ComponentState.MISSING, f"free-threaded Python, but the GIL is on: {_gil_owner()}")
 
 
 def _gil_owner() -> str:
@@ -244,30 +244,30 @@ for name in sys.argv[1:]:
 
 def devices() -> Iterator[Finding]:
     """The processor, and every accelerator that torch sees."""
-    yield Finding("cpu", State.WORKS, f"{cores()} cores, {platform.machine()}")
+    yield Finding("cpu", ComponentState.WORKS, f"{cores()} cores, {platform.machine()}")
     if not torch.cuda.is_available():
         kinds = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}
         built = next((f"{name} {version}, no GPU found" for name, version in kinds.items() if version), "")
         why = built or "this build of torch is for the CPU"
-        yield Finding("accelerator", State.MISSING, f"{why}; use device_id=None")
+        yield Finding("accelerator", ComponentState.MISSING, f"{why}; use device_id=None")
     for index in range(torch.cuda.device_count()):
         yield _device(index)
     if torch.cuda.is_available():
         yield _kernels()
-        yield _mixed()
+        yield _check_mixed()
 
 
 def _device(index: int) -> Finding:
     name = f"cuda:{index}"
     try:
         total = torch.ones(2, device=name).sum().item()
-        state = State.WORKS if total == 2 else State.BROKEN
+        state = ComponentState.WORKS if total == 2 else ComponentState.BROKEN
         return Finding(name, state, torch.cuda.get_device_name(index))
     except Exception as error:
-        return Finding(name, State.BROKEN, f"fails: {error}")
+        return Finding(name, ComponentState.BROKEN, f"fails: {error}")
 
 
-def _mixed() -> Finding:
+def _check_mixed() -> Finding:
     """Name the decoder of images for the device, and decode a small one."""
     name = "mixed decoding"
     try:
@@ -281,13 +281,13 @@ def _mixed() -> Finding:
         pipe.close()
         failures = [str(w.message) for w in said if "the decoder for JPEGs" in str(w.message)]
         if failures:
-            return Finding(name, State.BROKEN, failures[0])
+            return Finding(name, ComponentState.BROKEN, failures[0])
         shared = "_decode_share" in text
         used = "an engine takes hw_decoder_load of the JPEGs" if shared else "no engine for JPEGs"
         where = f"on the CPU's threads, into page-locked memory; {used}"
         return _compare(name, pixels, np.asarray(expected).astype(int), where)
     except Exception as error:
-        return Finding(name, State.BROKEN, f"fails: {error}")
+        return Finding(name, ComponentState.BROKEN, f"fails: {error}")
 
 
 @pipeline_def
@@ -303,7 +303,7 @@ def _kernels() -> Finding:
     if lacking is not None:
         how = "pip install triton" if lacking == "Triton" else "apt install gcc python3-dev, or the like"
         text = f"not used: they need {lacking} ({how}); operators on the GPU work sample by sample, which is slow"
-        return Finding(name, State.MISSING, text)
+        return Finding(name, ComponentState.MISSING, text)
     try:
         image = torch.from_numpy(np.asarray(_picture("RGB")).copy())[None]
         expected = np.asarray(fn.resize(image[0], size=[16, 24])).astype(int)
@@ -315,7 +315,7 @@ def _kernels() -> Finding:
             "used: Triton resizes, warps, filters, maps, fills, reduces and normalizes batches",
         )
     except Exception as error:
-        return Finding(name, State.BROKEN, f"fails: {error}")
+        return Finding(name, ComponentState.BROKEN, f"fails: {error}")
 
 
 def _print(title: str, findings: Iterable[Finding]) -> bool:
@@ -324,16 +324,16 @@ def _print(title: str, findings: Iterable[Finding]) -> bool:
     sound = True
     for finding in findings:
         print(finding, flush=True)
-        sound &= finding.state is not State.BROKEN
+        sound &= finding.state is not ComponentState.BROKEN
     return sound
 
 
 def codecs() -> Iterator[Finding]:
     """Try all codecs; those that work are one finding."""
     tried = list(map(try_codec, CODECS))
-    works = [finding.name for finding in tried if finding.state is State.WORKS]
-    yield Finding(f"{len(works)} of {len(tried)}", State.WORKS, "; ".join(works))
-    yield from (finding for finding in tried if finding.state is not State.WORKS)
+    works = [finding.name for finding in tried if finding.state is ComponentState.WORKS]
+    yield Finding(f"{len(works)} of {len(tried)}", ComponentState.WORKS, "; ".join(works))
+    yield from (finding for finding in tried if finding.state is not ComponentState.WORKS)
 
 
 def _version(name: str) -> str:

@@ -192,7 +192,7 @@ def inside(part: Measurement, folder: Path, sizes: Sizes) -> None:
         print(json.dumps(figures), flush=True)
 
 
-def _started(command: Sequence[str], limit: int) -> dict[str, Any]:
+def _run_in_process(command: Sequence[str], limit: int) -> dict[str, Any]:
     """Run a part in a process, and return the last that it found, and how it failed."""
     start, failure = time.perf_counter(), None
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
@@ -232,7 +232,7 @@ def measure(
         return 1
     sound = True
     for name, part in parts.items():
-        figures = _started([sys.executable, "-m", module, str(folder), name], part.limit)
+        figures = _run_in_process([sys.executable, "-m", module, str(folder), name], part.limit)
         sound &= "failed" not in figures
         with out.open("a") as file:
             file.write(json.dumps({"part": name, **figures}) + "\n")

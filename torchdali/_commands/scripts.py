@@ -39,9 +39,9 @@ def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> 
             exceptions.
     """
     path, name = _divide(target)
-    values = _parsed(arguments)
+    values = _parse_value(arguments)
     source = _chosen(path, name)
-    return source if not _is_function(source) else _checked(_called(source, values, defaults), path, name)
+    return source if not _is_function(source) else _check(_call(source, values, defaults), path, name)
 
 
 def _divide(target: str) -> tuple[str, str]:
@@ -51,7 +51,7 @@ def _divide(target: str) -> tuple[str, str]:
     return (path, name) if path else (target, "")
 
 
-def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
+def _parse_value(arguments: Sequence[str]) -> dict[str, Any]:
     values = {}
     for argument in arguments:
         name, equals, text = argument.partition("=")
@@ -81,7 +81,7 @@ def _chosen(path: str, name: str) -> Any:
             if able
             else f"{path} has no pipeline and no loader at its top level{_inner_loader(path)}"
         )
-    return _checked(names[name or able[0]], path, name or able[0])
+    return _check(names[name or able[0]], path, name or able[0])
 
 
 def _is_showable(value: Any) -> bool:
@@ -90,7 +90,7 @@ def _is_showable(value: Any) -> bool:
     return isinstance(value, _SHOWABLE) or is_definition
 
 
-def _checked(value: Any, path: str, name: str) -> Any:
+def _check(value: Any, path: str, name: str) -> Any:
     """Return an object of a script.
 
     Raises:
@@ -145,7 +145,7 @@ def _check_arguments(function: Any, arguments: Mapping[str, Any]) -> None:
         raise TypeError(f"{getattr(function, '__name__', function)} needs arguments: add {values} to the command")
 
 
-def _called(function: Any, arguments: Mapping[str, Any], defaults: Mapping[str, int]) -> Any:
+def _call(function: Any, arguments: Mapping[str, Any], defaults: Mapping[str, int]) -> Any:
     _check_arguments(function, arguments)
     result = function(**arguments)
     if not getattr(function, "_is_pipeline_def", False):

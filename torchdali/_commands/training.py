@@ -42,7 +42,7 @@ def _step(model: nn.Module, device: torch.device) -> Callable[[Any], None]:
     return step
 
 
-class _Batches:
+class _EndlessBatches:
     """``(images, labels)`` of a pipeline, epoch after epoch."""
 
     def __init__(self, pipeline: Any) -> None:
@@ -72,5 +72,5 @@ def run(root: Path, batch: int, threads: int, batches: int, size: int, model: st
     classes = len({path.parent for path in files})
     step = _step(network(model, classes), torch.device(device))
     print(f"Training a network ({model}) on {device}, {4 * batches} batches:", flush=True)
-    print(_report(evaluate(_Batches(pipeline), step, batches), batch))
+    print(_report(evaluate(_EndlessBatches(pipeline), step, batches), batch))
     pipeline.close()

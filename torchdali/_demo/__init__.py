@@ -19,7 +19,7 @@ TRAINING = 100  # images a class
 TESTING = 30
 
 
-class _Bar:
+class _EpochBar:
     """A progress bar on one line of a terminal; elsewhere a line for every fourth epoch."""
 
     def __init__(self, epochs: int, steps: int) -> None:
@@ -55,7 +55,7 @@ def _train(root: Path, threads: int, epochs: int) -> float:
     print(f"Training a network of {size:,} parameters on the CPU:", flush=True)
     torch.set_num_threads(max(1, torch.get_num_threads() // 2))  # the loader needs cores too
     steps = len(pictures.SHAPES) * TRAINING // training.BATCH
-    bar = _Bar(epochs, steps)
+    bar = _EpochBar(epochs, steps)
     source = training.training_epochs(root / "train", threads)
     training.train(model, source, epochs, steps, bar)
     bar.close()

@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from torchdali._demo.training import MEAN, SIZE, STD
-from torchdali.pictures import Row, Tile, contact_table
+from torchdali.pictures import Tile, TileRow, contact_table
 
 ROWS = 6
 ENLARGE = 2
@@ -38,7 +38,7 @@ def save(columns: list[list[Tensor]], names: list[str], path: Path) -> None:
     """Write a PNG with one column of images per class, its name above it."""
     nothing = Tile(Image.new("RGB", (SIZE * ENLARGE, SIZE * ENLARGE), "white"))
     rows = [
-        Row(
+        TileRow(
             [Tile(_picture(images[k])) if k < len(images) else nothing for images in columns],
             "",
             names if k == 0 else (),

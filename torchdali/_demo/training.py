@@ -23,12 +23,12 @@ Report = Callable[[int, int, float, float], None]
 
 
 @pipeline_def
-def augmented(root: str) -> Any:
+def augment(root: str) -> Any:
     """Read images, crop and mirror them at random, normalize."""
     files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=SIZE, random_area=list(AREA))
-    return _normalized(images, mirror=fn.random.coin_flip()), labels
+    return _normalize(images, mirror=fn.random.coin_flip()), labels
 
 
 @pipeline_def
@@ -36,10 +36,10 @@ def plain(root: str) -> Any:
     """Read images, scale them whole to the size of the network, normalize."""
     files, labels = fn.readers.file(file_root=root, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
-    return _normalized(fn.resize(images, size=(SIZE, SIZE))), labels
+    return _normalize(fn.resize(images, size=(SIZE, SIZE))), labels
 
 
-def _normalized(images: Any, **options: Any) -> Any:
+def _normalize(images: Any, **options: Any) -> Any:
     mean, std = [255 * MEAN] * 3, [255 * STD] * 3
     return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="CHW", mean=mean, std=std, **options)
 
@@ -59,7 +59,7 @@ class Epochs:
 
 def training_epochs(root: Path, threads: int, seed: int = 1) -> Epochs:
     """Epochs of whole batches of augmented images."""
-    pipeline = augmented(str(root), batch_size=BATCH, num_threads=threads, device_id=None, seed=seed)
+    pipeline = augment(str(root), batch_size=BATCH, num_threads=threads, device_id=None, seed=seed)
     return Epochs(pipeline, LastBatchPolicy.DROP)
 
 

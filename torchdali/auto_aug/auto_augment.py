@@ -57,7 +57,7 @@ def auto_augment(
     Raises:
         ValueError: an unknown policy, or arguments that do not go with one another.
     """
-    policy = _named(policy_name, shape is not None, max_translate_abs, max_translate_rel)
+    policy = _policy_by_name(policy_name, shape is not None, max_translate_abs, max_translate_rel)
     arguments = given_arguments(list(policy.augmentations.values()), shape, fill_value, interp_type)
     return apply_auto_augment(policy, data, seed, **arguments)
 
@@ -211,7 +211,7 @@ _POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 
-def _named(
+def _policy_by_name(
     name: Any,
     use_shape: bool,
     max_translate_abs: int | tuple[int, int] | None,

@@ -14,12 +14,12 @@ import torch
 from torchdali.declaration.batching import MOST_BYTES
 from torchdali.kernels.memory import SMALL_SAMPLE, Empty, fresh, is_array
 from torchdali.kernels.rearrange import copy_to, dense
-from torchdali.tensors._storage import Packed, arrays_of
+from torchdali.tensors._storage import PackedSamples, arrays_of
 
 __all__ = ["Body", "ChunkFunction", "Items", "put", "report", "reports", "unless_tested"]
 
 Items: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
-"""Samples: a tensor ``(N, ...)``, `Packed`, or a list; arrays are `Samples`."""
+"""Samples: a tensor ``(N, ...)``, `PackedSamples`, or a list; arrays are `SeparateSamples`."""
 
 Body = Callable[..., Any]
 
@@ -125,7 +125,7 @@ class ChunkFunction:
         """Return whether the ragged body takes samples: by their number, types and size."""
         if not len(data):
             return False
-        if isinstance(data, (Packed, torch.Tensor)):
+        if isinstance(data, (PackedSamples, torch.Tensor)):
             if not is_array(data if isinstance(data, torch.Tensor) else data.flat):
                 return False
             kinds = [data.dtype]
@@ -156,15 +156,15 @@ class ChunkFunction:
             return [] if len(self.layouts) == 1 else ([],) * len(self.layouts)
         if len(self.layouts) > 1:
             results = map(list, zip(*rows, strict=True))
-            return tuple(map(_stacked, results) if is_tensor else results)
+            return tuple(map(_stack_small, results) if is_tensor else results)
         if not is_tensor:
             return rows
         if places is not None and all(map(operator.is_, rows, places)):
             return out
-        return _stacked(rows, out if isinstance(out, torch.Tensor) else None)
+        return _stack_small(rows, out if isinstance(out, torch.Tensor) else None)
 
 
-def _stacked(samples: list[torch.Tensor], out: torch.Tensor | None = None) -> Items:
+def _stack_small(samples: list[torch.Tensor], out: torch.Tensor | None = None) -> Items:
     """Copy small samples, or samples that fit into ``out``, into one tensor; leave others unchanged."""
     first = samples[0]
     if out is None and first.nbytes > SMALL_SAMPLE:

@@ -56,13 +56,13 @@ class _Decorator(Protocol[Options]):
 def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:
     """Give a decorator the options of a class, for type checkers and for `help`."""
 
-    def typed(decorator: Callable[..., Any]) -> _Decorator[Options]:
+    def decorate(decorator: Callable[..., Any]) -> _Decorator[Options]:
         body = inspect.Parameter("body", inspect.Parameter.POSITIONAL_ONLY, default=None)
         parameters = inspect.signature(options).parameters.values()
         vars(decorator)["__signature__"] = inspect.Signature([body, *parameters])
         return cast("_Decorator[Options]", decorator)
 
-    return typed
+    return decorate
 
 
 # ---------------------------------------------------------------- declaring
@@ -103,7 +103,7 @@ def reader(body: Any = None, /, **options: Any) -> Any:
 
 @_takes(OperatorOptions)
 def source(body: Any = None, /, **options: Any) -> Any:
-    """Declare a source of batches: the body returns a `Source`; see `OperatorOptions`."""
+    """Declare a source of batches: the body returns a `BatchSource`; see `OperatorOptions`."""
     return _declare(body, "source", OperatorOptions(**options))
 
 

@@ -15,7 +15,7 @@ from torchdali.calls.running import run_batch
 from torchdali.declaration.registry import Operator
 from torchdali.declaration.schema import STATE, Schema
 from torchdali.errors import warn
-from torchdali.formats.urls import represented
+from torchdali.formats.urls import represent
 from torchdali.graph import nodes
 from torchdali.graph.constants import ScalarConstant, as_node, text_as_input
 from torchdali.graph.nodes import DataNode
@@ -24,7 +24,7 @@ from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 from torchdali.tensors._sharing import separate
 
-__all__ = ["CheckedCall", "bind", "call", "record", "run_now", "unshared"]
+__all__ = ["CheckedCall", "bind", "call", "copy_returned_inputs", "record", "run_now"]
 
 
 @dataclass
@@ -43,15 +43,15 @@ def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
     tracer: Any = nodes.current()
     if tracer is None or tracer.draws is None:
-        return _called(declared, inputs, arguments)
+        return _call(declared, inputs, arguments)
     tracer.draws.warn()
     try:
-        return _called(declared, inputs, arguments)
+        return _call(declared, inputs, arguments)
     finally:
         tracer.draws.pass_over()
 
 
-def _called(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+def _call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
     tracer: Any = nodes.current()
     if tracer is not None and tracer.live:
         inputs, arguments = tracer.adopt(declared, inputs, arguments)
@@ -106,7 +106,7 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     read = declared.schema
     if declared.instead:
         warn(f"operator {declared.name!r} is deprecated: use {declared.instead}", DeprecationWarning)
-    rest = _renamed(read, rest)
+    rest = _rename_arguments(read, rest)
     if read.random and STATE in rest:
         rest["seed"] = _seed_of(rest.pop(STATE))
     read.check_inputs(inputs)
@@ -136,7 +136,7 @@ def _of_old_name(name: str, new: str | None) -> str:
     return f"The argument `{name}` is no longer used and will be removed in a future release."
 
 
-def _renamed(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
+def _rename_arguments(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
     old = [key for key in arguments if key in read.deprecated and key not in read.arguments]
     if "seed" in arguments and "seed" not in read.arguments:
         old.append("seed")
@@ -191,7 +191,7 @@ def _bind_argument(checked: CheckedCall, declared: Operator, key: str, value: An
             ) from None
         hint = _hint(value) if argument.edge is not None else ""
         raise type(error)(
-            f"argument {key!r} of operator {declared.name!r}: cannot take {represented(value)}: {error}{hint}"
+            f"argument {key!r} of operator {declared.name!r}: cannot take {represent(value)}: {error}{hint}"
         ) from None
 
 
@@ -282,11 +282,11 @@ def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = Non
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
     rng = rng or _fresh_rng(declared, checked, inputs)
     outputs = run_batch(declared, inputs, checked.constants, checked.per_sample, rng)
-    results = [o.samples()[0] if alone else o for o in unshared(declared, outputs, inputs)]
+    results = [o.samples()[0] if alone else o for o in copy_returned_inputs(declared, outputs, inputs)]
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def unshared(
+def copy_returned_inputs(
     declared: Operator, outputs: Sequence[TensorList], inputs: Sequence[TensorList | None]
 ) -> Sequence[TensorList]:
     """Copy inputs that an implementation returns, so that writing to a result does not change an input."""

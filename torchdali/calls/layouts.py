@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torchdali.declaration.registry import Operator
 from torchdali.declaration.schema import Takes
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Samples
+from torchdali.tensors._storage import SeparateSamples
 
 __all__ = [
     "assume_layout",
@@ -97,8 +97,8 @@ def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
 
 def number_of_axes(batch: TensorList) -> int | None:
     """Return the number of axes of the samples, or None if there are none."""
-    stored = batch.stored()
-    if not isinstance(stored, Samples) or stored.arrays is not None:
+    stored = batch.current_storage()
+    if not isinstance(stored, SeparateSamples) or stored.arrays is not None:
         return batch.ndim()
     return next((sample.ndim for sample in batch.samples() if sample is not None), None)
 

@@ -45,7 +45,7 @@ def prepare(
         ValueError: a layout the operator does not take.
     """
     try:
-        ready = _prepared(declared, constants, layouts, per_frame)
+        ready = _prepare(declared, constants, layouts, per_frame)
     except Exception as error:
         batch_level(error)
         raise
@@ -58,7 +58,7 @@ def prepare(
     return ready
 
 
-def _prepared(
+def _prepare(
     declared: Operator,
     constants: Mapping[str, Any],
     layouts: tuple[str, ...],
@@ -86,7 +86,7 @@ def _prepared(
             return ChunkFunction(single, outputs)
         stacked = _chunk_body(declared, "tensor", constants, first)
         if stacked is not None and takes.dtypes:
-            stacked = _typed(stacked, declared.name, takes.dtypes)
+            stacked = _pass_dtypes(stacked, declared.name, takes.dtypes)
         ragged = _chunk_body(declared, "ragged", constants, first)
         return ChunkFunction(
             single=single, layouts=outputs, tensor=stacked, ragged=ragged, dtypes=frozenset(takes.dtypes)
@@ -134,7 +134,7 @@ def _as_frames(declared: Operator, constants: Mapping[str, Any], layout: str) ->
     frames = _adapt(functools.partial(declared.body, **fixed), declared.schema, takes, f"F{layout}", _NO_NAMES)
 
     def run(data: TensorList, rng: None = None, **columns: Any) -> Any:
-        return NotImplemented if columns or not data.is_dense_tensor() else frames(data.stacked())
+        return NotImplemented if columns or not data.is_dense_tensor() else frames(data.stack())
 
     return run
 
@@ -156,7 +156,7 @@ def _adapt(
     if takes.channel_last and "C" in layout and not layout.endswith("C"):
         function = _channel_last(function, layout.index("C"))
     if takes.dtypes:
-        function = _typed(function, read.name, takes.dtypes)
+        function = _pass_dtypes(function, read.name, takes.dtypes)
     return function
 
 
@@ -171,7 +171,7 @@ def _channel_last(function: Callable[..., Any], axis: int) -> Callable[..., Any]
     return run
 
 
-def _typed(function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Any]:
+def _pass_dtypes(function: Callable[..., Any], name: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Any]:
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         if x.dtype not in dtypes:
             raise unsupported_dtype(name, x.dtype, dtypes)

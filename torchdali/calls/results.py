@@ -10,7 +10,7 @@ import torch
 from torchdali.calls.layouts import fitting
 from torchdali.errors import batch_level
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Packed
+from torchdali.tensors._storage import PackedSamples
 
 __all__ = ["check_form", "check_outputs", "check_size", "collect"]
 
@@ -27,7 +27,7 @@ def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
 def _collect(column: Any, layout: str) -> TensorList:
     if isinstance(column, TensorList):
         return column
-    if isinstance(column, Packed):
+    if isinstance(column, PackedSamples):
         column = column.straight().samples()
     if isinstance(column, torch.Tensor):
         if column.ndim == 0:

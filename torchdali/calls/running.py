@@ -53,7 +53,7 @@ def run_batch(
         if bodies is not None and declared.options.make is None:
             bodies[layouts, frames] = ready
     arguments: dict[str, Any] = {
-        name: column_of(value, name in frames).shaped(declared.axes_of(name), name)
+        name: column_of(value, name in frames).shape_values(declared.axes_of(name), name)
         for name, value in per_sample.items()
     }
     if declared.kind == "batch":
@@ -88,7 +88,7 @@ def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
     whole = None
     if chunk.tensor is not None:
         may_be = batch.device.type != "cpu" and len(batch) and batch.is_dense_tensor()
-        whole = batch.stacked() if may_be else stacked_if_small(batch)
+        whole = batch.stack() if may_be else stacked_if_small(batch)
     return batch.samples() if whole is None else whole
 
 
@@ -133,4 +133,4 @@ def stacked_if_small(batch: TensorList) -> torch.Tensor | None:
         few = len(samples) < 2 or any(sample is None for sample in samples)
         if few or samples[0].nbytes > SMALL_SAMPLE or not batch.is_dense_tensor():
             return None
-    return batch.stacked()
+    return batch.stack()

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.codecs._image_headers import Header
+from torchdali.codecs._image_headers import ImageHeader
 
 __all__ = ["bmp_colors", "bmp_fields", "bmp_runs"]
 
@@ -18,7 +18,7 @@ Bytes = npt.NDArray[np.uint8]
 _COARSE = ((0xF800, 0x7E0, 0x1F), (0x7C00, 0x3E0, 0x1F))
 
 
-def bmp_fields(view: memoryview, header: Header, masks: tuple[int, ...]) -> Tensor:
+def bmp_fields(view: memoryview, header: ImageHeader, masks: tuple[int, ...]) -> Tensor:
     """Read colors of 16 or 32 bits by the masks of their channels.
 
     They are stretched to full scale, but for the two kinds that DALI knows: their lower bits stay empty.
@@ -37,7 +37,7 @@ def bmp_fields(view: memoryview, header: Header, masks: tuple[int, ...]) -> Tens
     return torch.from_numpy(pixels)
 
 
-def bmp_colors(view: memoryview, header: Header) -> Tensor | None:
+def bmp_colors(view: memoryview, header: ImageHeader) -> Tensor | None:
     """Read colors of three bytes unchanged; None if there are others, or not all of them."""
     start, size = struct.unpack_from("<II", view, 10)
     if size < 40:
@@ -56,7 +56,7 @@ def bmp_colors(view: memoryview, header: Header) -> Tensor | None:
 _DEPTHS = {1: 8, 2: 4}
 
 
-def bmp_runs(view: memoryview, header: Header) -> Tensor | None:
+def bmp_runs(view: memoryview, header: ImageHeader) -> Tensor | None:
     """Read the colors of run lengths of 8 or 4 bits; None if the file lacks run lengths.
 
     Raises:
@@ -68,7 +68,7 @@ def bmp_runs(view: memoryview, header: Header) -> Tensor | None:
         return None
     if depth != _DEPTHS[compression]:
         raise ValueError(f"run lengths of {_DEPTHS[compression]} bits in an image of {depth}")
-    runs = _Runs(np.frombuffer(view, np.uint8)[start:], (header.height, header.width), halves=depth == 4)
+    runs = _PaletteRuns(np.frombuffer(view, np.uint8)[start:], (header.height, header.width), halves=depth == 4)
     runs.read()
     rows = runs.rows if lines < 0 else runs.rows[::-1]
     return torch.from_numpy(_palette(view, size, depth)[:, : header.channels][rows])
@@ -83,7 +83,7 @@ def _palette(view: memoryview, size: int, depth: int) -> Bytes:
     return colors
 
 
-class _Runs:
+class _PaletteRuns:
     """Rows of palette indices, as run lengths describe them from the bottom; skipped pixels are 0.
 
     Runs are cut off at the end of a row.
@@ -108,7 +108,7 @@ class _Runs:
             place = int(commands.searchsorted(self._at))
             end = int(commands[place]) if place < len(commands) else len(self._pairs)
             if end > self._at:
-                self._write(self._repeated(self._pairs[self._at : end]))
+                self._write(self._run_indices(self._pairs[self._at : end]))
             self._at = end + 1
             if end == len(self._pairs):
                 if (self._y, self._x) == (height - 1, width):
@@ -117,7 +117,7 @@ class _Runs:
             if self._pairs[end, 1] == 1 or not self._obey(int(self._pairs[end, 1])):
                 return
 
-    def _repeated(self, pairs: Bytes) -> Bytes:
+    def _run_indices(self, pairs: Bytes) -> Bytes:
         """Return the indices of runs, up to the one that goes beyond the row."""
         ends = pairs[:, 0].cumsum(dtype=np.int64)
         used = int(ends.searchsorted(self.rows.shape[1] - self._x)) + 1

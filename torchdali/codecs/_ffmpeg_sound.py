@@ -40,7 +40,7 @@ def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[A
             frames = list(_frames(av, container, len(encoded)))
             if container.format.name == "ogg":
                 _check_gaps(frames)
-            return _joined(frames, dtype), int(frames[0].sample_rate)
+            return _join_frames(frames, dtype), int(frames[0].sample_rate)
     except media_errors(av) as error:
         raise failure(source, error, "sound", purpose) from None
 
@@ -69,7 +69,7 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
     except av.FFmpegError:
         if size - end > 2 * largest:
             raise
-    if form is None or packets < _listed(container, stream):
+    if form is None or packets < _count_packets(container, stream):
         raise ValueError("truncated, or damaged at its end: there are fewer samples than the file lists")
 
 
@@ -93,12 +93,12 @@ def _check_gaps(frames: list[Any]) -> None:
             raise ValueError(f"damaged: samples {frame.pts + frame.samples} to {following.pts} are missing")
 
 
-def _listed(container: Any, stream: Any) -> int:
+def _count_packets(container: Any, stream: Any) -> int:
     """Return how many packets MP4 lists; other containers do not."""
     return len(getattr(stream, "index_entries", ())) if container.format.name.startswith("mov,") else 0
 
 
-def _joined(frames: list[Any], dtype: np.dtype[Any]) -> Array:
+def _join_frames(frames: list[Any], dtype: np.dtype[Any]) -> Array:
     """Return the samples of frames of one form, as `Wav.read` does; floats stay floats."""
     kind, channels, rate = _form(frames[0])
     parts = [frame.to_ndarray() for frame in frames]

@@ -48,7 +48,7 @@ class Flac(NamedTuple):
         Raises:
             DecodeError: they are damaged, or differ from the header.
         """
-        parts = self._decoded()
+        parts = self._decode()
         bits = 8 * parts[0].itemsize
         if bits == 32 and dtype == np.int16:
             return Wav(self.rate, self.channels, bits, False, np.concatenate(parts).view(np.uint8)).read(dtype, out)
@@ -62,7 +62,7 @@ class Flac(NamedTuple):
             values <<= 16
         return samples
 
-    def _decoded(self) -> list[Array]:
+    def _decode(self) -> list[Array]:
         av = _av()
         context = av.CodecContext.create("flac", "r")
         context.extradata, context.thread_count, context.options = self.description, 1, dict(_STRICT)
@@ -74,12 +74,12 @@ class Flac(NamedTuple):
             raise DecodeError(f"FLAC of {self.bits} bits: damaged, or of a kind that FFmpeg does not know") from None
         counts = [block.samples for block in blocks]
         form = kind, self.channels, self.rate
-        if sum(counts) not in self._expected() or any(_form(block) != form for block in blocks):
+        if sum(counts) not in self._expected_shape() or any(_form(block) != form for block in blocks):
             raise DecodeError("FLAC: the samples do not match the checksum or count in the file's header")
         pairs = zip(blocks, counts, strict=True)
         return [np.frombuffer(block.planes[0], dtype, n * self.channels) for block, n in pairs]
 
-    def _expected(self) -> tuple[int, ...]:
+    def _expected_shape(self) -> tuple[int, ...]:
         """Return how many samples there should be. PyAV stops at damage, and says nothing of it."""
         if self.frames:
             return (self.frames,)
@@ -94,7 +94,7 @@ def parse_flac(encoded: Array) -> Flac | None:
     Args:
         encoded: ``(n,)`` uint8.
     """
-    return _described(encoded) if _av() is not None else None
+    return _parse_stream_info(encoded) if _av() is not None else None
 
 
 def check_bits(encoded: Array) -> None:
@@ -104,7 +104,7 @@ def check_bits(encoded: Array) -> None:
         MissingExtraError: without PyAV.
         DecodeError: with it, which can read others, but not this one.
     """
-    sound = _described(encoded)
+    sound = _parse_stream_info(encoded)
     if sound is None or sound.bits in _BITS:
         return
     if _av() is None:
@@ -112,7 +112,7 @@ def check_bits(encoded: Array) -> None:
     sound.read(np.dtype(np.int32))
 
 
-def _described(encoded: Array) -> Flac | None:
+def _parse_stream_info(encoded: Array) -> Flac | None:
     if len(encoded) < _LEAST or encoded[:8].tobytes() not in _FIRST:
         return None
     view: memoryview = np.ascontiguousarray(encoded).data
@@ -127,14 +127,14 @@ def _described(encoded: Array) -> Flac | None:
 
 def without_cut_block(encoded: Array) -> Array | None:
     """Return a file without its last block, which may have been cut off; None if the description would show it."""
-    sound = _described(encoded)
+    sound = _parse_stream_info(encoded)
     if sound is None or sound.frames:
         return None
     last = _last_block(sound)
     return encoded[: len(encoded) - len(sound.data) + last.at] if last is not None and last.at else None
 
 
-class _Block(NamedTuple):
+class _MetadataBlock(NamedTuple):
     """A block, as its header says.
 
     Attributes:
@@ -148,7 +148,7 @@ class _Block(NamedTuple):
     samples: int
 
 
-def _last_block(sound: Flac) -> _Block | None:
+def _last_block(sound: Flac) -> _MetadataBlock | None:
     """Return the last block of a file; None if there is none of the form of the first one."""
     data = bytes(sound.data)
     at = len(data)
@@ -165,7 +165,7 @@ _NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)  # first bytes from which 
 _SIZES = {1: 192, **{code: 576 << code - 2 for code in range(2, 6)}, **{code: 256 << code - 8 for code in range(8, 16)}}
 
 
-def _block(data: bytes, at: int, sound: Flac) -> _Block | None:
+def _block(data: bytes, at: int, sound: Flac) -> _MetadataBlock | None:
     """Read the header of a block; None if there is none, as its checksum tells, or one of another form."""
     head = data[at : at + 16].ljust(16, b"\0")
     if (head[2] ^ data[2]) & 0x0F or (head[3] ^ data[3]) & 0x0F:
@@ -182,7 +182,7 @@ def _block(data: bytes, at: int, sound: Flac) -> _Block | None:
     if not samples or _checksum(head[:size]) != head[size]:
         return None
     is_fixed = not head[1] & 1
-    return _Block(at, number * int.from_bytes(sound.description[2:4], "big") if is_fixed else number, samples)
+    return _MetadataBlock(at, number * int.from_bytes(sound.description[2:4], "big") if is_fixed else number, samples)
 
 
 def _checksum(header: bytes) -> int:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchdali.codecs._image_orientation import flipped
+from torchdali.codecs._image_orientation import flip_axes
 from torchdali.kernels.convert import convert, full_scale
 
 __all__ = ["DTYPES", "OUTPUT_TYPES", "Weights", "gray", "rescale", "to_output"]
@@ -68,15 +68,15 @@ def to_output(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Wei
         return pixels
     rows = max(1, _BAND // (width * channels))
     if height <= rows:
-        return _converted(pixels, output_type, dtype, weights)
+        return _convert(pixels, output_type, dtype, weights)
     out = torch.empty((height, width, out_channels), dtype=dtype)  # the steps between need little memory
     for top in range(0, height, rows):
         band = slice(top, top + rows)
-        out[band] = _converted(pixels[band], output_type, dtype, weights)
+        out[band] = _convert(pixels[band], output_type, dtype, weights)
     return out
 
 
-def _converted(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Weights | None) -> Tensor:
+def _convert(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Weights | None) -> Tensor:
     if output_type == "ANY_DATA":
         return rescale(pixels, dtype)
     if output_type == "GRAY":
@@ -84,7 +84,7 @@ def _converted(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: We
     if output_type == "YCbCr":
         return _ycbcr(_three_channels(pixels), dtype)
     pixels = rescale(_three_channels(pixels), dtype)
-    return flipped(pixels, 2) if output_type == "BGR" else pixels
+    return flip_axes(pixels, 2) if output_type == "BGR" else pixels
 
 
 def rescale(pixels: Tensor, dtype: torch.dtype) -> Tensor:

@@ -22,7 +22,7 @@ from torch import Tensor
 from torchdali.codecs._bmp import bmp_colors, bmp_fields, bmp_runs
 from torchdali.codecs._image_colors import Weights, gray
 from torchdali.codecs._image_headers import (
-    Header,
+    ImageHeader,
     bmp_header,
     bmp_masks,
     check_size,
@@ -44,7 +44,7 @@ from torchdali.codecs._pillow import pillow_pixels
 from torchdali.codecs._pillow_formats import decode_by_pillow, pillow_header
 from torchdali.codecs._torchvision_ops import image_operator
 from torchdali.codecs.files import open_bytes
-from torchdali.codecs.signatures import described
+from torchdali.codecs.signatures import describe_content
 from torchdali.errors import DecodeError
 from torchdali.kernels.memory import Array
 
@@ -74,12 +74,12 @@ class Format(NamedTuple):
 
     name: str
     matches: Callable[[bytes], bool]
-    header: Callable[[memoryview], Header]
-    decode: Callable[[Tensor, memoryview, Header, str], Tensor]
-    gray: Callable[[Header, Tensor], Weights | None] = lambda header, pixels: None
+    header: Callable[[memoryview], ImageHeader]
+    decode: Callable[[Tensor, memoryview, ImageHeader, str], Tensor]
+    gray: Callable[[ImageHeader, Tensor], Weights | None] = lambda header, pixels: None
 
 
-def read_header(view: memoryview) -> Header:
+def read_header(view: memoryview) -> ImageHeader:
     """Parse the header of an image of any supported format, and check the size it claims."""
     head = bytes(view[:12])
     format = next((format for format in FORMATS.values() if format.matches(head)), OTHERS)
@@ -92,7 +92,7 @@ def read_header(view: memoryview) -> Header:
     return header
 
 
-def decode_file(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+def decode_file(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     """Decode to the pixels of the file; of a JPEG, to gray if that is wanted.
 
     Raises RuntimeError, OSError, ValueError and others for damaged data.
@@ -100,7 +100,7 @@ def decode_file(data: Tensor, view: memoryview, header: Header, output_type: str
     return FORMATS.get(header.format, OTHERS).decode(data, view, header, output_type)
 
 
-def gray_weights(header: Header, pixels: Tensor) -> Weights | None:
+def gray_weights(header: ImageHeader, pixels: Tensor) -> Weights | None:
     """Return DALI's conversion to gray for the pixels of a file."""
     return FORMATS.get(header.format, OTHERS).gray(header, pixels)
 
@@ -108,7 +108,7 @@ def gray_weights(header: Header, pixels: Tensor) -> Weights | None:
 # ---------------------------------------------------------------- decoders
 
 
-def _jpeg(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+def _jpeg(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     decoder = image_operator("decode_jpeg")
     want_gray = output_type == "GRAY"
     mode = _GRAY if want_gray and header.channels != 4 else _UNCHANGED
@@ -143,7 +143,7 @@ def _from_inks(pixels: Tensor, adobe: bool, most: int = 255) -> Tensor:
     return light[:, :, :3].mul(light[:, :, 3:]).floor_divide_(most).to(pixels.dtype)
 
 
-def _png(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+def _png(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     essential = _essential_chunks(view)
     is_opaque = output_type != "ANY_DATA"
     color = essential[25]
@@ -170,7 +170,7 @@ def _essential_chunks(view: memoryview) -> bytes | memoryview:
     return view[:end] if end == sum(map(len, parts)) else b"".join(parts)
 
 
-def _png_16(encoded: bytes | memoryview, header: Header) -> Tensor:
+def _png_16(encoded: bytes | memoryview, header: ImageHeader) -> Tensor:
     """Decode 16 bits per channel, although Pillow keeps only the upper half: call it twice.
 
     Gray with alpha goes as 8-bit RGBA, which has the same bytes.
@@ -192,7 +192,7 @@ def _png_16(encoded: bytes | memoryview, header: Header) -> Tensor:
     return torch.from_numpy(pixels.astype(np.uint16, copy=False))
 
 
-def _webp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+def _webp(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     decoder = image_operator("decode_webp")
     animated = bytes(view[12:16]) == b"VP8X" and view[20] & 0x02
     if decoder is None or animated:
@@ -201,7 +201,7 @@ def _webp(data: Tensor, view: memoryview, header: Header, output_type: str) -> T
     return pixels
 
 
-def _jpeg2000(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+def _jpeg2000(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     inks = jpeg2000_inks(view) if header.channels == 4 else None
     pixels = _jpeg2000_samples(view, header, inks)
     if inks is None or output_type == "ANY_DATA":
@@ -209,7 +209,7 @@ def _jpeg2000(data: Tensor, view: memoryview, header: Header, output_type: str) 
     return _from_inks(pixels, adobe=False, most=(1 << header.depth) - 1 if pixels.dtype == torch.uint16 else 255)
 
 
-def _jpeg2000_samples(view: memoryview, header: Header, inks: int | None) -> Tensor:
+def _jpeg2000_samples(view: memoryview, header: ImageHeader, inks: int | None) -> Tensor:
     if header.depth > 8 and header.channels > 1:  # of two, Pillow's values overflow
         if inks is not None and bytes(view[inks : inks + 4]) == b"\0\0\0\x0c":
             colors = b"\0\0\0\x10"  # sRGB: OpenCV refuses inks
@@ -221,13 +221,13 @@ def _jpeg2000_samples(view: memoryview, header: Header, inks: int | None) -> Ten
     return pixels
 
 
-def _tiff(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+def _tiff(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     from torchdali.codecs._tiff import Directory, decode_tiff  # it imports Pillow
 
     return torch.from_numpy(decode_tiff(view, Directory(view)))
 
 
-def _bmp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+def _bmp(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     masks = bmp_masks(view)
     pixels = bmp_fields(view, header, masks) if masks else bmp_colors(view, header)
     if pixels is None:
@@ -237,7 +237,7 @@ def _bmp(data: Tensor, view: memoryview, header: Header, output_type: str) -> Te
     return pixels
 
 
-def _pnm(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+def _pnm(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     """Read binary files unchanged: values are not stretched to full scale, as in DALI."""
     if view[1] in b"123":
         return _pillow("Ppm", view, header)
@@ -269,7 +269,7 @@ def _check_held(view: memoryview) -> None:
         check_size(held.height, held.width, held.channels, held.format, view)
 
 
-def _others_header(view: memoryview) -> Header:
+def _others_header(view: memoryview) -> ImageHeader:
     head = bytes(view[:12])
     if not head:
         raise failure("the data is empty", "none", view)
@@ -280,12 +280,12 @@ def _others_header(view: memoryview) -> Header:
     except Exception as error:  # one of its own for images that are too large
         raise failure(f"{error or type(error).__name__}", "unknown", view) from error
     if header is None:
-        known = described(view) or f", the data begins with {head!r}"
+        known = describe_content(view) or f", the data begins with {head!r}"
         raise failure(f"unknown format{known}", "unknown", view)
     return header
 
 
-def _others(data: Tensor, view: memoryview, header: Header, output_type: str) -> Tensor:
+def _others(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     try:
         pixels = torch.from_numpy(decode_by_pillow(view, header))
     except Exception as error:  # of classes of its own, too
@@ -296,7 +296,7 @@ def _others(data: Tensor, view: memoryview, header: Header, output_type: str) ->
 def _pillow(
     plugin: str,
     data: memoryview | bytes,
-    header: Header,
+    header: ImageHeader,
     unpack: str | None = None,
     opaque: bool = False,
 ) -> Tensor:
@@ -342,15 +342,15 @@ def _begins(*magic: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.startswith(magic)
 
 
-def _always(weights: Weights) -> Callable[[Header, Tensor], Weights]:
+def _always(weights: Weights) -> Callable[[ImageHeader, Tensor], Weights]:
     return lambda header, pixels: weights
 
 
-def _png_gray(header: Header, pixels: Tensor) -> Weights:
+def _png_gray(header: ImageHeader, pixels: Tensor) -> Weights:
     return _PNG if pixels.dtype == torch.uint8 else _PNG_16
 
 
-def _bmp_gray(header: Header, pixels: Tensor) -> Weights:
+def _bmp_gray(header: ImageHeader, pixels: Tensor) -> Weights:
     return _TRUNCATED if header.depth == 32 else _FIXED_14
 
 

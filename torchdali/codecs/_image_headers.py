@@ -20,30 +20,30 @@ from torchdali.errors import DecodeError
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
 
 __all__ = [
-    "Header",
-    "check_size",
-    "encoded_view",
-    "flat",
-    "exif_orientation",
-    "failure",
-    "jpeg_frame",
-    "jpeg_orientation",
-    "jpeg_header",
-    "png_header",
+    "ImageHeader",
     "bmp_header",
     "bmp_masks",
-    "webp_header",
+    "check_size",
+    "encoded_view",
+    "exif_orientation",
+    "failure",
+    "flat",
     "jpeg2000_header",
     "jpeg2000_inks",
+    "jpeg_frame",
+    "jpeg_header",
+    "jpeg_orientation",
+    "png_chunks",
+    "png_header",
+    "pnm_fields",
     "pnm_header",
     "tiff_header",
-    "png_chunks",
-    "pnm_fields",
+    "webp_header",
     "without_exif",
 ]
 
 
-class Header(NamedTuple):
+class ImageHeader(NamedTuple):
     """The claims of an image file.
 
     `channels` counts the channels of ANY_DATA: a palette is three (in BMP one, where all its entries
@@ -167,9 +167,9 @@ def _check_scans(view: memoryview) -> None:
         )
 
 
-def jpeg_header(view: memoryview) -> Header:
+def jpeg_header(view: memoryview) -> ImageHeader:
     height, width, channels, exif, _, frame = jpeg_frame(view)
-    return Header("JPEG", height, width, channels, 8, jpeg_orientation(view, exif), frame)
+    return ImageHeader("JPEG", height, width, channels, 8, jpeg_orientation(view, exif), frame)
 
 
 def jpeg_orientation(view: memoryview, exif: int) -> int:
@@ -216,13 +216,13 @@ def png_chunks(view: memoryview) -> Iterator[tuple[bytes, int, int]]:
         position += 12 + length
 
 
-def png_header(view: memoryview) -> Header:
+def png_header(view: memoryview) -> ImageHeader:
     width, height, depth, color = struct.unpack_from(">IIBB", view, 16)
     if bytes(view[12:16]) != b"IHDR" or color not in _PNG_CHANNELS:
         raise ValueError
     if max(width, height) > _PNG_SIDE:
         raise failure(f"the header claims {width} x {height} pixels, too many on one side", "PNG", view)
-    return Header("PNG", height, width, _PNG_CHANNELS[color], depth, _png_orientation(view))
+    return ImageHeader("PNG", height, width, _PNG_CHANNELS[color], depth, _png_orientation(view))
 
 
 def _png_orientation(view: memoryview) -> int:
@@ -239,7 +239,7 @@ _PNG_SIDE = 1_000_000  # libpng's limit
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 
 
-def bmp_header(view: memoryview) -> Header:
+def bmp_header(view: memoryview) -> ImageHeader:
     (size,) = struct.unpack_from("<I", view, 14)
     if size == 12:  # OS/2: small numbers and three-byte palette entries
         width, height, depth = struct.unpack_from("<HHxxH", view, 18)
@@ -249,11 +249,11 @@ def bmp_header(view: memoryview) -> Header:
         entry = 4
     if depth > 8:
         has_fields = depth == 32 and view[30] == 3 and any(view[54:66])
-        return Header("BMP", abs(height), width, len(bmp_masks(view) or (0, 0, 0)), 32 if has_fields else 8)
+        return ImageHeader("BMP", abs(height), width, len(bmp_masks(view) or (0, 0, 0)), 32 if has_fields else 8)
     colors = min(colors, 1 << depth) or 1 << depth
     palette = view[14 + size : 14 + size + colors * entry]
     gray = palette[0::entry] == palette[1::entry] == palette[2::entry]
-    return Header("BMP", abs(height), width, 1 if gray else 3, 8)
+    return ImageHeader("BMP", abs(height), width, 1 if gray else 3, 8)
 
 
 def bmp_masks(view: memoryview) -> tuple[int, ...] | None:
@@ -270,22 +270,22 @@ def bmp_masks(view: memoryview) -> tuple[int, ...] | None:
     return (0x7C00, 0x3E0, 0x1F) if depth == 16 else (0xFF0000, 0xFF00, 0xFF)
 
 
-def webp_header(view: memoryview) -> Header:
+def webp_header(view: memoryview) -> ImageHeader:
     kind = bytes(view[12:16])
     if kind == b"VP8 ":
         width, height = struct.unpack_from("<HH", view, 26)
-        return Header("WebP", height & 0x3FFF, width & 0x3FFF, 3, 8)
+        return ImageHeader("WebP", height & 0x3FFF, width & 0x3FFF, 3, 8)
     if kind == b"VP8L":
         (bits,) = struct.unpack_from("<I", view, 21)
         channels = 4 if bits >> 28 & 1 else 3
-        return Header("WebP", (bits >> 14 & 0x3FFF) + 1, (bits & 0x3FFF) + 1, channels, 8)
+        return ImageHeader("WebP", (bits >> 14 & 0x3FFF) + 1, (bits & 0x3FFF) + 1, channels, 8)
     if kind != b"VP8X":
         raise ValueError
     flags = view[20]
     width = int.from_bytes(view[24:27], "little") + 1
     height = int.from_bytes(view[27:30], "little") + 1
     channels = 4 if flags & 0x10 else 3
-    return Header("WebP", height, width, channels, 8, _webp_orientation(view) if flags & 8 else 1)
+    return ImageHeader("WebP", height, width, channels, 8, _webp_orientation(view) if flags & 8 else 1)
 
 
 def _webp_orientation(view: memoryview) -> int:
@@ -299,14 +299,14 @@ def _webp_orientation(view: memoryview) -> int:
     return 1
 
 
-def jpeg2000_header(view: memoryview) -> Header:
+def jpeg2000_header(view: memoryview) -> ImageHeader:
     start = 0 if view[0] == 0xFF else _codestream(view)
     if bytes(view[start : start + 4]) != b"\xff\x4f\xff\x51":
         raise ValueError
     right, bottom, left, top = struct.unpack_from(">IIII", view, start + 8)
     (channels,) = struct.unpack_from(">H", view, start + 40)
     depths = [(view[start + 42 + 3 * i] & 0x7F) + 1 for i in range(channels)]
-    return Header("JPEG 2000", bottom - top, right - left, channels, max(depths))
+    return ImageHeader("JPEG 2000", bottom - top, right - left, channels, max(depths))
 
 
 _COLR = re.compile(rb"colr([\1-\4])..", re.DOTALL)
@@ -341,10 +341,10 @@ def _codestream(view: memoryview) -> int:
         position += length
 
 
-def pnm_header(view: memoryview) -> Header:
+def pnm_header(view: memoryview) -> ImageHeader:
     kind = view[1] - ord("0")
     _, width, height, largest = pnm_fields(view)
-    return Header("PNM", height, width, 3 if kind in (3, 6) else 1, 16 if largest == 65535 else 8)
+    return ImageHeader("PNM", height, width, 3 if kind in (3, 6) else 1, 16 if largest == 65535 else 8)
 
 
 def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
@@ -367,12 +367,12 @@ def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
     return position + 1, numbers[0], numbers[1], numbers[2] if count == 3 else 1
 
 
-def tiff_header(view: memoryview) -> Header:
+def tiff_header(view: memoryview) -> ImageHeader:
     from torchdali.codecs._tiff import Directory  # it imports Pillow
 
     directory = Directory(view)
     width, height = directory.tile
     check_size(height or 1, width or 1, directory.samples, "TIFF", view)
-    return Header(
+    return ImageHeader(
         "TIFF", directory.height, directory.width, directory.channels, max(directory.depths), directory.orientation
     )

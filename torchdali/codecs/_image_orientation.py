@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["flipped", "stored_window", "turn", "upright_window"]
+__all__ = ["flip_axes", "stored_window", "turn", "upright_window"]
 
 # The axes to flip, after the transposition.
 _FLIPS = {1: (), 2: (1,), 3: (0, 1), 4: (0,), 5: (), 6: (1,), 7: (0, 1), 8: (0,)}
@@ -24,10 +24,10 @@ def turn(pixels: Tensor, orientation: int) -> Tensor:
     if orientation > 4:
         pixels = pixels.transpose(0, 1)
     axes = _FLIPS[orientation]
-    return (flipped(pixels, axes) if axes else pixels).contiguous()
+    return (flip_axes(pixels, axes) if axes else pixels).contiguous()
 
 
-def flipped(pixels: Tensor, axes: int | tuple[int, ...]) -> Tensor:
+def flip_axes(pixels: Tensor, axes: int | tuple[int, ...]) -> Tensor:
     """Return pixels in reverse order along axes; by NumPy, as torch cannot before 2.7 if they have 16 bits."""
     return torch.from_numpy(np.flip(pixels.numpy(), axes).copy())
 
@@ -42,7 +42,7 @@ def stored_window(
         upright: Height and width of the upright image.
         orientation: 1 to 8.
     """
-    y, x, h, w = _flipped(window, upright, orientation)
+    y, x, h, w = _flip_region(window, upright, orientation)
     return (x, y, w, h) if orientation > 4 else (y, x, h, w)
 
 
@@ -53,10 +53,10 @@ def upright_window(
     if orientation > 4:
         y, x, h, w = window
         window, stored = (x, y, w, h), (stored[1], stored[0])
-    return _flipped(window, stored, orientation)
+    return _flip_region(window, stored, orientation)
 
 
-def _flipped(
+def _flip_region(
     window: tuple[Number, Number, Number, Number], size: tuple[int, int], orientation: int
 ) -> tuple[Number, Number, Number, Number]:
     y, x, h, w = window

@@ -39,7 +39,7 @@ _KBITS = {
 _LOW_KBITS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)  # MPEG-2 and 2.5
 
 
-class _Block(NamedTuple):
+class _MpegFrame(NamedTuple):
     """A block, as its header says.
 
     Attributes:
@@ -54,7 +54,7 @@ class _Block(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)
-def _block(header: bytes) -> _Block | None:
+def _block(header: bytes) -> _MpegFrame | None:
     """Read the four bytes of a header; None if there is none, or one that does not tell the size."""
     if len(header) < 4 or not _HEADER.match(header) or header[2] >> 4 in (0, 15) or header[2] >> 2 & 3 == 3:
         return None
@@ -62,7 +62,7 @@ def _block(header: bytes) -> _Block | None:
     rate = _RATES[header[2] >> 2 & 3] >> _HALVED[version]
     samples = 576 if layer == 1 and version < 3 else MP3_BLOCK
     kbits = _KBITS.get((version, layer), _LOW_KBITS)[(header[2] >> 4) - 1]
-    return _Block(
+    return _MpegFrame(
         samples // 8 * kbits * 1000 // rate + (header[2] >> 1 & 1), samples, (version, layer, rate, header[3] >> 6 == 3)
     )
 

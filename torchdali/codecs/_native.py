@@ -38,8 +38,18 @@ from torchdali.kernels.native import (
 from torchdali.kernels.random_window import window_ranges
 
 __all__ = [
-    "Encoded", "Files", "Parts", "Table", "WindowChoice", "decode_together", "encoded", "examine", "lots_of",
-    "read_files", "render", "run_programs",
+    "Files",
+    "JpegSource",
+    "Parts",
+    "Table",
+    "WindowChoice",
+    "decode_together",
+    "examine",
+    "lots_of",
+    "read_files",
+    "read_headers",
+    "render",
+    "run_programs",
 ]  # fmt: skip
 
 Files = npt.NDArray[Any]
@@ -78,7 +88,7 @@ class Table(NamedTuple):
         return table
 
 
-class Encoded(NamedTuple):
+class JpegSource(NamedTuple):
     """A JPEG in memory, or pixels: its address and length, and the size, as stored, that its header claims.
 
     Attributes:
@@ -100,7 +110,7 @@ class Encoded(NamedTuple):
         return (self.width, self.height) if turned else (self.height, self.width)
 
 
-def encoded(sources: Sequence[Tensor | str | None], pixels: bool = False) -> list[Encoded | None]:
+def read_headers(sources: Sequence[Tensor | str | None], pixels: bool = False) -> list[JpegSource | None]:
     """Read the headers of several samples; None for samples that need the common path.
 
     Files are read into memory of this thread, which is valid until it reads the next ones.
@@ -123,7 +133,7 @@ def encoded(sources: Sequence[Tensor | str | None], pixels: bool = False) -> lis
     ]  # fmt: skip
 
 
-def _peek(native: NativeLibrary, data: Tensor) -> Encoded | None:
+def _peek(native: NativeLibrary, data: Tensor) -> JpegSource | None:
     if not takes_bytes(data):
         return None
     header = _Header()
@@ -131,15 +141,15 @@ def _peek(native: NativeLibrary, data: Tensor) -> Encoded | None:
     code = native.peek(address, length, header)
     height, width, channels, orientation = header
     usual = not code and channels in _CHANNELS
-    return Encoded(address, length, height, width, orientation, 0, channels) if usual else None
+    return JpegSource(address, length, height, width, orientation, 0, channels) if usual else None
 
 
-def _locate(data: Tensor) -> Encoded | None:
+def _locate(data: Tensor) -> JpegSource | None:
     """Return the address and size of pixels; None if the library does not take them."""
     if not takes_pixels(data):
         return None
     height, width, _ = data.shape
-    return Encoded(data.data_ptr(), data.numel(), height, width, row=width)
+    return JpegSource(data.data_ptr(), data.numel(), height, width, row=width)
 
 
 _memory = _Memory()
@@ -162,13 +172,13 @@ def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
     return [kept[start : start + length] for start, length in zip(starts, lengths, strict=True)]
 
 
-def _read(native: NativeLibrary, paths: Sequence[str]) -> list[Encoded | None]:
+def _read(native: NativeLibrary, paths: Sequence[str]) -> list[JpegSource | None]:
     """Read files in one call."""
     about = _read_all(native, paths, _ROOM)
     if about is None:
         return [None] * len(paths)
     return [
-        None if code else new_tuple(Encoded, (data, length, height, width, orientation, 0, channels))
+        None if code else new_tuple(JpegSource, (data, length, height, width, orientation, 0, channels))
         for data, length, _, height, width, channels, orientation, code, *_ in about.rows.tolist()
     ]
 
@@ -266,7 +276,7 @@ class WindowChoice(ctypes.Structure):
         return cls(0, upright)
 
     @classmethod
-    def passed(cls, upright: bool) -> WindowChoice:
+    def take_passed(cls, upright: bool) -> WindowChoice:
         """Take the windows that the call passes."""
         return cls(1, upright)
 
@@ -341,7 +351,7 @@ def decode_together(
     data: Sequence[Tensor], upright: bool, fast: bool = False, fancy: bool = True
 ) -> list[Tensor | None]:
     """Decode whole JPEGs in one call; None for those that the usual way has to do."""
-    sources, options = encoded(data), _options(upright, fast, fancy)
+    sources, options = read_headers(data), _options(upright, fast, fancy)
     programs = [None if each is None else ImageProgram.of(*each.size(upright), options) for each in sources]
     return run_programs(sources, programs)
 
@@ -351,13 +361,13 @@ _options = functools.lru_cache(ImageOptions)
 
 def render(program: ImageProgram, data: Tensor, out: Tensor | None = None) -> Tensor | None:
     """Render a program of a file or of pixels, in `out` if the result fits; None if the library cannot."""
-    (source,) = encoded([data], pixels=True)
+    (source,) = read_headers([data], pixels=True)
     (pixels,) = run_programs([source], [program], None if out is None else out[None])
     return out if pixels is IN_PLACE else pixels
 
 
 def run_programs(
-    sources: Sequence[Encoded | None],
+    sources: Sequence[JpegSource | None],
     programs: Sequence[ImageProgram | None],
     out: Tensor | None = None,
     room: Room | None = None,

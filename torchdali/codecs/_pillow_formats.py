@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from torchdali.codecs._image_headers import Header, exif_orientation
+from torchdali.codecs._image_headers import ImageHeader, exif_orientation
 from torchdali.codecs._pillow import pillow_pixels
 from torchdali.codecs.files import open_bytes
 from torchdali.kernels.memory import Array
@@ -30,21 +30,21 @@ _CONVERTED = {"RGBa": "RGBA", "PA": "RGBA"}  # others are RGB
 _UNLIKE = (SyntaxError, IndexError, TypeError, KeyError, ValueError, EOFError, OSError, struct.error)
 
 
-def pillow_header(view: memoryview) -> Header | None:
+def pillow_header(view: memoryview) -> ImageHeader | None:
     """Return the header's claims about an image; None if Pillow does not know the format."""
-    image = _opened(view)
+    image = _open(view)
     if image is None:
         return None
     with image:
         mode = _mode(image)
         exif = memoryview((image.info.get("exif") or b"").removeprefix(b"Exif\0\0"))
         depth = 16 if ";16" in mode else 8
-        return Header(image.format, image.height, image.width, _KEPT[mode], depth, exif_orientation(exif))
+        return ImageHeader(image.format, image.height, image.width, _KEPT[mode], depth, exif_orientation(exif))
 
 
-def decode_by_pillow(view: memoryview, header: Header) -> Array:
+def decode_by_pillow(view: memoryview, header: ImageHeader) -> Array:
     """Decode to ``(H, W)`` or ``(H, W, C)``; ValueError if the image differs from its header."""
-    image = _opened(view)
+    image = _open(view)
     if image is None:
         raise ValueError("no format that Pillow knows")
     with image:
@@ -60,7 +60,7 @@ def decode_by_pillow(view: memoryview, header: Header) -> Array:
     return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
 
 
-def _opened(view: memoryview) -> Any:
+def _open(view: memoryview) -> Any:
     """Open an image, its pixels not decoded; None if no plugin knows it.
 
     They are called directly: `PIL.Image.open` has a limit of its own, and warns.

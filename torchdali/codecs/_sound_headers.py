@@ -109,18 +109,18 @@ _Fields = list[tuple[int, bytes]]  # their positions, and their true values
 def _riff(encoded: Array) -> _Fields:
     """Correct a length of 0 that some programs write and never correct, or one beyond the file's end."""
     at = _find(encoded, b"data")
-    if at is None or (end := _end(encoded, at)) == at + _stated(encoded, at):
+    if at is None or (end := _end(encoded, at)) == at + _read_count(encoded, at):
         return []
     return [(at - 4, struct.pack("<I", min(end - at, 0xFFFFFFFF)))]
 
 
 def _end(encoded: Array, at: int) -> int:
     """Return the end of a RIFF file's samples: as its header states, or the end of the file if the header is wrong."""
-    stated, rest = _stated(encoded, at), len(encoded) - at
+    stated, rest = _read_count(encoded, at), len(encoded) - at
     return at + (rest if stated > rest or (not stated and lacks_length(encoded, at)) else stated)
 
 
-def _stated(encoded: Array, at: int) -> int:
+def _read_count(encoded: Array, at: int) -> int:
     return int.from_bytes(encoded[at - 4 : at].tobytes(), "little")
 
 

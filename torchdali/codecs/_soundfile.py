@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.codecs._mp3 import MP3_BLOCK, blocks_alone
-from torchdali.codecs.signatures import described
+from torchdali.codecs.signatures import describe_content
 from torchdali.errors import DecodeError, MissingExtraError
 
 __all__ = ["decode_soundfile"]
@@ -41,7 +41,7 @@ def decode_soundfile(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tupl
     try:
         return _decode(soundfile, encoded, dtype)
     except (soundfile.SoundFileError, RuntimeError, ValueError, TypeError) as error:
-        raise DecodeError(f"{purpose}: {_reason(error)}{described(encoded, 'sound')}") from None
+        raise DecodeError(f"{purpose}: {_reason(error)}{describe_content(encoded, 'sound')}") from None
 
 
 def _decode(soundfile: Any, encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:

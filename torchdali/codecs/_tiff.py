@@ -201,7 +201,7 @@ def _is_exact_in_pillow(directory: Directory) -> bool:
 # ---------------------------------------------------------------- Pillow
 
 
-class _Image(TiffImageFile):
+class _TiffImage(TiffImageFile):
     """Pillow's TIFF without its own limit of the size, as the header passed ours; always through libtiff."""
 
     use_load_libtiff = property(lambda self: True, lambda self, value: None)
@@ -214,7 +214,7 @@ class _Image(TiffImageFile):
 
 def _by_pillow(directory: Directory) -> Array:
     _silence_libtiff()
-    with _Image(io.BytesIO(_with_own_directory(directory))) as image:
+    with _TiffImage(io.BytesIO(_with_own_directory(directory))) as image:
         if image.size != (directory.width, directory.height):
             raise ValueError("sizes contradict each other")
         pixels = pillow_pixels(image)

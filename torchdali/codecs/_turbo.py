@@ -65,13 +65,13 @@ def decode_rows(
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
-    view, rows = _shortened(view, frame, height, bottom + _CONTEXT_ROWS)
+    view, rows = _shorten(view, frame, height, bottom + _CONTEXT_ROWS)
     width = view[frame + 7] << 8 | view[frame + 8]
-    buffer = _marked(rows * width * 3)
+    buffer = _allocate_marked(rows * width * 3)
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, fastupsample=not fancy, buffer=buffer)
     except ValueError as error:
-        return _filled(buffer, (rows, width), error) if rows < height else None
+        return _take_complete_rows(buffer, (rows, width), error) if rows < height else None
     return pixels
 
 
@@ -94,25 +94,25 @@ def decode_scaled(
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
-    view, rows = _shortened(view, frame, height, bottom + _CONTEXT_ROWS * scale)
+    view, rows = _shorten(view, frame, height, bottom + _CONTEXT_ROWS * scale)
     width = view[frame + 7] << 8 | view[frame + 8]
     is_short = rows < height
     height, width = -(-rows // scale), -(-width // scale)
-    buffer = _marked(height * width * 3)
+    buffer = _allocate_marked(height * width * 3)
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(
             view, "RGB", fastdct=fast, min_height=height, min_width=width, buffer=buffer
         )
     except ValueError as error:
-        return _filled(buffer, (height, width), error) if is_short else None
+        return _take_complete_rows(buffer, (height, width), error) if is_short else None
     return pixels if pixels.shape[:2] == (height, width) else None
 
 
-def _filled(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels | None:
+def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels | None:
     """Return the pixels of a JPEG with a shortened header if its one fault is that rows remain; else None.
 
     The error names libjpeg's first warning, or the failure that ended the decoding. A warning about the header
-    comes before anything is decoded: then the end of the buffer is as `_marked` left it.
+    comes before anything is decoded: then the end of the buffer is as `_allocate_marked` left it.
     """
     height, width = size
     pixels = buffer[: height * width * 3]
@@ -121,14 +121,14 @@ def _filled(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels 
     return None
 
 
-def _marked(size: int) -> Pixels:
+def _allocate_marked(size: int) -> Pixels:
     """Return memory for the pixels, its end marked."""
     memory = np.empty(size, np.uint8)
     memory[max(0, size - 8) :] = _UNTOUCHED[-size:]
     return memory
 
 
-def _shortened(view: memoryview, frame: int, height: int, rows: int) -> tuple[memoryview, int]:
+def _shorten(view: memoryview, frame: int, height: int, rows: int) -> tuple[memoryview, int]:
     """Return a JPEG that ends after some rows, if it can be made so, and the rows that it has."""
     if rows >= height or view[frame + 1] not in _SEQUENTIAL:
         return view, height

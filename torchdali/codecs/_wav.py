@@ -62,7 +62,7 @@ class Wav(NamedTuple):
         elif self.bits == 16:
             write_words(self.data, samples.reshape(-1))
         else:
-            samples[...] = _narrowed(self._words(), dtype).reshape(samples.shape)
+            samples[...] = _narrow(self._words(), dtype).reshape(samples.shape)
         return samples
 
     def _floats(self, dtype: np.dtype[Any]) -> Array:
@@ -96,7 +96,7 @@ def write_words(data: Array, out: Array) -> None:
         out <<= 16
 
 
-def _narrowed(words: Array, dtype: np.dtype[Any]) -> Array:
+def _narrow(words: Array, dtype: np.dtype[Any]) -> Array:
     if dtype == np.float32:
         return np.multiply(words.astype(np.float32), np.float32(2**-31))
     return words if dtype == np.int32 else (words >> 16).astype(dtype)

@@ -90,7 +90,7 @@ def decode_several(
     words = parse_words(files)
     if words is not None and not (downmix and words[0] > 1):
         return _decode_words(words, downmix, dtype, empty)
-    sounds = _parsed(files)
+    sounds = _parse_headers(files)
     if sounds is None or (downmix and sounds[0].channels > 1 and dtype != torch.float32):
         return None
     return _decode_each(sounds, downmix, dtype, empty)
@@ -113,7 +113,7 @@ def _decode_words(
     return (samples[:, 0] if downmix else samples), counts, rates
 
 
-def _parsed(files: Sequence[Array]) -> list[Wav | Flac] | None:
+def _parse_headers(files: Sequence[Array]) -> list[Wav | Flac] | None:
     """Read the headers of files, if all are plain and have as many channels."""
     sounds: list[Wav | Flac] = []
     for file in files:
@@ -135,7 +135,7 @@ def _decode_each(
     samples = empty((sum(counts), 1 if downmix else channels), dtype)
     for sound, place in zip(sounds, samples.split_with_sizes(counts), strict=True):
         if downmix and channels > 1:
-            place[:, 0].numpy()[...] = _mixed(sound.read(_DTYPES[dtype]))
+            place[:, 0].numpy()[...] = _mix_channels(sound.read(_DTYPES[dtype]))
         else:
             sound.read(_DTYPES[dtype], place.numpy())
     return (samples[:, 0] if downmix else samples), counts, [sound.rate for sound in sounds]
@@ -174,14 +174,14 @@ def decode_part(
         def read(dtype: torch.dtype) -> tuple[Array, int]:
             return cut.read(_DTYPES[dtype]), cut.rate
 
-        return _finished(read, sample_rate, downmix, dtype, quality)
+        return _finish(read, sample_rate, downmix, dtype, quality)
 
     def read_any(dtype: torch.dtype) -> tuple[Array, int]:
         samples, rate = _samples(encoded, dtype)
         begin, end = _bounds(len(samples), rate, offset, duration)
         return samples[begin:end], rate
 
-    return _finished(read_any, sample_rate, downmix, dtype, quality)
+    return _finish(read_any, sample_rate, downmix, dtype, quality)
 
 
 def _bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int, int]:
@@ -196,11 +196,11 @@ def _decode(
     encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
 ) -> tuple[Tensor, float]:
     """Decode files that need more than one step."""
-    samples, rate = _finished(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
+    samples, rate = _finish(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
     return samples, sample_rate or float(rate)
 
 
-def _finished(
+def _finish(
     read: Callable[[torch.dtype], tuple[Array, int]],
     sample_rate: float,
     downmix: bool,
@@ -213,7 +213,7 @@ def _finished(
     mixed = downmix and samples.shape[1] > 1
     if (resampled or mixed) and dtype != torch.float32:
         samples, rate = read(torch.float32)
-    sound = torch.from_numpy(_mixed(samples) if downmix else samples)
+    sound = torch.from_numpy(_mix_channels(samples) if downmix else samples)
     if resampled:
         if sample_rate > _UPWARD * rate:
             raise DecodeError(f"a sample rate of {rate} Hz, to be resampled to {sample_rate:g} Hz")
@@ -222,7 +222,7 @@ def _finished(
     return from_unit(sound, dtype), rate
 
 
-def _mixed(samples: Array) -> Array:
+def _mix_channels(samples: Array) -> Array:
     """Return the mean of the channels, added up in their order as in DALI."""
     if samples.shape[1] == 1:
         return samples[:, 0]
@@ -241,15 +241,15 @@ def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
     if not len(encoded):
         raise DecodeError("the file has no data after its ID3 tag")
     try:
-        return _decoded(encoded, _DTYPES[dtype])
+        return _decode_by_first(encoded, _DTYPES[dtype])
     except DecodeError:
         shorter = without_cut_block(encoded)
         if shorter is None:
             raise
-        return _decoded(shorter, _DTYPES[dtype])
+        return _decode_by_first(shorter, _DTYPES[dtype])
 
 
-def _decoded(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
+def _decode_by_first(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
     """Decode by the first that can do it."""
     sound = parse(encoded) or parse_flac(encoded)
     if sound is not None:

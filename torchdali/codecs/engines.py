@@ -24,7 +24,7 @@ from torch import Tensor
 from torchdali.codecs._native import Files
 from torchdali.kernels.native import library
 
-__all__ = ["DEFAULT_SHARE", "BatchDecoder", "Engine", "NvJpeg", "Work", "available", "open_engine"]
+__all__ = ["DEFAULT_SHARE", "BatchDecoder", "EngineWork", "JpegEngine", "NvJpeg", "available", "open_engine"]
 
 DEFAULT_SHARE = 0.65
 """Share of the images that an engine decodes, as in DALI. It must not depend on the number of threads, or pixels would:
@@ -42,7 +42,7 @@ _STATUS = {
 _refusals: dict[torch.device, str] = {}
 
 
-class Work(NamedTuple):
+class EngineWork(NamedTuple):
     """The work of an engine.
 
     Attributes:
@@ -60,7 +60,7 @@ class Work(NamedTuple):
     sides: tuple[int, int] = (SIDE, SIDE)
 
 
-class Engine(Protocol):
+class JpegEngine(Protocol):
     """A decoder of JPEGs on a device."""
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
@@ -83,7 +83,7 @@ def available(device: torch.device) -> bool:
     """Return whether an engine may decode for a device: on CUDA, if there is a library, and none was refused."""
     if device.type != "cuda" or library() is None or device in _refusals:
         return False
-    if _asked():
+    if _requested_library():
         return True
     try:
         return importlib.util.find_spec("nvidia.nvimgcodec") is not None
@@ -91,21 +91,21 @@ def available(device: torch.device) -> bool:
         return False
 
 
-def open_engine(device: torch.device, work: Work) -> Engine:
+def open_engine(device: torch.device, work: EngineWork) -> JpegEngine:
     """Return the engine of a device. One that does not work is not `available` to later pipelines.
 
     Raises:
         ImportError: nvImageCodec is not installed. RuntimeError: it does not work here, or the GPU has no engine.
     """
     try:
-        return NvJpeg(work) if _asked() else BatchDecoder(device, work)
+        return NvJpeg(work) if _requested_library() else BatchDecoder(device, work)
     except Exception as error:
         if not isinstance(error, torch.OutOfMemoryError):  # which may pass
             _refusals[device] = str(error)
         raise
 
 
-def _asked() -> str:
+def _requested_library() -> str:
     """Return the library of nvJPEG that the environment asks for: "1" for any, a file, or nothing."""
     value = os.environ.get("TORCHDALI_NVJPEG", "").strip()
     return "" if value.lower() in ("0", "off", "false", "no") else value
@@ -118,7 +118,7 @@ class NvJpeg:
         RuntimeError: nvJPEG is missing, or does not work here.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: EngineWork) -> None:
         native = library()
         assert native is not None
         self._library, self._work, self._engine = native, work, None
@@ -136,7 +136,7 @@ class NvJpeg:
             self._library.engine_close(self._engine)
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
-        """Submit images in one call, see `Engine`."""
+        """Submit images in one call, see `JpegEngine`."""
         table = images.copy()
         table["out"] += np.uint64(into.data_ptr())
         code = self._library.engine_decode(
@@ -153,7 +153,7 @@ def _words(code: int) -> str:
 
 def _files() -> Iterator[str]:
     """Yield where nvJPEG may be, the best first."""
-    setting = _asked()
+    setting = _requested_library()
     if os.path.sep in setting:
         yield setting
         return
@@ -177,7 +177,7 @@ class BatchDecoder:
         ImportError: it is not installed. RuntimeError: it does not work here, or the GPU has no engine for JPEGs.
     """
 
-    def __init__(self, device: torch.device, work: Work) -> None:
+    def __init__(self, device: torch.device, work: EngineWork) -> None:
         codec: Any = importlib.import_module("nvidia.nvimgcodec")
         kinds = codec.BackendKind
         on_gpu = device.type == "cuda"
@@ -191,7 +191,7 @@ class BatchDecoder:
         self._parameters = codec.DecodeParams(apply_exif_orientation=False, color_spec=codec.ColorSpec.SRGB)
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
-        """Submit images, see `Engine`; it has states of its own."""
+        """Submit images, see `JpegEngine`; it has states of its own."""
         codec = self._codec
         streams, targets, places, indices = [], [], [], []
         for i, (data, length, start, height, width) in enumerate(images[_FIELDS].tolist()):

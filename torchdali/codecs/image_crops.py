@@ -19,7 +19,7 @@ from torch import Tensor
 
 from torchdali.codecs._image_formats import read_header
 from torchdali.codecs._image_headers import (
-    Header,
+    ImageHeader,
     encoded_view,
     without_exif,
 )
@@ -59,7 +59,7 @@ def decode_crop(
     adjust_orientation: bool = True,
     fast: bool = False,
     fancy: bool = True,
-    header: Header | None = None,
+    header: ImageHeader | None = None,
 ) -> Tensor:
     """Decode a window, exactly as `decode` and a slice would.
 
@@ -106,7 +106,7 @@ def decode_scaled_crop(
     *,
     adjust_orientation: bool = True,
     fast: bool = False,
-    header: Header | None = None,
+    header: ImageHeader | None = None,
 ) -> ScaledCrop:
     """Decode a window that will be resized to a target, at the least size that isn't smaller.
 
@@ -156,7 +156,7 @@ def decode_upper(
     *,
     adjust_orientation: bool = True,
     fast: bool = False,
-    header: Header | None = None,
+    header: ImageHeader | None = None,
 ) -> Tensor:
     """Decode the rows above `bottom`, and perhaps more, exactly as `decode` would.
 
@@ -187,7 +187,7 @@ def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> N
 
 
 def _decode_scaled(
-    view: memoryview, header: Header, window: tuple[int, int, int, int], scale: int, fast: bool
+    view: memoryview, header: ImageHeader, window: tuple[int, int, int, int], scale: int, fast: bool
 ) -> ScaledCrop | None:
     """Decode the stored window, widened to whole blocks, by simplejpeg or Pillow; None if they do not help."""
     y, x, h, w = window
@@ -205,7 +205,7 @@ def _decode_scaled(
     return ScaledCrop(pixels, *place, scale=scale)
 
 
-def _by_pillow(view: memoryview, header: Header, scale: int) -> Pixels | None:
+def _by_pillow(view: memoryview, header: ImageHeader, scale: int) -> Pixels | None:
     from PIL.JpegImagePlugin import JpegImageFile
 
     encoded = without_exif(view)

@@ -16,7 +16,7 @@ from torch import Tensor
 from torchdali.codecs._image_colors import DTYPES, OUTPUT_TYPES, to_output
 from torchdali.codecs._image_formats import ENDINGS, OTHER_ENDINGS, decode_file, gray_weights, read_header
 from torchdali.codecs._image_headers import (
-    Header,
+    ImageHeader,
     check_size,
     encoded_view,
     failure,
@@ -31,7 +31,7 @@ from torchdali.codecs._turbo import decode_whole
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.limits import limits
 
-__all__ = ["ENDINGS", "OTHER_ENDINGS", "Header", "decode", "peek_header", "peek_shape"]
+__all__ = ["ENDINGS", "OTHER_ENDINGS", "ImageHeader", "decode", "peek_header", "peek_shape"]
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
 _JPEG_MODES = {"RGB": 3, "GRAY": 1}  # libjpeg's own outputs, by torchvision's numbers
@@ -170,6 +170,6 @@ def peek_shape(
     return *header.size(adjust_orientation), channels
 
 
-def peek_header(data: Tensor | bytes) -> Header:
+def peek_header(data: Tensor | bytes) -> ImageHeader:
     """Return the header's claims about an image; raises as `decode`."""
     return read_header(memoryview(data) if isinstance(data, bytes) else encoded_view(data))

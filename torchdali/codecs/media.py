@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from torch import Tensor
 
-from torchdali.codecs.signatures import HEAD, described, described_file, is_compressed
+from torchdali.codecs.signatures import HEAD, describe_content, described_file, is_compressed
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, limits
 
@@ -69,7 +69,7 @@ def open_media(av: Any, source: str | Tensor) -> Media:
 
     Raises one of `media_errors`.
     """
-    file = _File(source) if isinstance(source, str) else io.BytesIO(source.numpy().data)
+    file = _UnnamedFile(source) if isinstance(source, str) else io.BytesIO(source.numpy().data)
     try:
         return Media(_container(av, file, decoding_options(source)), file)
     except BaseException:
@@ -116,7 +116,7 @@ def _container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -
         ) from None
 
 
-class _File(io.FileIO):
+class _UnnamedFile(io.FileIO):
     """A regular file whose name FFmpeg does not see."""
 
     def __init__(self, path: str) -> None:
@@ -172,5 +172,5 @@ def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, IndexError):
         reason = "another stream begins in the middle, which PyAV cannot follow"
-    known = described_file(source, kind) if isinstance(source, str) else described(source.numpy(), kind)
+    known = described_file(source, kind) if isinstance(source, str) else describe_content(source.numpy(), kind)
     return DecodeError(f"{source if isinstance(source, str) else name or kind}: {reason}{known}")

@@ -98,13 +98,13 @@ def rotation(
     cos, sin = round(math.cos(turn), 15), round(math.sin(turn), 15)
     x, y = (width / 2, height / 2) if center is None else center
     matrix = [cos, sin, 0.0, round(-math.sin(turn), 15), cos, 0.0]
-    matrix[2], matrix[5] = _moved(matrix, -x, -y)
+    matrix[2], matrix[5] = _shift_range(matrix, -x, -y)
     matrix[2] += x
     matrix[5] += y
     if expand:
-        corners = [_moved(matrix, *corner) for corner in ((0, 0), (width, 0), (width, height), (0, height))]
+        corners = [_shift_range(matrix, *corner) for corner in ((0, 0), (width, 0), (width, height), (0, height))]
         wide, high = (math.ceil(max(line)) - math.floor(min(line)) for line in zip(*corners, strict=True))
-        matrix[2], matrix[5] = _moved(matrix, -(wide - width) / 2.0, -(high - height) / 2.0)
+        matrix[2], matrix[5] = _shift_range(matrix, -(wide - width) / 2.0, -(high - height) / 2.0)
         height, width = high, wide
     return affine((height, width), matrix, name, fill), (height, width)
 
@@ -115,6 +115,6 @@ def _quarters(angle: float, turns: bool) -> int | None:
     return quarters.get(angle)  # type: ignore[call-overload, no-any-return]
 
 
-def _moved(matrix: Sequence[float], x: float, y: float) -> tuple[float, float]:
+def _shift_range(matrix: Sequence[float], x: float, y: float) -> tuple[float, float]:
     a, b, c, d, e, f = matrix
     return a * x + b * y + c, d * x + e * y + f

@@ -6,9 +6,9 @@ import os
 import re
 from typing import Any
 
-__all__ = ["HEAD", "described", "described_file", "is_compressed", "is_other"]
+__all__ = ["HEAD", "describe_content", "described_file", "is_compressed", "is_other"]
 
-HEAD = 512  # bytes that `described` looks at
+HEAD = 512  # bytes that `describe_content` looks at
 
 # The kind, and the remedy. The first that matches counts.
 _COMPRESSED: tuple[tuple[bytes, str], ...] = (
@@ -90,7 +90,7 @@ _PATTERN, _COMPRESSED_PATTERN = _pattern(_SIGNATURES), _pattern(_COMPRESSED)
 _SHOWN = 40  # characters of a text
 
 
-def described(data: Any, but: str = "") -> str:
+def describe_content(data: Any, but: str = "") -> str:
     """Name the kind of a file that cannot be read as the expected one.
 
     Args:
@@ -121,12 +121,12 @@ def _kind(head: bytes) -> str:
 
 
 def described_file(path: str, but: str = "") -> str:
-    """Name the kind of a file on disk, as `described` does; empty if it cannot be read, or isn't a regular file."""
+    """Name the kind of a file on disk, as `describe_content` does; empty if it isn't a readable, regular file."""
     try:
         if not os.path.isfile(path):
             return ""
         with open(path, "rb") as file:
-            return described(file.read(HEAD), but)
+            return describe_content(file.read(HEAD), but)
     except (OSError, ValueError):
         return ""
 

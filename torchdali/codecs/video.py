@@ -133,7 +133,7 @@ def _index_of_frames(av: Any, source: str | Tensor) -> VideoIndex:
     """List the frames by decoding them all."""
     with open_media(av, source) as container:
         stream = _stream(container, source)
-        frames = [_shown_at(frame) for frame, _ in _Stream(av, container, stream).frames()]
+        frames = [_shown_at(frame) for frame, _ in _VideoStream(av, container, stream).frames()]
         if not frames:
             raise ValueError("the video has no frames that can be decoded")
         return _checked_index(stream, _increasing(frames, stream), [], False)
@@ -160,7 +160,7 @@ def _checked_index(stream: Any, times: Sequence[int], keys: Sequence[int], seeka
     return VideoIndex(tuple(times), tuple(keys), unit, context.width, context.height, seekable)
 
 
-class _Stream:
+class _VideoStream:
     """Decodes a stream from its container's current position.
 
     Attributes:
@@ -257,7 +257,7 @@ class VideoDecoder:
         self._media: Media | None = None
         self._container: Any = None  # of the media
         self._stream: Any = None
-        self._decoding: _Stream | None = None
+        self._decoding: _VideoStream | None = None
         self._ahead: Iterator[tuple[Any, bool]] = iter(())
         self._last: tuple[int, Any] | None = None  # place and frame
         self._has_decoded = self._is_complete = self._is_damaged = False
@@ -270,10 +270,10 @@ class VideoDecoder:
         self._threads = {"threads": 1} if int(self._av.__version__.split(".")[0]) >= 17 else {}
         self._turn = None if upright else (0, False)  # None: not known yet
         with self._named_errors():
-            self._index = index or self._listed()
+            self._index = index or self._list_frames()
             check_frame(self._index.width, self._index.height, source)
 
-    def _listed(self) -> VideoIndex:
+    def _list_frames(self) -> VideoIndex:
         """List the frames, and leave the file open: to open one takes as long as to decode several frames."""
         self._open()
         index = _index_of_packets(self._av, self._container, self._source)
@@ -405,7 +405,7 @@ class VideoDecoder:
         self._begin(complete)
 
     def _begin(self, complete: bool = False) -> None:
-        self._decoding = _Stream(self._av, self._container, self._stream)
+        self._decoding = _VideoStream(self._av, self._container, self._stream)
         self._ahead, self._last, self._count = self._decoding.frames(), None, 0
         self._is_complete = complete or not self._index.seekable
 
@@ -451,7 +451,7 @@ class VideoDecoder:
         axes = (self._index.width, 3) if name == "rgb24" else (self._index.width,)
         planes = [_rows(plane, axes) for plane in picture.planes]
         if self._turn:
-            planes = [_turned(plane, *self._turn) for plane in planes]
+            planes = [_rotate(plane, *self._turn) for plane in planes]
         if name == "rgb24":
             np.copyto(place.numpy(), planes[0])
         else:
@@ -470,7 +470,7 @@ class VideoDecoder:
         return "gbrp" if plain and same and index.height % 2 == 0 else "rgb24"
 
 
-def _turned(plane: Any, quarters: int, is_mirrored: bool) -> Any:
+def _rotate(plane: Any, quarters: int, is_mirrored: bool) -> Any:
     return np.rot90(plane[:, ::-1] if is_mirrored else plane, quarters)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchdali.codecs.video import VideoDecoder
 
-__all__ = ["PAD_MODES", "fill_frame", "padded", "read_clip", "uniform"]
+__all__ = ["PAD_MODES", "fill_frame", "pad_frames", "read_clip", "uniform"]
 
 PAD_MODES = ("none", "constant", "edge", "repeat", "reflect_1001", "symmetric", "reflect_101", "reflect")
 
@@ -22,7 +22,7 @@ def uniform(start: int, end: int, count: int) -> list[int]:
     return [start + (2 * i * span + count - 1) // (2 * (count - 1)) for i in range(count)]
 
 
-def padded(frames: Sequence[int], end: int, mode: str) -> list[int]:
+def pad_frames(frames: Sequence[int], end: int, mode: str) -> list[int]:
     """Replace frames beyond the end by a mode's fill; -1 means the fill value.
 
     Reflection goes back as far as the first frame of the file, also where a clip begins after it, as in DALI.
@@ -34,10 +34,10 @@ def padded(frames: Sequence[int], end: int, mode: str) -> list[int]:
         raise RuntimeError(f"Invalid pad_mode: {mode!r}; it is one of {', '.join(PAD_MODES)}")
     if mode == "none":
         return [frame for frame in frames if frame < end]
-    return [_replaced(frame, end, mode) for frame in frames]
+    return [_replacement_frame(frame, end, mode) for frame in frames]
 
 
-def _replaced(frame: int, end: int, mode: str) -> int:
+def _replacement_frame(frame: int, end: int, mode: str) -> int:
     if frame < 0:
         return -1
     if frame < end:

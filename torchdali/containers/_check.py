@@ -14,7 +14,7 @@ from torchdali.codecs.images import ENDINGS
 from torchdali.containers._index import Progress
 from torchdali.formats import lmdb, npy, recordio, tar, tfrecord
 from torchdali.formats.remote import Remote
-from torchdali.formats.storage import Bytes, Storage, open_storage
+from torchdali.formats.storage import Bytes, ByteStorage, open_storage
 from torchdali.formats.urls import is_url, shown
 
 __all__ = ["IMAGES", "Problem", "check"]
@@ -79,7 +79,7 @@ def check(
         kind = _kind(file)
         counts["files" if kind is not None else "unknown"] += 1
         if kind is not None:
-            for part in _guarded(file, kind, decode):
+            for part in _report_exceptions(file, kind, decode):
                 counts["samples"] += part.begins
                 if part.problem:
                     problems.append(Problem(file, None if part.offset < 0 else part.offset, part.problem))
@@ -131,7 +131,7 @@ def _objects(remote: Remote, url: str) -> Iterator[str]:
         yield from _objects(remote, f"{url}/{folder}")
 
 
-_Check = Callable[[Storage, bool], CheckedRecords]
+_Check = Callable[[ByteStorage, bool], CheckedRecords]
 
 
 def _kind(path: str) -> _Check | None:
@@ -144,7 +144,7 @@ def _kind(path: str) -> _Check | None:
     return {".tar": _tar, ".rec": _recordio, ".npy": _array, ".mdb": _database}.get(ending)
 
 
-def _guarded(path: str, kind: _Check, decode: bool) -> CheckedRecords:
+def _report_exceptions(path: str, kind: _Check, decode: bool) -> CheckedRecords:
     """Yield the results of a check; an exception becomes a problem of the file."""
     try:
         yield from kind(open_storage(path, mapped=False), decode)
@@ -161,7 +161,7 @@ def _wrong(function: Callable[[], object]) -> str:
     return ""
 
 
-def _decoded(data: Bytes) -> None:
+def _decode(data: Bytes) -> None:
     fn.decoders.image(torch.from_numpy(np.array(data)))
 
 
@@ -171,16 +171,16 @@ def _looks_like_an_image(data: Bytes) -> bool:
     return head.startswith(starts) or head[8:] == b"WEBP"
 
 
-def _image(storage: Storage, decode: bool) -> CheckedRecords:
+def _image(storage: ByteStorage, decode: bool) -> CheckedRecords:
     data = storage.read(0, storage.size)
-    yield CheckedRecord(-1, _wrong(lambda: _decoded(data)) if decode else "" if len(data) else "the file is empty")
+    yield CheckedRecord(-1, _wrong(lambda: _decode(data)) if decode else "" if len(data) else "the file is empty")
 
 
-def _array(storage: Storage, decode: bool) -> CheckedRecords:
+def _array(storage: ByteStorage, decode: bool) -> CheckedRecords:
     yield CheckedRecord(-1, _wrong(lambda: npy.array(storage.read(0, storage.size))))
 
 
-def _tfrecord(storage: Storage, decode: bool) -> CheckedRecords:
+def _tfrecord(storage: ByteStorage, decode: bool) -> CheckedRecords:
     for offset, size in tfrecord.scan(storage):
         record = storage.read(offset, size)
         yield CheckedRecord(offset, _wrong(lambda: _example(record, decode)))  # noqa: B023  called at once
@@ -193,22 +193,22 @@ def _example(record: Bytes, decode: bool) -> None:
         if decode and value.kind == "string":
             for start, stop in value.strings():
                 if _looks_like_an_image(record[start:stop]):
-                    _decoded(record[start:stop])
+                    _decode(record[start:stop])
 
 
-def _recordio(storage: Storage, decode: bool) -> CheckedRecords:
+def _recordio(storage: ByteStorage, decode: bool) -> CheckedRecords:
     for offset, size in recordio.scan(storage):
         record = storage.read(offset, size)
 
         def look(record: Bytes = record) -> None:
             image, _ = recordio.image(recordio.content(record))
             if decode and _looks_like_an_image(image):
-                _decoded(image)
+                _decode(image)
 
         yield CheckedRecord(offset, _wrong(look))
 
 
-def _tar(storage: Storage, decode: bool) -> CheckedRecords:
+def _tar(storage: ByteStorage, decode: bool) -> CheckedRecords:
     names: set[str] = set()
     last = ""
     archive = tar.Archive(storage)
@@ -220,7 +220,7 @@ def _tar(storage: Storage, decode: bool) -> CheckedRecords:
             problem = f"the name {name!r} leads out of the archive's folder"
         elif decode and os.path.splitext(name.lower())[1] in IMAGES:
             data = archive.read(offset, size)
-            problem = _wrong(lambda: _decoded(data))  # noqa: B023  called at once
+            problem = _wrong(lambda: _decode(data))  # noqa: B023  called at once
         names.add(name)
         key, extension = tar.split_name(name)
         belongs = bool(extension and key and not key.endswith("/"))  # others are in no sample
@@ -230,6 +230,6 @@ def _tar(storage: Storage, decode: bool) -> CheckedRecords:
         yield CheckedRecord(offset, f"readers leave out {what}", False)
 
 
-def _database(storage: Storage, decode: bool) -> CheckedRecords:
+def _database(storage: ByteStorage, decode: bool) -> CheckedRecords:
     for entry in lmdb.entries(storage):
         yield CheckedRecord(entry.offset, _wrong(lambda: storage.read(entry.offset, entry.size)))  # noqa: B023  called at once

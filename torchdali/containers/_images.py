@@ -19,7 +19,7 @@ from torchdali import fn, types
 from torchdali.codecs.images import peek_header
 from torchdali.containers._png import write_png
 
-__all__ = ["FORMATS", "Encoded", "encode", "psnr"]
+__all__ = ["FORMATS", "EncodedImage", "encode", "psnr"]
 
 FORMATS = {"jpeg": "jpg", "webp": "webp", "raw": "npy"}
 _SAME = 100.0  # dB, for equal pixels
@@ -30,7 +30,7 @@ _AREAS = 0.8  # part of the pixels that are like their neighbor, in large areas
 Pixels = npt.NDArray[Any]
 
 
-class Encoded(NamedTuple):
+class EncodedImage(NamedTuple):
     """An image in new bytes.
 
     Attributes:
@@ -74,7 +74,7 @@ class _Opened(NamedTuple):
         return self.is_map or self.pixels.dtype == np.uint16
 
 
-def encode(content: bytes, shorter: int | None, format: str | None, quality: int) -> Encoded | None:
+def encode(content: bytes, shorter: int | None, format: str | None, quality: int) -> EncodedImage | None:
     """Encode an image again, to shrink it or to convert it to another format.
 
     Args:
@@ -100,20 +100,20 @@ def encode(content: bytes, shorter: int | None, format: str | None, quality: int
         opened = opened._replace(pixels=np.asarray(small))
     elif format is None or (format == "jpeg" and is_jpeg and shorter) or (format != "raw" and opened.keeps):
         return None
-    return _encoded(opened, format, quality)
+    return _encode(opened, format, quality)
 
 
-def _encoded(opened: _Opened, format: str | None, quality: int) -> Encoded:
+def _encode(opened: _Opened, format: str | None, quality: int) -> EncodedImage:
     pixels = opened.pixels
     if format == "raw":
         file = io.BytesIO()
         np.save(file, opened.colors() if opened.palette else pixels)
-        return Encoded(FORMATS[format], file.getvalue(), pixels, False)
+        return EncodedImage(FORMATS[format], file.getvalue(), pixels, False)
     if opened.keeps or pixels.shape[2] != 3:
-        return Encoded("png", write_png(pixels, opened.palette, opened.alpha), pixels, False)
+        return EncodedImage("png", write_png(pixels, opened.palette, opened.alpha), pixels, False)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "WEBP" if format == "webp" else "JPEG", quality=quality)
-    return Encoded(FORMATS[format or "jpeg"], file.getvalue(), pixels, True)
+    return EncodedImage(FORMATS[format or "jpeg"], file.getvalue(), pixels, True)
 
 
 def _open(content: bytes, format: str | None) -> _Opened | None:
@@ -165,7 +165,7 @@ def _is_map(pixels: Pixels) -> bool:
     return len(np.unique(pixels.reshape(-1, channels), axis=0)) <= _FEW_COLORS
 
 
-def psnr(encoded: Encoded) -> float:
+def psnr(encoded: EncodedImage) -> float:
     """Return the cost of an image's loss, in dB."""
     data = torch.from_numpy(np.frombuffer(encoded.content, np.uint8).copy())
     again = np.asarray(fn.decoders.image(data))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchdali.formats import recordio, tar, tfrecord
-from torchdali.formats.manifest import Manifest, Shard
+from torchdali.formats.manifest import Manifest, ManifestShard
 from torchdali.formats.remote import RemoteFile
-from torchdali.formats.storage import Storage, exists, open_storage, write_text
-from torchdali.formats.stores import Version
+from torchdali.formats.storage import ByteStorage, exists, open_storage, write_text
+from torchdali.formats.stores import ObjectVersion
 from torchdali.formats.urls import shown
 from torchdali.ops._readers._records import Indexed, open_containers, over_containers
 
@@ -28,18 +28,18 @@ def _end_of_record(record: Any) -> int:
     return int(record[0] + record[1])
 
 
-class _Kind(NamedTuple):
+class _ContainerFormat(NamedTuple):
     """Functions for one kind of container: scan it, find the end of a record, write the text of an index."""
 
-    scan: Callable[[Storage], Iterator[Any]]
+    scan: Callable[[ByteStorage], Iterator[Any]]
     end: Callable[[Any], int]
     text: Callable[[Any], str]
 
 
 _KINDS = {
-    "tfrecord": _Kind(tfrecord.scan, _end_of_record, tfrecord.index_text),
-    "webdataset": _Kind(tar.indexed_samples, _end_of_sample, tar.index_text),
-    "mxnet": _Kind(recordio.scan, _end_of_record, recordio.index_text),
+    "tfrecord": _ContainerFormat(tfrecord.scan, _end_of_record, tfrecord.index_text),
+    "webdataset": _ContainerFormat(tar.indexed_samples, _end_of_sample, tar.index_text),
+    "mxnet": _ContainerFormat(recordio.scan, _end_of_record, recordio.index_text),
 }
 KINDS = tuple(_KINDS)
 """Containers that have index files."""
@@ -114,7 +114,7 @@ def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | 
         raise RuntimeError("the shards' names must differ in their last part")
     done, count = 0, 0
 
-    def shard(container: Indexed) -> Shard:
+    def shard(container: Indexed) -> ManifestShard:
         nonlocal done, count
         storage, text = container.storage, container.text
         if text is None:
@@ -122,7 +122,7 @@ def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | 
         done, count = done + 1, count + len(text.splitlines()) - (kind == "webdataset")
         if progress is not None:
             progress(done, len(paths))
-        return Shard(storage.version if isinstance(storage, RemoteFile) else Version(storage.size), text)
+        return ManifestShard(storage.version if isinstance(storage, RemoteFile) else ObjectVersion(storage.size), text)
 
     containers = open_containers(kind, paths, [index_path(path) for path in paths], options={"dont_use_mmap": True})
     shards = over_containers(shard, containers)

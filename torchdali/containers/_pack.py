@@ -25,9 +25,9 @@ import torch
 
 from torchdali import fn, types
 from torchdali.containers._check import IMAGES
-from torchdali.containers._images import FORMATS, Encoded, encode, psnr
+from torchdali.containers._images import FORMATS, EncodedImage, encode, psnr
 from torchdali.containers._index import Progress
-from torchdali.containers._sources import UNKNOWN, Sample, Source, open_source
+from torchdali.containers._sources import UNKNOWN, Sample, SampleSource, open_source
 from torchdali.formats import tar, tfrecord
 from torchdali.formats.remote import NoSuchObject, Remote
 from torchdali.formats.shared_folder import new_file
@@ -146,15 +146,15 @@ def pack(
     """
     options = options or PackOptions()
     opened = open_source(source)
-    with _Target(target) as place:
+    with _ShardFolder(target) as place:
         return _pack(opened, place, options, jobs, progress, source)
 
 
 def _pack(
-    opened: Source, target: _Target, options: PackOptions, jobs: int, progress: Progress | None, source: str
+    opened: SampleSource, target: _ShardFolder, options: PackOptions, jobs: int, progress: Progress | None, source: str
 ) -> Packed:
     starts = _plan(opened, target, options)
-    work = _Work(opened, target, options, progress)
+    work = _PackState(opened, target, options, progress)
     began = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
         running = [pool.submit(work.shard, *each) for each in _ranges(starts, len(opened))]
@@ -173,7 +173,7 @@ def _pack(
     return work.report
 
 
-class _Target:
+class _ShardFolder:
     """Folder of the shards; an URL receives whole files.
 
     Args:
@@ -183,12 +183,12 @@ class _Target:
     def __init__(self, path: str) -> None:
         self.path, self._remote = path, Remote() if is_url(path) else None
 
-    def __enter__(self) -> _Target:
+    def __enter__(self) -> _ShardFolder:
         self._temporary = None if self._remote is None else tempfile.TemporaryDirectory(prefix="torchdali-pack-")
         self.folder = self.path if self._temporary is None else self._temporary.name
         if self._remote is None:
             os.makedirs(self.folder, exist_ok=True)
-        self._names = set(os.listdir(self.folder) if self._remote is None else self._listed(self._remote))
+        self._names = set(os.listdir(self.folder) if self._remote is None else self._list_shards(self._remote))
         for name in self._names if self._remote is None else ():
             if re.fullmatch(r"shard-\d{6,}\.\S+\.part", name):  # of a run that was killed
                 os.unlink(os.path.join(self.folder, name))
@@ -198,7 +198,7 @@ class _Target:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def _listed(self, remote: Remote) -> list[str]:
+    def _list_shards(self, remote: Remote) -> list[str]:
         try:
             return remote.contents(self.path)[1]
         except NoSuchObject:
@@ -237,7 +237,7 @@ def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
 # ---------------------------------------------------------------- the plan
 
 
-def _plan(source: Source, target: _Target, options: PackOptions) -> list[int]:
+def _plan(source: SampleSource, target: _ShardFolder, options: PackOptions) -> list[int]:
     """Return the first sample of each shard, as planned by an earlier run or now."""
     path = target.at(_PLAN)
     form = {"source": _digest(source), "options": asdict(options)}
@@ -259,7 +259,7 @@ def _plan(source: Source, target: _Target, options: PackOptions) -> list[int]:
     return starts
 
 
-def _digest(source: Source) -> str:
+def _digest(source: SampleSource) -> str:
     sizes = source.sizes()
     names = hashlib.sha256(sizes.tobytes())
     for index in range(len(source)):
@@ -267,7 +267,7 @@ def _digest(source: Source) -> str:
     return names.hexdigest()
 
 
-def _ratio(source: Source, options: PackOptions) -> float:
+def _ratio(source: SampleSource, options: PackOptions) -> float:
     """Return by how much images grow, as far as some of them show."""
     if not options.encodes:
         return 1.0
@@ -275,7 +275,7 @@ def _ratio(source: Source, options: PackOptions) -> float:
     for index in np.unique(np.linspace(0, len(source) - 1, _TRIED).astype(int)).tolist():
         try:
             sample = source.read(index)
-            packed = _encoded(sample, options)[0]
+            packed = _encode_image(sample, options)[0]
         except (RuntimeError, OSError):
             continue
         before, after = before + sample.size, after + packed.size
@@ -295,10 +295,12 @@ def _starts(sizes: npt.NDArray[Any], most: int) -> list[int]:
 # ---------------------------------------------------------------- a shard
 
 
-class _Work:
+class _PackState:
     """State that the threads of a run share."""
 
-    def __init__(self, source: Source, target: _Target, options: PackOptions, progress: Progress | None) -> None:
+    def __init__(
+        self, source: SampleSource, target: _ShardFolder, options: PackOptions, progress: Progress | None
+    ) -> None:
         self.source, self.target, self.options = source, target, options
         self.report, self.stopped = Packed(), False
         self._progress, self._lock, self._samples = progress, threading.Lock(), 0
@@ -338,7 +340,7 @@ class _Work:
             _check_image(sample, self.options.skip)
             packed = sample
             if self.options.encodes:
-                packed, encoded = _encoded(sample, self.options)
+                packed, encoded = _encode_image(sample, self.options)
         except (RuntimeError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             wrong = f"{self.source.name(index)}: {reason or error}"
@@ -423,7 +425,7 @@ def _check_image(sample: Sample, whole: bool) -> None:
     _ = fn.decoders.image(data, output_type=types.ANY_DATA) if whole else fn.peek_image_shape(data)
 
 
-def _encoded(sample: Sample, options: PackOptions) -> tuple[Sample, Encoded | None]:
+def _encode_image(sample: Sample, options: PackOptions) -> tuple[Sample, EncodedImage | None]:
     """Return a sample with its image as the options want it, and the image if it has new bytes."""
     if sample.image is None:
         return sample, None

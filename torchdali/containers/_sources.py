@@ -14,11 +14,11 @@ import numpy.typing as npt
 from torchdali.containers._check import IMAGES
 from torchdali.declaration.registry import lookup
 from torchdali.formats import caffe, lmdb, recordio, tar, tfrecord
-from torchdali.formats.storage import Storage, open_storage
+from torchdali.formats.storage import ByteStorage, open_storage
 from torchdali.formats.urls import is_url
 from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND
 
-__all__ = ["UNKNOWN", "Sample", "Source", "open_source"]
+__all__ = ["UNKNOWN", "Sample", "SampleSource", "open_source"]
 
 
 UNKNOWN = "bin"  # extension of files that may be images
@@ -43,7 +43,7 @@ class Sample(NamedTuple):
         return sum(len(content) for _, content in self.parts)
 
 
-class Source:
+class SampleSource:
     """Samples with random access.
 
     Args:
@@ -76,7 +76,7 @@ class Source:
         return self._sizes
 
 
-def open_source(path: str) -> Source:
+def open_source(path: str) -> SampleSource:
     """Open a folder of class folders, a container, or a folder or pattern of containers.
 
     Raises:
@@ -98,7 +98,7 @@ def open_source(path: str) -> Source:
     return opener([open_storage(file) for file in files])
 
 
-def _opener(path: str) -> Callable[[Sequence[Storage]], Source] | None:
+def _opener(path: str) -> Callable[[Sequence[ByteStorage]], SampleSource] | None:
     name = os.path.basename(path).lower()
     if name.endswith(".idx"):
         return None
@@ -124,14 +124,14 @@ def _extension(content: bytes) -> str:
 _USUAL = {"jpeg": "jpg", "tiff": "tif"}
 
 
-def _labeled(image: bytes, label: Any, extension: str = "") -> Sample:
+def _add_label(image: bytes, label: Any, extension: str = "") -> Sample:
     parts = [(extension or _extension(image), image)]
     if label is not None:
         parts.append(("cls", str(label).encode()))
     return Sample(tuple(parts), 0)
 
 
-def _folder(path: str) -> Source:
+def _folder(path: str) -> SampleSource:
     if not is_url(path) and not os.path.isdir(path):
         raise RuntimeError(f"no such folder or container: {path}")
     filters = [f"[!.]{pattern}" for pattern in IMAGE_AND_SOUND]
@@ -152,12 +152,12 @@ def _folder(path: str) -> Source:
     def read(index: int) -> Sample:
         content = dataset.read(index)[0].numpy().tobytes()
         extension = os.path.splitext(dataset.info(index))[1][1:].lower()
-        return _labeled(content, labels[index], _USUAL.get(extension, extension))
+        return _add_label(content, labels[index], _USUAL.get(extension, extension))
 
-    return Source(partial(dataset.info, output=0), sizes, read, dataset.classes)
+    return SampleSource(partial(dataset.info, output=0), sizes, read, dataset.classes)
 
 
-def _archives(storages: Sequence[Storage]) -> Source:
+def _archives(storages: Sequence[ByteStorage]) -> SampleSource:
     samples = [(archive, sample) for archive in map(tar.Archive, storages) for sample in tar.samples(archive)]
 
     def read(index: int) -> Sample:
@@ -167,13 +167,13 @@ def _archives(storages: Sequence[Storage]) -> Source:
         return Sample(parts, image)
 
     sizes = np.array([sum(part[2] for part in sample) for _, sample in samples], np.int64)
-    return Source([f"{s.path}:{sample[0][3]}" for s, sample in samples], sizes, read)
+    return SampleSource([f"{s.path}:{sample[0][3]}" for s, sample in samples], sizes, read)
 
 
-Records = list[tuple[Storage, int, int]]
+Records = list[tuple[ByteStorage, int, int]]
 
 
-def _named(records: Records) -> Callable[[int], str]:
+def _name_of_index(records: Records) -> Callable[[int], str]:
     return lambda index: f"{records[index][0].path} at {records[index][1]}"
 
 
@@ -181,7 +181,7 @@ def _sizes(records: Records) -> npt.NDArray[np.int64]:
     return np.array([size for _, _, size in records], np.int64)
 
 
-def _recordio(storages: Sequence[Storage]) -> Source:
+def _recordio(storages: Sequence[ByteStorage]) -> SampleSource:
     records = [(s, *each) for s in storages for each in recordio.scan(s)]
 
     def read(index: int) -> Sample:
@@ -191,14 +191,14 @@ def _recordio(storages: Sequence[Storage]) -> Source:
         except ValueError as error:
             raise RuntimeError(f"{storage.path} at {offset}: {error}") from None
         if len(labels) == 1 and float(labels[0]).is_integer():
-            return _labeled(image.tobytes(), int(labels[0]))
+            return _add_label(image.tobytes(), int(labels[0]))
         content = " ".join(map(str, labels.tolist())).encode()
         return Sample(((_extension(image.tobytes()), image.tobytes()), ("labels.txt", content)), 0)
 
-    return Source(_named(records), _sizes(records), read)
+    return SampleSource(_name_of_index(records), _sizes(records), read)
 
 
-def _tfrecord(storages: Sequence[Storage]) -> Source:
+def _tfrecord(storages: Sequence[ByteStorage]) -> SampleSource:
     records = [(s, *each) for s in storages for each in tfrecord.scan(s)]
 
     def read(index: int) -> Sample:
@@ -210,7 +210,7 @@ def _tfrecord(storages: Sequence[Storage]) -> Source:
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"{storage.path} at {offset}: {error}") from None
 
-    return Source(_named(records), _sizes(records), read)
+    return SampleSource(_name_of_index(records), _sizes(records), read)
 
 
 _IMAGE_KEYS, _LABEL_KEYS = ("image/encoded", "image", "jpeg"), ("image/class/label", "label", "cls")
@@ -223,10 +223,10 @@ def _of_features(record: Any, features: dict[str, tfrecord.FeatureValue]) -> Sam
     begin, end = image.strings()[0]
     label = next((features[key] for key in _LABEL_KEYS if key in features), None)
     numbers = label.integers() if label is not None and label.kind == "int64" else []
-    return _labeled(record[begin:end].tobytes(), numbers[0] if numbers else None)
+    return _add_label(record[begin:end].tobytes(), numbers[0] if numbers else None)
 
 
-def _database(path: str) -> Source:
+def _database(path: str) -> SampleSource:
     storage = open_storage(lmdb.data_file(path))
     records = [(storage, entry.offset, entry.size) for entry in lmdb.entries(storage)]
 
@@ -237,6 +237,6 @@ def _database(path: str) -> Source:
             (begin, end), label = caffe.datum(record.data)
         except (ValueError, IndexError) as error:
             raise RuntimeError(f"{storage.path} at {offset}: {error}") from None
-        return _labeled(record[begin:end].tobytes(), label)
+        return _add_label(record[begin:end].tobytes(), label)
 
-    return Source(_named(records), _sizes(records), read)
+    return SampleSource(_name_of_index(records), _sizes(records), read)

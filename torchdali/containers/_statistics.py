@@ -29,7 +29,7 @@ _AT_ONCE = 1024  # files that wait for a thread
 _LISTED = 20  # classes, and broken files, that are printed
 
 
-class _Image(NamedTuple):
+class _ImageStatistics(NamedTuple):
     """One image that was decoded; mean and mean square are of each channel, for pixels from 0 to 1."""
 
     path: str
@@ -153,7 +153,7 @@ def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progres
     summary = _Summary(root, [name for name in names if name.lower().endswith(OTHER_ENDINGS)])
     with ThreadPoolExecutor(threads) as pool:
         for first in range(0, len(paths), _AT_ONCE):
-            for count, facts in enumerate(pool.map(_examined, paths[first : first + _AT_ONCE]), first + 1):
+            for count, facts in enumerate(pool.map(_examine, paths[first : first + _AT_ONCE]), first + 1):
                 summary.add(facts)
                 if progress is not None:
                     progress(count, len(paths))
@@ -166,7 +166,7 @@ def _visible_files(root: str) -> Iterator[str]:
         yield from (os.path.join(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
-def _examined(path: str) -> _Image | Problem:
+def _examine(path: str) -> _ImageStatistics | Problem:
     try:
         data = torch.from_numpy(np.fromfile(path, np.uint8))
         header = peek_header(data)
@@ -175,7 +175,7 @@ def _examined(path: str) -> _Image | Problem:
         return Problem(path, None, str(error) or type(error).__name__)
     height, width = pixels.shape[:2]
     mean, square = (values.mean((0, 1), dtype=np.float64) for values in (pixels, np.square(pixels, dtype=np.float32)))
-    return _Image(path, len(data), header.format, header.channels, height, width, mean / 255, square / 255**2)
+    return _ImageStatistics(path, len(data), header.format, header.channels, height, width, mean / 255, square / 255**2)
 
 
 class _Summary:
@@ -198,7 +198,7 @@ class _Summary:
         self._misnamed: list[tuple[str, str]] = []
         self._problems: list[Problem] = []
 
-    def add(self, image: _Image | Problem) -> None:
+    def add(self, image: _ImageStatistics | Problem) -> None:
         """Add an image, or a file that is broken."""
         if isinstance(image, Problem):
             self._problems.append(image)
@@ -235,6 +235,6 @@ def _ends(sides: Sequence[int]) -> tuple[int, int, int]:
     return (min(sides), round(median(sides)), max(sides)) if sides else (0, 0, 0)
 
 
-def _is_misnamed(image: _Image) -> bool:
+def _is_misnamed(image: _ImageStatistics) -> bool:
     endings = _OF_FORMAT.get(image.format)
     return endings is not None and not image.path.lower().endswith(endings)

@@ -14,7 +14,7 @@ from torchdali.dataloader._rules import (
     NORMALIZED,
     PIL,
     UNIT,
-    Input,
+    ImageForm,
     Steps,
     channels_after,
     erasing_of,
@@ -27,15 +27,15 @@ from torchdali.dataloader._rules import (
 from torchdali.ops._picture_colors import Blur, Color
 from torchdali.ops._picture_erasing import Erasing
 from torchdali.ops._picture_policies import AutoAugment, RandAugment, TrivialAugment
-from torchdali.ops._pictures import Choice, ImageTransforms, Order, TensorConversion
+from torchdali.ops._pictures import ImageTransforms, RandomOrder, StepChoice, TensorConversion
 
-__all__ = ["Compiled", "augmentations", "compiled"]
+__all__ = ["Compiled", "augmentations", "compile_transforms"]
 
 
 # ---------------------------------------------------------------- conversions
 
 
-def _converted(t: Any, form: str) -> str | None:
+def _form_after(t: Any, form: str) -> str | None:
     """Return the form after a conversion; None if it is none, or of another kind."""
     name = type(t).__name__
     if name == "ToTensor":
@@ -91,7 +91,7 @@ class _Draft:
         multiplies: The conversion to floats multiplies, as `TensorConversion` says.
     """
 
-    image: Input
+    image: ImageForm
     steps: list[Any] = field(default_factory=list)
     ends: list[Erasing] = field(default_factory=list)
     normalization: tuple[Any, Any] = (None, None)
@@ -102,7 +102,7 @@ class _Draft:
         form, channels = self.image
         if not is_own(t):
             raise NotSupportedError(is_own_transform(t))
-        name, after = type(t).__name__, _converted(t, form)
+        name, after = type(t).__name__, _form_after(t, form)
         if after is not None:
             self.image = self.image._replace(form=after)
             self.multiplies |= is_v2(t) and form == BYTES and after == UNIT
@@ -129,9 +129,9 @@ class _Draft:
         return ImageTransforms(tuple(self.steps), conversion, tuple(self.ends))
 
 
-def compiled(transform: Any, channels: int = 3) -> Compiled:
+def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
     """Return a dataset's transforms by their rules; the input is PIL images."""
-    t, known, draft = transform, list[str](), _Draft(Input(PIL, channels))
+    t, known, draft = transform, list[str](), _Draft(ImageForm(PIL, channels))
     try:
         dtype = torch.get_default_dtype()
         require(dtype is torch.float32, f"torch.get_default_dtype() must be torch.float32, got {dtype}")
@@ -151,10 +151,10 @@ def augmentations(transform: Any) -> ImageTransforms:
     Raises:
         TypeError: a transform has no rule, or is of another kind. ValueError: it does the same as others.
     """
-    image, steps = Input(PIL, 3), list[Any]()
+    image, steps = ImageForm(PIL, 3), list[Any]()
     for t in flatten(transform):
         name = name_of(t)
-        if is_own(t) and (_converted(t, PIL) or name in _OF_OTHERS):
+        if is_own(t) and (_form_after(t, PIL) or name in _OF_OTHERS):
             raise ValueError(f"remove {name} from augment: size, mean and std already crop and normalize the images")
         try:
             rows = steps_of(t, image)
@@ -171,7 +171,7 @@ _OF_OTHERS = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", 
 def _atoms(steps: Steps) -> Iterator[Any]:
     """Yield steps, and those among which others choose."""
     for step in steps:
-        if isinstance(step, (Choice, Order)):
+        if isinstance(step, (StepChoice, RandomOrder)):
             yield from _atoms([each for row in step.rows for each in row])
         else:
             yield step

@@ -19,7 +19,7 @@ from torchdali.dataloader._rows import Indices, Seeds
 from torchdali.dataloader._sources import Leaves
 from torchdali.errors import PipelineError
 from torchdali.ops._caching import cache_in
-from torchdali.ops._picture_steps import CenterCrop, Lattice, Pad, RandomCrop
+from torchdali.ops._picture_steps import CenterCropStep, Lattice, PadStep, RandomCropStep
 from torchdali.ops._pictures import ImageTransforms, Requests, TensorConversion, _picture, _requests, _still_picture
 from torchdali.pipeline import Pipeline, pipeline_def
 from torchdali.rng import BatchRng, mix
@@ -28,7 +28,7 @@ from torchdali.threads import Latch, Thread, close_at_end
 __all__ = ["Arrays", "Pictures", "is_movable"]
 
 
-class _Task:
+class _BatchTask:
     """A batch that a thread makes.
 
     Attributes:
@@ -54,7 +54,7 @@ class _Task:
         self._make = None
 
 
-def _work(tasks: queue.SimpleQueue[_Task | None]) -> None:
+def _work(tasks: queue.SimpleQueue[_BatchTask | None]) -> None:
     while (task := tasks.get()) is not None:
         task.run()
         del task
@@ -70,8 +70,8 @@ class Arrays:
         self.depth, self.process = max(depth, threads + 1), os.getpid()
         self._transforms = transforms
         self.renew(leaves)
-        self._pending: dict[int, _Task] = {}
-        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._pending: dict[int, _BatchTask] = {}
+        self._tasks: queue.SimpleQueue[_BatchTask | None] = queue.SimpleQueue()
         self._end = weakref.finalize(self, _end, self._tasks, threads)
         close_at_end(self)
         for number in range(threads):
@@ -85,7 +85,7 @@ class Arrays:
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
         """Start a batch."""
-        self._pending[number] = task = _Task(partial(self._batch, indices, mix(*seeds, number)))
+        self._pending[number] = task = _BatchTask(partial(self._batch, indices, mix(*seeds, number)))
         self._tasks.put(task)
 
     def take(self, number: int) -> list[Any] | Exception:
@@ -117,15 +117,15 @@ class Arrays:
             lattice = step.move(lattice, rng.uniform(4, 4 * number))
         assert self._transforms.conversion is not None
         planes = np.ascontiguousarray(lattice.select(pictures).transpose(0, 3, 1, 2))
-        return torch.from_numpy(_finished(planes, self._transforms.conversion))
+        return torch.from_numpy(_finish(planes, self._transforms.conversion))
 
 
-def _end(tasks: queue.SimpleQueue[_Task | None], threads: int) -> None:
+def _end(tasks: queue.SimpleQueue[_BatchTask | None], threads: int) -> None:
     for _ in range(threads):
         tasks.put(None)
 
 
-def _finished(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.NDArray[Any]:
+def _finish(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.NDArray[Any]:
     """Compute torchvision's operation on bytes, bit-identically."""
     if not conversion.unit:
         return planes
@@ -166,7 +166,7 @@ class Pictures:
         self._numbers: deque[int] = deque()
         self._skips, self._delivered = skips, 0
         self._requests = requests = Requests(leaves, leaves.source, leaves.leaves[0].pixels is None)
-        before, after = (None, transforms) if cache is None else transforms.divided()
+        before, after = (None, transforms) if cache is None else transforms.divide()
         self.pipeline: Pipeline = _graph(
             requests, before, after, cache, batch_size=batch_size, num_threads=threads, device_id=None,
             num_processes=1, prefetch_queue_depth=depth, seed=0, bad_samples="skip" if skips else "raise",
@@ -237,7 +237,7 @@ def is_movable(leaves: Leaves, transforms: ImageTransforms) -> bool:
     """Return True if `Arrays` takes the transforms: images of one size in memory, whose pixels are only moved."""
     if len(leaves.leaves) > 1 or leaves.leaves[0].pixels is None or transforms.conversion is None or transforms.ends:
         return False
-    pads = [step.pad if isinstance(step, RandomCrop) else step for step in transforms.steps]
-    fills = {step.fill for step in pads if isinstance(step, Pad) and step.mode == "constant"}
-    fills |= {0 for step in transforms.steps if isinstance(step, CenterCrop)}
+    pads = [step.pad if isinstance(step, RandomCropStep) else step for step in transforms.steps]
+    fills = {step.fill for step in pads if isinstance(step, PadStep) and step.mode == "constant"}
+    fills |= {0 for step in transforms.steps if isinstance(step, CenterCropStep)}
     return len(fills) < 2 and all(hasattr(step, "move") for step in transforms.steps)

@@ -7,7 +7,7 @@ import os
 import weakref
 from typing import Any
 
-from torchdali.dataloader._rows import Engine
+from torchdali.dataloader._rows import BatchEngine
 from torchdali.threads import close_abandoned
 
 __all__ = ["IdleEngines"]
@@ -15,10 +15,10 @@ __all__ = ["IdleEngines"]
 _MOST = 2  # idle engines of the process: one for training, one for validation
 
 
-class _Entry:
+class _IdleEngine:
     """An idle engine, and the key of its plan."""
 
-    def __init__(self, owner: IdleEngines, key: Any, engine: Engine) -> None:
+    def __init__(self, owner: IdleEngines, key: Any, engine: BatchEngine) -> None:
         self.owner, self.key, self.engine = weakref.ref(owner), key, engine
 
 
@@ -26,13 +26,13 @@ class IdleEngines:
     """Engines of one loader that no iterator uses."""
 
     def __init__(self) -> None:
-        self._entries: list[_Entry] = []
+        self._entries: list[_IdleEngine] = []
 
-    def engines(self) -> list[Engine]:
+    def engines(self) -> list[BatchEngine]:
         """Return the engines; they stay here."""
         return [entry.engine for entry in self._entries.copy()]
 
-    def take(self, key: Any) -> Engine | None:
+    def take(self, key: Any) -> BatchEngine | None:
         """Return an engine of a plan, and close the engines of other plans."""
         for entry in self._entries.copy():
             if self._remove(entry):
@@ -41,9 +41,9 @@ class IdleEngines:
                 close_abandoned(entry.engine)
         return None
 
-    def keep(self, key: Any, engine: Engine) -> None:
+    def keep(self, key: Any, engine: BatchEngine) -> None:
         """Add an engine, and close those that were idle for longest, of all loaders."""
-        entry = _Entry(self, key, engine)
+        entry = _IdleEngine(self, key, engine)
         self._entries.append(entry)
         _order.append(weakref.ref(entry))
         idle = [each for each in map(_alive, _order.copy()) if each is not None]
@@ -57,11 +57,11 @@ class IdleEngines:
         for entry in self._entries.copy():
             self._close(entry)
 
-    def _close(self, entry: _Entry) -> None:
+    def _close(self, entry: _IdleEngine) -> None:
         if self._remove(entry):
             close_abandoned(entry.engine)
 
-    def _remove(self, entry: _Entry) -> bool:
+    def _remove(self, entry: _IdleEngine) -> bool:
         """Remove an entry; return True if its engine is now the caller's alone, and has its threads."""
         try:
             self._entries.remove(entry)  # one step: another thread may remove it, too
@@ -70,10 +70,10 @@ class IdleEngines:
         return entry.engine.process == os.getpid()  # a forked process has no threads
 
 
-_order: list[weakref.ref[_Entry]] = []  # the entries of all loaders, the oldest first
+_order: list[weakref.ref[_IdleEngine]] = []  # the entries of all loaders, the oldest first
 
 
-def _alive(reference: weakref.ref[_Entry]) -> _Entry | None:
+def _alive(reference: weakref.ref[_IdleEngine]) -> _IdleEngine | None:
     entry = reference()
     if entry is None:
         with contextlib.suppress(ValueError):

@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import default_collate
 
 from torchdali.dataloader._generators import draws_early, is_of_torch
-from torchdali.dataloader._rows import Engine, Plan, integers
+from torchdali.dataloader._rows import BatchEngine, LoaderPlan, integers
 from torchdali.dataloader._torch_internals import CountingIterator
 from torchdali.errors import note
 from torchdali.forks import process
@@ -33,9 +33,9 @@ class AcceleratedIterator(CountingIterator):
         start: See `CountingIterator`.
     """
 
-    def __init__(self, loader: Any, plan: Plan, *start: Any) -> None:
+    def __init__(self, loader: Any, plan: LoaderPlan, *start: Any) -> None:
         self._loader, self._plan = loader, plan
-        self._engine: Engine | None = None
+        self._engine: BatchEngine | None = None
         self._requests: deque[tuple[Any, int]] = deque()  # indices of undelivered batches, and their numbers
         self._rows: dict[int, list[int] | None] = {}  # as integers, of the requests that the engine has
         self._valid = -1  # the number that the engine answers next, unless an exception left it in another state

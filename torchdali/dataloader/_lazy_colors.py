@@ -12,7 +12,7 @@ from torchvision.transforms import _functional_pil as pillow
 
 from torchdali.dataloader._lazy_images import LazyImage
 from torchdali.dataloader._pristine import find_class_change
-from torchdali.ops._picture_colors import encoded
+from torchdali.ops._picture_colors import encode_operations
 
 __all__ = ["color_replacements"]
 
@@ -54,7 +54,7 @@ def _replacement(original: Any, change: _Change) -> Callable[..., Any]:
         if isinstance(image, LazyImage) and len(values) == 1 and len(arguments) + len(named) == 1:
             (value,) = values
             if type(value) in (int, float) and change.is_known(value):
-                steps = encoded([(change.operation, value)])
+                steps = encode_operations([(change.operation, value)])
                 result = image.change_colors(steps, lambda each: original(each, value), change.keeps_info)
         return original(image, *arguments, **named) if result is None else result
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from torchvision.transforms import Compose, PILToTensor
 
-from torchdali.dataloader._chains import compiled
+from torchdali.dataloader._chains import compile_transforms
 from torchdali.dataloader._lazy_images import convert_image, convert_tensor
 from torchdali.dataloader._notes import name_of
 from torchdali.dataloader._pristine import find_class_change, find_transform_change
@@ -32,7 +32,7 @@ __all__ = ["compose_replacements"]
 _CONVERSIONS, _DTYPES = ("PILToTensor", "ToImage", "ToTensor"), ("ConvertImageDtype", "ToDtype")
 
 
-class _Row(NamedTuple):
+class _FusedTransforms(NamedTuple):
     """Transforms of a `Compose` that become one call.
 
     Attributes:
@@ -106,7 +106,7 @@ def _run(transforms: Sequence[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return inputs
 
 
-def _find_row(transforms: Sequence[Any]) -> _Row:
+def _find_row(transforms: Sequence[Any]) -> _FusedTransforms:
     """Return the longest row of transforms that is one call, from the first conversion on."""
     everything = tuple(transforms)
     for start, t in enumerate(everything):
@@ -115,21 +115,21 @@ def _find_row(transforms: Sequence[Any]) -> _Row:
                 row = _row_of(everything, start, stop)
                 if row is not None:
                     return row
-    return _Row(0, 0, everything)
+    return _FusedTransforms(0, 0, everything)
 
 
-def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _Row | None:
+def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _FusedTransforms | None:
     row, first = everything[start:stop], name_of(everything[start])
     kind, known = None, []
     for t in row:
         kind = _kind_after(t, kind)
         known.append(_of_kind(t, kind))
-    transforms = compiled(Compose(known if first in _CONVERSIONS else [PILToTensor(), *known])).transforms
+    transforms = compile_transforms(Compose(known if first in _CONVERSIONS else [PILToTensor(), *known])).transforms
     conversion = None if transforms is None or transforms.steps or transforms.ends else transforms.conversion
     if conversion is None or not conversion.unit or find_transform_change(list(row)):
         return None
     states = tuple(copy.deepcopy(vars(t)) for t in row)
-    return _Row(start, stop, everything, states, conversion, first == "ToTensor", first in _DTYPES, kind)
+    return _FusedTransforms(start, stop, everything, states, conversion, first == "ToTensor", first in _DTYPES, kind)
 
 
 def _kind_after(t: Any, kind: Any) -> Any:
@@ -149,7 +149,7 @@ def _of_kind(t: Any, kind: Any) -> Any:
     return type(t)(dtype, t.scale) if isinstance(dtype, torch.dtype) else t
 
 
-_rows: weakref.WeakKeyDictionary[Any, _Row] = weakref.WeakKeyDictionary()
+_rows: weakref.WeakKeyDictionary[Any, _FusedTransforms] = weakref.WeakKeyDictionary()
 _searches = itertools.count()
 
 

@@ -20,7 +20,7 @@ from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from torch import Tensor
 
-from torchdali.ops._pictures import STORED, ImageProgram, Source, TensorConversion, is_refused
+from torchdali.ops._pictures import STORED, ImageProgram, ImageSource, TensorConversion, is_refused
 
 __all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
@@ -55,7 +55,7 @@ def convert_tensor(image: Tensor, conversion: TensorConversion) -> Tensor | None
 
 def _convert_pixels(pixels: Any, conversion: TensorConversion, planar: bool) -> Tensor | None:
     height, width = pixels.shape[:2]
-    return conversion.render(Source(pixels).render, ImageProgram.of(height, width, STORED), planar)
+    return conversion.render(ImageSource(pixels).render, ImageProgram.of(height, width, STORED), planar)
 
 
 class LazyImage(Image.Image):
@@ -77,12 +77,12 @@ class LazyImage(Image.Image):
 
     def load(self) -> Any:
         """Read the file, but decode nothing yet."""
-        return self._decoded().load() if self._defer(("RGB", "L")) is None else _PixelAccess(self)
+        return self._decode().load() if self._defer(("RGB", "L")) is None else _PixelAccess(self)
 
     def copy(self) -> Any:
         """Record a copy."""
         lazy = self._defer()
-        return self._decoded().copy() if lazy is None else self._record(lazy, lazy.program, methodcaller("copy"))
+        return self._decode().copy() if lazy is None else self._record(lazy, lazy.program, methodcaller("copy"))
 
     __copy__ = copy
 
@@ -90,7 +90,7 @@ class LazyImage(Image.Image):
         """Record a conversion to RGB."""
         lazy = None if arguments or named or mode != "RGB" else self._defer(("RGB", "L"))
         if lazy is None or "transparency" in self.info:
-            return self._decoded().convert(mode, *arguments, **named)
+            return self._decode().convert(mode, *arguments, **named)
         return self._record(lazy, lazy.program, methodcaller("convert", mode))
 
     def crop(self, box: Any = None) -> Any:
@@ -101,7 +101,7 @@ class LazyImage(Image.Image):
             program = lazy.program.crop(top, left, bottom - top, right - left)
             if program is not None and not is_refused(*program.size):
                 return self._record(lazy, program, methodcaller("crop", box))
-        return self._decoded().crop(box)
+        return self._decode().crop(box)
 
     def resize(self, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None) -> Any:
         """Record the size, unless there was another one before."""
@@ -111,13 +111,13 @@ class LazyImage(Image.Image):
             program = lazy.program.resize(int(size[1]), int(size[0]), _FILTERS[resample])
             if program is not None and not is_refused(*program.size):
                 return self._record(lazy, program, methodcaller("resize", size, resample))
-        return self._decoded().resize(size, resample, box, reducing_gap)
+        return self._decode().resize(size, resample, box, reducing_gap)
 
     def transpose(self, method: Any) -> Any:
         """Record a flip."""
         lazy = self._defer() if method in _FLIPS else None
         if lazy is None:
-            return self._decoded().transpose(method)
+            return self._decode().transpose(method)
         horizontal = method == Image.Transpose.FLIP_LEFT_RIGHT
         return self._record(lazy, lazy.program.flip(horizontal, not horizontal), methodcaller("transpose", method))
 
@@ -153,7 +153,7 @@ class LazyImage(Image.Image):
     @property
     def im(self) -> Any:
         """The pixels."""
-        return _unread(self) if self._deferred is None else self._decoded().im
+        return _unread(self) if self._deferred is None else self._decode().im
 
     @im.setter
     def im(self, core: Any) -> None:
@@ -163,7 +163,7 @@ class LazyImage(Image.Image):
         """Return the pixels without making an image."""
         lazy = None if arguments or named else self._defer()
         pixels = None if lazy is None else lazy.render()
-        return self._decoded().tobytes(*arguments, **named) if pixels is None else pixels.tobytes()
+        return self._decode().tobytes(*arguments, **named) if pixels is None else pixels.tobytes()
 
     def close(self) -> None:
         """Forget the pixels."""
@@ -173,16 +173,16 @@ class LazyImage(Image.Image):
     def __eq__(self, other: object) -> bool:
         for image in (self, other):
             if isinstance(image, LazyImage):
-                image._decoded()
+                image._decode()
         return bool(self == other)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self._decoded().__reduce_ex__(protocol)
+        return self._decode().__reduce_ex__(protocol)
 
     def __getstate__(self) -> Any:
-        return self._decoded().__getstate__()
+        return self._decode().__getstate__()
 
-    def _decoded(self) -> Any:
+    def _decode(self) -> Any:
         """Become Pillow's own object, and return it: with its pixels, unless the file was not read yet."""
         lazy = self._deferred
         if lazy is None:
@@ -208,7 +208,7 @@ class LazyImage(Image.Image):
 
     def _by_pillow(self, lazy: Deferred) -> Any:
         image, operation = lazy.origin
-        return operation(image._decoded() if isinstance(image, LazyImage) else image).im
+        return operation(image._decode() if isinstance(image, LazyImage) else image).im
 
 
 class LazyJpeg(LazyImage, JpegImageFile):
@@ -291,9 +291,9 @@ class JpegData:
         lock: Held while an image of this file becomes Pillow's.
     """
 
-    def __init__(self, data: bytearray, source: Source, size: tuple[int, int]) -> None:
+    def __init__(self, data: bytearray, source: ImageSource, size: tuple[int, int]) -> None:
         self.data, self.source, self.size, self.lock = data, source, size, threading.RLock()
-        self._parts, self._whole = 0, cast("Source | None", None)
+        self._parts, self._whole = 0, cast("ImageSource | None", None)
 
     @classmethod
     def read(cls, fp: Any, scan: int, block: int, size: tuple[int, int]) -> JpegData | None:
@@ -314,7 +314,7 @@ class JpegData:
         except Exception:
             return None  # Pillow raises it, too
         del data[end:]
-        source = Source(np.frombuffer(data, np.uint8))
+        source = ImageSource(np.frombuffer(data, np.uint8))
         corner = ImageProgram.of(size[1], size[0], STORED).crop(0, 0, 1, 1)
         if (
             source.size != (size[1], size[0])
@@ -333,7 +333,7 @@ class JpegData:
         _habit.several |= self._parts > 1
         if _habit.several and self._whole is None:
             pixels = self.source.render(ImageProgram.of(*self.size, STORED))
-            self._whole = None if pixels is None else Source(pixels.numpy())
+            self._whole = None if pixels is None else ImageSource(pixels.numpy())
         source = self.source if self._whole is None else self._whole
         return source.render(program)
 
@@ -376,10 +376,10 @@ class _PixelAccess:
         self._image = image
 
     def __getitem__(self, place: Any) -> Any:
-        return self._image._decoded().load()[place]
+        return self._image._decode().load()[place]
 
     def __setitem__(self, place: Any, color: Any) -> None:
-        self._image._decoded().load()[place] = color
+        self._image._decode().load()[place] = color
 
 
 _FLIPS = (Image.Transpose.FLIP_LEFT_RIGHT, Image.Transpose.FLIP_TOP_BOTTOM)

@@ -25,12 +25,12 @@ from torchdali.dataloader._reports import (
     WorkerReport,
     explain,
     measure_workers,
-    named,
+    name_times,
     note_loop,
     operator_names,
     place,
 )
-from torchdali.dataloader._rows import Engine, Plan
+from torchdali.dataloader._rows import BatchEngine, LoaderPlan
 from torchdali.dataloader._skipping import ITERATORS, Skipped, skipping
 from torchdali.dataloader._states import Progress, StatefulIndices, has_state, position_of, torchdata
 from torchdali.dataloader._torch_internals import (
@@ -178,7 +178,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         progress.waited = progress.startup
         return iterator
 
-    def _open_iterator(self, plan: Plan, *start: Any) -> Any:
+    def _open_iterator(self, plan: LoaderPlan, *start: Any) -> Any:
         skips = self.bad_samples == "skip"
         accelerated, *torchs = ITERATORS if skips else (AcceleratedIterator, SingleProcessIterator, WorkerIterator)
         if plan.open is not None:
@@ -187,7 +187,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             self.check_worker_number_rationality()
         return torchs[self.num_workers > 0](self, *start)
 
-    def _replaced_attributes(self, plan: Plan) -> dict[str, Any]:
+    def _replaced_attributes(self, plan: LoaderPlan) -> dict[str, Any]:
         """Return attributes that torch's iterators see in the place of this loader's."""
         changes: dict[str, Any] = {}
         if self.pin_memory and not torch.accelerator.is_available():
@@ -204,7 +204,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return changes
 
     def _start(
-        self, generators: Mapping[str, Any], previous: Progress | None = None, plan: Plan | None = None
+        self, generators: Mapping[str, Any], previous: Progress | None = None, plan: LoaderPlan | None = None
     ) -> Progress:
         """Return the position where a loop begins.
 
@@ -223,7 +223,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         note_loop(self, progress, plan)
         return progress
 
-    def _engine(self, plan: Plan) -> Engine:
+    def _engine(self, plan: LoaderPlan) -> BatchEngine:
         """Return an engine that no other iterator uses."""
         make = plan.open
         assert make is not None
@@ -318,7 +318,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if pipeline is None or plan.leaves is None:
             return LoaderStats.of(self._progress, plan.notes, None, self._skipped.lines)
         names = operator_names(type(plan.leaves.leaves[0].dataset).__name__, plan.notes)
-        stats = named(pipeline.stats(), names)
+        stats = name_times(pipeline.stats(), names)
         return LoaderStats.of(self._progress, plan.notes, stats, stats.skipped)
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:

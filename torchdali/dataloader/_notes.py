@@ -12,10 +12,33 @@ from torchdali.errors import note
 from torchdali.kernels.native import status as native_status
 
 __all__ = [
-    "GUIDE", "LAZY", "Notes", "NotSupportedError", "accelerated", "accelerated_names", "add_cure", "breaks_rule",
-    "different_transforms", "empty", "fast_path", "has_no_batches", "has_no_tensors", "has_small_batches",
-    "is_changed", "is_fast_path", "is_iterable", "is_not_accelerated", "is_own_dataset", "is_own_function",
-    "is_own_transform", "is_switched_off", "is_unsupported", "name_of", "not_accelerated", "raised", "short",
+    "GUIDE",
+    "LAZY",
+    "NotSupportedError",
+    "Notes",
+    "accelerated_names",
+    "accelerated_note",
+    "add_cure",
+    "breaks_rule",
+    "different_transforms",
+    "empty",
+    "fast_path",
+    "has_no_batches",
+    "has_no_tensors",
+    "has_small_batches",
+    "is_changed",
+    "is_fast_path",
+    "is_iterable",
+    "is_not_accelerated",
+    "is_own_dataset",
+    "is_own_function",
+    "is_own_transform",
+    "is_switched_off",
+    "is_unsupported",
+    "name_of",
+    "not_accelerated",
+    "raised_reason",
+    "short",
 ]  # fmt: skip
 
 GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"
@@ -51,7 +74,7 @@ def short(note: str) -> str:
     return note.removeprefix(_PREFIX).partition(". ")[0]
 
 
-def accelerated(transform: Any) -> str:
+def accelerated_note(transform: Any) -> str:
     """Return the note for a transform that torchdali runs."""
     return (transform if isinstance(transform, str) else name_of(transform)) + _ACCELERATED
 
@@ -178,7 +201,7 @@ def different_transforms() -> str:
     return _reason(why, "Use one loader per transform, or see", _TRANSFORMS)
 
 
-def raised(error: BaseException) -> str:
+def raised_reason(error: BaseException) -> str:
     """Return the reason for a dataset or transform that raised while it was examined."""
     return f"{type(error).__name__} while its dataset and transforms were examined: {error}"
 

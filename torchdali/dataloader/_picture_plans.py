@@ -6,18 +6,18 @@ from typing import Any
 
 from torchdali.cores import cores
 from torchdali.dataloader import _notes as notes
-from torchdali.dataloader._chains import Compiled, compiled
+from torchdali.dataloader._chains import Compiled, compile_transforms
 from torchdali.dataloader._engines import Arrays, Pictures, is_movable
 from torchdali.dataloader._notes import Notes, NotSupportedError
 from torchdali.dataloader._pristine import find_transform_change
-from torchdali.dataloader._rows import Plan
+from torchdali.dataloader._rows import LoaderPlan
 from torchdali.dataloader._sources import Leaves, leaves_of
 from torchdali.ops._pictures import ImageTransforms
 
 __all__ = ["picture_plan"]
 
 
-def picture_plan(loader: Any) -> Plan:
+def picture_plan(loader: Any) -> LoaderPlan:
     """Return the plan of a loader over datasets of torchvision.
 
     Raises:
@@ -30,7 +30,7 @@ def picture_plan(loader: Any) -> Plan:
         change = find_transform_change(leaf.transform)
         if change:
             raise NotSupportedError(change)
-    first, *others = [compiled(leaf.transform, leaf.channels) for leaf in leaves.leaves]
+    first, *others = [compile_transforms(leaf.transform, leaf.channels) for leaf in leaves.leaves]
     if (
         any(each.transforms != first.transforms for each in others)
         or len({leaf.channels for leaf in leaves.leaves}) > 1
@@ -41,17 +41,17 @@ def picture_plan(loader: Any) -> Plan:
     return _accelerate(loader, leaves, first, first.transforms)
 
 
-def _accelerate(loader: Any, leaves: Leaves, compiled: Compiled, transforms: ImageTransforms) -> Plan:
+def _accelerate(loader: Any, leaves: Leaves, compiled: Compiled, transforms: ImageTransforms) -> LoaderPlan:
     _check_batch_size(loader, leaves, transforms)
     name = type(leaves.leaves[0].dataset).__name__
-    steps = (notes.accelerated(each) for each in compiled.known)
+    steps = (notes.accelerated_note(each) for each in compiled.known)
     lines = Notes([f"{name}: read by torchdali", *steps, *notes.fast_path()])
     threads, depth = loader.num_workers or cores(), 1 + max(2, loader.prefetch_factor or 2)
     size, cache, skips = loader.batch_size or 1, loader.cache, loader.bad_samples == "skip"
     key = tuple(id(leaf.dataset) for leaf in leaves.leaves), id(loader.dataset), transforms, threads, depth, skips
     if cache is None and is_movable(leaves, transforms):
-        return Plan(lambda: Arrays(leaves, transforms, threads, depth), lines, ("arrays", key), leaves)
-    return Plan(
+        return LoaderPlan(lambda: Arrays(leaves, transforms, threads, depth), lines, ("arrays", key), leaves)
+    return LoaderPlan(
         lambda: Pictures(leaves, transforms, threads, depth, size, cache, skips),
         lines,
         ("pictures", cache, key),

@@ -16,25 +16,25 @@ from torch.utils.data import ConcatDataset, IterableDataset, Subset
 from torchdali.dataloader import _notes as notes
 from torchdali.dataloader._notes import Notes, NotSupportedError
 from torchdali.dataloader._pristine import find_collate_change, find_dataset_change
-from torchdali.dataloader._rows import Plan, Rows, bases_of, is_rows
+from torchdali.dataloader._rows import LoaderPlan, TensorRows, bases_of, is_rows
 from torchdali.kernels.native import status as native_status
 
 __all__ = ["plan_of"]
 
 
-def plan_of(loader: Any) -> Plan:
+def plan_of(loader: Any) -> LoaderPlan:
     """Return the plan of a loader, as its dataset and transforms are now."""
     if os.environ.get("TORCHDALI_ACCELERATE", "1").strip().lower() in ("0", "off", "false", "no"):
-        return Plan(None, Notes([notes.not_accelerated(notes.is_switched_off())]))
+        return LoaderPlan(None, Notes([notes.not_accelerated(notes.is_switched_off())]))
     try:
         return _choose(loader)
     except NotSupportedError as reason:
         return _leave(str(reason))
     except Exception as error:  # of an object in which a rule reads: torch says whether it is wrong
-        return _leave(notes.raised(error))
+        return _leave(notes.raised_reason(error))
 
 
-def _choose(loader: Any) -> Plan:
+def _choose(loader: Any) -> LoaderPlan:
     """Return the plan of an accelerated loader.
 
     Raises:
@@ -47,8 +47,8 @@ def _choose(loader: Any) -> Plan:
         raise NotSupportedError(notes.is_own_dataset(bases_of(dataset)[0]))
     _check_functions(loader)
     if is_rows(dataset):
-        return Plan(
-            lambda: Rows(dataset), Notes(["TensorDataset: a batch is a selection of rows"]), ("rows", id(dataset))
+        return LoaderPlan(
+            lambda: TensorRows(dataset), Notes(["TensorDataset: a batch is a selection of rows"]), ("rows", id(dataset))
         )
     from torchdali.dataloader._picture_plans import picture_plan  # which imports torchvision
 
@@ -80,11 +80,11 @@ def _parts(dataset: Any) -> Iterator[Any]:
         yield from _parts(each)
 
 
-def _leave(reason: str) -> Plan:
+def _leave(reason: str) -> LoaderPlan:
     """Return a plan in which torch makes the samples, but for the decoding of images."""
     is_lazy = native_status().library is not None
     decoding = [notes.LAZY] if is_lazy else notes.fast_path()
-    return Plan(None, Notes([*decoding, notes.not_accelerated(reason)]), is_lazy=is_lazy)
+    return LoaderPlan(None, Notes([*decoding, notes.not_accelerated(reason)]), is_lazy=is_lazy)
 
 
 def _is_of_torchvision(kind: type) -> bool:

@@ -163,7 +163,7 @@ def _functions(value: Any) -> Iterable[Any]:
 # ---------------------------------------------------------------- reachable functions
 
 
-class _Reach:
+class _ReachableFunctions:
     """The functions that methods of classes can reach.
 
     Attributes:
@@ -246,7 +246,7 @@ class _Reach:
             if name in function.__globals__:
                 self._bind(function.__globals__, name, function.__globals__["__name__"], name)
                 self._add_value(function.__globals__[name], name, names)
-                for each in _contained(function.__globals__[name]) if name not in _REGISTRIES else ():
+                for each in _iterate_functions(function.__globals__[name]) if name not in _REGISTRIES else ():
                     self._add_inner(each)
             elif name in vars(builtins):
                 self._bind(vars(builtins), name, builtins.__name__, name)
@@ -318,11 +318,11 @@ def _inner_functions(function: FunctionType) -> Iterator[FunctionType]:
                 yield each
 
 
-def _contained(value: Any) -> Iterator[FunctionType]:
+def _iterate_functions(value: Any) -> Iterator[FunctionType]:
     """Yield the functions in a table."""
     if isinstance(value, (dict, list, tuple)) and len(value) < _LARGE:
         for each in value.values() if isinstance(value, dict) else value:
-            yield from (each,) if isinstance(each, FunctionType) else _contained(each)
+            yield from (each,) if isinstance(each, FunctionType) else _iterate_functions(each)
 
 
 _LARGE = 1000  # elements of a list that is data, not a table
@@ -338,16 +338,18 @@ def _kernels(functional: Any) -> Iterator[FunctionType]:
 
 
 _first_values: dict[tuple[str, str], Any] = {}  # of the data of classes, when they were first seen
-_reaches: dict[Any, _Reach] = {}
+_reaches: dict[Any, _ReachableFunctions] = {}
 
 
-def _reach(classes: frozenset[type], entries: tuple[str, ...], functions: frozenset[Any] = frozenset()) -> _Reach:
+def _reach(
+    classes: frozenset[type], entries: tuple[str, ...], functions: frozenset[Any] = frozenset()
+) -> _ReachableFunctions:
     """Return the reach of methods and functions; an earlier one, if no name in it has another value now."""
     key = classes, entries, functions
     reach = _reaches.get(key)
     if reach is None or not reach.checked.are_current():
         _reaches.pop(key, None)
-        reach = _reaches[key] = _Reach(classes, entries, functions)
+        reach = _reaches[key] = _ReachableFunctions(classes, entries, functions)
     return reach
 
 

@@ -87,7 +87,7 @@ def operator_names(dataset: str, notes: Sequence[str]) -> dict[str, str]:
 _FIXED, _RANDOM = "decode + transforms up to the first random one", "transforms from the first random one"
 
 
-def named(stats: Any, names: dict[str, str]) -> Any:
+def name_times(stats: Any, names: dict[str, str]) -> Any:
     """Return the times of a pipeline with the names of the user's transforms."""
     if any("_still_picture" in each.operator for each in stats.operators):
         names = names | {"_picture": _RANDOM}

@@ -1,4 +1,4 @@
-"""`Plan` and `Engine`: how an accelerated loader makes its batches; and the engine for rows of tensors."""
+"""`LoaderPlan` and `BatchEngine`: how an accelerated loader makes its batches; and the engine for rows of tensors."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from torchdali.dataloader._notes import Notes
 
-__all__ = ["Engine", "Indices", "Plan", "Rows", "Seeds", "bases_of", "integers", "is_rows"]
+__all__ = ["BatchEngine", "Indices", "LoaderPlan", "Seeds", "TensorRows", "bases_of", "integers", "is_rows"]
 
 Indices = Sequence[int]
 Seeds = tuple[int, int]
 """Of an epoch: torch's base seed, and the number of epochs before with the same workers."""
 
 
-class Engine(Protocol):
+class BatchEngine(Protocol):
     """Makes batches; each is requested and taken by its number, in order.
 
     Attributes:
@@ -58,7 +58,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Plan:
+class LoaderPlan:
     """Decision on how the samples of a loader are made.
 
     Attributes:
@@ -69,7 +69,7 @@ class Plan:
         is_lazy: JPEGs that the dataset opens with Pillow are lazy images.
     """
 
-    open: Callable[[], Engine] | None
+    open: Callable[[], BatchEngine] | None
     notes: Notes
     key: Any = None
     leaves: Any = field(default=None, compare=False)
@@ -107,7 +107,7 @@ def bases_of(dataset: Any) -> list[Any]:
     return [dataset]
 
 
-class Rows:
+class TensorRows:
     """Rows of the tensors of a `TensorDataset`, or of a part of one; a batch is made when it is taken."""
 
     depth = 1

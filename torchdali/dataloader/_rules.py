@@ -23,14 +23,14 @@ from torchvision.transforms.v2.functional._geometry import _do_native_uint8_resi
 
 from torchdali.dataloader._notes import NotSupportedError, is_own_transform, is_unsupported
 from torchdali.ops._picture_bends import FILTERS, Bent, Perspective, RandomAffine, RandomRotation
-from torchdali.ops._picture_colors import Blur, Channels, Color, ColorJitter, Distortion, Fill
+from torchdali.ops._picture_colors import Blur, Channels, Color, ColorJitterStep, Distortion, Fill
 from torchdali.ops._picture_erasing import Erasing, Rectangle
 from torchdali.ops._picture_policies import AutoAugment, RandAugment, Space, TrivialAugment
-from torchdali.ops._picture_steps import CenterCrop, Flip, Pad, RandomCrop, RandomWindow, Resize
-from torchdali.ops._pictures import Choice, Order
+from torchdali.ops._picture_steps import CenterCropStep, FlipStep, PadStep, RandomCropStep, RandomWindow, ResizeStep
+from torchdali.ops._pictures import RandomOrder, StepChoice
 
 __all__ = [
-    "BYTES", "NORMALIZED", "PIL", "UNIT", "Input", "Steps", "channels_after", "erasing_of", "flatten", "is_own",
+    "BYTES", "NORMALIZED", "PIL", "UNIT", "ImageForm", "Steps", "channels_after", "erasing_of", "flatten", "is_own",
     "is_v2", "require", "steps_of",
 ]  # fmt: skip
 
@@ -38,7 +38,7 @@ PIL, BYTES, UNIT, NORMALIZED = "a PIL image", "a uint8 tensor", "a tensor from 0
 Steps = Sequence[Any]
 
 
-class Input(NamedTuple):
+class ImageForm(NamedTuple):
     """Form and channels of the images that a transform receives."""
 
     form: str
@@ -105,7 +105,7 @@ def _filter(t: Any, form: str) -> InterpolationMode:
     return mode
 
 
-def _fill(t: Any, image: Input) -> Any:
+def _fill(t: Any, image: ImageForm) -> Any:
     """Return the color of borders as torchvision's functions take it."""
     fill = t.fill
     if is_v2(t):
@@ -129,41 +129,41 @@ def _borders(padding: Any) -> tuple[int, int, int, int]:
     return left, top, right, bottom
 
 
-def _pad_of(t: Any, padding: tuple[int, int, int, int], image: Input) -> Pad:
+def _pad_of(t: Any, padding: tuple[int, int, int, int], image: ImageForm) -> PadStep:
     mode = t.padding_mode
     require(image.form == PIL or min(padding) >= 0, f"padding of tensors must not be negative, got {padding}")
     require(mode in ("constant", "edge", "reflect", "symmetric"), f"unknown padding_mode {mode!r}")
-    return Pad(padding, _fill(t, image), str(mode), image.form != PIL)
+    return PadStep(padding, _fill(t, image), str(mode), image.form != PIL)
 
 
 # ---------------------------------------------------------------- steps
 
 
-def _resize(t: Any, image: Input) -> Steps:
+def _resize(t: Any, image: ImageForm) -> Steps:
     mode, size, longest = _filter(t, image.form), t.size, t.max_size
     if longest is not None:
         require(_integer(longest) > 0, f"max_size must be positive, got {longest}")
     if size is None:
         require(is_v2(t) and longest is not None, "size must be set")
-        return [Resize(None, longest, mode, image.form != PIL)]
+        return [ResizeStep(None, longest, mode, image.form != PIL)]
     sizes = tuple(map(_integer, size if isinstance(size, (tuple, list)) else (size,)))
     require(len(sizes) in (1, 2) and min(sizes) > 0, f"size must be 1 or 2 positive integers, got {size}")
     require(longest is None or (len(sizes) == 1 and longest > sizes[0]), "max_size must be above size, of one side")
     require(image.form == PIL or sizes[-1] > 1, "PyTorch resizes tensors to one column in another way")
-    return [Resize(sizes, longest, mode, image.form != PIL)]
+    return [ResizeStep(sizes, longest, mode, image.form != PIL)]
 
 
-def _random_resized_crop(t: Any, image: Input) -> Steps:
+def _random_resized_crop(t: Any, image: ImageForm) -> Steps:
     mode, size = _filter(t, image.form), _size(t.size)
     require(image.form == PIL or size[1] > 1, "PyTorch resizes tensors to one column in another way")
-    return [RandomWindow(_range(t.scale, 0), _ratio(t)), Resize(size, None, mode, image.form != PIL)]
+    return [RandomWindow(_range(t.scale, 0), _ratio(t)), ResizeStep(size, None, mode, image.form != PIL)]
 
 
-def _center_crop(t: Any, image: Input) -> Steps:
-    return [CenterCrop(_size(t.size))]
+def _center_crop(t: Any, image: ImageForm) -> Steps:
+    return [CenterCropStep(_size(t.size))]
 
 
-def _random_crop(t: Any, image: Input) -> Steps:
+def _random_crop(t: Any, image: ImageForm) -> Steps:
     size, padding = _size(t.size), (0, 0, 0, 0)
     if t.padding is not None and is_v2(t):
         left, right, top, bottom = map(_integer, t.padding)
@@ -173,45 +173,45 @@ def _random_crop(t: Any, image: Input) -> Steps:
     pad = _pad_of(t, padding, image)
     twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # the second border differs from a wider first one
     if t.pad_if_needed and twice and not is_v2(t):
-        return [pad, RandomCrop(size, replace(pad, padding=(0, 0, 0, 0)), True)]
-    return [RandomCrop(size, pad, bool(t.pad_if_needed))]
+        return [pad, RandomCropStep(size, replace(pad, padding=(0, 0, 0, 0)), True)]
+    return [RandomCropStep(size, pad, bool(t.pad_if_needed))]
 
 
-def _pad(t: Any, image: Input) -> Steps:
+def _pad(t: Any, image: ImageForm) -> Steps:
     return [_pad_of(t, _borders(t.padding), image)]
 
 
-def _flip(t: Any, image: Input) -> Steps:
-    return [Flip(_number(t.p), "Vertical" in type(t).__name__)]
+def _flip(t: Any, image: ImageForm) -> Steps:
+    return [FlipStep(_number(t.p), "Vertical" in type(t).__name__)]
 
 
 def _sometimes(p: Any, *steps: Any) -> Steps:
-    return [Choice((steps, ()), (_number(p), 1.0))]
+    return [StepChoice((steps, ()), (_number(p), 1.0))]
 
 
-def _color(name: str, argument: str = "") -> Callable[[Any, Input], Steps]:
+def _color(name: str, argument: str = "") -> Callable[[Any, ImageForm], Steps]:
     """Return a rule for an operation that has a probability."""
 
-    def rule(t: Any, image: Input) -> Steps:
+    def rule(t: Any, image: ImageForm) -> Steps:
         value = _number(getattr(t, argument)) if argument else 0.0
         return _sometimes(t.p, Color(name, value))
 
     return rule
 
 
-def _posterize(t: Any, image: Input) -> Steps:
+def _posterize(t: Any, image: ImageForm) -> Steps:
     bits = _integer(t.bits)
     require(1 <= bits <= 8, f"bits must be in 1 to 8, got {bits}")
     return _sometimes(t.p, Color("posterize", bits))
 
 
-def _solarize(t: Any, image: Input) -> Steps:
+def _solarize(t: Any, image: ImageForm) -> Steps:
     threshold = _number(t.threshold)
     require(image.form == PIL or threshold <= 255, f"threshold must be below 256, got {threshold}")
     return _sometimes(t.p, Color("solarize", threshold))
 
 
-def _grayscale(t: Any, image: Input) -> Steps:
+def _grayscale(t: Any, image: ImageForm) -> Steps:
     if type(t).__name__ == "RandomGrayscale":
         return _sometimes(t.p, Color("gray", image.channels))
     channels = _integer(t.num_output_channels)
@@ -225,29 +225,29 @@ def _factors(t: Any) -> tuple[tuple[float, float] | None, ...]:
     return (*positive, None if t.hue is None else _range(t.hue, -0.5, 0.5))
 
 
-def _color_jitter(t: Any, image: Input) -> Steps:
+def _color_jitter(t: Any, image: ImageForm) -> Steps:
     ranges = _factors(t)
     require(image.form == PIL or ranges[1:] == (None, None, None), "rounds tensors in another way")
-    return [ColorJitter(ranges)]
+    return [ColorJitterStep(ranges)]
 
 
-def _distortion(t: Any, image: Input) -> Steps:
+def _distortion(t: Any, image: ImageForm) -> Steps:
     ranges = _factors(t)
     require(image.channels == 3 and None not in ranges, "must have 3 channels and four ranges")
     return [Distortion(ranges, _number(t.p)), *_sometimes(t.p, Channels())]
 
 
-def _permutation(t: Any, image: Input) -> Steps:
+def _permutation(t: Any, image: ImageForm) -> Steps:
     return [Channels()] if image.channels == 3 else []
 
 
-def _blur(t: Any, image: Input) -> Steps:
+def _blur(t: Any, image: ImageForm) -> Steps:
     width, height = _size(t.kernel_size)
     require(width % 2 and height % 2, f"kernel_size must be odd, got {t.kernel_size}")
     return [Blur((width, height), _range(t.sigma, math.ulp(0.0)))]
 
 
-def _bent(t: Any, image: Input) -> Bent:
+def _bent(t: Any, image: ImageForm) -> Bent:
     mode = _mode(t)
     require(mode.value in FILTERS, f"interpolation must be one of {', '.join(FILTERS)}, got {mode.value}")
     return Bent(mode, _fill(t, image), is_v2(t))
@@ -260,11 +260,11 @@ def _point(center: Any) -> tuple[float, ...] | None:
     return x, y
 
 
-def _rotation(t: Any, image: Input) -> Steps:
+def _rotation(t: Any, image: ImageForm) -> Steps:
     return [RandomRotation(_range(t.degrees), bool(t.expand), _point(t.center), _bent(t, image))]
 
 
-def _affine(t: Any, image: Input) -> Steps:
+def _affine(t: Any, image: ImageForm) -> Steps:
     translate = None if t.translate is None else _numbers(t.translate)
     require(translate is None or (len(translate) == 2 and min(translate) >= 0), f"translate is {translate}")
     scale = None if t.scale is None else _range(t.scale, math.ulp(0.0))
@@ -272,13 +272,13 @@ def _affine(t: Any, image: Input) -> Steps:
     return [RandomAffine(_range(t.degrees), translate, scale, shear, _point(t.center), _bent(t, image))]  # type: ignore[arg-type]
 
 
-def _perspective(t: Any, image: Input) -> Steps:
+def _perspective(t: Any, image: ImageForm) -> Steps:
     scale = _number(t.distortion_scale)
     require(0 <= scale <= 1, f"distortion_scale must be in 0 to 1, got {scale}")
     return _sometimes(t.p, Perspective(scale, _bent(t, image)))
 
 
-def _policy(t: Any, image: Input) -> Steps:
+def _policy(t: Any, image: ImageForm) -> Steps:
     name, bent = type(t).__name__, _bent(t, image)
     space = Space.of(t, is_v2(t))
     if name == "RandAugment":
@@ -310,7 +310,7 @@ def _values(t: Any, channels: int) -> tuple[float, ...]:
     return values
 
 
-def _fill_rectangle(t: Any, image: Input) -> Steps:
+def _fill_rectangle(t: Any, image: ImageForm) -> Steps:
     values = _values(t, image.channels)
     require(values and all(0 <= value <= 255 for value in values), f"value must be in 0 to 255, got {t.value}")
     color = [int(value) for value in values]
@@ -324,7 +324,7 @@ def is_v2(t: Any) -> bool:
 class _Rule(NamedTuple):
     """Steps of a class of transforms, and the forms that these know."""
 
-    steps: Callable[[Any, Input], Steps]
+    steps: Callable[[Any, ImageForm], Steps]
     forms: tuple[str, ...] = (PIL, BYTES)
 
 
@@ -368,7 +368,7 @@ def is_own(t: Any) -> bool:
     return type(t).__module__.startswith("torchvision.transforms")
 
 
-def steps_of(t: Any, image: Input) -> Steps:
+def steps_of(t: Any, image: ImageForm) -> Steps:
     """Return the steps of one transform, which may choose among others."""
     name, rule = type(t).__name__, _RULES.get(type(t).__name__)
     if not is_own(t):
@@ -380,16 +380,16 @@ def steps_of(t: Any, image: Input) -> Steps:
     return rule.steps(t, image)
 
 
-def _choice(t: Any, name: str, image: Input) -> Steps:
+def _choice(t: Any, name: str, image: ImageForm) -> Steps:
     rows = [tuple(step for each in flatten(one) for step in steps_of(each, image)) for one in t.transforms]
     require(all(channels_after(row, image.channels) == image.channels for row in rows), "must keep the channels")
     if name == "RandomOrder":
-        return [Order(tuple(rows))]
+        return [RandomOrder(tuple(rows))]
     if name == "RandomApply":
         return _sometimes(t.p, *(step for row in rows for step in row))
     weights = [1.0] * len(rows) if t.p is None else _numbers(t.p)
     require(len(weights) == len(rows) and min(weights) >= 0 < sum(weights), f"p must be {len(rows)} weights")
-    return [Choice(tuple(rows), tuple(end / sum(weights) for end in accumulate(weights)))]
+    return [StepChoice(tuple(rows), tuple(end / sum(weights) for end in accumulate(weights)))]
 
 
 def flatten(transform: Any) -> Iterator[Any]:
@@ -423,6 +423,6 @@ def channels_after(steps: Steps, channels: int) -> int:
     return channels
 
 
-def erasing_of(t: Any, image: Input) -> Erasing:
+def erasing_of(t: Any, image: ImageForm) -> Erasing:
     """Return the erasing of a tensor of floats."""
     return Erasing(_rectangle(t), _values(t, image.channels) or None)

@@ -56,7 +56,7 @@ class _Partial:
         return _Partial(pin_memory(self.data, device), self.lines)
 
 
-class _Samples:
+class _CheckedDataset:
     """A dataset that returns `_Bad` for samples that cannot be read."""
 
     def __init__(self, dataset: Any) -> None:
@@ -81,7 +81,7 @@ class _Samples:
         return [self[index] for index in indices]
 
 
-class _Collate:
+class _CollateGood:
     """A collate function that gets good samples only.
 
     Args:
@@ -104,8 +104,8 @@ class _Collate:
 def skipping(loader: Any) -> dict[str, Any]:
     """Return the attributes of a loader whose workers skip bad samples."""
     return {
-        "dataset": _Samples(loader.dataset),
-        "collate_fn": _Collate(loader.collate_fn, loader.batch_sampler is not None),
+        "dataset": _CheckedDataset(loader.dataset),
+        "collate_fn": _CollateGood(loader.collate_fn, loader.batch_sampler is not None),
     }
 
 
@@ -136,8 +136,8 @@ class _SingleProcess(_Unwrapping, SingleProcessIterator):
     """Torch's iterator without workers."""
 
 
-class _Workers(_Unwrapping, WorkerIterator):
+class _CheckedWorkers(_Unwrapping, WorkerIterator):
     """Torch's iterator with workers."""
 
 
-ITERATORS = _Accelerated, _SingleProcess, _Workers
+ITERATORS = _Accelerated, _SingleProcess, _CheckedWorkers

@@ -23,14 +23,14 @@ from torchdali.dataloader import _notes as notes
 from torchdali.dataloader._notes import NotSupportedError
 from torchdali.dataloader._rows import bases_of
 
-__all__ = ["Leaf", "Leaves", "leaves_of"]
+__all__ = ["DatasetSource", "Leaves", "leaves_of"]
 
 Sample = Callable[[int], tuple[str, Any]]
 """Returns the path of an image, and what else a sample has."""
 
 
 @dataclass(frozen=True)
-class Leaf:
+class DatasetSource:
     """A dataset of torchvision.
 
     Attributes:
@@ -52,7 +52,7 @@ class Leaf:
         return 3 if self.pixels is None else self.pixels.shape[3]
 
 
-class _File(str):
+class _ImagePath(str):
     """The path of an image, in its place."""
 
 
@@ -64,24 +64,24 @@ def _by_loader(dataset: Any) -> Sample:
     if dataset.loader is not default_loader:
         raise NotSupportedError(notes.is_own_function("loader", dataset.loader))
     bare = _bare(dataset)
-    bare.loader = _File
+    bare.loader = _ImagePath
     sample: Sample = bare.__getitem__
     return sample
 
 
 def _gtsrb(dataset: Any) -> Sample:
-    return lambda i: (_File(dataset._samples[i][0]), dataset._samples[i][1])
+    return lambda i: (_ImagePath(dataset._samples[i][0]), dataset._samples[i][1])
 
 
 def _pets(dataset: Any) -> Sample:
     if dataset._target_types != ["category"]:
         raise NotSupportedError(notes.is_unsupported(dataset, argument=f"target_types={dataset._target_types}"))
-    return lambda i: (_File(dataset._images[i]), dataset._labels[i])
+    return lambda i: (_ImagePath(dataset._images[i]), dataset._labels[i])
 
 
 def _coco(dataset: Any) -> Sample:
     bare = _bare(dataset)
-    bare._load_image = lambda number: _File(os.path.join(bare.root, bare.coco.loadImgs(number)[0]["file_name"]))
+    bare._load_image = lambda number: _ImagePath(os.path.join(bare.root, bare.coco.loadImgs(number)[0]["file_name"]))
     sample: Sample = bare.__getitem__
     return sample
 
@@ -122,7 +122,7 @@ def _bare(dataset: Any) -> Any:
     return bare
 
 
-def _leaf(dataset: Any) -> Leaf:
+def _leaf(dataset: Any) -> DatasetSource:
     """Return how a dataset is read.
 
     Raises:
@@ -144,17 +144,17 @@ def _leaf(dataset: Any) -> Leaf:
     sample = _FILES[name](dataset)
     joint_only = name in ("CocoDetection", "OxfordIIITPet", "Places365")  # these look at `transforms` alone
     transform = getattr(joint, "transform", None) if joint_only else dataset.transform
-    return Leaf(dataset, transform, lambda i: sample(i)[0], lambda i: sample(i)[1])
+    return DatasetSource(dataset, transform, lambda i: sample(i)[0], lambda i: sample(i)[1])
 
 
-def _in_memory(dataset: Any, array: _Array) -> Leaf:
+def _in_memory(dataset: Any, array: _Array) -> DatasetSource:
     pixels = torch.as_tensor(dataset.data)
     if array.channels_first:
         pixels = pixels.permute(0, 2, 3, 1)
     pixels = pixels[..., None] if pixels.dim() == 3 else pixels
     if pixels.dtype != torch.uint8 or pixels.dim() != 4 or pixels.shape[3] not in (1, 3):
         raise NotSupportedError(notes.is_unsupported(dataset, f"{pixels.dtype} data of shape {tuple(pixels.shape)}"))
-    return Leaf(dataset, dataset.transform, lambda i: pixels[i].contiguous(), _target(dataset, array), pixels)
+    return DatasetSource(dataset, dataset.transform, lambda i: pixels[i].contiguous(), _target(dataset, array), pixels)
 
 
 def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
@@ -177,14 +177,14 @@ class Leaves:
         leaves: They have the same transforms.
     """
 
-    def __init__(self, dataset: Any, leaves: Sequence[Leaf]) -> None:
+    def __init__(self, dataset: Any, leaves: Sequence[DatasetSource]) -> None:
         self.dataset, self.leaves = dataset, leaves
         self._numbers = {id(leaf.dataset): leaf for leaf in leaves}
 
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def place(self, index: int) -> tuple[Leaf, int]:
+    def place(self, index: int) -> tuple[DatasetSource, int]:
         """Return the dataset that a sample is of, and its number there.
 
         Raises:

@@ -14,15 +14,15 @@ import torch
 from torchdali.kernels.memory import Room
 
 __all__ = [
+    "MOST_BYTES",
     "Arguments",
     "ChunkResults",
-    "EncodedBody",
     "Column",
-    "MOST_BYTES",
+    "EncodedBody",
     "argument_names",
     "each_of",
     "per_sample",
-    "shaped",
+    "shape_values",
     "truth",
 ]
 
@@ -97,7 +97,7 @@ class Column(Sequence[Any]):
                 "an argument has values of different shapes in one batch: " + ", ".join(map(str, sorted(shapes)))
             ) from None
 
-    def shaped(self, axes: int | None, name: str) -> Column:
+    def shape_values(self, axes: int | None, name: str) -> Column:
         """Return the values with the number of axes that the argument declares.
 
         For a number, samples of one element and any number of axes are that number; for a list, a number is a list of
@@ -114,7 +114,7 @@ class Column(Sequence[Any]):
         if axes is None or self.per_frame or (axes == 0 and one_number):
             return self
         if self._array is None:
-            return Column([shaped(value, axes, name, i) for i, value in enumerate(self.values)])
+            return Column([shape_values(value, axes, name, i) for i, value in enumerate(self.values)])
         if one_number:
             return Column(self._array[:, None])
         if axes == 0:
@@ -146,8 +146,8 @@ class Column(Sequence[Any]):
         return f"Column({self.values})"
 
 
-def shaped(value: Any, axes: int | None, name: str, sample: int | None = None) -> Any:
-    """Compute `Column.shaped` for one value, a number or nested lists."""
+def shape_values(value: Any, axes: int | None, name: str, sample: int | None = None) -> Any:
+    """Compute `Column.shape_values` for one value, a number or nested lists."""
     if axes and not isinstance(value, list):
         return value if value is None else [value]
     if axes == 1 and value and isinstance(value[0], list):

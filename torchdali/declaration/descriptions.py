@@ -24,9 +24,9 @@ def sections(doc: str) -> dict[str, str]:
 
 def descriptions(operator: Operator) -> dict[str, str]:
     """Return the docstrings' text for each input and argument of an operator, by its name."""
-    own = _described(sections(inspect.getdoc(operator.body) or "").get("Args", ""))
+    own = _parse_arguments(sections(inspect.getdoc(operator.body) or "").get("Args", ""))
     seed = {"seed": "Of the random numbers; derived from the pipeline's seed by default."}
-    return seed | _shared(operator) | own
+    return seed | _shared_docs(operator) | own
 
 
 def help_text(operator: Operator) -> str:
@@ -52,7 +52,7 @@ def _item(name: str, text: str) -> str:
     )  # fmt: skip
 
 
-def _shared(operator: Operator) -> dict[str, str]:
+def _shared_docs(operator: Operator) -> dict[str, str]:
     """Return the docstrings of shared arguments (see `schema.shares`)."""
     texts: dict[str, str] = {}
     for source in operator.schema.shared:
@@ -63,10 +63,10 @@ def _shared(operator: Operator) -> dict[str, str]:
 @functools.cache
 def _said_by(source: Callable[..., Any]) -> dict[str, str]:
     doc = sections(inspect.getdoc(source) or "")
-    return _described(doc.get("Args", "") or doc.get("Attributes", ""))
+    return _parse_arguments(doc.get("Args", "") or doc.get("Attributes", ""))
 
 
-def _described(section: str) -> dict[str, str]:
+def _parse_arguments(section: str) -> dict[str, str]:
     """Return the text of ``Args:`` for each name; ``a, b: text`` is about both."""
     texts: dict[str, str] = {}
     for item in re.split(r"^ {4}(?=\S)", section, flags=re.MULTILINE)[1:]:

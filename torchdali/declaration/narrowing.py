@@ -20,7 +20,7 @@ Narrow = Callable[[ImageProgram, Mapping[str, Any], Any], "ImageProgram | None"]
 None if only its body can do it. The body also runs if this raises, and raises the error again."""
 
 
-def _unchanged(options: ImageOptions) -> ImageOptions:
+def _keep_options(options: ImageOptions) -> ImageOptions:
     return options
 
 
@@ -34,14 +34,14 @@ class Edit(NamedTuple):
     """
 
     narrow: Narrow | None = None
-    options: Callable[[ImageOptions], ImageOptions | None] = _unchanged
+    options: Callable[[ImageOptions], ImageOptions | None] = _keep_options
 
     @classmethod
     def with_constants(
         cls,
         narrow: Narrow,
         constants: Mapping[str, Any],
-        options: Callable[[ImageOptions], ImageOptions | None] = _unchanged,
+        options: Callable[[ImageOptions], ImageOptions | None] = _keep_options,
     ) -> Edit:
         """Return the edit of a function that takes the constants with the arguments of a sample."""
         return cls(lambda program, arguments, rng: narrow(program, {**constants, **arguments}, rng), options)

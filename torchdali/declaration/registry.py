@@ -123,7 +123,7 @@ class Operator:
         name: Dotted name in `fn`.
         class_name: Name in `ops`.
         kind: ``sample`` (body sees one sample), ``batch`` (the whole batch), ``reader`` (body returns a
-            `datasets.Dataset`) or ``source`` (body returns a `Source`).
+            `datasets.Dataset`) or ``source`` (body returns a `BatchSource`).
         body: The user's function.
         schema: From the signature.
         options: From the decorator; ``name`` may be empty there.

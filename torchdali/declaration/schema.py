@@ -47,9 +47,35 @@ from torchdali.declaration.batching import Arguments, Column, each_of, per_sampl
 from torchdali.tensors import TensorList, dtypes
 
 __all__ = [
-    "AllFrames", "Argument", "Arguments", "BatchOutput", "BatchSize", "Choices", "Column", "Data", "DType", "FilePath",
-    "Image", "Input", "Layout", "ListOrMatrix", "Out", "OutputCount", "PerFrame", "PerSample", "STATE", "SampleIndices",
-    "Schema", "Takes", "each_of", "one_of", "per_sample", "plain_list", "shares", "split", "to_dtype",
+    "STATE",
+    "AllFrames",
+    "Argument",
+    "Arguments",
+    "BatchOutput",
+    "BatchSize",
+    "Choices",
+    "Column",
+    "DType",
+    "Data",
+    "FilePath",
+    "Image",
+    "InputSpec",
+    "Layout",
+    "ListOrMatrix",
+    "Out",
+    "OutputCount",
+    "PerFrame",
+    "PerSample",
+    "SampleIndices",
+    "Schema",
+    "Takes",
+    "each_of",
+    "one_of",
+    "per_sample",
+    "plain_list",
+    "shares",
+    "split",
+    "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -58,7 +84,7 @@ IMAGE_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", 
 
 
 @dataclass(frozen=True)
-class Edge:
+class PerSampleMark:
     """Mark of an argument that may be given per sample, or per frame."""
 
     per: str
@@ -107,9 +133,9 @@ def shares(source: Callable[..., Any]) -> _Shares:
     return _Shares(source)
 
 
-PerSample: TypeAlias = Annotated[T, Edge("sample")]
-PerFrame: TypeAlias = Annotated[T, Edge("frame")]
-AllFrames: TypeAlias = Annotated[T, Edge("frames")]
+PerSample: TypeAlias = Annotated[T, PerSampleMark("sample")]
+PerFrame: TypeAlias = Annotated[T, PerSampleMark("frame")]
+AllFrames: TypeAlias = Annotated[T, PerSampleMark("frames")]
 Data: TypeAlias = Annotated[torch.Tensor, Takes()]
 Image: TypeAlias = Annotated[torch.Tensor, Takes(IMAGE_LAYOUTS, channel_last=True)]
 
@@ -150,7 +176,7 @@ STATE = "_random_state"
 
 
 @dataclass(frozen=True)
-class Input:
+class InputSpec:
     """One input of an operator."""
 
     name: str
@@ -198,7 +224,7 @@ class Schema:
     """The declaration that a signature makes; see the module's table."""
 
     name: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[InputSpec, ...]
     arguments: Mapping[str, Argument]
     outputs: int
     random: bool = False
@@ -228,7 +254,7 @@ class Schema:
         least = sum(not (i.optional or i.variadic) for i in self.inputs)
         return least, 999 if self.variadic else len(self.inputs)
 
-    def input(self, index: int) -> Input:
+    def input(self, index: int) -> InputSpec:
         """Return the declaration of the index-th input (the last one repeats when variadic)."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
@@ -334,7 +360,7 @@ def _count_outputs(returns: Any) -> int:
 
 class _Signature:
     def __init__(self) -> None:
-        self.inputs: list[Input] = []
+        self.inputs: list[InputSpec] = []
         self.arguments: dict[str, Argument] = {}
         self.random = self.layout = self.out = self.size = False
         self.shared: list[Callable[..., Any]] = []
@@ -345,7 +371,7 @@ def _read_parameter(signature: _Signature, parameter: inspect.Parameter, hint: A
     if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
         takes = next((m for m in marks if isinstance(m, Takes)), Takes())
         variadic = parameter.kind is parameter.VAR_POSITIONAL
-        signature.inputs.append(Input(parameter.name, takes, optional, variadic))
+        signature.inputs.append(InputSpec(parameter.name, takes, optional, variadic))
     elif parameter.kind is parameter.VAR_KEYWORD:
         for mark in marks:
             if isinstance(mark, _Shares):
@@ -385,7 +411,7 @@ def _shared_arguments(source: Callable[..., Any]) -> tuple[Argument, ...]:
 
 def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
     base, marks, _ = split(hint)
-    edge = next((m.per for m in marks if isinstance(m, Edge)), None)
+    edge = next((m.per for m in marks if isinstance(m, PerSampleMark)), None)
     hidden = parameter.name.startswith("_")
     return Argument(
         parameter.name,
@@ -452,7 +478,7 @@ def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
         return convert
     if base is str or (inspect.isclass(base) and issubclass(base, int)):
         return base
-    return _array if base is Any and any(isinstance(mark, Edge) for mark in marks) else _same
+    return _array if base is Any and any(isinstance(mark, PerSampleMark) for mark in marks) else _same
 
 
 def to_dtype(value: Any) -> torch.dtype:

@@ -31,12 +31,12 @@ def affinity(device: torch.device | None) -> Callable[[int], None] | None:
         return None
     mask = os.environ.get(_MASK, "").strip()
     if mask:
-        return _Binding(tuple(_checked(mask)), one_each=True)
+        return _Binding(tuple(_check_cores(mask)), one_each=True)
     near = _near(device)
     return _Binding(tuple(sorted(near)), one_each=False) if near else None
 
 
-def _checked(mask: str) -> list[int]:
+def _check_cores(mask: str) -> list[int]:
     try:
         cores = [int(core) for core in mask.split(",")]
     except ValueError:

@@ -15,7 +15,7 @@ from torchdali.tensors import TensorList
 if TYPE_CHECKING:
     from torchdali.execute.batch import InFlightBatch
 
-__all__ = ["BadSample", "BadSamples", "Policy", "recomputed"]
+__all__ = ["BadSample", "BadSamples", "Policy", "nodes_to_rerun"]
 
 Policy = Literal["raise", "skip", "replace"]
 
@@ -166,7 +166,7 @@ def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list
 # ---------------------------------------------------------------- permutations of a batch
 
 
-def recomputed(
+def nodes_to_rerun(
     graph: Graph, ran: Collection[Node], smaller: bool, can_run: Callable[[Node], bool]
 ) -> Sequence[Node] | None:
     """Find the nodes that ran and must run again, since a permutation of the batch would name missing samples.

@@ -22,13 +22,13 @@ from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 from torchdali.threads import Latch
 
-__all__ = ["BatchRequest", "InFlightBatch", "Reader", "Settings", "Taken", "metadata_outputs", "random_key"]
+__all__ = ["BatchRequest", "InFlightBatch", "ReaderState", "Settings", "Taken", "metadata_outputs", "random_key"]
 
 _NO_SEED = -1
 
 
 @dataclass(frozen=True)
-class Reader:
+class ReaderState:
     """The runtime side of a reader: its records and the position in its epochs, and processes that read for it."""
 
     dataset: Dataset
@@ -230,7 +230,7 @@ class Taken(NamedTuple):
     tag: object = None
     state: Mapping[str, Any] = {}
 
-    def released(self) -> Taken:
+    def release(self) -> Taken:
         """Return this without the memory of the batch."""
         return self._replace(batch=None)
 

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 
 from torchdali.calls.running import Bodies
-from torchdali.errors import Part
+from torchdali.errors import FusedPart
 from torchdali.execute.compiled_chain import axes_after
 from torchdali.execute.sent_graph import SentGraph
 from torchdali.execute.steps import run_in_scope
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.sample_store import MemoryStore, SampleStore, disk_store
-from torchdali.formats.shared_counts import DescriptorPlace, SharedCounts, shared
+from torchdali.formats.shared_counts import DescriptorPlace, SharedCounts, share
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import edges, is_metadata
 from torchdali.reading.datasets import Read, check_dataset, read_row, source_namer, start_reads
@@ -85,13 +85,13 @@ class KeptSamples:
                 "from, or the store sends neither an ETag nor a time, so that a change of the data could not be noticed"
             )
         if self._store is None:  # before there are other processes, which share it
-            self._store = self._opened()
+            self._store = self._open_store()
         return CachedDataset(origin, self)
 
     def close(self) -> None:
         """Release the store: its memory and files, unless other pipelines use them. Pending notes stay."""
         if self._store is not None:
-            self._final_texts = self.explained(), self.summary()
+            self._final_texts = self.explain_store(), self.summary()
             self._store = None
 
     @property
@@ -100,13 +100,13 @@ class KeptSamples:
         assert self._store is not None
         return self._store
 
-    def _opened(self) -> SampleStore:
+    def _open_store(self) -> SampleStore:
         if os.name == "nt":
             raise RuntimeError("fn.cache needs Linux or macOS: Windows has no locks of files as it uses them")
         if self._folder is not None:
             return disk_store(self._folder, self.digest.hex(), self._limit)
         assert self._limit is not None
-        return MemoryStore(self._limit) if self._shared is None else MemoryStore.joined(*self._shared)
+        return MemoryStore(self._limit) if self._shared is None else MemoryStore.join(*self._shared)
 
     def get(self, key: bytes) -> tuple[torch.Tensor, ...] | None:
         """Return the values of a key, if they are kept, and count that."""
@@ -138,15 +138,15 @@ class KeptSamples:
             **self.__dict__,
             "graph": SentGraph.of(self.graph, self.graph.nodes),
             "_store": None,
-            "_counts": shared(self._counts.descriptor),
-            "_shared": store.shared() if isinstance(store, MemoryStore) else None,
+            "_counts": share(self._counts.descriptor),
+            "_shared": store.share() if isinstance(store, MemoryStore) else None,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.graph, self._counts = state["graph"].graph(), SharedCounts.joined(state["_counts"])
+        self.graph, self._counts = state["graph"].graph(), SharedCounts.join(state["_counts"])
 
-    def explained(self) -> list[str]:
+    def explain_store(self) -> list[str]:
         """Return the operators that stored samples skip, and the store's location."""
         if self._final_texts is not None:
             return self._final_texts[0]
@@ -246,7 +246,7 @@ class CachedDataset:
             return values
         # Threads and processes that miss a sample at once all compute it: the first one keeps it, and `put` of the
         # others finds it there. To wait for each other would cost more than the few samples that this happens to.
-        computed = self._computed(index, None if started is None else started.result())
+        computed = self._compute(index, None if started is None else started.result())
         if key is not None and key == self._key(index):  # the file did not change meanwhile
             self.kept.put(key, computed)
         return computed
@@ -263,7 +263,7 @@ class CachedDataset:
                 key.update(value.numpy().tobytes())
         return key.digest()
 
-    def _computed(self, index: int, read: Read | None) -> tuple[torch.Tensor, ...]:
+    def _compute(self, index: int, read: Read | None) -> tuple[torch.Tensor, ...]:
         """Read a record, and run the operators on it."""
         values: dict[DataNode, TensorList] = {}
         for node in self._graph.nodes:
@@ -275,14 +275,14 @@ class CachedDataset:
                 arguments = {name: values[e] for name, e in node.per_sample.items()}
                 results = run_in_scope(node, inputs, arguments, None, 1, values, self._bodies[node])
             except Exception as error:
-                with Part(self._parts.index(node.culprit(error).name)):
+                with FusedPart(self._parts.index(node.culprit(error).name)):
                     error.__dict__.pop("part", None)
                     raise
             values.update(zip(node.outputs, results, strict=True))
         return tuple(values[edge].samples()[0] for edge in self._graph.outputs)
 
     def _read(self, node: Node, index: int, read: Read | None) -> Mapping[DataNode, TensorList]:
-        with Part(self._parts.index(node.name)):
+        with FusedPart(self._parts.index(node.name)):
             outputs = list(read_row(read or partial(self.origin.read, index)))
         if self._sees_metadata:
             outputs += [value[0] for value in self.origin.metadata(np.array([index]))]

@@ -25,15 +25,15 @@ from torchdali.declaration.batching import MOST_BYTES, ChunkResults, Column, Enc
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Chain, Value, encoded_operator, is_shared, value_of
+from torchdali.graph.plan import Chain, HostValue, encoded_operator, is_shared, value_of
 from torchdali.kernels.memory import SMALL_SAMPLE
 from torchdali.reading.datasets import Read, WholeFiles, read_row
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Packed, Samples, arrays_of
+from torchdali.tensors._storage import PackedSamples, SeparateSamples, arrays_of
 
 __all__ = [
     "Chunk", "ChunkReader", "Columns", "Fused", "PartialResult", "Places", "branches_of",
-    "bytes_in_tensors", "bytes_of_sample", "can_be_chunk", "chunk_size", "fused", "is_encoded", "is_of_user",
+    "bytes_in_tensors", "bytes_of_sample", "can_be_chunk", "chunk_size", "fuse", "is_encoded", "is_of_user",
     "is_small",
 ]  # fmt: skip
 
@@ -83,8 +83,8 @@ def bytes_of_sample(samples: Any) -> int:
     """Return the bytes of a sample of a chunk, on average."""
     if isinstance(samples, PartialResult):
         samples = samples.samples
-    if isinstance(samples, (torch.Tensor, Packed)):
-        memory = samples.flat if isinstance(samples, Packed) else samples
+    if isinstance(samples, (torch.Tensor, PackedSamples)):
+        memory = samples.flat if isinstance(samples, PackedSamples) else samples
         return memory.nbytes // max(1, len(samples))
     each = arrays_of(samples) or samples or ()
     return sum(getattr(sample, "nbytes", 0) for sample in each) // max(1, len(each))
@@ -142,7 +142,7 @@ class ChunkReader:
         samples = self._files(reads) if out is None and not arguments else None
         return self.one_by_one(reads, out, **arguments) if samples is None else (samples,)
 
-    def _files(self, reads: Sequence[Read]) -> Samples | None:
+    def _files(self, reads: Sequence[Read]) -> SeparateSamples | None:
         if not isinstance(reads, WholeFiles):
             return None
         paths = reads.paths
@@ -151,7 +151,7 @@ class ChunkReader:
             # They are larger: it would read them in vain. Any thread may write this; who still sees True tries once.
             self._by_library = False
             files = read_in_blocks(paths) if self._lent else None
-        return None if files is None else Samples.of_arrays(files, torch.uint8)
+        return None if files is None else SeparateSamples.of_arrays(files, torch.uint8)
 
     def one_by_one(
         self, reads: Sequence[Read], out: Sequence[Any] | None = None, **arguments: Sequence[Any]
@@ -275,7 +275,7 @@ class Fused:
     body: EncodedBody
     node: Node
     data: Node | DataNode
-    values: Mapping[str, Value]
+    values: Mapping[str, HostValue]
 
     def chunk_size(self, count: int, threads: int) -> int:
         """Choose how many samples a chunk of a batch has."""
@@ -332,7 +332,7 @@ def _read_alone(read: Read) -> Any:
         return None
 
 
-def fused(chain: Chain) -> Fused | None:
+def fuse(chain: Chain) -> Fused | None:
     """Return how a chain of the fast path does several samples in one call; None if it cannot."""
     node = encoded_operator(chain)
     if node is None:

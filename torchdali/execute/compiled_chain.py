@@ -19,9 +19,9 @@ from torchdali.calls.chunk_function import ChunkFunction, reports
 from torchdali.calls.layouts import channel_mistake, number_of_axes, taken_layout
 from torchdali.calls.preparing import prepare
 from torchdali.calls.running import column_of, stacked_if_small
-from torchdali.declaration.batching import Column, shaped
+from torchdali.declaration.batching import Column, shape_values
 from torchdali.declaration.registry import is_ours
-from torchdali.errors import located
+from torchdali.errors import locate_error
 from torchdali.execute.chunks import (
     Chunk,
     ChunkReader,
@@ -34,7 +34,7 @@ from torchdali.execute.chunks import (
     bytes_of_sample,
     can_be_chunk,
     chunk_size,
-    fused,
+    fuse,
     is_encoded,
     is_of_user,
     is_small,
@@ -42,7 +42,7 @@ from torchdali.execute.chunks import (
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph.nodes import Condition, DataNode, Node
-from torchdali.graph.plan import Chain, Value, edges, is_metadata, value_of
+from torchdali.graph.plan import Chain, HostValue, edges, is_metadata, value_of
 from torchdali.kernels.memory import SMALL_SAMPLE, Empty
 from torchdali.reading.datasets import Dataset, Read
 from torchdali.tensors import TensorList
@@ -193,7 +193,9 @@ class BoundChain:
     ) -> Columns:
         """Collect the values that the chain takes from a batch."""
         data = {edge: _samples(inputs[edge], way is Way.TENSORS, self.ragged) for edge in self.chain.inputs}
-        numbers: dict[object, Column] = {value.key: _shaped(inputs[value.edge], value) for value in self.chain.values}
+        numbers: dict[object, Column] = {
+            value.key: _shape_argument(inputs[value.edge], value) for value in self.chain.values
+        }
         return Columns(data=data, values=numbers, reads=reads, rngs=rngs, buffers=buffers)
 
     def _step(self, k: int, columns: Columns, together: bool) -> Callable[[Chunk], int]:
@@ -251,7 +253,7 @@ class BoundChain:
 
         return select
 
-    def _values(self, k: int, value: Value, columns: Columns) -> _Take:
+    def _values(self, k: int, value: HostValue, columns: Columns) -> _Take:
         """Return the function that returns the values of an argument or condition."""
         if value.key in columns.values:
             return _part_of(columns.values[value.key])
@@ -287,9 +289,9 @@ def _values_of(samples: Any, axes: int | None, name: str, per_frame: bool) -> Co
     if isinstance(samples, torch.Tensor):
         column = Column.of(samples)
         column.per_frame = per_frame
-        return column.shaped(axes, name)
+        return column.shape_values(axes, name)
     numbers = [None if sample is None else sample.tolist() for sample in samples]
-    column = Column(numbers if per_frame else [shaped(each, axes, name) for each in numbers])
+    column = Column(numbers if per_frame else [shape_values(each, axes, name) for each in numbers])
     column.per_frame = per_frame
     return column
 
@@ -341,11 +343,11 @@ class CompiledChain:
         frames = []
         for node in self.chain.nodes:
             if node.operator.kind == "reader":
-                functions.append(ChunkReader(self._is_passing(node), self._copied(node)))
+                functions.append(ChunkReader(self._is_passing(node), self._outputs_to_copy(node)))
                 frames.append(frozenset[str]())
                 layouts = node.operator.output_layouts((), node.constants)
             else:
-                ready, layouts = _located(node, axes)
+                ready, layouts = _prepare_located(node, axes)
                 functions.append(self._chunk_function(node, ready))
                 frames.append(_per_frame(node, axes))
             axes.update(_axes_of_outputs(node, layouts, axes))
@@ -361,7 +363,7 @@ class CompiledChain:
             chunkable=all(map(can_be_chunk, nodes)) and not any(map(self._is_read_by_user, nodes)),
             alone=not reads and not any(map(is_of_user, nodes)),
             ragged=any(each.ragged is not None for each in bodies),
-            fused=fused(self.chain),
+            fused=fuse(self.chain),
             fell_back=self._fell_back,
         )
 
@@ -380,7 +382,7 @@ class CompiledChain:
             return replace(chunk, empty=self._empty)
         return chunk
 
-    def _copied(self, reader: Node) -> frozenset[int]:
+    def _outputs_to_copy(self, reader: Node) -> frozenset[int]:
         """Return which outputs of a reader are copied: those that may be views, and are delivered unchanged."""
         delivered = {edge.index for edge in self.chain.delivers if edge.source is reader}
         return frozenset(delivered if reader.operator.has("view") else ())
@@ -406,7 +408,7 @@ class CompiledChain:
                 continue
             for i, numbers in enumerate(column_of(batch, per_frame)):
                 try:
-                    shaped(numbers, value.axes, value.name, i)
+                    shape_values(numbers, value.axes, value.name, i)
                 except RuntimeError as error:
                     failures.setdefault(i, (error, value.node))
         return failures
@@ -416,29 +418,29 @@ def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
     whole = stacked_if_small(batch) if in_tensors else None
     if whole is not None:
         return whole
-    stored = batch.stored()
+    stored = batch.current_storage()
     # Arrays stay arrays until somebody asks for a tensor.
     return stored if ragged and arrays_of(stored) is not None else stored.samples()
 
 
-def _shaped(batch: TensorList, value: Value) -> Column:
+def _shape_argument(batch: TensorList, value: HostValue) -> Column:
     """Return the values of an argument or condition; an error says which one, and on which of the user's lines.
 
     A value is None if a branch did not compute it.
     """
     per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
     try:
-        return column_of(batch, per_frame).shaped(value.axes, value.name)
+        return column_of(batch, per_frame).shape_values(value.axes, value.name)
     except RuntimeError as error:
         name, where = value.node.title, value.node.where
-        raise located(error, f"operator {name!r} failed on its arguments\n  {where}") from error
+        raise locate_error(error, f"operator {name!r} failed on its arguments\n  {where}") from error
 
 
 def _axes(batch: TensorList) -> _Axes:
     return batch.layout(), len(batch.layout()) or number_of_axes(batch)
 
 
-def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction, tuple[str, ...]]:
+def _prepare_located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction, tuple[str, ...]]:
     """Prepare an operator, and return the layouts of its outputs; an error says which one failed, and on which line."""
     inputs = [("", None) if e is None else axes[e] for e in node.inputs]
     layouts = tuple(layout for layout, _ in inputs)
@@ -451,7 +453,7 @@ def _located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction,
     except Exception as error:
         culprit = node.culprit(error)
         place = f"operator {culprit.title!r} failed on its inputs\n  {culprit.where}"
-        raise located(error, place) from error
+        raise locate_error(error, place) from error
 
 
 def _axes_of_outputs(node: Node, layouts: tuple[str, ...], axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:
@@ -469,7 +471,7 @@ def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Ax
     if node.operator.kind == "reader":
         layouts = node.operator.output_layouts((), node.constants)
     else:
-        _, layouts = _located(node, axes)
+        _, layouts = _prepare_located(node, axes)
     return _axes_of_outputs(node, layouts, axes)
 
 

@@ -23,7 +23,7 @@ import torch
 from torchdali.execute.output_buffer import Arena
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import on_stream, stream_of
-from torchdali.tensors._storage import Packed
+from torchdali.tensors._storage import PackedSamples
 
 __all__ = ["DeviceStream", "resolve_device"]
 
@@ -96,10 +96,10 @@ class DeviceStream:
             return TensorList.from_dense(batch.uploaded, batch.layout(), batch.source_infos)
         if self.stream is None or batch.device.type != "cpu":
             return _move(batch, self.device)
-        whole = batch.dense() is not None or isinstance(batch.stored(), Packed)
+        whole = batch.dense() is not None or isinstance(batch.current_storage(), PackedSamples)
         if self.pins and not whole and any(s is None for s in batch.samples()):
             return self._move_present(batch)
-        source = _pinned(batch) if self.pins else batch
+        source = _pin(batch) if self.pins else batch
         with on_stream(self._copies):
             moved = _move(source, self.device)
         copied = self.record(self._copies)
@@ -267,8 +267,8 @@ def _wait_until_ready(batch: TensorList) -> None:
 
 def _tensors(batch: TensorList) -> Sequence[torch.Tensor]:
     """Return tensors that cover the memory of a batch."""
-    dense, stored = batch.dense(), batch.stored()
-    if isinstance(stored, Packed):
+    dense, stored = batch.dense(), batch.current_storage()
+    if isinstance(stored, PackedSamples):
         return [stored.flat]
     return [s for s in batch.samples() if s is not None] if dense is None else [dense]
 
@@ -300,13 +300,13 @@ def _set_uploaded(small: Iterable[_Small], there: torch.Tensor, behind: int) -> 
     return [batch for batch, _, _ in small]
 
 
-def _pinned(batch: TensorList) -> TensorList:
+def _pin(batch: TensorList) -> TensorList:
     """Return a batch in page-locked memory, in one piece: other copies are waited for."""
     layout, infos = batch.layout(), batch.source_infos
-    dense, stored = batch.dense(), batch.stored()
+    dense, stored = batch.dense(), batch.current_storage()
     if dense is not None:
         return batch if dense.is_pinned() else TensorList.from_dense(dense.pin_memory(), layout, infos)
-    if isinstance(stored, Packed):
+    if isinstance(stored, PackedSamples):
         return batch if stored.flat.is_pinned() else TensorList.from_packed(
             stored.flat.pin_memory(), stored.offsets, stored.shape(), layout, infos
         )  # fmt: skip
@@ -325,10 +325,10 @@ def _move(batch: TensorList, device: torch.device) -> TensorList:
     def move(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(device, non_blocking=device.type != "cpu")
 
-    dense, stored = batch.dense(), batch.stored()
+    dense, stored = batch.dense(), batch.current_storage()
     if dense is not None:
         return TensorList.from_dense(move(dense), batch.layout(), source_info=batch.source_infos)
-    if isinstance(stored, Packed):
+    if isinstance(stored, PackedSamples):
         return TensorList.from_packed(
             move(stored.flat), stored.offsets, stored.shape(), batch.layout(), batch.source_infos
         )

@@ -40,7 +40,15 @@ import torch
 
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import BatchRequest, InFlightBatch, Reader, Settings, Taken, ThreadStart, metadata_outputs
+from torchdali.execute.batch import (
+    BatchRequest,
+    InFlightBatch,
+    ReaderState,
+    Settings,
+    Taken,
+    ThreadStart,
+    metadata_outputs,
+)
 from torchdali.execute.caching import CachedDataset, KeptSamples
 from torchdali.execute.checkpoint import labels
 from torchdali.execute.process_state import has_room
@@ -61,7 +69,7 @@ from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_th
 from torchdali.reading.cursor import Keys
 from torchdali.reading.datasets import Indices, RecordNames
 from torchdali.reading.file_lists import list_identity
-from torchdali.reading.sources import Source, SourceBatch
+from torchdali.reading.sources import BatchSource, SourceBatch
 from torchdali.reading.user_random import seed_of_name
 from torchdali.tensors import TensorList
 from torchdali.threads import Thread, close_at_end, patience
@@ -91,8 +99,8 @@ class Executor:
         self,
         plan: Plan,
         settings: Settings,
-        readers: Mapping[Node, Reader],
-        sources: Mapping[Node, Source],
+        readers: Mapping[Node, ReaderState],
+        sources: Mapping[Node, BatchSource],
         bad_samples: BadSamples,
         placing: Placing | None = None,
         start: Callable[..., Any] = Starter,
@@ -141,7 +149,7 @@ class Executor:
         close_at_end(self)
 
     def _start_processes(
-        self, start: Callable[..., Any], plan: Plan, settings: Settings, readers: Mapping[Node, Reader]
+        self, start: Callable[..., Any], plan: Plan, settings: Settings, readers: Mapping[Node, ReaderState]
     ) -> tuple[Starter | None, list[Worker]]:
         if not self.placing.stages:
             return None, []
@@ -235,7 +243,7 @@ class Executor:
     def release(self) -> None:
         """Let go of the batch that was taken last."""
         self._settle()
-        self.taken = self.taken.released()
+        self.taken = self.taken.release()
 
     def schedule(
         self,
@@ -326,7 +334,7 @@ class Executor:
             if self._caller_queue is None:
                 self._request()
         if self._caller_queue is not None:
-            self.profile.asked(0)
+            self.profile.note_request(0)
             self._request()
             if batch.index >= 0:
                 self._wait(batch)
@@ -387,20 +395,20 @@ class Executor:
         """
         self._check_open()
         self._check_whole()
-        self.profile.asked(sum([batch.finished.is_set() for batch in self._flight.copy()]))
+        self.profile.note_request(sum([batch.finished.is_set() for batch in self._flight.copy()]))
         with self._taking.lock():
             batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
         if batch is None:
             raise RuntimeError("the error of this batch is unknown: an interrupt has come before it was raised")
         error, batch.error = batch.error, None  # whose frames hold the batch
         if error is not None:
-            self.taken = self.taken.released()
+            self.taken = self.taken.release()
             try:
                 raise error
             finally:
                 del error  # or it, its traceback and this frame keep each other and the pipeline alive
         self.bad_samples.check_budget(batch)
-        self.profile.delivered(batch.size)
+        self.profile.note_delivery(batch.size)
         # In the user's thread, which does not wait: its stream does, for the kernels of this batch alone.
         self.device_stream.hand_over(batch.outputs, batch.ready, stream)
         return batch
@@ -408,7 +416,7 @@ class Executor:
     def _take(self) -> InFlightBatch:
         if not self._flight and not self._again:
             raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
-        self.taken = self.taken.released()
+        self.taken = self.taken.release()
         if self._again:
             self._repeat()
         with span("wait for a batch", self.settings.device):
@@ -569,7 +577,7 @@ class Executor:
             self._stages.begin(batch)
             return
         try:
-            # From here on the batch belongs to the replica, and then to the thread in which `_made` is called.
+            # From here on the batch belongs to the replica, and then to the thread that calls `_came_back`.
             replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
         except BaseException as error:  # no room in shared memory
             self._stages.fail(batch, error, first=self._remote_stages)

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._native import Files, decode_together, examine
-from torchdali.codecs.engines import SIDE, Engine, Work, open_engine
+from torchdali.codecs.engines import SIDE, EngineWork, JpegEngine, open_engine
 from torchdali.codecs.images import decode
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena, OpenBuffer
@@ -146,7 +146,7 @@ class SharedFiles:
         table["data"] = table["out"]
         return table
 
-    def seen(self, count: int) -> None:
+    def count_examined(self, count: int) -> None:
         """Note that so many images were examined; submit the share when all were."""
         with self._lock:
             self._unseen -= count
@@ -196,7 +196,7 @@ class Decoded:
         starts[indices < 0] += self.used
         starts[indices >= 0] = self._files["out"][indices[indices >= 0]]
         if others:
-            flat = torch.cat([_sent(stream, pixels).reshape(-1) for pixels in others.values()])
+            flat = torch.cat([_upload(stream, pixels).reshape(-1) for pixels in others.values()])
             sizes = [pixels.numel() for pixels in others.values()]
             starts[list(others)] = whole.numel() + np.cumsum(sizes) - sizes
             whole = torch.cat([whole, flat])
@@ -238,7 +238,7 @@ class Decoded:
         return indices, starts, shapes, others
 
 
-def _sent(stream: DeviceStream, pixels: Tensor) -> Tensor:
+def _upload(stream: DeviceStream, pixels: Tensor) -> Tensor:
     return stream.to_device(TensorList.from_samples([pixels])).samples()[0]
 
 
@@ -261,7 +261,7 @@ class HardwareDecoding:
     ) -> None:
         self.device_stream, self._buffers = device_stream, buffers
         self._work = _work_of([edge for edge in edges if is_shared(edge)], count, threads)
-        self._engine: Engine | None = None
+        self._engine: JpegEngine | None = None
         self._free: list[tuple[Tensor, Any]] = []
         self._lock = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
@@ -331,7 +331,7 @@ class HardwareDecoding:
                     rest.append(i)
             assert edge.source is not None
             self._decode_rest(results, rest, edge.source.constants.get("adjust_orientation", True), failures)
-            opened = opened.replaced(results)
+            opened = opened.replace_results(results)
         opened.there = decoded
         return opened
 
@@ -368,7 +368,7 @@ class HardwareDecoding:
     def _decode(self, share: SharedFiles) -> Decoded | None:
         if not share.used * 1.1 <= self._room <= share.used * 2:
             self._room = share.used + share.used // 4
-        engine = self._opened()
+        engine = self._open_engine()
         if engine is None:
             return None
         files, state = share.table(), self._turn
@@ -387,7 +387,7 @@ class HardwareDecoding:
         decoded.release()
         return None
 
-    def _submit(self, engine: Engine, files: Files, arena: Tensor, state: int) -> Any:
+    def _submit(self, engine: JpegEngine, files: Files, arena: Tensor, state: int) -> Any:
         """Submit files; return an event after all that the engine writes, also after a call that failed."""
         stream = self._own_stream()
         with contextlib.nullcontext() if stream is None else on_stream(stream):
@@ -408,7 +408,7 @@ class HardwareDecoding:
             self._stream = self.device_stream.new_stream()
         return self._stream
 
-    def _opened(self) -> Engine | None:
+    def _open_engine(self) -> JpegEngine | None:
         if self._engine is None and not self.lost:
             device = self.device_stream.device
             assert device is not None
@@ -494,7 +494,7 @@ class HardwareDecoding:
                 self._free.append((arena, last))
 
 
-def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> Work:
+def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> EngineWork:
     """Return the work of the engine for its share of batches of so many images."""
     constants = [edge.source.constants for edge in edges if edge.source is not None]
     share = max((float(each.get("hw_decoder_load", 0)) for each in constants), default=0.0)
@@ -503,7 +503,7 @@ def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> Work:
         for name in ("height", "width")
     )
     fancy = all(each.get("jpeg_fancy_upsampling", True) for each in constants)
-    return Work(min(count, math.ceil(count * share * _MORE)), _STATES, fancy, threads, (height, width))
+    return EngineWork(min(count, math.ceil(count * share * _MORE)), _STATES, fancy, threads, (height, width))
 
 
 def _share_of(opened: OpenBuffer) -> SharedFiles:

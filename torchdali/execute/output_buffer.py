@@ -15,9 +15,9 @@ from torchdali.calls.chunk_function import put
 from torchdali.calls.layouts import fitting
 from torchdali.calls.results import check_form
 from torchdali.forks import cached_property
-from torchdali.kernels.memory import IN_PLACE, SMALL_SAMPLE, ChunkImages, Share
+from torchdali.kernels.memory import IN_PLACE, SMALL_SAMPLE, ChunkImages, DeviceShare
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Dense, Packed, Storage
+from torchdali.tensors._storage import Dense, PackedSamples, SampleStorage
 from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["Arena", "DeviceImages", "OpenBuffer", "OutputBuffer"]
@@ -38,7 +38,7 @@ class Arena:
     def __init__(self, flat: torch.Tensor) -> None:
         self.flat, self._used, self._lock = flat, 0, threading.Lock()
         self._size, self.itemsize, self.address = flat.numel(), flat.itemsize, flat.data_ptr()
-        self.share: Share | None = None
+        self.share: DeviceShare | None = None
 
     @property
     def used(self) -> int:
@@ -82,7 +82,7 @@ class Arena:
         place, shape = stored
         return self.flat[place : place + math.prod(shape)].view(shape)
 
-    def packed(self, stored: Sequence[Any], layout: str, info: Sequence[str] | None) -> TensorList | None:
+    def pack(self, stored: Sequence[Any], layout: str, info: Sequence[str] | None) -> TensorList | None:
         """Return a batch in the arena, with all of its memory.
 
         None if some samples did not fit, or if the samples have one shape, or several numbers of axes.
@@ -140,7 +140,7 @@ class OpenBuffer:
         self.size, self.whole, self.arena, self.there = size, whole, arena, there
         # By the first sample of a chunk; None are results in the tensor for all. Each thread that does a chunk
         # writes under keys of its own, and nobody reads before all chunks are done.
-        self._chunks: dict[int, tuple[range, Storage | Sequence[Any] | None]] = {}
+        self._chunks: dict[int, tuple[range, SampleStorage | Sequence[Any] | None]] = {}
 
     @cached_property
     def parts(self) -> Sequence[torch.Tensor | None]:
@@ -153,14 +153,14 @@ class OpenBuffer:
 
     def store(self, samples: range, results: Any) -> None:
         """Store results of an operator, a tensor or a sequence, in their places if they fit."""
-        self._chunks[samples.start] = samples, self._stored(samples, results)
+        self._chunks[samples.start] = samples, self._stored_batch(samples, results)
 
-    def _stored(self, samples: range, results: Any) -> Storage | Sequence[Any] | None:
-        if isinstance(results, Packed):
+    def _stored_batch(self, samples: range, results: Any) -> SampleStorage | Sequence[Any] | None:
+        if isinstance(results, PackedSamples):
             results = results.straight()
         if self.arena is not None:
             return results if isinstance(results, ChunkImages) else list(map(self.arena.put, results))
-        if isinstance(results, Packed):
+        if isinstance(results, PackedSamples):
             return results
         if isinstance(results, torch.Tensor):
             # Small results are brought together at the end, in one call for all chunks: each call lets the GIL go.
@@ -173,7 +173,7 @@ class OpenBuffer:
         each = [_stored_in(place, result) for place, result in zip(places, results, strict=True)]
         return None if self.whole is not None and all(map(op.is_, each, places)) else each
 
-    def replaced(self, results: Sequence[Any]) -> OpenBuffer:
+    def replace_results(self, results: Sequence[Any]) -> OpenBuffer:
         """Return a buffer for the same edge that holds other results, one a sample."""
         buffer = OpenBuffer(len(results), arena=self.arena, there=self.there)
         buffer.store(range(len(results)), results)
@@ -187,25 +187,25 @@ class OpenBuffer:
         """Forget the results of a chunk."""
         self._chunks.pop(samples.start, None)
 
-    def storages(self) -> list[Storage] | None:
+    def storages(self) -> list[SampleStorage] | None:
         """Return the results in order, in pieces of memory; None unless all are there, each chunk in one piece."""
         chunks = self.chunks()
         if not chunks or sum(len(samples) for samples, _ in chunks) != self.size:
             return None
         if self.whole is not None and all(stored is None for _, stored in chunks):
             return [Dense(self.whole)]
-        storages: list[Storage] = []
+        storages: list[SampleStorage] = []
         for samples, stored in chunks:
             place = self.place(samples) if stored is None else None
             if place is not None:
                 storages.append(Dense(place))
-            elif isinstance(stored, Storage):
+            elif isinstance(stored, SampleStorage):
                 storages.append(stored)
             else:
                 return None
         return storages
 
-    def stored(self) -> list[Any]:
+    def sample_results(self) -> list[Any]:
         """Return the result of each sample, None if it has none; for results in the arena their place and shape."""
         results: list[Any] = [None] * self.size
         for samples, stored in self._chunks.values():
@@ -216,7 +216,7 @@ class OpenBuffer:
 
     def samples(self) -> list[Any]:
         """Return the result of each sample as a tensor, None if there is none."""
-        return self.stored() if self.arena is None else list(map(self.arena.sample, self.stored()))
+        return self.sample_results() if self.arena is None else list(map(self.arena.sample, self.sample_results()))
 
 
 class OutputBuffer:
@@ -260,7 +260,7 @@ class OutputBuffer:
     def close(self, opened: OpenBuffer, layout: str, info: Sequence[str] | None) -> TensorList:
         """Make the batch of the results."""
         if opened.arena is not None:
-            packed = opened.arena.packed(opened.stored(), layout, info)
+            packed = opened.arena.pack(opened.sample_results(), layout, info)
             if packed is not None:
                 self.make_room(opened.arena.used, opened.arena.flat.dtype)
                 return packed
@@ -281,8 +281,8 @@ class OutputBuffer:
         stacked = torch.stack(samples, out=self._buffers.empty((len(samples), *first.shape), first.dtype))
         return TensorList.from_dense(stacked, layout, source_info=info)
 
-    def _close_storages(self, storages: list[Storage], layout: str, info: Sequence[str] | None) -> TensorList:
-        if len(storages) == 1 and isinstance(storages[0], Packed):
+    def _close_storages(self, storages: list[SampleStorage], layout: str, info: Sequence[str] | None) -> TensorList:
+        if len(storages) == 1 and isinstance(storages[0], PackedSamples):
             self._guess = None
             return _of_packed(storages[0], layout, info)
         tensors = [each.dense for each in storages if each.dense is not None]
@@ -315,7 +315,7 @@ def _stored_in(place: torch.Tensor | None, result: Any) -> torch.Tensor | None:
     return place if result is IN_PLACE else None if result is None else put(place, result)
 
 
-def _of_packed(packed: Packed, layout: str, info: Sequence[str] | None) -> TensorList:
+def _of_packed(packed: PackedSamples, layout: str, info: Sequence[str] | None) -> TensorList:
     """Make the batch of the results of a chunk that holds all samples, one after the other."""
     shapes, layout = packed.shape(), fitting(layout, packed.ndim())
     if packed.is_uniform():

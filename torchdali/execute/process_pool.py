@@ -28,11 +28,11 @@ from torchdali.errors import self_explanatory
 from torchdali.execute.process_state import ProcessId, others_sleep
 from torchdali.execute.workers.blocks import Views
 from torchdali.execute.workers.channel import Channel, begin_worker
-from torchdali.execute.workers.messages import Failure, SentBatch, read_failure, received, sent, write_failure
+from torchdali.execute.workers.messages import Failure, SentBatch, read_failure, receive, send, write_failure
 from torchdali.execute.workers.pool import WorkerPool
 from torchdali.execute.workers.served import ForkserverProcess
 from torchdali.execute.workers.worker import Worker
-from torchdali.reading.sources import Source, SourceSettings, SourceWorkers, Work, WorkResult
+from torchdali.reading.sources import BatchSource, SourceSettings, SourceWorkers, Work, WorkResult
 from torchdali.reading.user_random import seed_worker
 
 __all__ = ["ProcessPool", "StartMethod", "open_processes", "open_sources"]
@@ -41,7 +41,7 @@ StartMethod = Literal["fork", "spawn", "forkserver"]
 
 
 def open_sources(
-    sources: Mapping[int, Source], batch_size: int, count: int, start_method: StartMethod, pickler: Any = None
+    sources: Mapping[int, BatchSource], batch_size: int, count: int, start_method: StartMethod, pickler: Any = None
 ) -> None:
     """Open sources, after starting worker processes if any of them has work for some.
 
@@ -129,7 +129,7 @@ class ProcessPool:
         work = [source.work for source in sources]
         if start_method == "fork":
             others_sleep()
-        payload = work if start_method == "fork" else _pickled(work, pickler, start_method)
+        payload = work if start_method == "fork" else _pickle(work, pickler, start_method)
         started = [_start(context, start_method, i, self.count, payload) for i in range(self.count)]
         self._pool = WorkerPool(started, _call, None, 1)
         # At the end of the program, before multiprocessing waits for its children: one may be stopped.
@@ -137,7 +137,7 @@ class ProcessPool:
 
     def submit(self, source: int, request: Any, seed: int) -> Future[WorkResult]:
         """Queue a task: a process runs the work of a source on a request."""
-        task = _Task(source, request, seed, self._owner.get(source))
+        task = _PoolTask(source, request, seed, self._owner.get(source))
         self._pool.submit(task)
         return task.future
 
@@ -166,7 +166,7 @@ class _Answer(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Task:
+class _PoolTask:
     """A job of the pool, see `WorkerJob`."""
 
     source: int
@@ -195,7 +195,7 @@ class _Task:
             return
         places = [place.block for batch in result.batches or () for place in batch.places()]
         tensor = views.lend(places)
-        batches = None if result.batches is None else tuple(received(batch, tensor) for batch in result.batches)
+        batches = None if result.batches is None else tuple(receive(batch, tensor) for batch in result.batches)
         self.result = batches, result.place
 
     def lose(self, error: Exception) -> None:
@@ -241,7 +241,7 @@ def _hint(start_method: StartMethod) -> str:
     )
 
 
-def _pickled(work: Sequence[Work | None], pickler: Any, start_method: str) -> tuple[bytes, Callable[[bytes], Any]]:
+def _pickle(work: Sequence[Work | None], pickler: Any, start_method: str) -> tuple[bytes, Callable[[bytes], Any]]:
     """Return the objects that a new process needs to make the work again: the pickle, and its loader.
 
     Raises:
@@ -269,7 +269,7 @@ def _pickled(work: Sequence[Work | None], pickler: Any, start_method: str) -> tu
 def _serve(connection: Any, payload: Any, number: int, count: int, user: ProcessId) -> None:
     """Work on one task after another, until the process of the user says so or is gone."""
     begin_worker(user)
-    work = _loaded(payload)
+    work = _load(payload)
     _introduce_worker(work, number, count)
     channel = Channel(connection)
     for request in channel.messages():
@@ -286,7 +286,7 @@ def _introduce_worker(work: Sequence[Work] | Exception, number: int, count: int)
     torch_worker._worker_info = torch_worker.WorkerInfo(**facts)
 
 
-def _loaded(payload: Any) -> Sequence[Work] | Exception:
+def _load(payload: Any) -> Sequence[Work] | Exception:
     work: Sequence[Work] = payload  # forked: the callables themselves
     if isinstance(payload, tuple):
         data, loads = payload
@@ -303,7 +303,7 @@ def _answer(channel: Channel, work: Sequence[Work] | Exception, request: _Reques
         if isinstance(work, Exception):
             raise work
         batches, place = work[request.source](request.request)
-        values = None if batches is None else tuple(sent(batch, channel.buffers, kept) for batch in batches)
+        values = None if batches is None else tuple(send(batch, channel.buffers, kept) for batch in batches)
         channel.send(_Answer(request.number, values, place), values or (), kept)
     except Exception as error:
         channel.send(_Answer(request.number, None, {}, write_failure(error)))

@@ -16,7 +16,7 @@ __all__ = ["SentGraph"]
 
 
 @dataclass(frozen=True)
-class _Edge:
+class _SentEdge:
     node: int
     index: int
 
@@ -65,10 +65,10 @@ class _SentNode:
     device: str
     lines: tuple[SourceLine, ...]
     parts: tuple[_SentPart, ...]
-    inputs: tuple[_Edge | None, ...]
+    inputs: tuple[_SentEdge | None, ...]
     constants: dict[str, Any]
-    per_sample: dict[str, _Edge]
-    scope: tuple[tuple[_Edge, bool | int], ...]
+    per_sample: dict[str, _SentEdge]
+    scope: tuple[tuple[_SentEdge, bool | int], ...]
     preserve: bool
     stream: int
     outputs: tuple[tuple[str, str, int | None, Any, str | None], ...]
@@ -80,7 +80,7 @@ class SentGraph:
 
     modules: tuple[str, ...]
     nodes: tuple[_SentNode, ...]
-    outputs: tuple[_Edge, ...]
+    outputs: tuple[_SentEdge, ...]
 
     @classmethod
     def of(cls, graph: Graph, needed: Collection[Node]) -> SentGraph:
@@ -92,9 +92,9 @@ class SentGraph:
         nodes = graph.nodes
         number = {node: i for i, node in enumerate(nodes)}
 
-        def edge(e: DataNode) -> _Edge:
+        def edge(e: DataNode) -> _SentEdge:
             assert e.source is not None
-            return _Edge(number[e.source], e.index)
+            return _SentEdge(number[e.source], e.index)
 
         sent = tuple(
             _SentNode(
@@ -122,7 +122,7 @@ class SentGraph:
             importlib.import_module(module)
         nodes: list[Node] = []
 
-        def edge(sent: _Edge) -> DataNode:
+        def edge(sent: _SentEdge) -> DataNode:
             return nodes[sent.node].outputs[sent.index]
 
         for sent in self.nodes:

@@ -13,7 +13,7 @@ import torch
 
 from torchdali.formats.shared_counts import anonymous_descriptor
 
-__all__ = ["anonymous_file", "mapped", "socket_of", "view_of"]
+__all__ = ["anonymous_file", "map_file", "socket_of", "view_of"]
 
 _Bytes = npt.NDArray[np.uint8]
 
@@ -33,7 +33,7 @@ def socket_of(connection: int) -> socket.socket:
     return duplicate
 
 
-def mapped(descriptor: int, size: int) -> _Bytes:
+def map_file(descriptor: int, size: int) -> _Bytes:
     """Return the bytes of a file, mapped for reading and writing."""
     try:  # unlike `mmap`, this keeps no descriptor open: a consumer may hold thousands of blocks
         path = f"/proc/self/fd/{descriptor}"

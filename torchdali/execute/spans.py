@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.autograd import profiler
 
-__all__ = ["span", "spanned", "wants_spans"]
+__all__ = ["add_span", "span", "wants_spans"]
 
 _NSIGHT = ("NSYS_PROFILING_SESSION_ID", "NVTX_INJECTION64_PATH")  # set by nsys in the programs that it starts
 
@@ -47,7 +47,7 @@ def _shown(name: str, device: torch.device | None) -> Iterator[None]:
         yield
 
 
-def spanned(function: Callable[[int], None], name: str, device: torch.device | None) -> Callable[[int], None]:
+def add_span(function: Callable[[int], None], name: str, device: torch.device | None) -> Callable[[int], None]:
     """Return a function that calls a function of an item within a span."""
 
     def call(item: int) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 from torchdali.calls.chunk_function import reports
 from torchdali.calls.layouts import fitting
 from torchdali.calls.running import Bodies
-from torchdali.errors import DecodeError, StoreError, is_batch_level, located
-from torchdali.execute.bad_samples import BadSamples, recomputed
+from torchdali.errors import DecodeError, StoreError, is_batch_level, locate_error
+from torchdali.execute.bad_samples import BadSamples, nodes_to_rerun
 from torchdali.execute.batch import InFlightBatch, Settings
 from torchdali.execute.chain_run import ChainRun
 from torchdali.execute.compiled_chain import CompiledChain, Way, set_assumed_layout
@@ -24,8 +24,8 @@ from torchdali.execute.hardware_decoding import HardwareDecoding
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.output_buffer import DeviceImages, OutputBuffer
 from torchdali.execute.source_info import read_edges, source_edges
-from torchdali.execute.spans import span, spanned, wants_spans
-from torchdali.execute.steps import delivered, fail_alone, run_step
+from torchdali.execute.spans import add_span, span, wants_spans
+from torchdali.execute.steps import deliver, fail_alone, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import ChainTimings, Profile
@@ -36,7 +36,7 @@ from torchdali.kernels.memory import Empty
 from torchdali.reading.datasets import Dataset, RecordNames, missing_output, source_namer
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Packed
+from torchdali.tensors._storage import PackedSamples
 from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["StageRunner"]
@@ -222,11 +222,11 @@ class StageRunner:
         sample = None if is_batch_level(failures[first]) else first
         encoded = isinstance(failures[first], DecodeError) and not bad_samples.keeps_going
         hint = '; bad_samples="skip" of the pipeline leaves out what cannot be decoded' if encoded else ""
-        error = located(failures[first], batch.location(nodes[first], sample), hint)
+        error = locate_error(failures[first], batch.location(nodes[first], sample), hint)
         again: Sequence[Node] | None = ()
         if bad_samples.keeps_going and len(failures) < batch.size:
             smaller, can_run = bad_samples.policy == "skip", partial(self._can_recompute, batch)
-            again = recomputed(self.plan.graph, ran, smaller, can_run)
+            again = nodes_to_rerun(self.plan.graph, ran, smaller, can_run)
         if again is None or unread:
             failures.clear()
             raise error
@@ -286,7 +286,7 @@ class StageRunner:
         )
         function: Callable[[int], None] = run
         if wants_spans(self.settings.device):
-            function = spanned(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
+            function = add_span(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
         if division.at_once:
             # This is the thread that ran the stage's steps; in a synchronous pipeline the user's, whose
             # KeyboardInterrupt ends the batch as it does in a step.
@@ -342,10 +342,10 @@ class StageRunner:
             if failures:
                 results = {edge: opened.samples() for edge, opened in run.opened.items()}
                 self._leave_out(batch, self._before(batch), results, failures, run.node_of)
-                run.opened.update({edge: run.opened[edge].replaced(each) for edge, each in results.items()})
+                run.opened.update({edge: run.opened[edge].replace_results(each) for edge, each in results.items()})
             for edge, opened in run.opened.items():
                 if opened.there is None:
-                    batch.values[edge] = self._closed(edge, run)
+                    batch.values[edge] = self._close_batch(edge, run)
             # Now that all small values are known, which go up with others.
             for edge, opened in run.opened.items():
                 if opened.there is not None:
@@ -357,7 +357,7 @@ class StageRunner:
             return
         self._next_stage(batch)
 
-    def _closed(self, edge: DataNode, run: ChainRun) -> TensorList:
+    def _close_batch(self, edge: DataNode, run: ChainRun) -> TensorList:
         """Make the batch of an edge; an error says which operator made it."""
         layout, info = run.bound.layouts[edge], self._source_infos(run.batch, edge)
         try:
@@ -374,8 +374,8 @@ class StageRunner:
             missing = missing_output(dataset, keys.records.tolist(), origin.index)
             if missing is not None:
                 sample, reason = missing
-                return located(RuntimeError(f"{reason}; {error}"), batch.location(edge.source, sample))
-        return located(error, batch.location(edge.source))
+                return locate_error(RuntimeError(f"{reason}; {error}"), batch.location(edge.source, sample))
+        return locate_error(error, batch.location(edge.source))
 
     def _collect(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
         """Collect the images that the device's decoder has of a batch."""
@@ -414,11 +414,11 @@ class StageRunner:
         """Bring the samples of a "mixed" operator to the device; with them small values that later stages need."""
         batch, arena, stream = run.batch, run.opened[edge].arena, self.device_stream
         values = batch.values[edge]
-        stored = values.stored()
+        stored = values.current_storage()
         # In the thread that finished the chain. The copy is enqueued on the stream of the pipeline before the steps of
         # the next stage are: they need no event, although another thread may run them.
         with stream.context():
-            if arena is None or not isinstance(stored, Packed) or stream.stream is None:
+            if arena is None or not isinstance(stored, PackedSamples) or stream.stream is None:
                 batch.values[edge] = stream.to_device(values)
                 return
             flat, uploaded = stream.copy_arena(arena, self._small(batch))
@@ -479,7 +479,7 @@ class StageRunner:
         batch.there.clear()
         if error is None:
             with self.device_stream.context():
-                batch.outputs = delivered(batch.values, self.plan.graph.outputs, self._may_share)
+                batch.outputs = deliver(batch.values, self.plan.graph.outputs, self._may_share)
             # Everything of this batch was enqueued before, by whichever thread: kernels after the event are of later
             # batches.
             batch.ready = self.device_stream.record()

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchdali.calls.layouts import taken_layouts
 from torchdali.calls.running import Bodies, column_of, run_batch
-from torchdali.errors import is_batch_level, located
+from torchdali.errors import is_batch_level, locate_error
 from torchdali.execute.batch import InFlightBatch
 from torchdali.execute.chunks import branches_of
 from torchdali.execute.device_stream import DeviceStream
@@ -18,7 +18,7 @@ from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 from torchdali.tensors._sharing import separate
 
-__all__ = ["delivered", "fail_alone", "run_in_scope", "run_step"]
+__all__ = ["deliver", "fail_alone", "run_in_scope", "run_step"]
 
 
 def run_step(
@@ -34,7 +34,7 @@ def run_step(
         bodies: Implementations that the node prepared for earlier batches.
 
     Raises:
-        Whatever `located` makes of an error: it names the operator, the user's line and, where the operator
+        Whatever `locate_error` makes of an error: it names the operator, the user's line and, where the operator
         works sample by sample, the sample and its file.
     """
     on_cpu = node.device == "cpu"
@@ -43,7 +43,7 @@ def run_step(
         first = next((v for v in inputs if v is not None), None) if inputs else None
         moves = node.operator.name == "_to_device"
         if not on_cpu or moves:
-            inputs = _moved(node, device_stream, inputs)
+            inputs = _move(node, device_stream, inputs)
         if moves and not node.scope:  # that was all
             results = tuple(v for v in inputs if v is not None)
         else:
@@ -57,14 +57,14 @@ def run_step(
         sample = None
         if on_cpu and not (node.preserve or is_batch_level(error)):  # no effects for a better message
             sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
-        raise located(error, batch.location(node.culprit(error), sample)) from error
+        raise locate_error(error, batch.location(node.culprit(error), sample)) from error
     if first is not None:
         for result in results:
             result.come_from(first)
     return results
 
 
-def _moved(node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList | None]) -> list[TensorList | None]:
+def _move(node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList | None]) -> list[TensorList | None]:
     move = device_stream.to_cpu if node.device == "cpu" else device_stream.to_device
     return [None if v is None else move(v) for v in inputs]
 
@@ -81,7 +81,7 @@ def fail_alone(
         part = {e: _pick(batch.values[e], [i]) for e in needs}
         inputs = [None if e is None else part[e] for e in node.inputs]
         if node.device != "cpu":
-            inputs = _moved(node, device_stream, inputs)
+            inputs = _move(node, device_stream, inputs)
         arguments = {name: part[e] for name, e in node.per_sample.items()}
         try:
             run_in_scope(node, inputs, arguments, rng and rng.pick([i]), 1, part)
@@ -153,7 +153,7 @@ def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
     return TensorList.from_samples(places, batch.layout())
 
 
-def delivered(
+def deliver(
     batches: Mapping[DataNode, TensorList], outputs: Sequence[DataNode], may_share: bool = True
 ) -> tuple[TensorList, ...]:
     """Return the batches of outputs. Users write to them: they share no memory, unless they are one edge.

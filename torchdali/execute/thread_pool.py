@@ -109,7 +109,7 @@ class ThreadPool:
     def __init__(self, count: int, start: Callable[[int], None] | None = None) -> None:
         keep_freed_memory()
         self.count = count
-        self._workers, self._queue = _joined(count, start)
+        self._workers, self._queue = _join(count, start)
 
     def submit(self, job: Job) -> None:
         """Queue a job; jobs with a smaller order go first."""
@@ -132,7 +132,7 @@ class _JobQueue:
         self.turn = 0  # when a thread came to it last
 
 
-class _Workers:
+class _WorkerThreads:
     """Threads that serve the queues of several pipelines, each job by several threads."""
 
     def __init__(self, start: Callable[[int], None] | None) -> None:
@@ -262,7 +262,7 @@ class _Workers:
             self._start(number)
 
 
-def _work(workers: _Workers, number: int, ready: threading.Barrier) -> None:
+def _work(workers: _WorkerThreads, number: int, ready: threading.Barrier) -> None:
     use_one_torch_thread(ready)
     workers.begin(number)
     with torch.no_grad():
@@ -278,16 +278,16 @@ def _work(workers: _Workers, number: int, ready: threading.Barrier) -> None:
 
 
 _joining = ForkSafeLock()
-_workers: weakref.WeakValueDictionary[Any, _Workers] = weakref.WeakValueDictionary()
+_workers: weakref.WeakValueDictionary[Any, _WorkerThreads] = weakref.WeakValueDictionary()
 
 
-def _joined(count: int, start: Callable[[int], None] | None) -> tuple[_Workers, _JobQueue]:
+def _join(count: int, start: Callable[[int], None] | None) -> tuple[_WorkerThreads, _JobQueue]:
     # A thread inherits the cores of the one that starts it.
     cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     with _joining:
         workers = _workers.get((start, cores))
         if workers is None:
-            workers = _workers[start, cores] = _Workers(start)
+            workers = _workers[start, cores] = _WorkerThreads(start)
         return workers, workers.join(count)
 
 

@@ -147,10 +147,9 @@ class Profile:
         """Return whether the samples of a batch must be timed."""
         return self._events is not None or index % _EVERY == 0
 
-    def asked(self, ready: int) -> None:
+    def note_request(self, ready: int) -> None:
         """Note that the user asks for a batch; until it is delivered, further calls are part of the same wish."""
-        # This and `delivered` are called in the user's thread alone; steps and chains report from any thread, under the
-        # lock.
+        # The user's thread calls this and `note_delivery`. Steps and chains report from any thread, under the lock.
         if self._asked_at is not None:
             return
         self._ready += ready
@@ -158,7 +157,7 @@ class Profile:
         if self._delivered_at is not None:
             self.consumed += self._asked_at - self._delivered_at
 
-    def delivered(self, size: int) -> None:
+    def note_delivery(self, size: int) -> None:
         """Note that the user got a batch, that was asked for before."""
         assert self._asked_at is not None
         self.batches += 1

@@ -1,5 +1,5 @@
 """Parsers of sample containers: one file per format, and none depends on an operator.
 
-`storage` opens the underlying bytes. A parser takes a `storage.Storage`, or a buffer, and returns the records'
+`storage` opens the underlying bytes. A parser takes a `storage.ByteStorage`, or a buffer, and returns the records'
 positions and contents; it copies data only if it must.
 """

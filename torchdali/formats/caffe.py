@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.protobuf import BYTES, FIXED32, VARINT, fields, packed, signed
+from torchdali.formats.protobuf import BYTES, FIXED32, VARINT, fields, read_packed, to_signed
 
-__all__ = ["Proto", "datum", "protos", "proto_numbers"]
+__all__ = ["Proto", "datum", "proto_numbers", "protos"]
 
 FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 
@@ -67,7 +67,7 @@ def _proto(data: memoryview, begin: int, end: int) -> Proto:
     dtype, content = 0, None
     for number, kind, at, stop in fields(data, begin, end):
         if number == 1:
-            dims += packed(data, at, stop) if kind == BYTES else [signed(at)]
+            dims += read_packed(data, at, stop) if kind == BYTES else [to_signed(at)]
         elif number == 2 and kind == VARINT:
             dtype = at
         elif number in (5, 6) and kind == BYTES and content is None:
@@ -89,7 +89,7 @@ def proto_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | n
         raise ValueError(f"a tensor of the type {proto.dtype} where float ({FLOAT}) or int32 ({INT32}) should be")
     values: list[int] = []
     for kind, begin, end in proto.numbers:
-        values += [_int32(v) for v in packed(data, begin, end)] if kind == BYTES else [_int32(begin)]
+        values += [_int32(v) for v in read_packed(data, begin, end)] if kind == BYTES else [_int32(begin)]
     return np.array(values, np.int32)
 
 

@@ -264,12 +264,12 @@ class _Collector:
             segmentations = [[shapes[place] for place in part.tolist()] for part in parts]
         outlines = Outlines.none(len(parts))
         if form.polygons:
-            outlines = _outlined(segmentations, sizes if form.ratio else None)
+            outlines = _make_outlines(segmentations, sizes if form.ratio else None)
         return Annotations(
             [_file_name(image) for image in self._images],
             np.array([image["id"] for image in self._images], np.int32),
             counts,
-            self._placed(boxes, counts, sizes),
+            self._place(boxes, counts, sizes),
             self._label_numbers()[order],
             outlines,
             sizes,
@@ -284,7 +284,7 @@ class _Collector:
             numbers = [self._labels.get(number, 0) for number in numbers]
         return np.array(numbers, np.int32)
 
-    def _placed(self, boxes: Floats, counts: Ints, sizes: list[tuple[int, int]]) -> Floats:
+    def _place(self, boxes: Floats, counts: Ints, sizes: list[tuple[int, int]]) -> Floats:
         if self._form.ltrb:
             boxes[:, 2:] += boxes[:, :2]
         if self._form.ratio:
@@ -307,7 +307,7 @@ def _file_name(image: Any) -> str:
     return name
 
 
-def _outlined(segmentations: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:
+def _make_outlines(segmentations: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:
     """Make polygons of the segmentations of images, with vertices as parts of their sizes if there are any."""
     rows: list[list[float]] = []
     masks: list[int] = []

@@ -134,12 +134,12 @@ def _outline(corners: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.in
     blocks = np.cumsum(counts) // _STEPS
     last = np.empty((2, 0), np.int64)
     for begin, end in itertools.pairwise([0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corners)]):
-        part = np.concatenate([last, _walked(corners[begin:end], ends[begin:end], counts[begin:end])], 1)
+        part = np.concatenate([last, _walk_edges(corners[begin:end], ends[begin:end], counts[begin:end])], 1)
         last = part[:, -1:]
         yield part[0], part[1]
 
 
-def _walked(
+def _walk_edges(
     starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:  # fmt: skip
     """Return all places on some edges, ``(2, n)``."""

@@ -72,7 +72,7 @@ class DiskCache:
         name = _name(key)
         try:
             with open(open_own(name, os.O_RDONLY, self._folder), "rb", buffering=0) as file:
-                data = _unsealed(file.fileno(), name, start, count)
+                data = _verify_checksums(file.fileno(), name, start, count)
                 if data is None:
                     os.unlink(name, dir_fd=self._folder)
                 else:
@@ -88,7 +88,7 @@ class DiskCache:
         if self.is_full or size > self._size:
             return
         try:
-            with self._locked() as lock:
+            with self._hold_lock() as lock:
                 self._write(lock, _name(key), data, size)
         except TimeoutError:
             pass
@@ -107,7 +107,7 @@ class DiskCache:
         total += size  # before the string is there: too large a number is found when space runs out
         number = struct.pack("<Q", total)
         os.pwrite(lock, number + _SUM.pack(zlib.crc32(number)), 0)
-        write_whole(name, _sealed(name, data), folder=self._folder, mode=0o600)
+        write_whole(name, _add_checksums(name, data), folder=self._folder, mode=0o600)
 
     def _has(self, name: str) -> bool:
         try:
@@ -138,11 +138,11 @@ class DiskCache:
                 fcntl.lockf(self._downloads, fcntl.LOCK_UN, 1, place)
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[int]:
+    def _hold_lock(self) -> Iterator[int]:
         """Keep other threads and processes from writing."""
         descriptor = open_own("lock", os.O_RDWR | os.O_CREAT, self._folder)
         try:
-            with self._lock.held(descriptor):
+            with self._lock.hold(descriptor):
                 yield descriptor
         finally:
             os.close(descriptor)
@@ -206,7 +206,7 @@ def _sealed_size(size: int) -> int:
     return size + _chunks(size) * _SUM.size
 
 
-def _sealed(name: str, data: bytes) -> Iterator[Any]:
+def _add_checksums(name: str, data: bytes) -> Iterator[Any]:
     """Yield the chunks of a string, each followed by its check sum, so that a part of the string can be read."""
     view = memoryview(data)
     for number in range(_chunks(len(view))):
@@ -220,7 +220,7 @@ def _sum(chunk: memoryview, name: str, size: int, number: int) -> bytes:
     return _SUM.pack(zlib.crc32(chunk, zlib.crc32(f"{name} {size} {number}".encode())))
 
 
-def _unsealed(descriptor: int, name: str, start: int, count: int | None) -> bytes | None:
+def _verify_checksums(descriptor: int, name: str, start: int, count: int | None) -> bytes | None:
     """Read a string, or a part of it; None if it is damaged."""
     sealed, step = os.fstat(descriptor).st_size, _CHUNK + _SUM.size
     size = sealed - -(-sealed // step) * _SUM.size

@@ -11,9 +11,9 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchdali.formats.storage import Bytes, Storage, described_storage
+from torchdali.formats.storage import Bytes, ByteStorage, described_storage
 
-__all__ = ["Entry", "data_file", "entries"]
+__all__ = ["LmdbEntry", "data_file", "entries"]
 
 _PAGE = struct.Struct("<QHHHH")  # number, padding, flags, lower, upper
 _NODE = struct.Struct("<HHHH")  # low and high half of the size, flags, size of the key
@@ -26,7 +26,7 @@ _DEEPEST = 32
 _TREES, _TRANSACTION = _PAGE.size + 24, _PAGE.size + 24 + 2 * _TREE.size + 8
 
 
-class Entry(NamedTuple):
+class LmdbEntry(NamedTuple):
     """A key, and where its value is."""
 
     key: bytes
@@ -39,7 +39,7 @@ def data_file(path: str) -> str:
     return os.path.join(path, "data.mdb") if os.path.isdir(path) else path
 
 
-def entries(storage: Storage) -> Iterator[Entry]:
+def entries(storage: ByteStorage) -> Iterator[LmdbEntry]:
     """Yield the entries of the main database in the order of the keys.
 
     Raises:
@@ -54,7 +54,7 @@ def entries(storage: Storage) -> Iterator[Entry]:
         raise RuntimeError(f"{storage.path} is not an LMDB database, or is damaged: {error}{known}") from None
 
 
-def _newest_tree(storage: Storage) -> tuple[int, int, int]:
+def _newest_tree(storage: ByteStorage) -> tuple[int, int, int]:
     """Return page size, root and depth of the main tree, as the newer of both meta pages has it."""
     first = _meta(storage, 0)
     size = first[1]
@@ -64,7 +64,7 @@ def _newest_tree(storage: Storage) -> tuple[int, int, int]:
     return size, newest[2], newest[3]
 
 
-def _meta(storage: Storage, at: int) -> tuple[int, int, int, int]:
+def _meta(storage: ByteStorage, at: int) -> tuple[int, int, int, int]:
     """Return transaction, page size, root and depth that a meta page names."""
     if storage.size < at + _TRANSACTION + 8:
         raise ValueError("it is too short")
@@ -80,7 +80,7 @@ def _meta(storage: Storage, at: int) -> tuple[int, int, int, int]:
     return transaction, page_size, root, depth
 
 
-def _walk(storage: Storage, size: int, number: int, depth: int, unread: Iterator[int]) -> Iterator[Entry]:
+def _walk(storage: ByteStorage, size: int, number: int, depth: int, unread: Iterator[int]) -> Iterator[LmdbEntry]:
     """Walk a part of the tree; ``unread`` ends when more pages were visited than there are."""
     if not 0 < depth <= _DEEPEST:
         raise ValueError(f"a tree of the depth {depth}")
@@ -100,7 +100,7 @@ def _walk(storage: Storage, size: int, number: int, depth: int, unread: Iterator
         raise ValueError(f"page {number} has the flags {flags:#x} at the depth {depth}")
 
 
-def _page(storage: Storage, size: int, number: int) -> Bytes:
+def _page(storage: ByteStorage, size: int, number: int) -> Bytes:
     if number < 2 or (number + 1) * size > storage.size:
         raise ValueError(f"page {number} is not in the file")
     return storage.read(number * size, size)
@@ -113,7 +113,7 @@ def _nodes(data: memoryview, lower: int, size: int) -> list[int]:
     return list(struct.unpack_from(f"<{count}H", data, _PAGE.size))
 
 
-def _entry(storage: Storage, size: int, number: int, data: memoryview, node: int) -> Entry:
+def _entry(storage: ByteStorage, size: int, number: int, data: memoryview, node: int) -> LmdbEntry:
     low, high, flags, key_size = _NODE.unpack_from(data, node)
     length, begin = low | high << 16, node + _NODE.size + key_size
     if flags & (_SUBTREE | _DUPLICATES):
@@ -122,9 +122,9 @@ def _entry(storage: Storage, size: int, number: int, data: memoryview, node: int
     if not flags & _BIG:
         if begin + length > size:
             raise ValueError(f"a value of {length} bytes reaches beyond page {number}")
-        return Entry(key, number * size + begin, length)
+        return LmdbEntry(key, number * size + begin, length)
     (overflow,) = struct.unpack_from("<Q", data, begin)
     offset = overflow * size + _PAGE.size
     if offset + length > storage.size:
         raise ValueError(f"a value of {length} bytes at {offset} reaches beyond the end at {storage.size}")
-    return Entry(key, offset, length)
+    return LmdbEntry(key, offset, length)

@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 
 from torchdali.formats.remote import Remote
 from torchdali.formats.storage import read_text, write_text
-from torchdali.formats.stores import Version
+from torchdali.formats.stores import ObjectVersion
 from torchdali.formats.urls import is_url, shown
 
-__all__ = ["Manifest", "Shard", "is_manifest"]
+__all__ = ["Manifest", "ManifestShard", "is_manifest"]
 
 _FORM = 1
 
 
-class Shard(NamedTuple):
+class ManifestShard(NamedTuple):
     """A shard in a manifest: its version, and the text of its index."""
 
-    version: Version
+    version: ObjectVersion
     text: str
 
 
@@ -43,10 +43,10 @@ class Manifest:
         path: Where it was read.
     """
 
-    def __init__(self, kind: str, shards: Mapping[str, Shard], path: str = "") -> None:
+    def __init__(self, kind: str, shards: Mapping[str, ManifestShard], path: str = "") -> None:
         self.kind, self.shards, self._path = kind, shards, path
 
-    def shard(self, path: str) -> Shard:
+    def shard(self, path: str) -> ManifestShard:
         """Return the shard of a path or URL.
 
         Raises:
@@ -84,8 +84,8 @@ class Manifest:
         return cls(kind, shards, path)
 
 
-def _shard(entry: Any) -> Shard:
+def _shard(entry: Any) -> ManifestShard:
     size, *texts = entry["size"], entry["etag"], entry["changed"], entry["index"]
     if type(size) is not int or size < 0 or not all(isinstance(text, str) for text in texts):
         raise TypeError(f"a shard has the size {size!r}")
-    return Shard(Version(size, texts[0], texts[1]), texts[2])
+    return ManifestShard(ObjectVersion(size, texts[0], texts[1]), texts[2])

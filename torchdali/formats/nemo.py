@@ -12,10 +12,10 @@ from torchdali.errors import warn
 from torchdali.formats.storage import read_text
 from torchdali.formats.urls import shown
 
-__all__ = ["Entry", "read_manifest"]
+__all__ = ["Recording", "read_manifest"]
 
 
-class Entry(NamedTuple):
+class Recording(NamedTuple):
     """A recording, or a part of it.
 
     Attributes:
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     number: int
 
 
-def read_manifest(path: str, min_duration: float, max_duration: float) -> list[Entry]:
+def read_manifest(path: str, min_duration: float, max_duration: float) -> list[Recording]:
     """Return the recordings of a manifest; lines that name none are skipped, with a warning.
 
     Args:
@@ -41,7 +41,7 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[E
     Raises:
         RuntimeError: it cannot be read, or a value has another type.
     """
-    entries: list[Entry] = []
+    entries: list[Recording] = []
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
@@ -59,12 +59,12 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[E
     return entries
 
 
-def _entry(values: dict[str, Any], where: str, index: int) -> Entry:
+def _entry(values: dict[str, Any], where: str, index: int) -> Recording:
     offset, duration = (
         _number(values, "offset", 0.0, where),
         _number(values, "duration", -1.0, where),
     )
-    return Entry(
+    return Recording(
         _text(values, "audio_filepath", where),
         offset,
         duration,

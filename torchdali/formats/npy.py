@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchdali.codecs.signatures import described
+from torchdali.codecs.signatures import describe_content
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.storage import Bytes
 
-__all__ = ["HEAD", "Header", "Slab", "array", "check_size", "header", "slab", "tensor"]
+__all__ = ["HEAD", "NpyHeader", "Slab", "array", "check_size", "header", "slab", "tensor"]
 
 _MAGIC = b"\x93NUMPY"
 _KINDS = {  # types that torch has, without the byte order
@@ -33,7 +33,7 @@ _USUAL = re.compile(
 _parsing = ForkSafeLock()
 
 
-class Header(NamedTuple):
+class NpyHeader(NamedTuple):
     """Description of an array: its type, shape and order, and where its data begin."""
 
     dtype: torch.dtype
@@ -42,7 +42,7 @@ class Header(NamedTuple):
     offset: int
 
 
-def header(data: Bytes) -> Header:
+def header(data: Bytes) -> NpyHeader:
     """Read the header of an array.
 
     Raises:
@@ -50,7 +50,7 @@ def header(data: Bytes) -> Header:
     """
     head = data[:12].tobytes()
     if head[:6] != _MAGIC or len(head) < 12:
-        raise ValueError(f"this is not a numpy file: it does not begin with \\x93NUMPY{described(data)}")
+        raise ValueError(f"this is not a numpy file: it does not begin with \\x93NUMPY{describe_content(data)}")
     version, wide = head[6], head[6] > 1
     if version not in (1, 2, 3):
         raise ValueError(f"the version {version} of the form of numpy files is not known")
@@ -62,7 +62,7 @@ def header(data: Bytes) -> Header:
 
 
 @functools.lru_cache(maxsize=256)
-def _parse(text: bytes, offset: int) -> Header:
+def _parse(text: bytes, offset: int) -> NpyHeader:
     try:
         fields = _fields(text)
         kind, fortran, shape = fields["descr"], fields["fortran_order"], fields["shape"]
@@ -75,7 +75,7 @@ def _parse(text: bytes, offset: int) -> Header:
         raise ValueError(f"big endian files are not supported: {kind!r}")
     if min(shape, default=0) < 0:
         raise ValueError(f"the header gives the shape {shape}")
-    return Header(_KINDS[kind[1:]], shape, bool(fortran), offset)
+    return NpyHeader(_KINDS[kind[1:]], shape, bool(fortran), offset)
 
 
 def _fields(text: bytes) -> Any:
@@ -104,17 +104,17 @@ def array(data: Bytes) -> Tensor:
     return tensor(what, data[what.offset : what.offset + _size(what)])
 
 
-def check_size(what: Header, size: int) -> None:
+def check_size(what: NpyHeader, size: int) -> None:
     """Check that an array is not cut off in a file of a size; ValueError if it is."""
     if _size(what) > size - what.offset:
         raise ValueError(f"an array of {_size(what)} bytes has {size - what.offset}")
 
 
-def _size(what: Header) -> int:
+def _size(what: NpyHeader) -> int:
     return math.prod(what.shape) * what.dtype.itemsize
 
 
-def tensor(what: Header, content: Bytes) -> Tensor:
+def tensor(what: NpyHeader, content: Bytes) -> Tensor:
     """Return the elements of an array as a tensor, on the same memory if they are aligned."""
     if content.ctypes.data % what.dtype.itemsize:
         content = content.copy()  # torch wants numbers where they belong
@@ -134,13 +134,13 @@ class Slab(NamedTuple):
         size: Of the part, in bytes.
     """
 
-    what: Header
+    what: NpyHeader
     axis: int
     first: int
     size: int
 
 
-def slab(what: Header, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Slab:
+def slab(what: NpyHeader, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Slab:
     """Return the part that has a window; all of the array if the window reaches outside.
 
     Args:

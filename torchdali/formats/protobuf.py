@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 __all__ = [
-    "BYTES", "FIXED32", "FIXED64", "VARINT", "fields", "packed", "signed", "tag", "varint", "write_bytes",
+    "BYTES",
+    "FIXED32",
+    "FIXED64",
+    "VARINT",
+    "fields",
+    "read_packed",
+    "tag",
+    "to_signed",
+    "varint",
+    "write_bytes",
     "write_varint",
 ]  # fmt: skip
 
@@ -37,17 +46,17 @@ def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
     raise ValueError(f"a number at byte {at} does not end")
 
 
-def signed(value: int) -> int:
+def to_signed(value: int) -> int:
     """Read an unsigned number of 64 bits as a signed one."""
     return value - (1 << 64) if value >> 63 else value
 
 
-def packed(data: Buffer, at: int, end: int) -> list[int]:
+def read_packed(data: Buffer, at: int, end: int) -> list[int]:
     """Read consecutive signed numbers."""
     values = []
     while at < end:
         value, at = varint(data, at, end)
-        values.append(signed(value))
+        values.append(to_signed(value))
     return values
 
 

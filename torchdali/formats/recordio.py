@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.storage import Bytes, Storage, read_text, write_text
+from torchdali.formats.storage import Bytes, ByteStorage, read_text, write_text
 from torchdali.formats.urls import shown
 
 __all__ = [
@@ -29,12 +29,12 @@ _WHOLE, _FIRST, _MIDDLE, _LAST = 0, 1, 2, 3
 _LENGTH = (1 << 29) - 1
 
 
-def read_index(path: str, storage: Storage) -> npt.NDArray[np.int64]:
+def read_index(path: str, storage: ByteStorage) -> npt.NDArray[np.int64]:
     """Return offset and size of the records, ``(N, 2)``, from an index file, see `parse_index`."""
     return parse_index(read_text(path), path, storage)
 
 
-def parse_index(text: str, path: str, storage: Storage) -> npt.NDArray[np.int64]:
+def parse_index(text: str, path: str, storage: ByteStorage) -> npt.NDArray[np.int64]:
     """Return offset and size of the records, ``(N, 2)``: each reaches to the next one in the file.
 
     Raises:
@@ -55,7 +55,7 @@ def parse_index(text: str, path: str, storage: Storage) -> npt.NDArray[np.int64]
     return np.stack([offsets, ends[later] - offsets], 1)
 
 
-def scan(storage: Storage) -> Iterator[tuple[int, int]]:
+def scan(storage: ByteStorage) -> Iterator[tuple[int, int]]:
     """Yield offset and size of each record.
 
     Raises:

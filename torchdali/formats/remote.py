@@ -26,10 +26,10 @@ from torchdali.formats import stores, urls
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
 from torchdali.formats.retries import GaveUp, Hedge, repeat
-from torchdali.formats.sizes import Size, SizeOrNone
-from torchdali.formats.stores import Limits, Names, Replaced, Version
+from torchdali.formats.sizes import ByteSize, SizeOrNone
+from torchdali.formats.stores import Names, ObjectVersion, Replaced, RequestLimits
 
-__all__ = ["FAR", "NoSuchObject", "Pending", "Remote", "RemoteFile", "RemoteOptions", "read_url"]
+__all__ = ["FAR", "NoSuchObject", "PendingBytes", "Remote", "RemoteFile", "RemoteOptions", "read_url"]
 
 T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
@@ -72,14 +72,14 @@ class RemoteOptions:
     io_timeout: float = 10.0
     io_hedge: bool = False
     io_ahead: SizeOrNone = _EARLY
-    shuffle_window: Size | None = None
+    shuffle_window: ByteSize | None = None
     cache_dir: Annotated[str | None, "path"] = None
     cache_size: int = 10 << 30
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "io_ahead", SizeOrNone.from_argument(self.io_ahead))
         if self.shuffle_window is not None:
-            object.__setattr__(self, "shuffle_window", Size.from_argument(self.shuffle_window))
+            object.__setattr__(self, "shuffle_window", ByteSize.from_argument(self.shuffle_window))
         least = {"io_concurrency": 1, "io_retries": 0, "cache_size": 1, "io_deadline": 0}
         for name, bound in least.items():
             if (value := getattr(self, name)) is not None and value < bound:
@@ -88,9 +88,9 @@ class RemoteOptions:
             raise ValueError(f"io_timeout must be above 0 seconds, got {self.io_timeout}")
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> RequestLimits:
         """The part that store packages must know."""
-        return Limits(self.io_concurrency, self.io_timeout, _bounded_client)
+        return RequestLimits(self.io_concurrency, self.io_timeout, _bounded_client)
 
 
 def _bounded_client() -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _bounded_client() -> dict[str, Any]:
     return {"response_class": BoundedResponse, "trace_configs": [refuse_other_hosts()]}
 
 
-class Pending(NamedTuple):
+class PendingBytes(NamedTuple):
     """Bytes that are on their way.
 
     Attributes:
@@ -136,7 +136,7 @@ class Remote:
         self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
         self._bytes, self._count = 1 << 17, 1  # of data that was read, about; a first guess
         self._requests, self._received, self._repeated = 0, 0, 0
-        self._pinned: dict[str, Version] = {}
+        self._pinned: dict[str, ObjectVersion] = {}
         self._renewed: set[tuple[int, str]] = set()
         self._coming: dict[tuple[int, str], Future[bytes]] = {}  # of each process
 
@@ -151,14 +151,24 @@ class Remote:
         return self._pool.waiting > self.options.io_concurrency
 
     def start(
-        self, url: str, start: int = 0, count: int | None = None, version: Version | None = None, exact: bool = False
-    ) -> Pending:
+        self,
+        url: str,
+        start: int = 0,
+        count: int | None = None,
+        version: ObjectVersion | None = None,
+        exact: bool = False,
+    ) -> PendingBytes:
         """Start to read a range, or all of an object, see `read`."""
         future = self._pool.submit(self.read, url, start, count, version, exact)
-        return Pending(future, 0, FAR if count is None else count)
+        return PendingBytes(future, 0, FAR if count is None else count)
 
     def read(
-        self, url: str, start: int = 0, count: int | None = None, version: Version | None = None, exact: bool = False
+        self,
+        url: str,
+        start: int = 0,
+        count: int | None = None,
+        version: ObjectVersion | None = None,
+        exact: bool = False,
     ) -> Bytes:
         """Read a range, or all of an object.
 
@@ -176,20 +186,20 @@ class Remote:
         if self._cache is None:
             data = self._fetch(url, start, count, version)
         elif exact or count is None or version is None:
-            data = self._cached(self._cache, url, start, count, version, 0, count)
+            data = self._read_cached(self._cache, url, start, count, version, 0, count)
         else:
             data = self._from_blocks(self._cache, url, start, count, version)
         if isinstance(data, bytes):  # may be somebody else's, too
             return np.frombuffer(bytearray(data), np.uint8)
         return np.asarray(_Owned(data))
 
-    def head(self, url: str, count: int) -> tuple[Bytes, Version]:
+    def head(self, url: str, count: int) -> tuple[Bytes, ObjectVersion]:
         """Read the first bytes of an object, fewer if it has no more, and learn its version."""
 
-        def get() -> tuple[bytes, Version]:
+        def get() -> tuple[bytes, ObjectVersion]:
             system, path = self._system(url)
             data, version = stores.get(system, path, 0, count, None, self.options.io_timeout)
-            self._pinned.get(url, Version()).check(version)
+            self._pinned.get(url, ObjectVersion()).check(version)
             return bytes(data)[:count], version
 
         data, version = self._repeat(url, get)
@@ -199,17 +209,17 @@ class Remote:
         """Let a thread call a function, which makes requests."""
         return self._pool.submit(function)
 
-    def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, version: Version) -> bytes:
+    def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, version: ObjectVersion) -> bytes:
         """Read a range of large blocks that are kept: a shuffled epoch asks for each of them once."""
         parts = []
         for block in range(start // urls.BLOCK * urls.BLOCK, start + count, urls.BLOCK):
             first, last = max(start - block, 0), min(start + count - block, urls.BLOCK)
             length = min(urls.BLOCK, (version.size or 0) - block)
-            parts.append(self._cached(cache, url, block, length, version, first, last - first))
+            parts.append(self._read_cached(cache, url, block, length, version, first, last - first))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _cached(
-        self, cache: DiskCache, url: str, start: int, count: int | None, version: Version | None, first: int,
+    def _read_cached(
+        self, cache: DiskCache, url: str, start: int, count: int | None, version: ObjectVersion | None, first: int,
         part: int | None,
     ) -> bytes:  # fmt: skip
         """Return a part of an object from the cache, which first reads it if it is missing."""
@@ -237,7 +247,7 @@ class Remote:
                 del self._coming[os.getpid(), key]
         return future.result()[first : None if part is None else first + part]
 
-    def _fetch(self, url: str, start: int, count: int | None, version: Version | None) -> Any:
+    def _fetch(self, url: str, start: int, count: int | None, version: ObjectVersion | None) -> Any:
         """Return a buffer: bytes, or one of obstore's that nobody else has."""
 
         def get() -> Any:
@@ -279,7 +289,7 @@ class Remote:
             self._renewed.add(place)
             self._systems.pop(place, None)
 
-    def _repeat(self, url: str, request: Callable[[], T], version: Version | None = None) -> T:
+    def _repeat(self, url: str, request: Callable[[], T], version: ObjectVersion | None = None) -> T:
         options, sent = self.options, itertools.count()
 
         def send() -> T:
@@ -291,18 +301,18 @@ class Remote:
         try:
             return repeat(send, options.io_deadline, options.io_retries, _LONGEST_PAUSE, lambda: self._renew(url))
         except GaveUp as failure:
-            raise _named(url, failure, version is not None) from None
+            raise _request_error(url, failure, version is not None) from None
 
-    def info(self, url: str) -> Version:
+    def info(self, url: str) -> ObjectVersion:
         """Return the version of an object.
 
         Raises:
             RuntimeError: the object does not exist.
         """
 
-        def ask() -> Version:
+        def ask() -> ObjectVersion:
             system, path = self._system(url)
-            return Version.of(stores.call(system, self.options.io_timeout, "info", path))
+            return ObjectVersion.of(stores.call(system, self.options.io_timeout, "info", path))
 
         return self._repeat(url, ask)
 
@@ -342,7 +352,7 @@ class Remote:
             return stores.list_names(*self._system(url), self.options.io_timeout)
 
         folders, objects = self._repeat(url, ask)
-        return sorted(folders, key=_encoded), sorted(objects, key=_encoded)
+        return sorted(folders, key=_encode_url), sorted(objects, key=_encode_url)
 
     def map(self, function: Callable[[str], T], objects: Iterable[str]) -> list[T]:
         """Call a function, which makes requests, on several URLs at a time."""
@@ -368,7 +378,7 @@ class Remote:
         self._repeat(url, send)
 
 
-def _named(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
+def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
     """Return the error of a request: errors that a caller may take for a broken sample are not a `StoreError`."""
     error, status = failure.reason, failure.status
     text = str(error).partition("\n")[0]
@@ -418,7 +428,7 @@ FAR = 1 << 62
 _PLACE = re.compile(r"[^:]+://[^/]*/").match
 
 
-def _encoded(name: str) -> bytes:
+def _encode_url(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
 
 
@@ -438,13 +448,13 @@ class RemoteFile:
         version: To read; the store is asked if None.
     """
 
-    def __init__(self, remote: Remote, url: str, version: Version | None = None) -> None:
+    def __init__(self, remote: Remote, url: str, version: ObjectVersion | None = None) -> None:
         self.remote, self._url, self.path = remote, url, urls.shown(url)
         self.version = version or remote.info(url)
         if self.version.size is None:
             raise RuntimeError(f"cannot read {self.path} by ranges: the store does not tell its size")
         self.size = self.version.size
-        self._blocks: OrderedDict[int, Pending] = OrderedDict()
+        self._blocks: OrderedDict[int, PendingBytes] = OrderedDict()
         self._process = os.getpid()
         self._lock = ForkSafeLock()
 
@@ -467,7 +477,7 @@ class RemoteFile:
         if offset < 0 or count < 0 or offset + count > self.size:
             raise RuntimeError(f"cannot read {count} bytes at offset {offset} of {self.path}: it has {self.size} bytes")
 
-    def _block(self, number: int) -> Pending:
+    def _block(self, number: int) -> PendingBytes:
         with self._lock:
             if self._process != os.getpid():  # in a forked process nobody continues its parent's reads
                 self._blocks.clear()
@@ -483,7 +493,7 @@ class RemoteFile:
                 self._blocks.popitem(last=False)
             return self._blocks[number]
 
-    def start(self, offset: int, count: int, exact: bool = False) -> Pending:
+    def start(self, offset: int, count: int, exact: bool = False) -> PendingBytes:
         """Start to read a range, see `Remote.read`."""
         self._check(offset, count)
         return self.remote.start(self._url, offset, count, self.version, exact)

@@ -24,10 +24,10 @@ import torch
 
 from torchdali.errors import warn, warning_place, warnings_on
 from torchdali.forks import ForkSafeLock
-from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, opened, shared
+from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, open_shared, share
 from torchdali.formats.shared_folder import FileLock, open_folder, open_own, read_into, room
 
-__all__ = ["DiskStore", "MemoryStore", "SampleStore", "decoded", "disk_store", "encoded"]
+__all__ = ["DiskStore", "MemoryStore", "SampleStore", "decode_tensors", "disk_store", "encode_tensors"]
 
 Tensors = tuple[torch.Tensor, ...]
 _Stretch = tuple[int, int, int]
@@ -92,7 +92,7 @@ class SampleStore:
         if place is None:
             return None
         sample = self._sample(place)
-        tensors = None if sample is None else decoded(sample)
+        tensors = None if sample is None else decode_tensors(sample)
         if tensors is None:
             self.forget(key)
         return tensors
@@ -107,7 +107,7 @@ class SampleStore:
 
     def put(self, key: bytes, tensors: Sequence[torch.Tensor]) -> bool:
         """Store tensors, unless the key has some; return False if the store is full, or others hold the files' lock."""
-        parts = encoded(tensors)
+        parts = encode_tensors(tensors)
         size = sum(map(len, parts))
         if self.is_full or self._end + size > self.limit:
             self._tell_full(size)
@@ -174,7 +174,7 @@ class SampleStore:
         Raises:
             TimeoutError: another process does so, for too long.
         """
-        with self._lock, self._file_lock.held(self._index):
+        with self._lock, self._file_lock.hold(self._index):
             yield
 
     def _catch_up(self) -> None:
@@ -238,14 +238,14 @@ class MemoryStore(SampleStore):
                 "process (ulimit -v, ulimit -f)"
             ) from None
 
-    def shared(self) -> tuple[int, DescriptorPlace, DescriptorPlace]:
-        """Return the arguments of `joined` in another process, while this one has the store open."""
-        return self.limit, shared(self._data), shared(self._index)
+    def share(self) -> tuple[int, DescriptorPlace, DescriptorPlace]:
+        """Return the arguments of `join` in another process, while this one has the store open."""
+        return self.limit, share(self._data), share(self._index)
 
     @classmethod
-    def joined(cls, limit: int, data: DescriptorPlace, index: DescriptorPlace) -> MemoryStore:
+    def join(cls, limit: int, data: DescriptorPlace, index: DescriptorPlace) -> MemoryStore:
         """Open the store of another process of this machine."""
-        return cls(limit, (opened(data), opened(index)))
+        return cls(limit, (open_shared(data), open_shared(index)))
 
     def _sample(self, place: _Stretch) -> torch.Tensor:
         offset, size, _ = place
@@ -268,7 +268,7 @@ class DiskStore(SampleStore):
         self._folder, self.name = folder, os.path.join(folder, stem)
         self.index_name = f"{self.name}.index"
         try:
-            data, index = _opened(folder, stem)
+            data, index = _open_files(folder, stem)
         except OSError as error:
             file = self.name if error.filename is None else os.path.join(folder, error.filename)
             raise RuntimeError(
@@ -296,7 +296,7 @@ class DiskStore(SampleStore):
         return room(error, self._folder)
 
 
-def _opened(folder: str, stem: str) -> tuple[int, int]:
+def _open_files(folder: str, stem: str) -> tuple[int, int]:
     """Open data and index."""
     opened: list[int] = []
     place = open_folder(folder, own=False)
@@ -343,7 +343,7 @@ _DTYPES = (
 )  # fmt: skip
 
 
-def encoded(tensors: Sequence[torch.Tensor]) -> list[Any]:
+def encode_tensors(tensors: Sequence[torch.Tensor]) -> list[Any]:
     """Return tensors as pieces of bytes: types and shapes, then the values of each, at multiples of 64 bytes."""
     head = [struct.pack("<B", len(tensors))]
     values: list[Any] = []
@@ -359,8 +359,8 @@ def _padding(size: int) -> bytes:
     return bytes(-size % _ALIGNED)
 
 
-def decoded(sample: torch.Tensor) -> Tensors | None:
-    """Return the tensors of a sample, as views of it: the inverse of `encoded`; None if there is something else."""
+def decode_tensors(sample: torch.Tensor) -> Tensors | None:
+    """Return the tensors of a sample, as views of it: the inverse of `encode_tensors`; None for other bytes."""
     data = sample.numpy().data
     place, kinds = 1, []
     try:

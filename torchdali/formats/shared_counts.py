@@ -11,7 +11,7 @@ import tempfile
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.shared_folder import FileLock
 
-__all__ = ["DescriptorPlace", "SharedCounts", "anonymous_descriptor", "opened", "shared"]
+__all__ = ["DescriptorPlace", "SharedCounts", "anonymous_descriptor", "open_shared", "share"]
 
 _ROWS = 1024
 _NUMBERS = 8  # of a row: the process, then its counts; a row is a line of a processor's cache
@@ -40,10 +40,10 @@ class SharedCounts:
             os.close(self.descriptor)
 
     @classmethod
-    def joined(cls, place: DescriptorPlace) -> SharedCounts:
-        """Open the numbers of another process of this machine, see `shared`; of one that is not here, make new ones."""
+    def join(cls, place: DescriptorPlace) -> SharedCounts:
+        """Open the numbers of another process of this machine, see `share`; of one that is not here, make new ones."""
         try:
-            return cls(opened(place))
+            return cls(open_shared(place))
         except OSError:
             return cls()
 
@@ -56,7 +56,7 @@ class SharedCounts:
 
     def _own_row(self) -> int:
         """Return the row of this process; the last one, which others may share, if all others are taken."""
-        with contextlib.suppress(TimeoutError), FileLock("numbers that processes count").held(self.descriptor):
+        with contextlib.suppress(TimeoutError), FileLock("numbers that processes count").hold(self.descriptor):
             owners = self._numbers[::_NUMBERS].tolist()
             if 0 in owners:
                 row = owners.index(0)
@@ -87,13 +87,13 @@ def anonymous_descriptor(size: int) -> int:
     return descriptor
 
 
-def shared(descriptor: int) -> DescriptorPlace:
-    """Return the arguments of `opened` in another process, while this one has the file open."""
+def share(descriptor: int) -> DescriptorPlace:
+    """Return the arguments of `open_shared` in another process, while this one has the file open."""
     path = f"/proc/{os.getpid()}/fd/{descriptor}"
     return path, os.readlink(path)
 
 
-def opened(place: DescriptorPlace) -> int:
+def open_shared(place: DescriptorPlace) -> int:
     """Open a file without a name that another process has open.
 
     Raises:

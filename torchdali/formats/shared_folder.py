@@ -198,7 +198,7 @@ class FileLock:
         self._warned = False
 
     @contextlib.contextmanager
-    def held(self, descriptor: int) -> Iterator[None]:
+    def hold(self, descriptor: int) -> Iterator[None]:
         """Keep other processes from taking it.
 
         Raises:

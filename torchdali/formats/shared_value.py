@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, opened, shared
+from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, open_shared, share
 
 __all__ = ["Shared", "begin_copies"]
 
@@ -44,7 +44,7 @@ class Shared:
         return f"Shared({self.value!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        place = shared(self._descriptor)
+        place = share(self._descriptor)
         return _join, (place, tuple(self._tensor.shape), self._tensor.dtype, self._is_number)
 
     @property
@@ -89,7 +89,7 @@ def _map(descriptor: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.T
 
 def _join(place: DescriptorPlace, shape: tuple[int, ...], dtype: torch.dtype, is_number: bool) -> Shared:
     joined = Shared.__new__(Shared)
-    joined._descriptor, joined._is_number, joined._is_copy = opened(place), is_number, False
+    joined._descriptor, joined._is_number, joined._is_copy = open_shared(place), is_number, False
     joined._tensor = _map(joined._descriptor, shape, dtype)
     return joined
 

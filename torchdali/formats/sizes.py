@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["Size", "SizeOrNone"]
+__all__ = ["ByteSize", "SizeOrNone"]
 
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
 
-class Size(int):
+class ByteSize(int):
     """A number of bytes."""
 
     least = 1
 
     @classmethod
-    def from_argument(cls, value: Any) -> Size:
+    def from_argument(cls, value: Any) -> ByteSize:
         """Return a size given as a number, or as a text like ``"8GB"`` (10^9 bytes each) or ``"8GiB"`` (2^30).
 
         Raises:
@@ -32,7 +32,7 @@ class Size(int):
         return cls(value)
 
 
-class SizeOrNone(Size):
+class SizeOrNone(ByteSize):
     """A number of bytes, or 0."""
 
     least = 0

@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.codecs.signatures import HEAD, described
+from torchdali.codecs.signatures import HEAD, describe_content
 from torchdali.formats.remote import NoSuchObject, Remote, RemoteFile, read_url
 from torchdali.formats.shared_folder import open_named, write_whole
-from torchdali.formats.stores import Version
+from torchdali.formats.stores import ObjectVersion
 from torchdali.formats.urls import is_url, shown
 
 __all__ = [
+    "ByteStorage",
     "Bytes",
     "MappedFile",
     "PlainFile",
-    "Storage",
     "described_storage",
     "exists",
     "file_identity",
@@ -35,7 +35,7 @@ __all__ = [
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
-class Storage(Protocol):
+class ByteStorage(Protocol):
     """Bytes that are read by ranges, from several threads at once.
 
     Attributes:
@@ -59,7 +59,7 @@ class Storage(Protocol):
         ...
 
 
-def _check_range(storage: Storage, offset: int, count: int) -> None:
+def _check_range(storage: ByteStorage, offset: int, count: int) -> None:
     if offset < 0 or count < 0 or offset + count > storage.size:
         raise RuntimeError(
             f"cannot read {count} bytes at offset {offset} of {storage.path}: it has {storage.size} bytes"
@@ -218,8 +218,8 @@ def _status(path: str) -> os.stat_result:
 
 def open_storage(
     path: str, *, mapped: bool = True, direct: bool = False, remote: Remote | None = None,
-    version: Version | None = None,
-) -> Storage:  # fmt: skip
+    version: ObjectVersion | None = None,
+) -> ByteStorage:  # fmt: skip
     """Open a file or an object of records.
 
     Args:
@@ -255,7 +255,7 @@ def read_text(path: str, remote: Remote | None = None) -> str:
                 data = file.read()
         except OSError as error:
             raise RuntimeError(f"cannot open {path}: {error.strerror}") from None
-    known = described(data)
+    known = describe_content(data)
     if known and not known.startswith(("; it is text", "; it is JSON", "; it is empty")):
         raise RuntimeError(f"cannot read {shown(path)}: {known.removeprefix('; ')}")
     return data.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
@@ -272,9 +272,9 @@ def exists(path: str) -> bool:
     return True
 
 
-def described_storage(storage: Storage, but: str = "") -> str:
-    """Identify a file by its first bytes, as `described` does."""
-    return described(storage.read(0, min(HEAD, storage.size)), but)
+def described_storage(storage: ByteStorage, but: str = "") -> str:
+    """Identify a file by its first bytes, as `describe_content` does."""
+    return describe_content(storage.read(0, min(HEAD, storage.size)), but)
 
 
 def write_text(path: str, lines: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from torchdali.formats import urls
 
-__all__ = ["Replaced", "Version", "call", "get", "list_names", "open_system"]
+__all__ = ["ObjectVersion", "Replaced", "call", "get", "list_names", "open_system"]
 
 _HTTP = "fsspec.implementations.http"
 _OBSTORE = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "abfs", "abfss": "abfss"}
@@ -26,7 +26,7 @@ class Replaced(ValueError):
     """An object has changed since it was opened."""
 
 
-class Version(NamedTuple):
+class ObjectVersion(NamedTuple):
     """One version of an object.
 
     Attributes:
@@ -40,7 +40,7 @@ class Version(NamedTuple):
     changed: str = ""
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> Version:
+    def of(cls, facts: Mapping[str, Any]) -> ObjectVersion:
         """Return the version that a store describes, whichever words its package has for that."""
         etag = next((str(facts[name]) for name in ("ETag", "etag", "e_tag", "md5Hash") if facts.get(name)), "")
         times = ("LastModified", "Last-Modified", "last_modified", "mtime", "created")
@@ -49,7 +49,7 @@ class Version(NamedTuple):
         size = int(total) if total.isdigit() else facts.get("size")
         return cls(None if size is None else int(size), etag, changed)
 
-    def check(self, now: Version) -> None:
+    def check(self, now: ObjectVersion) -> None:
         """Raise `Replaced` if another version differs in a fact that both have."""
         same = ("etag",) if self.etag and now.etag else ("changed",)
         for name in ("size", *same):
@@ -68,7 +68,7 @@ class Version(NamedTuple):
         return None if not self.etag or self.etag.startswith("W/") else self.etag
 
 
-class Limits(NamedTuple):
+class RequestLimits(NamedTuple):
     """Requests at a time, seconds without any byte after which one has failed, and settings of the HTTP client."""
 
     concurrency: int
@@ -76,7 +76,7 @@ class Limits(NamedTuple):
     client: Callable[[], dict[str, Any]] = dict
 
 
-def open_system(url: str, limits: Limits, renewed: bool = False) -> Any:
+def open_system(url: str, limits: RequestLimits, renewed: bool = False) -> Any:
     """Open the file system of an URL.
 
     Args:
@@ -102,7 +102,7 @@ def open_system(url: str, limits: Limits, renewed: bool = False) -> Any:
     return system
 
 
-def _obstore_settings(scheme: str, limits: Limits) -> dict[str, Any]:
+def _obstore_settings(scheme: str, limits: RequestLimits) -> dict[str, Any]:
     quiet = timedelta(seconds=limits.timeout)
     options: dict[str, Any] = {"read_timeout": quiet, "connect_timeout": quiet, "timeout": timedelta(minutes=10)}
     endpoint = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", ""))
@@ -118,7 +118,7 @@ def _obstore_settings(scheme: str, limits: Limits) -> dict[str, Any]:
     return settings
 
 
-def _client(limits: Limits) -> dict[str, Any]:
+def _client(limits: RequestLimits) -> dict[str, Any]:
     """Return the settings of fsspec's HTTP client, the user's own among them."""
     aiohttp = importlib.import_module("aiohttp")
     conf = importlib.import_module("fsspec.config").conf
@@ -137,15 +137,15 @@ def call(system: Any, timeout: float, name: str, *arguments: Any, **named: Any) 
 
 
 def _run(system: Any, timeout: float | None, coroutine: Any) -> Any:
-    async def awaited() -> Any:
+    async def await_result() -> Any:
         return await coroutine
 
-    return importlib.import_module("fsspec.asyn").sync(system.loop, awaited, timeout=timeout)
+    return importlib.import_module("fsspec.asyn").sync(system.loop, await_result, timeout=timeout)
 
 
 def get(
-    system: Any, path: str, start: int, count: int | None, version: Version | None, timeout: float
-) -> tuple[Any, Version]:
+    system: Any, path: str, start: int, count: int | None, version: ObjectVersion | None, timeout: float
+) -> tuple[Any, ObjectVersion]:
     """Read a range, or all of an object, in one request.
 
     Args:
@@ -165,17 +165,17 @@ def get(
         headers |= {} if condition is None else {"If-Match": condition}
         place = {} if count is None else {"start": start, "end": start + count}
         body = call(system, 0, "cat_file", path, headers=headers, **place)
-        return body, Version.of(body.headers)
+        return body, ObjectVersion.of(body.headers)
     if count is None and system.async_impl:
-        return bytes(call(system, 3 * timeout, "cat_file", path)), Version()
+        return bytes(call(system, 3 * timeout, "cat_file", path)), ObjectVersion()
     end = urls.MAX_BYTES + 1 if count is None else start + count  # of all, one more than is accepted
     slow = 3 * timeout + (count or 0) / 1e6  # these packages don't notice silence
-    return bytes(call(system, slow, "cat_file", path, start=start, end=end)), Version()
+    return bytes(call(system, slow, "cat_file", path, start=start, end=end)), ObjectVersion()
 
 
 def _get_by_obstore(
-    system: Any, path: str, start: int, count: int | None, version: Version | None
-) -> tuple[Any, Version]:
+    system: Any, path: str, start: int, count: int | None, version: ObjectVersion | None
+) -> tuple[Any, ObjectVersion]:
     """Read in this thread: an event loop would take twice the CPU time."""
     bucket, name = system._split_path(path)
     options: dict[str, Any] = {} if version is None or version.condition is None else {"if_match": version.condition}
@@ -184,7 +184,7 @@ def _get_by_obstore(
     answer = system._construct_store(bucket).get(name, options=options)
     if count is None and answer.meta["size"] > urls.MAX_BYTES:
         raise urls.TooLarge
-    return answer.bytes(), Version.of(answer.meta)
+    return answer.bytes(), ObjectVersion.of(answer.meta)
 
 
 def _check_process() -> None:
@@ -200,14 +200,14 @@ def _check_process() -> None:
 
 async def _get_by_s3fs(
     system: Any, path: str, start: int, count: int | None, condition: str | None
-) -> tuple[bytes, Version]:
+) -> tuple[bytes, ObjectVersion]:
     bucket, key, _ = system.split_path(path)
     more = {} if condition is None else {"IfMatch": condition}
     if count is not None:
         more["Range"] = f"bytes={start}-{start + count - 1}"
     answer = await system._call_s3("get_object", Bucket=bucket, Key=key, **more)
     async with answer["Body"] as body:
-        return await body.read(), Version.of(answer)
+        return await body.read(), ObjectVersion.of(answer)
 
 
 # ---------------------------------------------------------------- listings

@@ -17,14 +17,26 @@ import numpy as np
 
 from torchdali.errors import warn
 from torchdali.formats.remote import Remote
-from torchdali.formats.storage import Bytes, Storage, described_storage, read_text, write_text
+from torchdali.formats.storage import Bytes, ByteStorage, described_storage, read_text, write_text
 from torchdali.formats.tar_sparse import BLOCK, Records, Sparse, header_number, sparse_of_header, sparse_of_records
 from torchdali.formats.urls import shown
 
 __all__ = [
-    "BLOCK", "Archive", "Component", "Member", "group", "indexed_samples", "index_text", "located_samples",
-    "parse_index", "read_index", "samples", "split_name",
-    "write_end", "write_index", "write_member",
+    "BLOCK",
+    "Archive",
+    "Component",
+    "Member",
+    "group",
+    "index_text",
+    "indexed_samples",
+    "located_samples",
+    "parse_index",
+    "read_index",
+    "samples",
+    "split_name",
+    "write_end",
+    "write_index",
+    "write_member",
 ]  # fmt: skip
 
 _LONGEST_NAME = 1 << 20
@@ -64,9 +76,9 @@ class _Before(NamedTuple):
     def then(self, kind: bytes, text: bytes) -> _Before:
         """Return this with one header more."""
         if kind == b"L":
-            return self._replace(name=_decoded(text))
+            return self._replace(name=_decode_name(text))
         if kind == b"K":
-            return self._replace(link=_decoded(text))
+            return self._replace(link=_decode_name(text))
         records = tuple(_pax(text))
         named = dict(records)
         name = named.get("GNU.sparse.name", named.get("path", self.name))
@@ -74,7 +86,7 @@ class _Before(NamedTuple):
 
 
 class Archive:
-    """An archive, as a `Storage` of its files: sparse ones, whole, come after its end.
+    """An archive, as a `ByteStorage` of its files: sparse ones, whole, come after its end.
 
     Args:
         storage: The archive itself.
@@ -83,7 +95,7 @@ class Archive:
         left_out: Offset, name and kind of the members that are not files.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: ByteStorage) -> None:
         self.path, self.size = storage.path, storage.size
         self.left_out: list[tuple[int, str]] = []
         self._storage = storage
@@ -97,7 +109,7 @@ class Archive:
         return getattr(self._storage, "remote", None)
 
     @property
-    def storage(self) -> Storage:
+    def storage(self) -> ByteStorage:
         """Storage that the members are read from: the archive's own storage if none is sparse."""
         return self._storage if len(self._starts) == 1 else self
 
@@ -154,7 +166,7 @@ class Archive:
             elif kind in _FILES:
                 length = length if before.size < 0 else before.size
                 member, data = self._file(header, data, length, before)
-                yield self._known(member._replace(start=start))
+                yield self._check_type(member._replace(start=start))
             elif kind != b"g":
                 yield from (member._replace(start=start) for member in self._other(header, at, before))
                 length = 0 if kind in _WITHOUT_CONTENT else length
@@ -188,16 +200,16 @@ class Archive:
             place += length
         return offset
 
-    def _known(self, member: Member) -> Member:
+    def _check_type(self, member: Member) -> Member:
         self._files[posixpath.normpath(member.name)] = member
         return member
 
     def _other(self, header: bytes, at: int, before: _Before) -> Iterator[Member]:
         """Yield the file that a hard link points to; record members that are not files."""
-        kind, name, target = header[156:157], before.name or _name(header), before.link or _decoded(header[157:257])
+        kind, name, target = header[156:157], before.name or _name(header), before.link or _decode_name(header[157:257])
         file = self._files.get(posixpath.normpath(target)) if kind == _LINK else None
         if file is not None:
-            yield self._known(file._replace(name=name))
+            yield self._check_type(file._replace(name=name))
         elif kind == _LINK:
             self.left_out.append((at, f"{name!r}, a hard link to {target!r}, and no file before it has this name"))
         elif kind in _OTHERS:
@@ -221,14 +233,14 @@ def _check(header: bytes, at: int) -> None:
         raise ValueError(f"the check sum of the header at {at} is {stored} and should be {counted}")
 
 
-def _decoded(field: bytes) -> str:
+def _decode_name(field: bytes) -> str:
     return field.split(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
 def _name(header: bytes) -> str:
-    name = _decoded(header[:100])
+    name = _decode_name(header[:100])
     if header[257:263] == b"ustar\0" and header[345]:
-        name = f"{_decoded(header[345:500])}/{name}"
+        name = f"{_decode_name(header[345:500])}/{name}"
     return name
 
 
@@ -293,18 +305,18 @@ def located_samples(archive: Archive, start: int) -> Iterator[tuple[int, list[Co
     """Yield the samples from a place on, each with the place where its headers begin."""
     starts: dict[tuple[str, int], int] = {}
 
-    def noted() -> Iterator[Member]:
+    def note_offsets() -> Iterator[Member]:
         for member in archive.members(start):
             starts[member.name, member.offset] = member.start
             yield member
 
-    for sample in group(noted()):
+    for sample in group(note_offsets()):
         yield starts[sample[0][3], sample[0][1]], sample
         for _, offset, _, name in sample:
             starts.pop((name, offset), None)
 
 
-def indexed_samples(storage: Storage) -> Iterator[list[Component]]:
+def indexed_samples(storage: ByteStorage) -> Iterator[list[Component]]:
     """Yield the samples of an archive for its index.
 
     Raises:
@@ -324,12 +336,12 @@ _VERSIONS = {"v1.1": 3, "v1.2": 4}
 _TEMPLATE = {3: "<ext> <offset> <size>", 4: "<ext> <offset> <size> <filename>"}
 
 
-def read_index(path: str, storage: Storage) -> list[list[Component]]:
+def read_index(path: str, storage: ByteStorage) -> list[list[Component]]:
     """Return the samples of an archive from its index, see `parse_index`."""
     return parse_index(read_text(path), path, storage)
 
 
-def parse_index(text: str, path: str, storage: Storage) -> list[list[Component]]:
+def parse_index(text: str, path: str, storage: ByteStorage) -> list[list[Component]]:
     """Return the samples of an archive from the text of its index, of the version 1.1 or 1.2.
 
     Raises:
@@ -365,7 +377,7 @@ def _read_head(words: list[str]) -> tuple[int, int]:
     return _VERSIONS[words[0]], int(words[1])
 
 
-def _component(words: list[str], width: int, storage: Storage) -> Component:
+def _component(words: list[str], width: int, storage: ByteStorage) -> Component:
     try:
         if len(words) < width:
             raise ValueError

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from torchdali.formats.storage import Storage
+from torchdali.formats.storage import ByteStorage
 
 __all__ = ["BLOCK", "Extent", "Records", "Sparse", "header_number", "sparse_of_header", "sparse_of_records"]
 
@@ -69,7 +69,7 @@ def header_number(field: bytes, at: int) -> int:
         raise ValueError(f"the header at {at} has {field!r} where a number should be") from None
 
 
-def sparse_of_header(storage: Storage, header: bytes, data: int) -> Sparse:
+def sparse_of_header(storage: ByteStorage, header: bytes, data: int) -> Sparse:
     """Read the map of a member of GNU's kind ``S``: in its header, and in blocks after it, at ``data``."""
     extents = list(_fields(header[386:482], data))
     more, size = header[482], header_number(header[483:495], data)
@@ -91,7 +91,7 @@ _PREFIX = "GNU.sparse."
 _OF_STAR = ("SCHILY.realsize", "SUN.holesdata")
 
 
-def sparse_of_records(storage: Storage, records: Records, data: int, length: int) -> Sparse | None:
+def sparse_of_records(storage: ByteStorage, records: Records, data: int, length: int) -> Sparse | None:
     """Read the map of a member whose pax header says that it is sparse, in the versions 0.0, 0.1 and 1.0.
 
     Args:
@@ -121,7 +121,7 @@ def sparse_of_records(storage: Storage, records: Records, data: int, length: int
     return Sparse(size, data, _pairs(words, data))
 
 
-def _map_of_content(storage: Storage, data: int, length: int) -> tuple[int, list[Extent]]:
+def _map_of_content(storage: ByteStorage, data: int, length: int) -> tuple[int, list[Extent]]:
     """Read lines of numbers, which fill blocks of their own before the stored parts."""
     blocks = storage.read(data, min(length, BLOCK)).tobytes()
     count = _decimal(blocks.partition(b"\n")[0].decode("latin-1"), data)

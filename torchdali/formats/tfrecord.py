@@ -21,18 +21,29 @@ from torchdali.formats.protobuf import (
     FIXED32,
     VARINT,
     fields,
-    packed,
-    signed,
+    read_packed,
+    to_signed,
     varint,
     write_bytes,
     write_varint,
 )
-from torchdali.formats.storage import Bytes, Storage, described_storage, read_text, write_text
+from torchdali.formats.storage import Bytes, ByteStorage, described_storage, read_text, write_text
 from torchdali.formats.urls import shown
 
 __all__ = [
-    "FeatureValue", "features", "find", "index_text", "parse_index", "payload", "read_index", "scan", "verify",
-    "masked_crc32c", "write_example", "write_index", "write_record",
+    "FeatureValue",
+    "features",
+    "find",
+    "index_text",
+    "masked_crc32c",
+    "parse_index",
+    "payload",
+    "read_index",
+    "scan",
+    "verify",
+    "write_example",
+    "write_index",
+    "write_record",
 ]  # fmt: skip
 
 HEADER, FOOTER = 12, 4
@@ -47,7 +58,7 @@ def read_index(path: str) -> Offsets:
     return parse_index(read_text(path), path)
 
 
-def parse_index(text: str, path: str, storage: Storage | None = None) -> Offsets:
+def parse_index(text: str, path: str, storage: ByteStorage | None = None) -> Offsets:
     """Return offset and size of the records, ``(N, 2)``, from the text of an index.
 
     Raises:
@@ -63,7 +74,7 @@ def parse_index(text: str, path: str, storage: Storage | None = None) -> Offsets
     return numbers.reshape(-1, 2)
 
 
-def scan(storage: Storage) -> Iterator[tuple[int, int]]:
+def scan(storage: ByteStorage) -> Iterator[tuple[int, int]]:
     """Yield offset and size of each record, read from the lengths in the file.
 
     Raises:
@@ -180,9 +191,9 @@ class FeatureValue:
         values: list[int] = []
         for number, kind, begin, end in fields(self._data, self._begin, self._end):
             if number == 1 and kind == BYTES:
-                values += packed(self._data, begin, end)
+                values += read_packed(self._data, begin, end)
             elif number == 1 and kind == VARINT:
-                values.append(signed(begin))
+                values.append(to_signed(begin))
         return values
 
 

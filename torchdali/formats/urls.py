@@ -8,7 +8,7 @@ from typing import Any
 
 from torchdali.environment import read_number
 
-__all__ = ["BLOCK", "MAX_BYTES", "TooLarge", "has_secret", "is_url", "represented", "shown", "shown_in_text"]
+__all__ = ["BLOCK", "MAX_BYTES", "TooLarge", "has_secret", "is_url", "represent", "shown", "shown_in_text"]
 
 BLOCK = 8 << 20
 """Bytes of a block of a container; ranges that are read as one have no more."""
@@ -52,7 +52,7 @@ def has_secret(url: str) -> bool:
     return bool(is_url(url)) and shown(url) != url
 
 
-def represented(value: Any) -> str:
+def represent(value: Any) -> str:
     """Write an argument for a message, as `repr` does, but URLs in it as `shown` does."""
     return repr(_without_secrets(value))
 

@@ -12,7 +12,7 @@ import torch
 
 from torchdali.graph.nodes import DataNode, Node
 
-__all__ = ["NodeKey", "comparable", "key_of", "numbered"]
+__all__ = ["NodeKey", "comparable", "edge_numbering", "key_of"]
 
 
 class NodeKey(NamedTuple):
@@ -55,7 +55,7 @@ def key_of(
     )
 
 
-def numbered(nodes: Collection[Node]) -> Callable[[DataNode], tuple[int, int] | None]:
+def edge_numbering(nodes: Collection[Node]) -> Callable[[DataNode], tuple[int, int] | None]:
     """Return a function that tells the number of an edge's node, and the edge's own; None for an edge of no node."""
     number = {node: i for i, node in enumerate(nodes)}
     return lambda edge: None if edge.source is None else (number[edge.source], edge.index)

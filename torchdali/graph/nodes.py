@@ -23,8 +23,8 @@ import torch.utils._pytree as pytree
 
 from torchdali.declaration.registry import Operator, expression, lookup
 from torchdali.errors import on_behalf_of, part_of
-from torchdali.formats.urls import represented
-from torchdali.reading.user_random import Draws
+from torchdali.formats.urls import represent
+from torchdali.reading.user_random import TracedDraws
 
 if TYPE_CHECKING:
     from torchdali.tensors import TensorList
@@ -151,7 +151,7 @@ class Node:
 
 
 def _short(value: Any) -> str:
-    text = represented(value)
+    text = represent(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
@@ -510,7 +510,7 @@ class Tracer:
     live = False  # whether calls are computed at once, by a method ``run(operator, call)``
 
     def __init__(self, owner: Any = None) -> None:
-        self.draws: Draws | None = None
+        self.draws: TracedDraws | None = None
         self.converts = False
         self._owner = (lambda: None) if owner is None else weakref.ref(owner)
         self.restart()
@@ -570,11 +570,11 @@ def scope_of(edge: DataNode | None) -> tuple[Condition, ...]:
 def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
     """Return the conditions of a branch's value without those that end with the node that merges the branches."""
     scope = scope_of(edge)
-    ended = {_negated(e) for e in node.per_sample.values()}
-    return scope[:-1] if scope and _negated(scope[-1].edge) in ended else scope
+    ended = {_follow_negations(e) for e in node.per_sample.values()}
+    return scope[:-1] if scope and _follow_negations(scope[-1].edge) in ended else scope
 
 
-def _negated(edge: DataNode) -> tuple[Node | None, int]:
+def _follow_negations(edge: DataNode) -> tuple[Node | None, int]:
     """Return the place of the edge that one is computed from by ``not`` alone."""
     while edge.source is not None and edge.source.operator.name == "_not":
         assert edge.source.inputs[0] is not None

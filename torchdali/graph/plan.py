@@ -18,12 +18,23 @@ from typing import NamedTuple
 from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = [
-    "Chain", "Kind", "Plan", "Stage", "Value", "edges", "encoded_operator", "is_metadata", "kinds", "may_share",
-    "nodes_of", "plan", "value_of",
+    "Chain",
+    "HostValue",
+    "Plan",
+    "Stage",
+    "StepKind",
+    "edges",
+    "encoded_operator",
+    "is_metadata",
+    "kinds",
+    "may_share",
+    "nodes_of",
+    "plan",
+    "value_of",
 ]  # fmt: skip
 
 
-class Value(NamedTuple):
+class HostValue(NamedTuple):
     """Values of an edge that an operator takes as numbers.
 
     Attributes:
@@ -59,7 +70,7 @@ class Chain:
 
     nodes: tuple[Node, ...]
     inputs: tuple[DataNode, ...]
-    values: tuple[Value, ...]
+    values: tuple[HostValue, ...]
     delivers: tuple[DataNode, ...]
 
     @property
@@ -105,7 +116,7 @@ def nodes_of(stages: Iterable[Stage]) -> list[Node]:
     return [node for s in stages for node in (*s.steps, *(s.chain.nodes if s.chain else ()))]
 
 
-class Kind(IntEnum):
+class StepKind(IntEnum):
     """Ways to run a node; a stage has steps, then a chain.
 
     Attributes:
@@ -126,7 +137,7 @@ def plan(graph: Graph) -> Plan:
     count = 1 + max((level for level, _ in slots.values()), default=-1)
     divided: list[tuple[list[Node], list[Node]]] = []
     for level in range(count):
-        steps, chained = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in Kind)
+        steps, chained = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in StepKind)
         separate = _separate(chained)
         if separate:
             divided.append((steps, [n for n in chained if n in separate]))
@@ -143,22 +154,22 @@ def plan(graph: Graph) -> Plan:
     return Plan(graph, tuple(stages), dies, index)
 
 
-def kinds(graph: Graph) -> dict[Node, Kind]:
+def kinds(graph: Graph) -> dict[Node, StepKind]:
     """Decide how each node runs.
 
     Per-sample operators on the CPU are fused into chains. But operators on small values that no reader or source gave,
     like an angle that is drawn and scaled, are steps: the chain of a decoder stays on the fast path.
     """
-    kind_of: dict[Node, Kind] = {}
+    kind_of: dict[Node, StepKind] = {}
     data: set[Node] = set()  # nodes that a reader or source gave something to
     for node in graph.nodes:
         declared, before = node.operator, _parents(node)
         inputs = [_source(e) for e in node.inputs if e is not None and not is_metadata(e)]
         if declared.kind in ("reader", "source") or not data.isdisjoint(inputs):
             data.add(node)
-        is_parameter = node not in data and _takes_tensors(node) and all(kind_of[p] is Kind.STEP for p in before)
+        is_parameter = node not in data and _takes_tensors(node) and all(kind_of[p] is StepKind.STEP for p in before)
         is_step = is_parameter or declared.kind not in ("sample", "reader") or node.device == "gpu"
-        kind_of[node] = Kind.STEP if is_step else Kind.SAMPLE
+        kind_of[node] = StepKind.STEP if is_step else StepKind.SAMPLE
     return kind_of
 
 
@@ -187,7 +198,7 @@ def _parents(node: Node) -> list[Node]:
     return [_source(e) for e in edges(node) if not is_metadata(e)]
 
 
-def _levels(graph: Graph, of_kind: dict[Node, Kind]) -> dict[Node, int]:
+def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
     """Number the level of each node: one starts where a node needs a result of a later kind.
 
     Steps run as early as they can. Nodes of chains run as late as they can, so that nodes of one kind that depend on
@@ -197,8 +208,8 @@ def _levels(graph: Graph, of_kind: dict[Node, Kind]) -> dict[Node, int]:
     for node in graph.nodes:
         after = [levels[p] + (of_kind[p] > of_kind[node]) for p in _parents(node)]
         levels[node] = max(after, default=0)
-    last = {kind: max((levels[n] for n in levels if of_kind[n] is kind), default=0) for kind in Kind}
-    latest = {n: last[of_kind[n]] for n in graph.nodes if of_kind[n] is not Kind.STEP}
+    last = {kind: max((levels[n] for n in levels if of_kind[n] is kind), default=0) for kind in StepKind}
+    latest = {n: last[of_kind[n]] for n in graph.nodes if of_kind[n] is not StepKind.STEP}
     for node in reversed(graph.nodes):
         levels[node] = latest.get(node, levels[node])
         for p in _parents(node):
@@ -207,19 +218,19 @@ def _levels(graph: Graph, of_kind: dict[Node, Kind]) -> dict[Node, int]:
     return levels
 
 
-def _late_copies(graph: Graph, slots: dict[Node, tuple[int, Kind]]) -> dict[Node, tuple[int, Kind]]:
+def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
     """Return slots of copies to the device: with the first step that uses them, or else the last step there.
 
     So small values, as labels, do not go up alone before the images are decoded.
     """
-    steps = {n: level for n, (level, kind) in slots.items() if kind is Kind.STEP}
+    steps = {n: level for n, (level, kind) in slots.items() if kind is StepKind.STEP}
     last = max((level for n, level in steps.items() if n.device == "gpu"), default=0)
     levels = {n: last for n in steps if n.operator.name == "_to_device" and not n.scope}
     for node in graph.nodes:
         for edge in edges(node):
             if edge.source in levels:
                 levels[edge.source] = min(levels[edge.source], slots[node][0])
-    return {n: (max(level, steps[n]), Kind.STEP) for n, level in levels.items()}
+    return {n: (max(level, steps[n]), StepKind.STEP) for n, level in levels.items()}
 
 
 def _last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:
@@ -237,11 +248,11 @@ def edges(node: Node) -> Iterable[DataNode]:
     return [*inputs, *node.per_sample.values(), *(c.edge for c in node.scope)]
 
 
-def value_of(edge: DataNode, node: Node, name: str = "") -> Value:
+def value_of(edge: DataNode, node: Node, name: str = "") -> HostValue:
     """Return how an operator takes an argument given per sample; without a name, a condition."""
     argument = node.operator.schema.arguments.get(name)
     axes = None if argument is None else node.operator.axes_of(name)
-    return Value(edge, node, name, axes, argument is not None and argument.edge != "sample")
+    return HostValue(edge, node, name, axes, argument is not None and argument.edge != "sample")
 
 
 def may_share(outputs: Iterable[DataNode]) -> bool:
@@ -295,7 +306,7 @@ def encoded_operator(chain: Chain) -> Node | None:
 
 def _chain(nodes: Sequence[Node], later: set[DataNode]) -> Chain:
     computed = {o for n in nodes for o in n.outputs if not is_metadata(o)}
-    inputs, values = dict[DataNode, None](), dict[object, Value]()
+    inputs, values = dict[DataNode, None](), dict[object, HostValue]()
     for node in nodes:
         inputs.update((e, None) for e in node.inputs if e is not None and e not in computed)
         arguments = [value_of(c.edge, node) for c in node.scope]

@@ -344,15 +344,15 @@ def dot(graph: Graph, *, show_tensors: bool = False, use_colors: bool = False) -
     lines = ["digraph pipeline {"]
     for node in graph.nodes:
         color = f', color="{_COLORS[node.device]}"' if use_colors else ""
-        lines.append(f"  {_quoted(node.name)} [label={_quoted(node.name, node.operator.name)}{color}];")
+        lines.append(f"  {_quote(node.name)} [label={_quote(node.name, node.operator.name)}{color}];")
         for edge in node.outputs if show_tensors else ():
             lines.append(f"  {_box(edge)} [shape=box];")
-            lines.append(f'  {_quoted(node.name)} -> {_box(edge)} [label="{edge.index}"];')
+            lines.append(f'  {_quote(node.name)} -> {_box(edge)} [label="{edge.index}"];')
     for node in graph.nodes:
-        for edge, label in _labelled(node):
+        for edge, label in _label_edges(node):
             assert edge.source is not None
-            start = _box(edge) if show_tensors else _quoted(edge.source.name)
-            lines.append(f"  {start} -> {_quoted(node.name)}{label};")
+            start = _box(edge) if show_tensors else _quote(edge.source.name)
+            lines.append(f"  {start} -> {_quote(node.name)}{label};")
     return "\n".join([*lines, "}", ""])
 
 
@@ -360,16 +360,16 @@ _COLORS = {"cpu": "blue", "gpu": "green", "mixed": "cyan"}
 
 
 def _box(edge: DataNode) -> str:
-    return _quoted(f"{edge.name}:{edge.index}")
+    return _quote(f"{edge.name}:{edge.index}")
 
 
-def _quoted(*lines: str) -> str:
+def _quote(*lines: str) -> str:
     r"""Return lines as a string of the language, in which ``\"`` is a quote, ``\n`` the end of a line."""
     escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for line in lines)
     return '"' + "\\n".join(escaped) + '"'
 
 
-def _labelled(node: Node) -> list[tuple[DataNode, str]]:
+def _label_edges(node: Node) -> list[tuple[DataNode, str]]:
     arrows = [(edge, "") for edge in node.inputs if edge is not None]
-    arrows += [(edge, f" [label={_quoted(name)}]") for name, edge in node.per_sample.items()]
+    arrows += [(edge, f" [label={_quote(name)}]") for name, edge in node.per_sample.items()]
     return arrows + [(c.edge, f' [label="if {c.value}", style=dashed]') for c in node.scope]

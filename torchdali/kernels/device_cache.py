@@ -26,16 +26,16 @@ def device_cache(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]
         position = list(inspect.signature(function).parameters).index("device")
 
         @functools.lru_cache(maxsize)
-        def cached(stream: int, *args: Any, **kwargs: Any) -> T:
+        def cache_per_device(stream: int, *args: Any, **kwargs: Any) -> T:
             return function(*args, **kwargs)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> T:
             device = args[position] if position < len(args) else kwargs["device"]
             assert isinstance(device, torch.device)
-            return cached(current_stream(device), *args, **kwargs)
+            return cache_per_device(current_stream(device), *args, **kwargs)
 
-        vars(call)["cache_clear"] = cached.cache_clear
+        vars(call)["cache_clear"] = cache_per_device.cache_clear
         return call
 
     return decorate

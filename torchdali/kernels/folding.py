@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["folded"]
+__all__ = ["fold"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def folded(function: F) -> F:
+def fold(function: F) -> F:
     """Mark a pure function of Python numbers: its result is a constant of a compiled graph.
 
     It must return numbers or tuples of them, or tensors that nobody changes. Shapes must be constants too: this

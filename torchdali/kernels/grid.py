@@ -26,12 +26,12 @@ def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float
         shift_x: Of the grid, in pixels.
         shift_y: The same downwards.
     """
-    return _masked(x, list(map(float, _steps(tile, ratio, angle, shift_x, shift_y))))
+    return _apply_mask(x, list(map(float, _steps(tile, ratio, angle, shift_x, shift_y))))
 
 
 def grid_mask_each(x: Tensor, *numbers: Array) -> Tensor:
     """Compute `grid_mask` for each of ``(N, H, W, C)``; the numbers are arrays of one for each."""
-    return _masked(x, factors(np.stack(_steps(*numbers), -1), x).unbind(-1))
+    return _apply_mask(x, factors(np.stack(_steps(*numbers), -1), x).unbind(-1))
 
 
 def _steps(tile: Any, ratio: Any, angle: Any, shift_x: Any, shift_y: Any) -> tuple[Any, ...]:
@@ -39,7 +39,7 @@ def _steps(tile: Any, ratio: Any, angle: Any, shift_x: Any, shift_y: Any) -> tup
     return np.cos(angle) / tile, np.sin(angle) / tile, shift_x / tile, shift_y / tile, ratio
 
 
-def _masked(x: Tensor, steps: Sequence[Any]) -> Tensor:
+def _apply_mask(x: Tensor, steps: Sequence[Any]) -> Tensor:
     height, width, channels = x.shape[-3:]
     keep = _mask(height, width, steps, x.device)
     if channels > 1:  # a mask of the image's own shape is applied many times faster
@@ -53,11 +53,11 @@ def _mask(height: int, width: int, steps: Sequence[Any], device: torch.device) -
     c, s, right, below, ratio = steps
     columns = torch.arange(width, dtype=torch.float32, device=device)
     rows = torch.arange(height, dtype=torch.float32, device=device)[:, None]
-    across = _covered(columns * c - right, rows * -s, ratio)
-    down = _covered(columns * s - below, rows * c, ratio)
+    across = _cover(columns * c - right, rows * -s, ratio)
+    down = _cover(columns * s - below, rows * c, ratio)
     return across.logical_and_(down).logical_not_()
 
 
-def _covered(columns: Tensor, rows: Tensor, ratio: float | Tensor) -> Tensor:
+def _cover(columns: Tensor, rows: Tensor, ratio: float | Tensor) -> Tensor:
     place = columns + rows
     return place.sub_(place.floor()) < ratio

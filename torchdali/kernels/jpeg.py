@@ -15,7 +15,7 @@ from torch import Tensor
 
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.folding import folded
+from torchdali.kernels.folding import fold
 
 __all__ = ["distort", "distort_each"]
 
@@ -59,31 +59,31 @@ _WAVES = """
 
 def distort(x: Tensor, quality: int) -> Tensor:
     """Return ``(..., H, W, 3)`` uint8 RGB as it comes back from a JPEG of a quality from 1 to 100."""
-    return _distorted(x, _tables(quality, x.device))
+    return _distort(x, _tables(quality, x.device))
 
 
 def distort_each(x: Tensor, qualities: Sequence[int]) -> Tensor:
     """Compute `distort` for each of ``(N, H, W, 3)``, with a quality for each."""
-    tables = np.stack([_scaled(quality) for quality in qualities], 1)
-    return _distorted(x, upload(tables[:, :, None, None], x.device))
+    tables = np.stack([_scale_table(quality) for quality in qualities], 1)
+    return _distort(x, upload(tables[:, :, None, None], x.device))
 
 
-def _distorted(x: Tensor, tables: Tensor) -> Tensor:
+def _distort(x: Tensor, tables: Tensor) -> Tensor:
     height, width = x.shape[-3:-1]
-    luma, blue, red = _converted(x.to(torch.int32).unbind(-1), _TO_YCC)
-    luma = _quantized(luma, tables[0])[..., :height, :width]
+    luma, blue, red = _convert(x.to(torch.int32).unbind(-1), _TO_YCC)
+    luma = _quantize(luma, tables[0])[..., :height, :width]
     size = (height + 1) // 2, (width + 1) // 2
-    blue, red = (_doubled(_quantized(_halved(chroma), tables[1])[..., : size[0], : size[1]]) for chroma in (blue, red))
+    blue, red = (_double(_quantize(_halve(chroma), tables[1])[..., : size[0], : size[1]]) for chroma in (blue, red))
     chroma = [plane[..., :height, :width] - 128 for plane in (blue, red)]
-    return torch.stack(_converted((luma, *chroma), _TO_RGB), -1).clamp_(0, 255).to(torch.uint8)
+    return torch.stack(_convert((luma, *chroma), _TO_RGB), -1).clamp_(0, 255).to(torch.uint8)
 
 
-def _converted(planes: Sequence[Tensor], matrix: Sequence[tuple[Sequence[int], int]]) -> list[Tensor]:
+def _convert(planes: Sequence[Tensor], matrix: Sequence[tuple[Sequence[int], int]]) -> list[Tensor]:
     a, b, c = planes
     return [(a * u + b * v + c * w + offset) >> 16 for (u, v, w), offset in matrix]
 
 
-def _extended(x: Tensor, rows: int, columns: int) -> Tensor:
+def _extend(x: Tensor, rows: int, columns: int) -> Tensor:
     """Repeat the last row and column up to multiples of pixels."""
     for axis, multiple in ((-2, rows), (-1, columns)):
         more = -x.shape[axis] % multiple
@@ -93,9 +93,9 @@ def _extended(x: Tensor, rows: int, columns: int) -> Tensor:
     return x
 
 
-def _halved(x: Tensor) -> Tensor:
+def _halve(x: Tensor) -> Tensor:
     """Return the means of 2x2 pixels, halves rounded down and up by turns."""
-    x = _extended(x, 2, 2 * _BLOCK)  # pixels to the right, but rows of means below
+    x = _extend(x, 2, 2 * _BLOCK)  # pixels to the right, but rows of means below
     pairs = x[..., 0::2, :] + x[..., 1::2, :]
     total = pairs[..., 0::2] + pairs[..., 1::2]
     total[..., 0::2] += 1
@@ -103,18 +103,18 @@ def _halved(x: Tensor) -> Tensor:
     return total >> 2
 
 
-def _doubled(x: Tensor) -> Tensor:
+def _double(x: Tensor) -> Tensor:
     """Enlarge both ways: three parts of the nearest, one of the next but nearest."""
     if x.shape[-1] <= 2:  # as libjpeg does: just repeated
         return x.repeat_interleave(2, -2).repeat_interleave(2, -1)
-    total = _neighboured(x, -2)
-    total = _neighboured(total, -1)
+    total = _blend_neighbours(x, -2)
+    total = _blend_neighbours(total, -1)
     total[..., 0::2] += 8
     total[..., 1::2] += 7
     return total >> 4
 
 
-def _neighboured(x: Tensor, axis: int) -> Tensor:
+def _blend_neighbours(x: Tensor, axis: int) -> Tensor:
     last = x.shape[axis] - 1
     before = torch.cat([x.narrow(axis, 0, 1), x.narrow(axis, 0, last)], axis)
     after = torch.cat([x.narrow(axis, 1, last), x.narrow(axis, last, 1)], axis)
@@ -122,28 +122,28 @@ def _neighboured(x: Tensor, axis: int) -> Tensor:
     return torch.stack([x * 3 + before, x * 3 + after], axis + 1).flatten(axis, axis + 1)
 
 
-def _quantized(x: Tensor, table: Tensor) -> Tensor:
+def _quantize(x: Tensor, table: Tensor) -> Tensor:
     """Transform blocks, round them to multiples of the table, and transform them back."""
     waves = _waves(x.device)
-    x = _extended(x, _BLOCK, _BLOCK) - 128
+    x = _extend(x, _BLOCK, _BLOCK) - 128
     rows, columns = x.shape[-2] // _BLOCK, x.shape[-1] // _BLOCK
     blocks = x.view(*x.shape[:-2], rows, _BLOCK, columns, _BLOCK).transpose(-3, -2)
     # Doubles hold these sums exactly; the shifts are where the integer transform rounds.
-    coefficients = _shifted(waves @ _shifted(blocks.to(torch.float64) @ waves.T, 11), 15)
+    coefficients = _shift_rounded(waves @ _shift_rounded(blocks.to(torch.float64) @ waves.T, 11), 15)
     levels = (coefficients.abs() + table * 4).div_(table * 8, rounding_mode="floor")
     coefficients = levels.copysign_(coefficients).mul_(table)
-    pixels = _shifted(_shifted(waves.T @ coefficients, 11) @ waves, 18)
+    pixels = _shift_rounded(_shift_rounded(waves.T @ coefficients, 11) @ waves, 18)
     pixels = pixels.add_(128).clamp_(0, 255).to(torch.int32)
     return pixels.transpose(-3, -2).flatten(-2, -1).flatten(-3, -2)
 
 
-def _shifted(x: Tensor, bits: int) -> Tensor:
+def _shift_rounded(x: Tensor, bits: int) -> Tensor:
     """Divide by a power of two and round, halves up."""
     return x.mul_(0.5**bits).add_(0.5).floor_()
 
 
 @device_cache(maxsize=16)
-@folded
+@fold
 def _waves(device: torch.device) -> Tensor:
     return torch.from_numpy(_transform()).to(device)
 
@@ -161,10 +161,10 @@ def _base() -> npt.NDArray[np.int64]:
 @device_cache(maxsize=256)
 def _tables(quality: int, device: torch.device) -> Tensor:
     """Return the tables of luma and chroma, ``(2, 8, 8)``."""
-    return torch.from_numpy(_scaled(quality)).to(device)
+    return torch.from_numpy(_scale_table(quality)).to(device)
 
 
-def _scaled(quality: int) -> npt.NDArray[np.float64]:
+def _scale_table(quality: int) -> npt.NDArray[np.float64]:
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
     steps = ((_base() * percent + 50) // 100).clip(1, 255).reshape(2, _BLOCK, _BLOCK)
     return steps.astype(np.float64)

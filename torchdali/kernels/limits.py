@@ -37,7 +37,7 @@ MOST_SCANS = read_number("DALI_MAX_JPEG_SCANS", 256, 1)
 """No progressive JPEG may have more."""
 
 
-class _Limits(threading.local):
+class _ThreadLimits(threading.local):
     """Limits of the calling thread.
 
     Attributes:
@@ -49,7 +49,7 @@ class _Limits(threading.local):
     free = min(FREE_VALUES, MAX_PIXELS)
 
 
-limits = _Limits()
+limits = _ThreadLimits()
 
 
 def use_max_pixels(pixels: int | None) -> None:

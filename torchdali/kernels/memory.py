@@ -13,9 +13,28 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "ChunkImages", "Empty", "Floats", "Placed", "Room", "Share",
-    "byte_planes", "copied", "fresh", "inside", "in_transform", "is_array", "is_plain", "is_traced",
-    "keep_freed_memory", "narrowed", "place", "placed",
+    "IN_PLACE",
+    "SMALL_SAMPLE",
+    "Array",
+    "Bytes",
+    "ChunkImages",
+    "DeviceShare",
+    "Empty",
+    "Floats",
+    "Placed",
+    "Room",
+    "byte_planes",
+    "copy_windows",
+    "fresh",
+    "in_transform",
+    "inside",
+    "is_array",
+    "is_plain",
+    "is_traced",
+    "keep_freed_memory",
+    "narrow",
+    "place",
+    "place_result",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- reused buffers
@@ -80,7 +99,7 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
 # GIL, it costs ten. NumPy holds the GIL, and takes half the time.
 
 
-def narrowed(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
+def narrow(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     """Return the part of a tensor that is given by a start and an extent for some axes."""
     if x.dtype != torch.uint8 or not is_plain(x):
         for axis, (start, extent) in parts.items():
@@ -118,7 +137,7 @@ Empty = Callable[[tuple[int, ...], torch.dtype], Tensor]
 """Returns memory for a batch, which is used again when the user is done with it."""
 
 
-class Share(Protocol):
+class DeviceShare(Protocol):
     """The images of a batch that a decoder on the device decodes."""
 
     @property
@@ -137,7 +156,7 @@ class Share(Protocol):
     def data_of(self, index: int) -> Tensor:
         """Return the bytes of a file, always the same tensor."""
 
-    def seen(self, count: int) -> None:
+    def count_examined(self, count: int) -> None:
         """Note that so many images were examined: after all of them, no file is added."""
 
 
@@ -148,7 +167,7 @@ class Room(Protocol):
         share: Takes the images that a decoder on the device decodes, if there is one.
     """
 
-    share: Share | None
+    share: DeviceShare | None
 
     @property
     def address(self) -> int: ...
@@ -176,7 +195,7 @@ class ChunkImages(Sequence[Any]):
 
     __slots__ = ("_share", "first", "parts", "place")
 
-    def __init__(self, parts: Array, place: int, first: int, share: Share | None) -> None:
+    def __init__(self, parts: Array, place: int, first: int, share: DeviceShare | None) -> None:
         self.parts, self.place, self.first, self._share = parts, place, first, share
 
     def __len__(self) -> int:
@@ -201,7 +220,7 @@ def place(out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: 
     return torch.empty(tuple(shape), dtype=dtype, device=device)
 
 
-def placed(x: Tensor, out: Tensor | None) -> Tensor:
+def place_result(x: Tensor, out: Tensor | None) -> Tensor:
     """Return a result, copied to `out` if it fits there."""
     if out is None or out.shape != x.shape or out.dtype != x.dtype or x.requires_grad:
         return x
@@ -254,7 +273,7 @@ def _part(axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], nd
     return tuple(part)
 
 
-def copied(windows: Array | list[Array], dtype: torch.dtype, out: Tensor | None) -> Tensor:
+def copy_windows(windows: Array | list[Array], dtype: torch.dtype, out: Tensor | None) -> Tensor:
     """Return windows of one shape as one tensor; in `out`, if it fits."""
     shape = (len(windows), *windows[0].shape)
     tensor = place(out, shape, dtype, torch.device("cpu"))

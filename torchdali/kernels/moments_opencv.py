@@ -12,7 +12,7 @@ from torch import Tensor
 from torchdali.kernels.memory import byte_planes
 from torchdali.kernels.opencv import opencv_for
 
-__all__ = ["Moments", "moments_of", "pooled"]
+__all__ = ["Moments", "moments_of", "pool"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
     return Moments(count, tuple(means[:, 0].tolist()), tuple((deviations[:, 0] ** 2).tolist()))
 
 
-def pooled(each: Sequence[Moments]) -> Moments:
+def pool(each: Sequence[Moments]) -> Moments:
     """Return the moments of all values together."""
     count = sum(m.count for m in each)
     channels = range(len(each[0].means))

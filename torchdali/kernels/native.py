@@ -50,7 +50,7 @@ MIRROR, UPSIDE_DOWN = 1, 2
 _BEST = 99
 
 
-class _Options(ctypes.Structure):
+class _LibraryOptions(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int32) for name in ("abi", "level", "upright", "fast", "fancy", "shrinking")),
         *((name, ctypes.c_int32) for name in ("growing", "antialias", "outside", "planar")),
@@ -279,7 +279,7 @@ class ImageOptions:
 
     def set_level(self, level: int) -> None:
         """Use no higher level of vector instructions."""
-        _Options.from_address(self.address).level = level
+        _LibraryOptions.from_address(self.address).level = level
 
 
 _BYTES = Output()
@@ -295,7 +295,7 @@ class _NativeOptions:
         # A tensor's memory is aligned for vectors.
         levels = None if output.levels is None else bytearray(output.levels)
         self._table = None if levels is None else torch.frombuffer(levels, dtype=torch.uint8).clone()
-        self.structure = _Options(
+        self.structure = _LibraryOptions(
             ABI, native.level if native else 0, options.upright, options.fast, options.fancy, FILTERS[shrinking],
             FILTERS[growing], antialias, inside, output.planar, output.dtype.itemsize, output.channels,
             output.scaling is not None, (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,

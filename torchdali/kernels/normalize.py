@@ -165,7 +165,7 @@ def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None,
         rows[low * height : high * height].copy_(torch.from_numpy(pixels))
     if scaling is not None:
         recipe = _recipe(scaling, (width, channels), (channels, 1), 1, None, out.device)
-        _normalized(rows, recipe, rows)
+        _normalize(rows, recipe, rows)
 
 
 def _parts(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...], bool]:
@@ -228,15 +228,15 @@ def _write(out: Tensor, image: Tensor, recipe: _Recipe) -> None:
     if recipe.offset is None:
         out.copy_(image if out.dtype == torch.float32 else convert(image, out.dtype))
     elif image.requires_grad or in_transform():
-        out.copy_(_normalized(image.float(), recipe, None))
+        out.copy_(_normalize(image.float(), recipe, None))
     elif out.dtype == torch.float32 and out.is_contiguous():
-        _normalized(image.float(), recipe, out)
+        _normalize(image.float(), recipe, out)
     else:
         x = image.to(torch.float32, copy=True)
-        out.copy_(convert(_normalized(x, recipe, x), out.dtype))
+        out.copy_(convert(_normalize(x, recipe, x), out.dtype))
 
 
-def _normalized(x: Tensor, recipe: _Recipe, out: Tensor | None) -> Tensor:
+def _normalize(x: Tensor, recipe: _Recipe, out: Tensor | None) -> Tensor:
     assert recipe.offset is not None and recipe.factor is not None
     if recipe.centre is not None:
         x = x - recipe.centre

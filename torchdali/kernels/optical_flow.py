@@ -35,20 +35,20 @@ def flow(first: Tensor, second: Tensor, iterations: int, window: int, hint: Tens
     most = _LEVELS if hint is None else _HINTED
     while len(levels) < most and min(levels[-1][0].shape[-2:]) >= 2 * _SMALLEST:
         one, other = levels[-1]
-        levels.append((_halved(one), _halved(other)))
+        levels.append((_halve(one), _halve(other)))
     motion = first.new_zeros(len(first), 2, *levels[-1][0].shape[-2:]) if hint is None else hint
     for one, other in reversed(levels):
-        motion = _resized(motion, one)
+        motion = _resize_flow(motion, one)
         for _ in range(iterations):
-            motion = _refined(one, other, motion, window)
+            motion = _refine(one, other, motion, window)
     return motion
 
 
-def _halved(image: Tensor) -> Tensor:
+def _halve(image: Tensor) -> Tensor:
     return functional.interpolate(image, scale_factor=0.5, mode="bilinear", antialias=True)
 
 
-def _resized(motion: Tensor, image: Tensor) -> Tensor:
+def _resize_flow(motion: Tensor, image: Tensor) -> Tensor:
     """Bring a flow, in pixels of its own, to the size of an image."""
     height, width = image.shape[-2:]
     if motion.shape[-2:] == image.shape[-2:]:
@@ -58,8 +58,8 @@ def _resized(motion: Tensor, image: Tensor) -> Tensor:
     return larger * scale[:, None, None]
 
 
-def _refined(first: Tensor, second: Tensor, motion: Tensor, window: int) -> Tensor:
-    moved = _warped(second, motion)
+def _refine(first: Tensor, second: Tensor, motion: Tensor, window: int) -> Tensor:
+    moved = _warp(second, motion)
     x, y = _gradients((first + moved) / 2)
     change = moved - first
     products = torch.cat((x * x, x * y, y * y, x * change, y * change), 1)
@@ -71,7 +71,7 @@ def _refined(first: Tensor, second: Tensor, motion: Tensor, window: int) -> Tens
     return _mean(motion + step * (_STEP / length), 3)
 
 
-def _warped(image: Tensor, motion: Tensor) -> Tensor:
+def _warp(image: Tensor, motion: Tensor) -> Tensor:
     """Return the pixels at the positions to which the flow points."""
     height, width = image.shape[-2:]
     rows = torch.arange(height, dtype=motion.dtype, device=motion.device)[:, None] + motion[:, 1]

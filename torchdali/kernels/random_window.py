@@ -85,8 +85,8 @@ def random_windows(
         aspect = draws[:, 1:-2:2] * (high - low)
         aspect += low
         np.exp(aspect, out=aspect)
-        tall = _rounded(pixels / aspect)
-        wide = _rounded(np.multiply(pixels, aspect, out=pixels))
+        tall = _round_extents(pixels / aspect)
+        wide = _round_extents(np.multiply(pixels, aspect, out=pixels))
         shape = np.divide(wide, tall, out=aspect)
         fits = tall <= sides[0, :, None]
         fits &= wide <= sides[1, :, None]
@@ -107,7 +107,7 @@ def random_windows(
     return np.floor(places, out=places), windows
 
 
-def _rounded(areas: Array) -> Array:
+def _round_extents(areas: Array) -> Array:
     """Return extents of squares of some areas, in whole pixels, one at least."""
     sides = np.sqrt(areas, out=areas)
     sides += 0.5

@@ -55,7 +55,7 @@ def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
         return float_sum(x, axes, keep)
     if (statistics := _of_bytes(x, axes)) is not None:  # an average in double precision has the digits of the sum
         sums = [round(mean * statistics.count) for mean in statistics.means]
-        return _shaped(sums, x, axes, keep, torch.int64).view(torch.uint64)
+        return _shape_like_reduction(sums, x, axes, keep, torch.int64).view(torch.uint64)
     wide = x.to(_CARRIER.get(x.dtype, x.dtype))
     narrow = x.dtype.itemsize == 1 and x.numel() < _FEW  # int32 holds the sum, and is much faster
     summed = wide.sum(axes, keepdim=keep, dtype=torch.int32 if narrow else torch.int64)
@@ -93,7 +93,7 @@ def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = Fal
     if (statistics := _of_bytes(x, axes)) is not None:
         if squared:
             statistics = statistics.about([0.0] * len(statistics.means))
-        return _shaped(statistics.variances if squared else statistics.means, x, axes, keep)
+        return _shape_like_reduction(statistics.variances if squared else statistics.means, x, axes, keep)
     values = x if x.dtype.is_floating_point else x.to(torch.float32)
     values = values.square() if squared else values
     return float_mean(values, axes, keep) if axes else values
@@ -124,7 +124,7 @@ def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep:
         if len(means) in (1, len(statistics.means)):
             statistics = statistics.about(means * (len(statistics.means) // len(means)))
             share = count / (count - ddof)
-            return _shaped([v * share for v in statistics.variances], x, axes, keep)
+            return _shape_like_reduction([v * share for v in statistics.variances], x, axes, keep)
     if mean.ndim:
         mean = mean.reshape(kept if mean.numel() > 1 else ())
     distance = (x.to(torch.float32) - mean).square()
@@ -137,7 +137,7 @@ def _of_bytes(x: Tensor, axes: tuple[int, ...]) -> Moments | None:
     return moments_of(x, axes) if x.dtype == torch.uint8 and axes else None
 
 
-def _shaped(
+def _shape_like_reduction(
     values: Sequence[float], x: Tensor, axes: tuple[int, ...], keep: bool, dtype: torch.dtype = torch.float32
 ) -> Tensor:  # fmt: skip
     """Return values of channels, or one value, in the shape of a reduction."""

@@ -12,19 +12,19 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import convert, integer_limits
-from torchdali.kernels.folding import folded
+from torchdali.kernels.folding import fold
 from torchdali.kernels.limits import check_pixels
-from torchdali.kernels.memory import narrowed
+from torchdali.kernels.memory import narrow
 
 __all__ = [
-    "anchor", "anchors", "check_fill", "check_rounding", "cut", "fill_into", "fill_number", "filled", "meet",
+    "anchor", "anchors", "check_fill", "check_rounding", "cut", "fill_into", "fill_number", "fill_tensor", "meet",
     "out_of_bounds", "round_half_away_number", "single",
 ]  # fmt: skip
 
 _FLOAT = struct.Struct("f")
 
 
-@folded
+@fold
 def single(value: float) -> float:
     """Round to float32, which arguments are in DALI: 0.7 becomes 0.69999998."""
     try:
@@ -142,7 +142,7 @@ def cut(
     if policy in ("error", "pad", "trim_to_shape"):
         inside, shape, place = meet(x, axes, starts, extents, policy)
     else:
-        inside, shape, place = _extended(x, axes, starts, extents, policy), x.shape, None
+        inside, shape, place = _extend(x, axes, starts, extents, policy), x.shape, None
     if dtype is not None:
         inside = convert(inside, dtype, rounding="truncate")
     if policy != "pad":
@@ -150,7 +150,7 @@ def cut(
     check_fill(fill, shape, channel)
     if place is None:
         return inside
-    out = filled(shape, fill, inside.dtype, channel, x.device)
+    out = fill_tensor(shape, fill, inside.dtype, channel, x.device)
     out[place] = inside
     return out
 
@@ -173,7 +173,7 @@ def meet(
             break
     else:
         if axes:
-            x = narrowed(x, dict(zip(axes, zip(starts, extents, strict=True), strict=True)))
+            x = narrow(x, dict(zip(axes, zip(starts, extents, strict=True), strict=True)))
         return x, x.shape, None
     if policy == "error":
         raise RuntimeError(_out_of_bounds(x.shape, axes, starts, extents))
@@ -209,7 +209,7 @@ def _out_of_bounds(shape: Sequence[int], axes: Sequence[int], starts: Sequence[i
     )
 
 
-def _extended(x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str) -> Tensor:
+def _extend(x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str) -> Tensor:
     check_pixels(extents, "the window")
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         length = x.shape[axis]
@@ -217,13 +217,13 @@ def _extended(x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Se
             x = x.narrow(axis, start, extent)
         elif length:
             place = torch.arange(start, start + extent, device=x.device)
-            x = x.index_select(axis, _repeated(place, length, policy))
+            x = x.index_select(axis, _repeat_indices(place, length, policy))
         else:
             raise RuntimeError(f"there is nothing to repeat on axis {axis}: its extent is 0")
     return x
 
 
-def _repeated(place: Tensor, length: int, policy: str) -> Tensor:
+def _repeat_indices(place: Tensor, length: int, policy: str) -> Tensor:
     """Map places outside of an axis to those inside that they repeat."""
     if policy == "clamp":
         return place.clamp(0, length - 1)
@@ -245,7 +245,7 @@ def check_fill(fill: Sequence[float], shape: Sequence[int], channel: int) -> Non
         raise RuntimeError(f"{len(fill)} fill values for {kind}")
 
 
-def filled(
+def fill_tensor(
     shape: Sequence[int],
     fill: Sequence[float],
     dtype: torch.dtype,
@@ -266,7 +266,7 @@ def fill_into(out: Tensor, fill: Sequence[float], channel: int) -> Tensor:
 
 
 @functools.lru_cache(maxsize=256)
-@folded
+@fold
 def fill_number(value: float, dtype: torch.dtype) -> float | int:
     """Convert a fill value as C does: truncated, and modulo the integer's range; 300 is 44 in uint8."""
     value = single(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["Unset", "UnsetFlag", "UnsetFloat", "UnsetInt", "indices", "listed", "matched", "named"]
+__all__ = ["Unset", "UnsetFlag", "UnsetFloat", "UnsetInt", "as_list", "axes_by_name", "indices", "match_axes"]
 
 
 class Unset(str):
@@ -14,18 +14,18 @@ class Unset(str):
     __slots__ = ()
 
 
-def listed(value: Any) -> Sequence[Any]:
+def as_list(value: Any) -> Sequence[Any]:
     """Return an argument as a sequence; one number passed per sample arrives as a sequence."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 
-def matched(name: str, values: Any, count: int) -> list[Any]:
+def match_axes(name: str, values: Any, count: int) -> list[Any]:
     """Return one value an axis.
 
     Raises:
         RuntimeError: there are neither as many values as axes nor a single one.
     """
-    items = list(listed(values))
+    items = list(as_list(values))
     if len(items) == 1:
         return items * count
     if len(items) != count:
@@ -50,7 +50,7 @@ def indices(axes: Sequence[int], ndim: int) -> list[int]:
     return result
 
 
-def named(names: str, layout: str, ndim: int) -> list[int]:
+def axes_by_name(names: str, layout: str, ndim: int) -> list[int]:
     """Return the axes of a layout that have these names; all if no name is given."""
     missing = [name for name in names if name not in layout]
     if missing:

@@ -25,7 +25,7 @@ from torchdali.graph.nodes import DataNode
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
 from torchdali.kernels.convert import integer_limits
-from torchdali.kernels.memory import placed
+from torchdali.kernels.memory import place_result
 from torchdali.tensors import TensorList
 
 __all__: list[str] = []
@@ -51,7 +51,7 @@ def common_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _compiled(name: str, constants: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Tensor]:
+def _compile(name: str, constants: str, dtypes: tuple[torch.dtype, ...]) -> Callable[..., Tensor]:
     return arithmetic.function(name, *_operands(constants, dtypes))
 
 
@@ -90,14 +90,14 @@ def _declare(name: str) -> None:
 
     def body(*operands: Data, constants: str = "", out: Out = None) -> Data:
         dtypes = tuple([x.dtype for x in operands])
-        compute = _compiled(name, constants, dtypes)
+        compute = _compile(name, constants, dtypes)
         try:
             if out is None:
                 return compute(*operands).contiguous()
             write = _compiled_into(name, constants, dtypes)
             if write is not None and write(out, *operands):
                 return out
-            return placed(compute(*operands), out).contiguous()
+            return place_result(compute(*operands), out).contiguous()
         except RuntimeError:
             _check_shapes(operands)
             raise

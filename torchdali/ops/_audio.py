@@ -15,7 +15,7 @@ from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Take
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import on_scale_of
 from torchdali.kernels.convert import convert
-from torchdali.tensors._storage import Packed, arrays_of
+from torchdali.tensors._storage import PackedSamples, arrays_of
 
 __all__ = ["audio", "audio_resample"]
 
@@ -75,7 +75,7 @@ def _audio_together(data: Sequence[Tensor], a: Arguments) -> Any:
     if sounds is None:
         return NotImplemented
     samples, counts, rates = sounds
-    return Packed.of_rows(samples, counts), torch.from_numpy(np.array(rates, np.float32))
+    return PackedSamples.of_rows(samples, counts), torch.from_numpy(np.array(rates, np.float32))
 
 
 @operator
@@ -140,13 +140,13 @@ def _ratio(samples: int, in_rate: Any, out_rate: Any, scale: Any, out_length: An
     if scale is not None:
         if scale < 0:
             raise RuntimeError(f"scale={scale}: it is not negative")
-        return _scaled(samples, 1.0, float(np.float32(scale)))
+        return _scale_rates(samples, 1.0, float(np.float32(scale)))
     if in_rate is None or out_rate is None:
         raise RuntimeError("audio_resample: in_rate and out_rate belong together")
     if in_rate <= 0 or out_rate < 0:
         raise RuntimeError(f"in_rate={in_rate}, out_rate={out_rate}: rates are positive")
-    return _scaled(samples, float(np.float32(in_rate)), float(np.float32(out_rate)))
+    return _scale_rates(samples, float(np.float32(in_rate)), float(np.float32(out_rate)))
 
 
-def _scaled(samples: int, before: float, after: float) -> tuple[float, float, int]:
+def _scale_rates(samples: int, before: float, after: float) -> tuple[float, float, int]:
     return before, after or 1.0, resampled_length(samples, before, after)

@@ -18,7 +18,7 @@ from torchdali.errors import batch_level
 from torchdali.kernels.boxes import crop as kernel
 from torchdali.kernels.memory import Array
 from torchdali.kernels.window import round_half_away_number
-from torchdali.ops._arguments import UnsetFlag, listed
+from torchdali.ops._arguments import UnsetFlag, as_list
 from torchdali.ops._rows import remaining, rows_of
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
@@ -128,7 +128,7 @@ def random_bbox_crop(
     known = kernel.Boxes(*order.corners(rows.numpy()), counts)
     sizes = _extents("input_shape", input_shape, shape_layout, len(counts), axes)
     crops = _extents("crop_shape", crop_shape, shape_layout, len(counts), axes)
-    windows = kernel.search(known, rules, _Draws(rng, 1 + 2 * axes), sizes, crops)
+    windows = kernel.search(known, rules, _AttemptNumbers(rng, 1 + 2 * axes), sizes, crops)
     if not (quiet or windows.settled.all()):
         missed = [f"{i} (score {windows.scores[i]:g})" for i in np.flatnonzero(~windows.settled)]
         warnings.warn(
@@ -136,7 +136,7 @@ def random_bbox_crop(
             f"{', '.join(missed)} got the best one",
             stacklevel=2,
         )
-    places, left, corners = _seen(known, windows, rules.prune, sizes if fixed else None)
+    places, left, corners = _select_boxes(known, windows, rules.prune, sizes if fixed else None)
     columns = [torch.from_numpy(order.back(corners))]
     if labels is not None:
         columns.append(_labels(labels, known).index_select(0, torch.from_numpy(places)))
@@ -149,7 +149,7 @@ def random_bbox_crop(
     return tuple(outputs)
 
 
-class _Draws:
+class _AttemptNumbers:
     """The random numbers of attempts."""
 
     def __init__(self, rng: BatchRng, width: int) -> None:
@@ -217,7 +217,7 @@ def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
     return layout
 
 
-class _Order:
+class _NumberOrder:
     """Order of the numbers of a box."""
 
     def __init__(self, axes: int, layout: str) -> None:
@@ -245,7 +245,7 @@ class _Order:
         return numbers if self._plain else numbers[:, self._back]
 
 
-_order = functools.lru_cache(maxsize=64)(_Order)
+_order = functools.lru_cache(maxsize=64)(_NumberOrder)
 
 
 def _within(numbers: Array) -> bool:
@@ -255,8 +255,8 @@ def _within(numbers: Array) -> bool:
 def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -> Array | None:
     """Return an extent a sample and axis, x first."""
     if value is not None and not isinstance(value, Column):
-        return _always(name, tuple(listed(value)), layout, axes).repeat(count, 0)
-    rows = None if value is None else [tuple(listed(row)) for row in value]
+        return _always(name, tuple(as_list(value)), layout, axes).repeat(count, 0)
+    rows = None if value is None else [tuple(as_list(row)) for row in value]
     return _checked_extents(name, rows, layout, axes)
 
 
@@ -279,7 +279,7 @@ def _checked_extents(name: str, rows: Sequence[tuple[int, ...]] | None, layout: 
     return np.array(rows)[:, [layout.index(n) for n in names]]
 
 
-def _seen(
+def _select_boxes(
     boxes: kernel.Boxes, windows: kernel.Windows, prune: float | None, sizes: Array | None
 ) -> tuple[Array, list[int], tuple[Array, Array]]:
     """Return the places of the boxes to keep, how many each sample has, and starts and ends in the windows."""
@@ -287,11 +287,11 @@ def _seen(
     if sizes is not None:
         scale = sizes.astype(np.float32)
         low, high = low / scale, high / scale
-    keep = kernel.kept(boxes, low, high, prune)
+    keep = kernel.keep_boxes(boxes, low, high, prune)
     if np.count_nonzero(windows.whole):
         keep |= windows.whole[boxes.owner]
     places = keep.nonzero()[0]
-    corners = kernel.moved(boxes, places, low, high, windows.whole)
+    corners = kernel.move_boxes(boxes, places, low, high, windows.whole)
     return places, remaining(keep, boxes.counts, boxes.owner), corners
 
 
@@ -348,8 +348,8 @@ def ssd_random_crop(
     numbers = rows.numpy()
     known = kernel.Boxes(numbers[:, :2], numbers[:, 2:], counts)
     rules = kernel.Rules(_SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, insist=True)
-    windows = kernel.search(known, rules, _Draws(rng, 5))
-    kept, left, corners = _seen(known, windows, None, None)
+    windows = kernel.search(known, rules, _AttemptNumbers(rng, 5))
+    kept, left, corners = _select_boxes(known, windows, None, None)
     kept_boxes = TensorList.from_rows(torch.from_numpy(np.concatenate(corners, axis=1)), left)
     kept_labels = _labels_left(labels, known, kept, left)
     places = zip(images.samples(), windows.start.tolist(), windows.extent.tolist(), strict=True)

@@ -91,7 +91,7 @@ class _Encoder:
         if known is None or key != self._key:
             known = self._known = _Known(boxes.device, anchors, offset, **settings)
             self._key = key
-        return _encoded(boxes, labels, known)
+        return _encode(boxes, labels, known)
 
 
 @operator(layout="", make=_Encoder)
@@ -134,14 +134,14 @@ def box_encoder(
     return _Encoder()(boxes, labels, anchors=anchors, offset=offset, **settings)
 
 
-def _encoded(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tensor]:
+def _encode(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tensor]:
     _check_boxes(boxes, labels)
     result, names = known.without.clone(), labels.new_zeros(len(known.anchors))
     if boxes.numel():
         indices, box = matches(boxes, known.anchors, known.criteria)
         on_cpu = boxes.device.type == labels.device.type == "cpu"
         if on_cpu and not boxes.requires_grad:
-            matched = _centered(boxes.numpy()[box])
+            matched = _to_center_size(boxes.numpy()[box])
             if known.offset:
                 matched = known.offsets_of_arrays(matched, indices)
             result.numpy()[indices] = matched
@@ -154,7 +154,7 @@ def _encoded(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tens
     return result, names
 
 
-def _centered(boxes: Array) -> Array:
+def _to_center_size(boxes: Array) -> Array:
     """Return `center_size` by NumPy."""
     low, high = boxes[:, :2], boxes[:, 2:]
     return np.concatenate(((low + high) * np.float32(0.5), high - low), 1)

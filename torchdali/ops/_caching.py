@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from torchdali.calls.decorators import operator, reader
 from torchdali.declaration.schema import Data, FilePath, OutputCount, shares
-from torchdali.formats.sizes import Size
+from torchdali.formats.sizes import ByteSize
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
-__all__ = ["CachePlace", "Size", "cache", "cache_in"]
+__all__ = ["ByteSize", "CachePlace", "cache", "cache_in"]
 
 
 def _check(arguments: Mapping[str, Any]) -> None:
@@ -29,7 +29,7 @@ def cache(
     data: Data,
     /,
     *others: Data,
-    bytes: Size | None = None,
+    bytes: ByteSize | None = None,
     path: FilePath | None = None,
 ) -> Any:
     """Keep samples, so that the operators before this run once for each record; not in DALI.
@@ -96,7 +96,7 @@ def _cached_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> t
 
 
 @reader(name="_cached", title="cache", outputs=_cached_count, layout=_cached_layouts, marks=("view",))
-def _cached(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(1)]:
+def _cache(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(1)]:
     """Read samples that are kept, or compute them.
 
     Args:
@@ -117,6 +117,6 @@ def _cached(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -
 def _cached_with_labels(
     *, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read samples as `_cached`, for a reader whose last output is known without reading."""
+    """Read samples as `_cache`, for a reader whose last output is known without reading."""
     opened: Dataset = samples.open()
     return opened

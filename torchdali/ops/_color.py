@@ -21,7 +21,7 @@ from torchdali.kernels.color.affine import (
     twist_matrix,
 )
 from torchdali.kernels.convert import full_scale
-from torchdali.kernels.memory import placed
+from torchdali.kernels.memory import place_result
 from torchdali.types import DALIImageType
 
 __all__ = [
@@ -61,16 +61,16 @@ def _affine_batch(
 _f32 = np.float32  # in which DALI computes factors and offsets: halves depend on their last bits
 
 
-def _brightened(source: torch.dtype, kind: torch.dtype, factor: float, shift: float) -> Numbers:
+def _brighten(source: torch.dtype, kind: torch.dtype, factor: float, shift: float) -> Numbers:
     return float(_f32(factor)), float(_f32(shift) * _f32(full_scale(kind)))
 
 
-def _contrasted(source: torch.dtype, kind: torch.dtype, factor: float, center: float | None) -> Numbers:
+def _contrast(source: torch.dtype, kind: torch.dtype, factor: float, center: float | None) -> Numbers:
     middle, scale = _f32(_center(source) if center is None else center), _f32(factor)
     return float(scale), float(middle - scale * middle)
 
 
-def _adjusted(
+def _adjust(
     source: torch.dtype, kind: torch.dtype, brightness: float, shift: float, contrast: float,
     center: float | None,
 ) -> Numbers:  # fmt: skip
@@ -106,13 +106,13 @@ def brightness_contrast(
     """
     kind = dtype or image.dtype
     parameters = brightness, brightness_shift, contrast, contrast_center
-    return affine_intensity(image, *_adjusted(image.dtype, kind, *parameters), kind, out)
+    return affine_intensity(image, *_adjust(image.dtype, kind, *parameters), kind, out)
 
 
 @chunk(brightness_contrast, takes=("brightness", "brightness_shift", "contrast", "contrast_center"))
 def _adjust_batch(image: Tensor, a: Arguments) -> Tensor:
     numbers = a.brightness, a.brightness_shift, a.contrast, a.contrast_center
-    return _affine_batch(image, _adjusted, numbers, a.dtype, a.out)
+    return _affine_batch(image, _adjust, numbers, a.dtype, a.out)
 
 
 @operator(marks=("bytes",))
@@ -136,13 +136,13 @@ def brightness(
         dtype: Output dtype; the input's dtype if None.
     """
     kind = dtype or image.dtype
-    numbers = _brightened(image.dtype, kind, brightness, brightness_shift)
+    numbers = _brighten(image.dtype, kind, brightness, brightness_shift)
     return affine_intensity(image, *numbers, kind, out)
 
 
 @chunk(brightness, takes=("brightness", "brightness_shift"))
 def _brighten_batch(image: Tensor, a: Arguments) -> Tensor:
-    return _affine_batch(image, _brightened, (a.brightness, a.brightness_shift), a.dtype, a.out)
+    return _affine_batch(image, _brighten, (a.brightness, a.brightness_shift), a.dtype, a.out)
 
 
 @operator(marks=("bytes",))
@@ -164,13 +164,13 @@ def contrast(
         dtype: Output dtype; the input's dtype if None.
     """
     kind = dtype or image.dtype
-    numbers = _contrasted(image.dtype, kind, contrast, contrast_center)
+    numbers = _contrast(image.dtype, kind, contrast, contrast_center)
     return affine_intensity(image, *numbers, kind, out)
 
 
 @chunk(contrast, takes=("contrast", "contrast_center"))
 def _contrast_batch(image: Tensor, a: Arguments) -> Tensor:
-    return _affine_batch(image, _contrasted, (a.contrast, a.contrast_center), a.dtype, a.out)
+    return _affine_batch(image, _contrast, (a.contrast, a.contrast_center), a.dtype, a.out)
 
 
 def _twist(
@@ -349,7 +349,7 @@ def color_space_conversion(
     if image.shape[-1] != channels:
         raise RuntimeError(f"images of type {source} have {channels} channels, not {image.shape[-1]}")
     if source == target:
-        return placed(image, out)
+        return place_result(image, out)
     if {source, target} == {"RGB", "BGR"}:
         return spaces.swap_red_and_blue(image, out)
     if target == "GRAY" and source != "YCbCr":

@@ -58,7 +58,7 @@ class _Chooser:
                 assert self._kind is not None
                 raise RuntimeError(
                     f"{what}: both branches must give one dtype and one number of dimensions, here they give "
-                    f"{_described(*self._kind)} and {_described(*kind)}"
+                    f"{_describe(*self._kind)} and {_describe(*kind)}"
                 )
             self._kind = kind
 
@@ -73,7 +73,7 @@ def _merger() -> Callable[..., Tensor]:
     return merge
 
 
-def _described(dtype: torch.dtype, ndim: int) -> str:
+def _describe(dtype: torch.dtype, ndim: int) -> str:
     return f"{str(dtype).removeprefix('torch.')} of {ndim} dimensions"
 
 

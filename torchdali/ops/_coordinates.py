@@ -29,7 +29,7 @@ from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.memory import Array, is_array
 from torchdali.kernels.warp import affine
 from torchdali.kernels.window import round_half_away_number
-from torchdali.ops._rows import Rows, column, remaining, rows_of, width_of
+from torchdali.ops._rows import BatchRows, column, remaining, rows_of, width_of
 from torchdali.tensors import TensorList
 
 __all__ = ["bb_flip", "bbox_rotate", "coord_flip", "coord_transform"]
@@ -91,7 +91,7 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
     return [matrix[:, :, :size].transpose(0, 2, 1), moved]
 
 
-def _transformed(
+def _transform(
     points: Tensor,
     *,
     M: Any = None,
@@ -104,10 +104,10 @@ def _transformed(
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
             _check_columns(name, len(value[0]), columns)
     matrix, moved = _affine(_flat(M), _flat(MT), _flat(T), points.shape[-1], points.device)
-    return _mapped(points, matrix, moved, dtype)
+    return _map_points(points, matrix, moved, dtype)
 
 
-def _mapped(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtype) -> Tensor:
+def _map_points(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtype) -> Tensor:
     """Return ``points @ matrix + moved``; matrices and translations are broadcast over the leading axes.
 
     Always by `torch.bmm`, a matrix for each ``(N, D)``: a product of single matrices may be rounded otherwise, and a
@@ -168,14 +168,14 @@ def coord_transform(
     Raises:
         RuntimeError: sizes that do not fit, or ``MT`` with the others.
     """
-    return _transformed(points, M=M, MT=MT, T=T, dtype=dtype)
+    return _transform(points, M=M, MT=MT, T=T, dtype=dtype)
 
 
 @chunk(coord_transform, takes=("M", "MT", "T"))
 def _transformed_batch(points: Tensor, a: Arguments) -> Tensor:
     numbers = {name: getattr(a, name) for name in ("M", "MT", "T")}
     if not any(isinstance(value, Column) for value in numbers.values()):
-        return _transformed(points, **numbers, dtype=a.dtype)
+        return _transform(points, **numbers, dtype=a.dtype)
     _check_points(points.dim() - 1, points, a.dtype)
     size = points.shape[-1]
     widths = {"M": size, "MT": size + 1, "T": size}
@@ -184,7 +184,7 @@ def _transformed_batch(points: Tensor, a: Arguments) -> Tensor:
     matrix, moved = (torch.from_numpy(part.copy()).to(points.device) for part in parts)
     between = [1] * (points.dim() - 3)
     matrix = matrix.view(-1, *between, *matrix.shape[1:])
-    return _mapped(points, matrix, moved.view(-1, *between, 1, moved.shape[-1]), a.dtype)
+    return _map_points(points, matrix, moved.view(-1, *between, 1, moved.shape[-1]), a.dtype)
 
 
 # ---------------------------------------------------------------- flips
@@ -240,7 +240,7 @@ def coord_flip(
         if name not in names:
             raise batch_level(RuntimeError(f"dimension {name!r} not found in the layout {names!r}"))
     axes = {"x": (flip_x, center_x), "y": (flip_y, center_y), "z": (flip_z, center_z)}
-    table = Rows(points, size)
+    table = BatchRows(points, size)
     sign, offset = table.spread_array(_mirrors(axes, names, size))
     if is_array(table.rows):
         result = table.rows.numpy() * sign
@@ -250,7 +250,7 @@ def coord_flip(
     return table.batch(table.rows * sign + offset)
 
 
-def _flipped(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
+def _flip_boxes(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
     """Return boxes ``(n, 4)``, mirrored along x and along y where ``(n or 1, 1)`` says so."""
     columns = list(boxes.split(1, 1))
     for axis, where in enumerate(torch.from_numpy(each).to(boxes.device) for each in mirrored):
@@ -263,7 +263,7 @@ def _flipped(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
 
 
 def _flipped_array(boxes: Array, mirrored: Sequence[Array], ltrb: bool) -> Array:
-    """Compute `_flipped` in NumPy, several times as fast: only the mirrored parts are computed."""
+    """Compute `_flip_boxes` in NumPy, several times as fast: only the mirrored parts are computed."""
     result = boxes.copy()
     with np.errstate(all="ignore"):  # boxes without end
         for axis, where in enumerate(mirrored):
@@ -293,11 +293,11 @@ def bb_flip(
     """
     if not len(boxes):
         return boxes
-    table = Rows(boxes, 4)
+    table = BatchRows(boxes, 4)
     mirrored = [table.spread_array(column(value) != 0) for value in (horizontal, vertical)]
     if is_array(table.rows):
         return table.batch(torch.from_numpy(_flipped_array(table.rows.numpy(), mirrored, ltrb)))
-    return table.batch(_flipped(table.rows, mirrored, ltrb))
+    return table.batch(_flip_boxes(table.rows, mirrored, ltrb))
 
 
 # ---------------------------------------------------------------- bbox_rotate
@@ -358,7 +358,7 @@ def bbox_rotate(
     columns = (per_sample(v, len(counts)) for v in (angle, input_shape, size))
     turns = [_turn(a, shape, s, shape_layout, keep_size) for a, shape, s in zip(*columns, strict=True)]
     table = torch.from_numpy(np.array(turns, np.float32).repeat(counts, 0))
-    result, keep = _rotated(rows, table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold)
+    result, keep = _rotate_boxes(rows, table, mode, bbox_layout == "xyWH", bbox_normalized, remove_threshold)
     results = [(result, boxes.layout())]
     if labels is not None:
         results.append((_labels(labels, counts), labels.layout()))
@@ -420,7 +420,7 @@ def _image_size(shape: Sequence[int], layout: str) -> tuple[int, int]:
     return int(shape[layout.index("H")]), int(shape[layout.index("W")])
 
 
-def _rotated(
+def _rotate_boxes(
     boxes: Tensor, turns: Tensor, mode: str, sized: bool, normalized: bool, threshold: float
 ) -> tuple[Tensor, Tensor]:
     """Return rotated boxes, clipped to the canvas, and which of them to keep; `turns` are rows of `_turn`."""

@@ -33,8 +33,8 @@ from torchdali.kernels.device.normalize import normalize_batch
 from torchdali.kernels.device.resize_normalize import Finish
 from torchdali.kernels.device.tables import table, upload
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.folding import folded
-from torchdali.kernels.memory import copied, inside, is_array, place, placed
+from torchdali.kernels.folding import fold
+from torchdali.kernels.memory import copy_windows, inside, is_array, place, place_result
 from torchdali.kernels.native import ImageOptions, Output
 from torchdali.kernels.normalize import affine, normalize_each_into, normalize_into
 from torchdali.kernels.window import (
@@ -50,7 +50,7 @@ from torchdali.kernels.window import (
     meet,
     out_of_bounds,
 )
-from torchdali.ops._arguments import listed
+from torchdali.ops._arguments import as_list
 from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, span_of, spans_of
 from torchdali.tensors import TensorList
 
@@ -118,7 +118,7 @@ def crop_window(
 
 
 @functools.lru_cache(maxsize=64)
-@folded
+@fold
 def _window(
     shape: tuple[int, ...],
     layout: str,
@@ -183,7 +183,7 @@ def crop(
         data, axes, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=layout.find("C"), dtype=dtype,
     )  # fmt: skip
-    return placed(part, out)
+    return place_result(part, out)
 
 
 _OF_THE_WINDOW = argument_names(crop_window)
@@ -215,7 +215,7 @@ def _crop_batch(data: Tensor, a: Arguments) -> Any:
     if windows is None:
         return NotImplemented
     check_fill(a.fill_values, windows[0].shape, a.layout.find("C"))
-    return copied(windows, data.dtype, a.out)
+    return copy_windows(windows, data.dtype, a.out)
 
 
 @chunk(crop, "device", takes=argument_names(crop_window))
@@ -324,7 +324,7 @@ def crop_mirror_normalize(
     inside, extents, part = meet(data, *crop_window(data.shape, layout, **window), policy)
     row = layout.index("W") if mirror else None
     if row is not None and part is not None:
-        part = _mirrored(part, row, extents[row])
+        part = _mirror_slice(part, row, extents[row])
     channel = layout.index("C")
     channels = extents[channel]
     full = 1 << max(channels - 1, 0).bit_length() if pad_output else channels
@@ -334,7 +334,7 @@ def crop_mirror_normalize(
         out = data.new_empty(shape, dtype=dtype)
     if padded:
         check_fill(fill_values, [shape[axis] for axis in back], channel)
-    scaling = affine(tuple(listed(mean)), tuple(listed(std)), scale, shift, channels, full)
+    scaling = affine(tuple(as_list(mean)), tuple(as_list(std)), scale, shift, channels, full)
     if part is None and full == channels:
         normalize_into(out, inside, scaling, channel, row, back)
         return out
@@ -431,7 +431,7 @@ def _normalize_batch(data: Tensor, a: Arguments) -> Any:
     check_fill(a.fill_values, images[0].shape, 2)
     forth, back = _orders(a.layout, a.output_layout)
     channels = images[0].shape[2]
-    scaling = affine(tuple(listed(a.mean)), tuple(listed(a.std)), a.scale, a.shift, channels, channels)
+    scaling = affine(tuple(as_list(a.mean)), tuple(as_list(a.std)), a.scale, a.shift, channels, channels)
     shape = (len(images), *[images[0].shape[axis] for axis in forth])
     result = place(a.out, shape, a.dtype, data.device)
     mirrored = [m != 0 for m in per_sample(a.mirror, len(images))]
@@ -467,7 +467,7 @@ def finish_of(
     out_of_bounds(out_of_bounds_policy, borders=False)
     check_fill(fill_values, (images.channels,), 0)
     channels = images.channels
-    scaling = affine(tuple(listed(mean)), tuple(listed(std)), scale, shift, channels, channels)
+    scaling = affine(tuple(as_list(mean)), tuple(as_list(std)), scale, shift, channels, channels)
     device, count = images.flat.device, len(images.offsets)
     flags = on_their_device(mirror, count, device) if isinstance(mirror, Column) else None
     return Finish(flags, bool(flags is None and mirror), scaling, channel_first, dtype)
@@ -518,7 +518,7 @@ def _windows(
     return spans_of(sides, windows)
 
 
-def _mirrored(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
+def _mirror_slice(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
     """Mirror the position of a part of a window along an axis of the window."""
     low, high, _ = part[axis].indices(extent)
     return (*part[:axis], slice(extent - high, extent - low), *part[axis + 1 :])

@@ -16,15 +16,15 @@ from torch import Tensor
 from torchdali.calls.chunk_function import report
 from torchdali.calls.decorators import chunk, operator
 from torchdali.calls.preparing import prepare
-from torchdali.codecs._native import encoded, run_programs
+from torchdali.codecs._native import read_headers, run_programs
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.program import ImageProgram
-from torchdali.declaration.batching import EncodedBody, argument_names, shaped
+from torchdali.declaration.batching import EncodedBody, argument_names, shape_values
 from torchdali.declaration.narrowing import ChainPart, DecodeChain
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, Out
-from torchdali.errors import Part
-from torchdali.kernels.memory import IN_PLACE, Room, placed
+from torchdali.errors import FusedPart
+from torchdali.kernels.memory import IN_PLACE, Room, place_result
 from torchdali.kernels.native import ImageOptions, library
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decode_windows import render_resized
@@ -85,7 +85,7 @@ def _columns(values: Mapping[str, Any], *inputs: Tensor | None) -> Columns:
 
 @chunk(_decode_chain, "encoded")
 @chunk(_random_decode_chain, "encoded")
-def _encoded(constants: Mapping[str, Any]) -> EncodedBody | None:
+def _encoded_implementation(constants: Mapping[str, Any]) -> EncodedBody | None:
     return None if library() is None else _ready(constants["chain"]).run_together
 
 
@@ -111,7 +111,7 @@ class _BoundPart:
 
     def arguments(self, values: Columns, count: int) -> Sequence[dict[str, Any]]:
         """Return the arguments per sample of several samples, and their "inputs"."""
-        columns = {name: [shaped(v, axes, name) for v in values[key]] for name, key, axes in self._axes}
+        columns = {name: [shape_values(v, axes, name) for v in values[key]] for name, key, axes in self._axes}
         if self._takes_inputs:
             columns["inputs"] = list(values.get("inputs", [()] * count))
         if not columns:
@@ -151,12 +151,12 @@ class _FusedDecoder:
         self._alike = [part.edit.narrow for part in self._parts[:first] if part.edit.narrow]
         self._rest = [part for part in self._parts[first:] if part.edit.narrow]
         self._narrow = [part.edit.narrow for part in self._rest if part.edit.narrow]
-        self._begin = functools.lru_cache(256)(self._begun)
+        self._begin = functools.lru_cache(256)(self._common_program)
         names = tuple(part.operator for part in chain.parts)
         self._has_window = names in chain.OF_WINDOWS
         self._last = [_without_crop(part.part) for part in self._parts[2:]] if self._has_window else []
 
-    def _begun(self, height: int, width: int) -> ImageProgram | None:
+    def _common_program(self, height: int, width: int) -> ImageProgram | None:
         """Return the program that all images of a size have in common."""
         program: ImageProgram | None = ImageProgram.of(height, width, self._options, scale=self._scale)
         for narrow in self._alike:
@@ -191,7 +191,7 @@ class _FusedDecoder:
     ) -> Sequence[Any]:
         """Do several samples by the library; see `EncodedBody`."""
         count = len(sources)
-        files = encoded(sources)
+        files = read_headers(sources)
         programs: list[ImageProgram | None] = []
         for data, rng, varying in zip(files, rngs or [None] * count, self._varying(values, count), strict=True):
             size = None if data is None else data.size(self._options.upright)
@@ -217,7 +217,7 @@ class _FusedDecoder:
 
     def _run_window(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor | None:
         """Do one sample in Python, and less than the bodies of the parts do; None if they are not slower."""
-        with Part(0):
+        with FusedPart(0):
             header = peek_header(data)
         if rng is not None:
             rng.restart()
@@ -227,9 +227,9 @@ class _FusedDecoder:
         if pixels is None:
             return None
         for part in self._last:
-            with Part(-1):
+            with FusedPart(-1):
                 pixels = part.run(pixels, values, None, out)
-        return placed(pixels, out)
+        return place_result(pixels, out)
 
     def _run_parts(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
         """Do one sample by the bodies of the parts, one after the other."""
@@ -237,9 +237,9 @@ class _FusedDecoder:
             rng.restart()
         last = len(self._parts) - 1
         for i, part in enumerate(self._parts):
-            with Part(i):
+            with FusedPart(i):
                 data = part.run(data, values, rng, out if i == last else None)
-        return placed(data, out)
+        return place_result(data, out)
 
 
 _ready = functools.lru_cache(maxsize=64)(_FusedDecoder)

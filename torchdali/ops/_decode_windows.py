@@ -9,20 +9,20 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
-from torchdali.codecs.images import Header
+from torchdali.codecs.images import ImageHeader
 from torchdali.codecs.program import ImageProgram
-from torchdali.errors import Part
+from torchdali.errors import FusedPart
 from torchdali.kernels.native import AxisRegion
 from torchdali.kernels.resample.separable import lines_read, resample
 from torchdali.ops._resize import arguments_of, axes_of, resampling
 
 __all__ = ["render_resized", "resized_part"]
 
-_DECODER = Part(0)
+_DECODER = FusedPart(0)
 _BORDER = 2  # lines at the edge of a resized image that may see pixels outside, with linear filters
 
 
-def render_resized(data: Tensor, header: Header, program: ImageProgram) -> Tensor | None:
+def render_resized(data: Tensor, header: ImageHeader, program: ImageProgram) -> Tensor | None:
     """Render a resize without its mirror; None if it takes all of an image.
 
     Args:

@@ -12,9 +12,9 @@ from torch import Tensor
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, Data, Layout, ListOrMatrix, Out, PerSample, per_sample
 from torchdali.kernels.erasing import fill_spans
-from torchdali.kernels.memory import is_array, placed
-from torchdali.kernels.window import check_fill, fill_number, filled, single
-from torchdali.ops._arguments import Unset, indices, listed, named
+from torchdali.kernels.memory import is_array, place_result
+from torchdali.kernels.window import check_fill, fill_number, fill_tensor, single
+from torchdali.ops._arguments import Unset, as_list, axes_by_name, indices
 
 __all__ = ["erase"]
 
@@ -63,11 +63,11 @@ def erase(
         normalized_shape=normalized_shape,
     )  # fmt: skip
     which = _axes(axes, axis_names, layout, data.ndim)
-    fill, channel = listed(fill_value), layout.find("C")
+    fill, channel = as_list(fill_value), layout.find("C")
     check_fill(fill, data.shape, channel)
     lengths = tuple([data.shape[axis] for axis in which])
     starts, sizes = _flat(anchor), _flat(shape)
-    filled = placed(data, out)
+    filled = place_result(data, out)
     filled = data.clone() if filled is data else filled
     value = _value(fill, data, channel)
     for place in _regions(starts, sizes, which, lengths, how, data.ndim):
@@ -80,7 +80,7 @@ def erase(
 
 def _flat(value: Any) -> tuple[float, ...]:
     """Return the numbers of an argument; one given per sample may have a row for each region."""
-    return tuple(number for row in listed(value) for number in listed(row))
+    return tuple(number for row in as_list(value) for number in as_list(row))
 
 
 @chunk(erase, takes=("anchor", "shape", "fill_value"))
@@ -91,7 +91,7 @@ def _erase_batch(data: Tensor, a: Arguments) -> Any:
     which = _axes(a.axes, a.axis_names, a.layout, len(extents))
     lengths, relative = tuple([extents[axis] for axis in which]), _relative(**a.of(_relative))
     columns = [per_sample(value, count) for value in (a.anchor, a.shape, a.fill_value)]
-    fills = [tuple(listed(fill)) for fill in columns[2]]
+    fills = [tuple(as_list(fill)) for fill in columns[2]]
     for fill in set(fills):
         check_fill(fill, extents, channel)
     places = (
@@ -108,7 +108,7 @@ def _filled_arrays(
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
     """Fill regions of samples on the CPU, by NumPy."""
-    filled = placed(data, out)
+    filled = place_result(data, out)
     filled = filled.clone() if filled is data else filled
     values: dict[tuple[float, ...], Any] = {}
     for result, regions, fill in zip(filled.numpy(), places, fills, strict=True):
@@ -155,7 +155,7 @@ def _regions(
 
 def _axes(axes: list[int], names: str, layout: str, ndim: int) -> list[int]:
     if names is not _NAMES:
-        return named(names, layout, ndim)
+        return axes_by_name(names, layout, ndim)
     if axes is not _AXES:
         return indices(axes, ndim)
     if not layout:
@@ -193,4 +193,4 @@ def _content(fill: Sequence[float], data: Tensor, channel: int) -> Tensor:
     """
     kept = {channel, data.ndim - 1, channel - 1 if channel == data.ndim - 1 else channel}
     shape = [n if axis in kept else 1 for axis, n in enumerate(data.shape)]
-    return filled(shape, fill, data.dtype, channel, data.device).expand(data.shape)
+    return fill_tensor(shape, fill, data.dtype, channel, data.device).expand(data.shape)

@@ -29,7 +29,7 @@ from torchdali.kernels.filters import linear, rank
 from torchdali.kernels.limits import check_window
 from torchdali.kernels.rounding import to_bytes
 from torchdali.kernels.warp.perspective import BORDERS
-from torchdali.ops._arguments import matched
+from torchdali.ops._arguments import match_axes
 
 __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_blur"]
 
@@ -123,7 +123,7 @@ def _blur_batch(data: Tensor, a: Arguments) -> Tensor:
 
 def _windows(sigma: list[float], window_size: list[int], axes: int) -> list[tuple[float, ...]]:
     """Return a window for each axis."""
-    pairs = zip(matched("sigma", sigma, axes), matched("window_size", window_size, axes), strict=True)
+    pairs = zip(match_axes("sigma", sigma, axes), match_axes("window_size", window_size, axes), strict=True)
     return [_gaussian(float(deviation), int(window), axis) for axis, (deviation, window) in enumerate(pairs)]
 
 
@@ -199,9 +199,9 @@ def _derivatives(
     axes: int, normalized_kernel: bool, scale: Any, smoothing_size: Any, window_size: Any
 ) -> list[tuple[list[Sequence[float]], float]]:
     """Return windows, one an axis, and factor of the derivative along each axis."""
-    windows = matched("window_size", window_size, axes)
-    smooth = None if smoothing_size is None else matched("smoothing_size", smoothing_size, axes)
-    scales = matched("scale", scale, axes)
+    windows = match_axes("window_size", window_size, axes)
+    smooth = None if smoothing_size is None else match_axes("smoothing_size", smoothing_size, axes)
+    scales = match_axes("scale", scale, axes)
     if normalized_kernel and any(s != 1.0 for s in scales):
         raise RuntimeError("laplacian: scale cannot be combined with normalized_kernel")
     derivatives = []
@@ -269,7 +269,7 @@ def _anchor(shape: Sequence[int], axes: Sequence[int], sizes: Sequence[int], anc
         raise RuntimeError(f"filter: mode {mode!r}: it is 'same' or 'valid'")
     places = [
         size // 2 if place == -1 else int(place)
-        for place, size in zip(matched("anchor", anchor, len(sizes)), sizes, strict=True)
+        for place, size in zip(match_axes("anchor", anchor, len(sizes)), sizes, strict=True)
     ]
     if mode == "valid" and any(shape[a] < n for a, n in zip(axes, sizes, strict=True)):
         raise RuntimeError(
@@ -309,7 +309,7 @@ def median_blur(
 
 
 def _odd(window_size: Any, axes: int) -> list[int]:
-    sizes = [int(size) for size in matched("window_size", window_size, axes)]
+    sizes = [int(size) for size in match_axes("window_size", window_size, axes)]
     if any(size % 2 == 0 or size < 1 for size in sizes):
         raise RuntimeError(f"median_blur: window sizes must be odd, not {sizes}")
     return sizes
@@ -318,7 +318,7 @@ def _odd(window_size: Any, axes: int) -> list[int]:
 _BORDER = {"reflect": "reflect_1001", "replicate": "clamp"}
 
 
-def morphed(
+def morph(
     data: Tensor,
     layout: str,
     largest: bool,
@@ -338,7 +338,7 @@ def morphed(
         mask_size: Height and width of the rectangle.
     """
     axes = _spatial(layout, data.ndim)
-    sizes, places = matched("mask_size", mask_size, len(axes)), matched("anchor", anchor, len(axes))
+    sizes, places = match_axes("mask_size", mask_size, len(axes)), match_axes("anchor", anchor, len(axes))
     border = _BORDER.get(border_mode, border_mode)
     for _ in range(iterations):
         data = rank.rank(data, axes, sizes, places, border, largest)
@@ -346,20 +346,20 @@ def morphed(
 
 
 @operator(name="experimental.dilate", marks=("frames",))
-def dilate(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]) -> Data:
+def dilate(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morph)]) -> Data:
     """Replace each pixel by the largest value of a rectangle around it.
 
     Args:
         data: Images or frames.
     """
-    return morphed(data, layout, True, **rectangle)
+    return morph(data, layout, True, **rectangle)
 
 
 @operator(name="experimental.erode", marks=("frames",))
-def erode(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morphed)]) -> Data:
+def erode(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morph)]) -> Data:
     """Replace each pixel by the smallest value of a rectangle around it.
 
     Args:
         data: Images or frames.
     """
-    return morphed(data, layout, False, **rectangle)
+    return morph(data, layout, False, **rectangle)

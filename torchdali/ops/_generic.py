@@ -27,7 +27,7 @@ from torchdali.declaration.schema import (
     shares,
 )
 from torchdali.kernels.convert import convert, convert_number
-from torchdali.kernels.memory import place, placed
+from torchdali.kernels.memory import place, place_result
 from torchdali.tensors import TensorList
 
 __all__ = [
@@ -46,7 +46,7 @@ _SHAPE_TYPES = (
 )  # fmt: skip
 
 
-def _given(layouts: tuple[str, ...], arguments: Any) -> str:
+def _given_layout(layouts: tuple[str, ...], arguments: Any) -> str:
     return str(arguments["layout"] or "")
 
 
@@ -63,7 +63,7 @@ def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
         data: Any shape and type.
         dtype: Output dtype.
     """
-    return _converted(data, dtype, out)
+    return _convert(data, dtype, out)
 
 
 @chunk(cast)
@@ -79,15 +79,15 @@ def cast_like(data: Data, other: Data, /, *, out: Out = None) -> Data:
         data: Any shape and type.
         other: Only its type counts.
     """
-    return _converted(data, other.dtype, out)
+    return _convert(data, other.dtype, out)
 
 
-def _converted(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
+def _convert(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     """Convert; if that is all in one step, into the batch."""
     if dtype != torch.float32 or data.dtype.itemsize > 4 or data.requires_grad:
         return convert(data, dtype)
     if data.dtype == dtype:
-        return placed(data, out)
+        return place_result(data, out)
     return place(out, data.shape, dtype, data.device).copy_(data)
 
 
@@ -117,7 +117,7 @@ def _to_device(data: Batch, /) -> BatchOutput:
 # ---------------------------------------------------------------- constants
 
 
-@operator(over="batch", layout=_given)
+@operator(over="batch", layout=_given_layout)
 def constant(
     *,
     dtype: DType | None = None,
@@ -148,7 +148,7 @@ def constant(
     _check_layout(layout, len(extents))
     tensor = _constant(values, kind, extents)
     if size * tensor.nbytes <= _FEW:
-        return _repeated(values, kind, extents, size).clone()
+        return _repeat(values, kind, extents, size).clone()
     if size * tensor.nbytes <= _MATERIALISED:
         return tensor.repeat(size, *[1] * tensor.ndim)
     return tensor.clone().expand(size, *tensor.shape)  # a copy: the user's changes must not come back
@@ -163,7 +163,7 @@ def _constant(values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, .
 
 
 @functools.lru_cache(maxsize=256)
-def _repeated(values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, ...], size: int) -> Tensor:
+def _repeat(values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, ...], size: int) -> Tensor:
     return _constant(values, dtype, shape).repeat(size, *[1] * len(shape))
 
 
@@ -210,7 +210,7 @@ def _zeros_batch(data: Tensor, a: Arguments) -> Tensor:
     return zeros_like.body(data, dtype=a.dtype, out=a.out)
 
 
-@operator(layout=_given)
+@operator(layout=_given_layout)
 def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[list[int]] | None = None) -> Data:
     """Return data of a shape, filled with an input.
 
@@ -249,7 +249,7 @@ def _spread(value: Tensor, extents: tuple[int, ...]) -> Tensor:
     return value.expand(extents).contiguous()
 
 
-def filled(
+def fill_batch(
     make: Callable[..., Tensor],
     size: int,
     *,
@@ -273,24 +273,24 @@ def filled(
     return [make(extents, dtype=dtype) for extents in each]
 
 
-@operator(over="batch", separable=True, layout=_given)
-def ones(*, size: BatchSize, **arguments: Annotated[Any, shares(filled)]) -> BatchOutput:
+@operator(over="batch", separable=True, layout=_given_layout)
+def ones(*, size: BatchSize, **arguments: Annotated[Any, shares(fill_batch)]) -> BatchOutput:
     """Return ones.
 
     Raises:
         RuntimeError: the layout does not fit the shape, or an extent is negative.
     """
-    return filled(torch.ones, size, **arguments)
+    return fill_batch(torch.ones, size, **arguments)
 
 
-@operator(over="batch", separable=True, layout=_given)
-def zeros(*, size: BatchSize, **arguments: Annotated[Any, shares(filled)]) -> BatchOutput:
+@operator(over="batch", separable=True, layout=_given_layout)
+def zeros(*, size: BatchSize, **arguments: Annotated[Any, shares(fill_batch)]) -> BatchOutput:
     """Return zeros.
 
     Raises:
         RuntimeError: the layout does not fit the shape, or an extent is negative.
     """
-    return filled(torch.zeros, size, **arguments)
+    return fill_batch(torch.zeros, size, **arguments)
 
 
 def _extents(shape: Any) -> tuple[int, ...]:

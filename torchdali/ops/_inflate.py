@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import operator
-from torchdali.codecs.signatures import described
+from torchdali.codecs.signatures import describe_content
 from torchdali.declaration.schema import Data, DType, PerSample, Takes, shares
 from torchdali.errors import MissingExtraError
 
@@ -74,7 +74,7 @@ def inflating(
         )
     whole = np.empty((len(bounds), size), np.uint8)
     for row, (begin, end) in zip(whole, bounds, strict=True):
-        row[:] = np.frombuffer(_decompressed(content[begin:end].tobytes(), size), np.uint8)
+        row[:] = np.frombuffer(_decompress(content[begin:end].tobytes(), size), np.uint8)
     result = torch.from_numpy(whole).view(-1).view(dtype).reshape([len(bounds), *shape])
     return (result if chunked else result[0]).to(data.device)
 
@@ -127,7 +127,7 @@ def _bounds(count: int, offsets: list[int] | None, sizes: list[int] | None) -> l
     return bounds
 
 
-def _decompressed(data: bytes, size: int) -> bytes:
+def _decompress(data: bytes, size: int) -> bytes:
     try:
         block = importlib.import_module("lz4.block")
     except ImportError:
@@ -135,7 +135,7 @@ def _decompressed(data: bytes, size: int) -> bytes:
     try:
         content: bytes = block.decompress(data, uncompressed_size=size) if size or data else b""
     except (block.LZ4BlockError, ValueError, MemoryError) as error:
-        raise RuntimeError(f"cannot decompress {len(data)} bytes to {size}: {error}{described(data)}") from None
+        raise RuntimeError(f"cannot decompress {len(data)} bytes to {size}: {error}{describe_content(data)}") from None
     if len(content) != size:
         raise RuntimeError(f"the chunk has {len(content)} bytes, and its shape {size}")
     return content

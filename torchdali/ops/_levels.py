@@ -12,7 +12,7 @@ from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Takes, one_of
 from torchdali.kernels.audio import levels
 from torchdali.kernels.convert import convert
-from torchdali.tensors._storage import Packed
+from torchdali.tensors._storage import PackedSamples
 
 __all__ = ["nonsilent_region", "preemphasis_filter", "to_decibels"]
 
@@ -58,13 +58,13 @@ def to_decibels(
 
 @chunk(to_decibels, "ragged")
 def _to_decibels_together(data: Sequence[Tensor], a: Arguments) -> Any:
-    if not isinstance(data, Packed) or data.rows is None:
+    if not isinstance(data, PackedSamples) or data.rows is None:
         return NotImplemented
     rows, counts = data.rows
     if rows.ndim != 2 or not all(counts):
         return NotImplemented
     decibels = levels.decibels_of_rows(rows, counts, a.multiplier, a.reference, a.cutoff_db)
-    return Packed.of_rows(decibels, counts, data.turned)
+    return PackedSamples.of_rows(decibels, counts, data.turned)
 
 
 @operator(layout="")

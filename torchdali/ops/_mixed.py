@@ -22,8 +22,8 @@ from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.batching import ChunkResults, EncodedBody, argument_names
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, shares
-from torchdali.errors import Part
-from torchdali.kernels.memory import IN_PLACE, Array, ChunkImages, Room, Share
+from torchdali.errors import FusedPart
+from torchdali.kernels.memory import IN_PLACE, Array, ChunkImages, DeviceShare, Room
 from torchdali.kernels.native import AxisRegion, ImageOptions, library
 from torchdali.ops._crop import crop_window, narrow_to_crop
 from torchdali.ops._decoders import (
@@ -38,7 +38,7 @@ from torchdali.rng import Rng
 
 __all__: list[str] = []
 
-_DECODER, _RESIZE = Part(0), Part(1)
+_DECODER, _RESIZE = FusedPart(0), FusedPart(1)
 
 
 Build = Callable[[int, int], ImageProgram]
@@ -154,13 +154,13 @@ def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
             (new_height, new_width), (rows, columns) = sizing((height, width), **size)
         resized = ImageProgram.of(new_height, new_width)
         part = narrow_to_crop(resized, window) or resized  # the crop has the error, or pads
-        seen_rows = _seen(rows, new_height, part.rows, height)
-        return ImageProgram(seen_rows, _seen(columns, new_width, part.columns, width), 0)
+        seen_rows = _read_region(rows, new_height, part.rows, height)
+        return ImageProgram(seen_rows, _read_region(columns, new_width, part.columns, width), 0)
 
     return build
 
 
-def _seen(region: tuple[float, float], size: int, part: AxisRegion, length: int) -> AxisRegion:
+def _read_region(region: tuple[float, float], size: int, part: AxisRegion, length: int) -> AxisRegion:
     """Return the region for a part of a linear resize's output axis, and the pixels that it reads.
 
     Args:
@@ -215,7 +215,7 @@ def _regions(constants: Mapping[str, Any]) -> EncodedBody | None:
         regions = rows[:, 6:].reshape(-1, 2, 2).transpose(1, 0, 2)
         return rows[:, :4].astype(np.int64), (rows[:, 4:6].copy(),), regions.ravel()
 
-    return _body(constants, WindowChoice.passed(_is_upright(constants)), plan)
+    return _body(constants, WindowChoice.take_passed(_is_upright(constants)), plan)
 
 
 def _is_upright(constants: Mapping[str, Any]) -> bool:
@@ -239,7 +239,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         drawn = None if rngs is None else rngs.words()
         if table.rows["code"].any():
             known = np.flatnonzero(table.rows["code"] == 0)
-            table, drawn = table.pick(known), None if drawn is None else _picked(drawn, known)
+            table, drawn = table.pick(known), None if drawn is None else _pick_words(drawn, known)
         count = len(table.rows)
         if not count:
             return [None] * len(sources)
@@ -250,7 +250,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
             windows, size, regions.rows[:] = plan(_sizes(table.rows, options.upright))
         share = None if room is None or room.share is None or not room.share.takes else room.share
         parts = Parts(table, choice, 0.0 if share is None else load, drawn, windows, regions)
-        images, refused = _decoded(options, table.rows, parts, out, room, share)
+        images, refused = _decode_with_device(options, table.rows, parts, out, room, share)
         numbers = () if regions is None else (*size, *regions.rows.reshape(2, count, 2))
         outputs = (images, *map(torch.from_numpy, numbers))
         if known is None and not len(refused):
@@ -260,7 +260,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
     return run
 
 
-def _picked(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, Array, int]:
+def _pick_words(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, Array, int]:
     """Return the random numbers of some samples; see `SampleRngs.words`."""
     key, words, _ = numbers
     words = words[indices]
@@ -285,8 +285,8 @@ def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
     return list(zip(heights.tolist(), widths.tolist(), strict=True))
 
 
-def _decoded(
-    options: ImageOptions, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: Share | None
+def _decode_with_device(
+    options: ImageOptions, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: DeviceShare | None
 ) -> tuple[Sequence[Any], Array]:
     """Decode the CPU's images of a chunk, and give the device its share.
 
@@ -303,7 +303,7 @@ def _decoded(
     failed = parts.do(options, address, share.reserve(parts.copies) if share is not None and parts.shared else 0)
     first = share.add(files, parts.table, parts.shared) if share is not None and parts.shared else 0
     if room is not None and room.share is not None:
-        room.share.seen(len(files))
+        room.share.count_examined(len(files))
     images: Sequence[Any] = ChunkImages(parts.table, max(place, 0), first, share) if own is None else own
     if memory is not None:
         images = [memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if type(e) is tuple else e for e in images]

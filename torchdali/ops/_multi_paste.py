@@ -74,8 +74,8 @@ def multi_paste(
     Raises:
         RuntimeError: a region reaches outside, or contradictory arguments.
     """
-    absolute = _listed(in_anchors=in_anchors, out_anchors=out_anchors, shapes=shapes)
-    relative = _listed(in_anchors=in_anchors_rel, out_anchors=out_anchors_rel, shapes=shapes_rel)
+    absolute = _list_arguments(in_anchors=in_anchors, out_anchors=out_anchors, shapes=shapes)
+    relative = _list_arguments(in_anchors=in_anchors_rel, out_anchors=out_anchors_rel, shapes=shapes_rel)
     for name in absolute:
         if absolute[name] is not None and relative[name] is not None:
             raise batch_level(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
@@ -84,7 +84,7 @@ def multi_paste(
     inputs = [images, *others]
     _check_inputs(inputs)
     request = inputs, dtype, _places(absolute, relative), in_ids, output_size
-    pasted_images = pasted(*request)
+    pasted_images = paste_by_numpy(*request)
     if pasted_images is None:
         pasted_images = _one_by_one(inputs, dtype, absolute, relative, in_ids, output_size)
     infos = _joined_infos(inputs, in_ids)
@@ -95,7 +95,7 @@ def multi_paste(
     return TensorList.from_samples(pasted_images, layout, kind, source_info=infos)
 
 
-def _listed(**places: Any) -> dict[str, Any]:
+def _list_arguments(**places: Any) -> dict[str, Any]:
     return {name: place.tolist() if isinstance(place, np.ndarray) else place for name, place in places.items()}
 
 
@@ -116,7 +116,7 @@ def _one_by_one(
     ids: Any,
     size: Any,
 ) -> Tensor | list[Tensor]:
-    """Paste sample by sample: anything that `pasted` does not do, errors included."""
+    """Paste sample by sample: anything that `paste_by_numpy` does not do, errors included."""
     columns = [each.samples() for each in inputs]
     count = range(len(columns[0]))
     sources = [[column[i] for column in columns] if ids is None else _pick(columns[0], _at(ids, i), i) for i in count]
@@ -309,7 +309,7 @@ def _single_precision(share: float, length: int) -> float:
 # ---------------------------------------------------------------- a batch at once
 
 
-def pasted(
+def paste_by_numpy(
     inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
 ) -> Tensor | list[Tensor] | None:
     """Paste by NumPy, if each sample has as many regions; see `multi_paste`.
@@ -330,7 +330,7 @@ def pasted(
         return None
     try:
         form = [array.shape for array in arrays]
-        chosen, bounds, sizes = _planned(form, len(inputs[0]), places, ids, size)
+        chosen, bounds, sizes = _plan(form, len(inputs[0]), places, ids, size)
     except (TypeError, ValueError, IndexError):
         return None
     head, tail = arrays[0].shape[:-3], arrays[0].shape[-1:]
@@ -342,7 +342,7 @@ def pasted(
     return canvases
 
 
-def _planned(
+def _plan(
     shapes: Sequence[tuple[int, ...]], count: int, places: Places, ids: Any, size: Any
 ) -> tuple[Array, Array, Array]:
     """Return the image of each region, the positions of the regions, and the extents of the canvases.

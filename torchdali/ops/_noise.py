@@ -53,7 +53,7 @@ def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
 def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequence[str], **constants: Any) -> TensorList:
     """Add the CPU's noise to a batch on a device: one copy down, for which the host waits, and one up."""
     columns = [per_sample(getattr(a, name), len(data)) for name in names]
-    rows = zip(data.stored().on_cpu().samples(), a.rng.samples(), *columns, strict=True)
+    rows = zip(data.current_storage().on_cpu().samples(), a.rng.samples(), *columns, strict=True)
     samples = [
         operator_.body(sample, rng=own, **dict(zip(names, values, strict=True)), **constants)
         for sample, own, *values in rows

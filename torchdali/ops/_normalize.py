@@ -28,7 +28,7 @@ from torchdali.declaration.schema import (
 from torchdali.kernels.color.affine import affine_intensities, affine_intensity
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.tables import upload
-from torchdali.kernels.moments_opencv import moments_of, pooled
+from torchdali.kernels.moments_opencv import moments_of, pool
 from torchdali.kernels.reduce import float_mean, float_sum, resolve_axes
 from torchdali.kernels.standardize import standardize
 from torchdali.ops._crop import output_of
@@ -93,7 +93,7 @@ def normalize(
     if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
         numbers = _affine(mean, stddev, epsilon, scale, shift)
         return affine_intensity(data, *numbers, dtype, out)
-    where = _reduced(axes, axis_names, layout, data.ndim, mean, stddev)
+    where = _reduced_axes(axes, axis_names, layout, data.ndim, mean, stddev)
     statistics = moments_of(data, where) if mean is stddev is None else None
     if statistics is not None:
         result = standardize(data, statistics, statistics.count - ddof, epsilon, scale, shift, dtype, out)
@@ -101,10 +101,10 @@ def normalize(
             return result
     x = data.to(torch.float32)
     count = math.prod([data.shape[a] for a in where])
-    center = _given(mean, x, where, "mean")
+    center = _broadcast_given(mean, x, where, "mean")
     if center is None:
         center = float_mean(x, where, True) if where else x
-    deviation = _given(stddev, x, where, "stddev")
+    deviation = _broadcast_given(stddev, x, where, "stddev")
     return _finish(x - center, where, count - ddof, deviation, epsilon, scale, shift, dtype)
 
 
@@ -144,7 +144,7 @@ def _normalize_together(data: Tensor, a: Arguments) -> Any:
     if not all(isinstance(number, (int, float)) for row in rows for number in row):
         if data.is_cpu:
             return NotImplemented
-        where = _reduced(a.axes, a.axis_names, a.layout, data.ndim - 1, a.mean, a.stddev)
+        where = _reduced_axes(a.axes, a.axis_names, a.layout, data.ndim - 1, a.mean, a.stddev)
         numbers = a.ddof, a.dtype, a.epsilon, a.mean, a.scale, a.shift, a.stddev
         return _each_normalized(data, where, False, *numbers)
     pairs = [_affine(*row, a.epsilon, a.scale, a.shift) for row in rows]
@@ -167,7 +167,9 @@ def _finish(
     return convert(result.add_(shift) if shift else result, dtype)
 
 
-def _reduced(axes: list[int] | None, axis_names: str | None, layout: str, ndim: int, *numbers: Any) -> tuple[int, ...]:
+def _reduced_axes(
+    axes: list[int] | None, axis_names: str | None, layout: str, ndim: int, *numbers: Any
+) -> tuple[int, ...]:
     """Return the axes over which mean and deviation are taken: the named ones, or axes of extent 1 in given arrays."""
     if axes is None and axis_names is None:
         firsts = [per_sample(each, 1)[0] if isinstance(each, Column) else each for each in numbers]
@@ -190,7 +192,7 @@ def _inverse_root(variance: Tensor, epsilon: float) -> Tensor:
     return torch.where(torch.isinf(root), torch.zeros_like(root), root)
 
 
-def _given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
+def _broadcast_given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
     """Return a given mean or deviation as a tensor that broadcasts against a sample."""
     if value is None:
         return None
@@ -225,18 +227,20 @@ def _normalize_batch(
     layout: Layout,
 ) -> BatchOutput:
     """Normalize by the mean and deviation of all samples of the batch together; see `normalize`."""
-    where = _reduced(axes, axis_names, layout, data.ndim(), mean, stddev)
+    where = _reduced_axes(axes, axis_names, layout, data.ndim(), mean, stddev)
     if data.device.type != "cpu" and data.is_dense_tensor():
-        return _each_normalized(data.stacked(), where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
+        return _each_normalized(data.stack(), where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
     if mean is stddev is None:
-        fast = _pooled(data, where, ddof, epsilon, scale, shift, dtype)
+        fast = _normalize_pooled(data, where, ddof, epsilon, scale, shift, dtype)
         if fast is not None:
             return fast
     samples = [s.to(torch.float32) for s in data.samples()]
     count = sum(math.prod(s.shape[a] for a in where) for s in samples)
     centers = _centers(samples, where, count, mean)
     centred = [s - c for s, c in zip(samples, centers, strict=True)]
-    deviations = [_given(d, s, where, "stddev") for d, s in zip(per_sample(stddev, len(samples)), samples, strict=True)]
+    deviations = [
+        _broadcast_given(d, s, where, "stddev") for d, s in zip(per_sample(stddev, len(samples)), samples, strict=True)
+    ]
     if stddev is None:
         squares = sum(_total(c.square(), where) for c in centred)
         assert isinstance(squares, Tensor)
@@ -245,7 +249,7 @@ def _normalize_batch(
     return [_finish(c, where, 1, d, epsilon, scale, shift, dtype) for c, d in zip(centred, deviations, strict=True)]
 
 
-def _pooled(
+def _normalize_pooled(
     data: TensorList, where: tuple[int, ...], ddof: int, epsilon: float, scale: float, shift: float,
     dtype: torch.dtype,
 ) -> BatchOutput | None:  # fmt: skip
@@ -253,7 +257,7 @@ def _pooled(
     each = [m for m in (moments_of(s, where) for s in samples) if m is not None]
     if not each or len(each) < len(samples):
         return None
-    moments = pooled(each)
+    moments = pool(each)
     dense = data.dense()
     out = None if dense is None else torch.empty(dense.shape, dtype=dtype)
     slots: Sequence[Any] = [None] * len(samples) if out is None else out.unbind(0)
@@ -274,7 +278,9 @@ def _pooled(
 
 def _centers(samples: Sequence[Tensor], where: tuple[int, ...], count: int, mean: Any) -> list[Tensor]:
     if mean is not None:
-        centers = [_given(m, s, where, "mean") for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)]
+        centers = [
+            _broadcast_given(m, s, where, "mean") for m, s in zip(per_sample(mean, len(samples)), samples, strict=True)
+        ]
         return [f for f in centers if f is not None]
     pooled = sum(_total(s, where) for s in samples)
     assert isinstance(pooled, Tensor)
@@ -307,6 +313,6 @@ def _given_each(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Ten
     if value is None:
         return None
     like = torch.empty(()).expand(x.shape[1:])
-    rows = [_given(each, like, where, name) for each in per_sample(value, len(x))]
+    rows = [_broadcast_given(each, like, where, name) for each in per_sample(value, len(x))]
     numbers = upload(torch.stack([row for row in rows if row is not None]), x.device)
     return numbers if numbers.ndim > 1 else numbers.view(-1, *[1] * (x.ndim - 1))

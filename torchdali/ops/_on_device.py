@@ -17,7 +17,7 @@ from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import Array
 from torchdali.kernels.window import fill_number
 from torchdali.tensors import TensorList
-from torchdali.tensors._storage import Packed
+from torchdali.tensors._storage import PackedSamples
 
 __all__ = [
     "Images",
@@ -60,7 +60,7 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
     fits = batch.torch_dtype == torch.uint8 or (floats and batch.torch_dtype == torch.float32)
     if layout != "HWC" or not fits or not has_kernels(batch.device):
         return None
-    stored, dense = batch.stored(), batch.dense()
+    stored, dense = batch.current_storage(), batch.dense()
     if dense is not None:
         offsets, sides = _alike(tuple(dense.shape)) if dense.ndim == 4 and dense.numel() else (None, None)
         if offsets is None or sides is None:
@@ -72,7 +72,7 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
     if channels.count(channels[0]) < len(channels) or not channels[0] or 0 in heights or 0 in widths:
         return None
     sides = np.array((heights, widths), np.int64)
-    if isinstance(stored, Packed):
+    if isinstance(stored, PackedSamples):
         flat, offsets = stored.flat, np.array(stored.offsets, np.int64)
     else:
         flat = torch.cat([s.reshape(-1) for s in batch.samples()])

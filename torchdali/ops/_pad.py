@@ -14,8 +14,8 @@ from torchdali.declaration.schema import BatchOutput, Column, PerSample, Takes, 
 from torchdali.errors import batch_level
 from torchdali.kernels.device.window import copy_windows
 from torchdali.kernels.limits import check_pixels
-from torchdali.kernels.window import fill_number, filled
-from torchdali.ops._arguments import indices, listed, matched, named
+from torchdali.kernels.window import fill_number, fill_tensor
+from torchdali.ops._arguments import as_list, axes_by_name, indices, match_axes
 from torchdali.ops._arrays import arrays_of
 from torchdali.ops._on_device import batch_of, images_of
 from torchdali.tensors import TensorList
@@ -56,10 +56,10 @@ def pad(
         return data
     old_shapes, ndim, count = [tuple(extents) for extents in data.shape()], data.ndim(), len(data)
     largest = list(map(max, zip(*old_shapes, strict=True)))
-    by_name = None if axis_names is None else named(axis_names, data.layout(), ndim)
+    by_name = None if axis_names is None else axes_by_name(axis_names, data.layout(), ndim)
 
     def grown(extents: Sequence[int], axes: Any, shape: Any, align: Any) -> list[int]:
-        which = indices(listed(axes or []), ndim) if by_name is None else by_name
+        which = indices(as_list(axes or []), ndim) if by_name is None else by_name
         return _grown(extents, which, largest, shape, align)
 
     if any(isinstance(value, Column) for value in (axes, shape, align)):
@@ -75,10 +75,10 @@ def pad(
             return padded_batch
     if shapes.count(shapes[0]) < count:
         columns = [data.samples(), shapes, [(fill,) for fill in fills]]
-        return [_padded(*each) for each in zip(*columns, strict=True)]
+        return [_pad_sample(*each) for each in zip(*columns, strict=True)]
     arrays = arrays_of(data)
     if arrays is None:
-        return torch.stack(list(map(_padded, data.samples(), shapes, [(f,) for f in fills])))
+        return torch.stack(list(map(_pad_sample, data.samples(), shapes, [(f,) for f in fills])))
     whole = torch.empty((count, *shapes[0]), dtype=data.torch_dtype)
     results = whole.numpy()
     for i, (array, fill) in enumerate(zip(arrays, fills, strict=True)):
@@ -104,7 +104,7 @@ def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: f
 def _grown(extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any) -> list[int]:
     """Return the shape of a padded sample."""
     minima, steps = (
-        [unset] * len(axes) if value is None or value == [] else matched(name, value, len(axes))
+        [unset] * len(axes) if value is None or value == [] else match_axes(name, value, len(axes))
         for name, value, unset in (("shape", shape, -1), ("align", align, 1))
     )
     grown = list(extents)
@@ -118,9 +118,9 @@ def _grown(extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], 
     return grown
 
 
-def _padded(sample: Tensor, shape: Sequence[int], fill: Sequence[float]) -> Tensor:
+def _pad_sample(sample: Tensor, shape: Sequence[int], fill: Sequence[float]) -> Tensor:
     if list(sample.shape) == shape:
         return sample
-    out = filled(shape, fill, sample.dtype, -1, sample.device)
+    out = fill_tensor(shape, fill, sample.dtype, -1, sample.device)
     out[tuple(map(slice, sample.shape))] = sample
     return out

@@ -14,7 +14,7 @@ from torchdali.declaration.schema import Arguments, BatchOutput, Layout, PerSamp
 from torchdali.kernels.grid import grid_mask as masked
 from torchdali.kernels.grid import grid_mask_each
 from torchdali.kernels.limits import check_pixels
-from torchdali.ops._rows import Rows, column
+from torchdali.ops._rows import BatchRows, column
 from torchdali.tensors import TensorList
 
 __all__ = ["bbox_paste", "grid_mask", "paste"]
@@ -55,7 +55,7 @@ def paste(
     """
     height, width, channels = image.shape
     rows, columns, y, x = _spot((height, width), ratio, min_canvas_size, paste_x, paste_y)
-    canvas = _colored((rows, columns, channels), _colors(fill_value, channels), image)
+    canvas = _color_canvas((rows, columns, channels), _colors(fill_value, channels), image)
     canvas[y : y + height, x : x + width] = image
     return canvas
 
@@ -85,7 +85,7 @@ def _colors(values: Sequence[int], channels: int) -> list[int]:
     return colors
 
 
-def _colored(shape: tuple[int, int, int], colors: Sequence[int], like: Tensor) -> Tensor:
+def _color_canvas(shape: tuple[int, int, int], colors: Sequence[int], like: Tensor) -> Tensor:
     if len(colors) == 1:
         return torch.full(shape, colors[0], dtype=like.dtype, device=like.device)
     color = torch.tensor(colors, dtype=like.dtype, device=like.device)
@@ -113,7 +113,7 @@ def bbox_paste(
     """
     if not len(boxes):
         return boxes
-    table = Rows(boxes, 4)
+    table = BatchRows(boxes, 4)
     size = column(ratio)
     room = size - 1
     at = [np.minimum(room * column(paste), room) for paste in (paste_x, paste_y)]

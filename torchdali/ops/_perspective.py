@@ -23,7 +23,7 @@ from torchdali.declaration.schema import (
 )
 from torchdali.kernels.convert import convert_number
 from torchdali.kernels.device.warp import warp_batch
-from torchdali.kernels.folding import folded
+from torchdali.kernels.folding import fold
 from torchdali.kernels.limits import check_not_empty
 from torchdali.kernels.warp import perspective as kernel
 from torchdali.kernels.warp.perspective import BORDERS, sample_at
@@ -94,7 +94,7 @@ def warp_perspective(
     if image.dim() == 2:
         image = image[..., None]
     check_not_empty(image.shape[-3:-1], image.shape, "warp_perspective")
-    fill = _checked(pixel_origin, border_mode, fill_value, image.shape[-1])
+    fill = _check_arguments(pixel_origin, border_mode, fill_value, image.shape[-1])
     if matrix_input is not None and len(matrix):
         raise RuntimeError("the matrix is given twice: as an input, and as the argument `matrix`")
     frame_matrices = matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
@@ -107,7 +107,7 @@ def warp_perspective(
     return result[..., 0] if layout == "HW" else result
 
 
-def _checked(origin: str, border: str, fill: list[float], channels: int) -> list[float]:
+def _check_arguments(origin: str, border: str, fill: list[float], channels: int) -> list[float]:
     """Check arguments, and return the values outside."""
     _check_origin(origin)
     if border not in BORDERS:
@@ -122,7 +122,7 @@ def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *
     images = images_of(image, a.layout, floats=True)
     if images is None or matrix_input is not None:
         return NotImplemented
-    fill = _checked(a.pixel_origin, a.border_mode, a.fill_value, images.channels)
+    fill = _check_arguments(a.pixel_origin, a.border_mode, a.fill_value, images.channels)
     each = [matrices(group, 3, 3) for group in per_sample(a.matrix, len(image))]
     if any(len(group) != 1 for group in each):
         return NotImplemented
@@ -134,7 +134,7 @@ def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *
     return batch_of(flat, extents, images.channels)
 
 
-@folded
+@fold
 def _between_centers(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
     """Return the map of whole numbers that are pixel centres, from the output to the input."""
     result = matrix

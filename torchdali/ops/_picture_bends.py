@@ -18,7 +18,7 @@ from torchdali.codecs import pixel_steps
 from torchdali.ops._picture_steps import OfPixels, Size, Steps, levels
 from torchdali.rng import Rng
 
-__all__ = ["FILTERS", "Affine", "Bent", "Perspective", "RandomAffine", "RandomRotation", "affine", "apply_affine"]
+__all__ = ["FILTERS", "AffineParams", "Bent", "Perspective", "RandomAffine", "RandomRotation", "affine", "apply_affine"]
 
 FILTERS = ("nearest", "bilinear", "bicubic")
 Range = tuple[float, float]
@@ -37,7 +37,7 @@ class Bent(NamedTuple):
     is_v2: bool = False
 
 
-class Affine(NamedTuple):
+class AffineParams(NamedTuple):
     """An affine transformation, by torchvision's names."""
 
     angle: float
@@ -46,7 +46,7 @@ class Affine(NamedTuple):
     shear: tuple[float, float]
 
 
-def affine(size: Size, each: Affine, center: Point | None, bent: Bent) -> bytes:
+def affine(size: Size, each: AffineParams, center: Point | None, bent: Bent) -> bytes:
     """Return an affine transformation as the library takes it.
 
     Args:
@@ -58,7 +58,7 @@ def affine(size: Size, each: Affine, center: Point | None, bent: Bent) -> bytes:
     return pixel_steps.affine(size, matrix, bent.interpolation.value, levels(bent.fill))
 
 
-def apply_affine(image: Image.Image, each: Affine, center: Point | None, bent: Bent) -> Image.Image:
+def apply_affine(image: Image.Image, each: AffineParams, center: Point | None, bent: Bent) -> Image.Image:
     """Transform an image."""
     function = v2.functional.affine if bent.is_v2 else F.affine
     moved: Image.Image = function(
@@ -109,7 +109,7 @@ class RandomAffine(OfPixels):
     center: Point | None
     bent: Bent
 
-    def draw(self, size: Size, rng: Rng) -> Affine:
+    def draw(self, size: Size, rng: Rng) -> AffineParams:
         """Return the transformation."""
         angle, move = rng.uniform(*self.degrees), (0, 0)
         if self.translate is not None:
@@ -118,13 +118,13 @@ class RandomAffine(OfPixels):
         scale = 1.0 if self.scale is None else rng.uniform(*self.scale)
         shear = [rng.uniform(*self.shear[k : k + 2]) for k in range(0, len(self.shear), 2)] if self.shear else []
         x, y = [*shear, 0.0, 0.0][:2]
-        return Affine(angle, move, scale, (x, y))
+        return AffineParams(angle, move, scale, (x, y))
 
-    def encode(self, size: Size, drawn: Affine) -> Steps:
+    def encode(self, size: Size, drawn: AffineParams) -> Steps:
         """Return the transformation."""
         return affine(size, drawn, self.center, self.bent), size
 
-    def apply(self, image: Image.Image, drawn: Affine) -> Image.Image:
+    def apply(self, image: Image.Image, drawn: AffineParams) -> Image.Image:
         """Transform an image."""
         return apply_affine(image, drawn, self.center, self.bent)
 

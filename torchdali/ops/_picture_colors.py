@@ -15,13 +15,13 @@ from torchdali.codecs import pixel_steps
 from torchdali.ops._picture_steps import OfPixels, Size, Steps
 from torchdali.rng import Rng
 
-__all__ = ["Blur", "Channels", "Color", "ColorJitter", "Colors", "Distortion", "Fill"]
+__all__ = ["Blur", "Channels", "Color", "ColorJitterStep", "Colors", "Distortion", "Fill"]
 
 Change = tuple[str, float]
 """The name of an operation, and its factor, bits or threshold."""
 
 
-def _applied(image: Image.Image, name: str, value: float) -> Image.Image:
+def _apply(image: Image.Image, name: str, value: float) -> Image.Image:
     changed: Image.Image = _FUNCTIONS[name](image, value)
     return changed
 
@@ -42,12 +42,12 @@ _FUNCTIONS: dict[str, Callable[[Image.Image, Any], Any]] = {
 }
 
 
-def encoded(changes: Sequence[Change]) -> bytes:
+def encode_operations(changes: Sequence[Change]) -> bytes:
     """Return operations as the library takes them."""
-    return b"".join(_encoded(name, value) for name, value in changes)
+    return b"".join(_encode_colors(name, value) for name, value in changes)
 
 
-def _encoded(name: str, value: float) -> bytes:
+def _encode_colors(name: str, value: float) -> bytes:
     if name == "rgb":  # the library has three channels anyway
         return b""
     if name == "hue":
@@ -60,12 +60,12 @@ class Colors(OfPixels):
 
     def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
         """Return the operations."""
-        return encoded(drawn), size
+        return encode_operations(drawn), size
 
     def apply(self, image: Image.Image, drawn: Sequence[Change]) -> Image.Image:
         """Do the operations on an image."""
         for name, value in drawn:
-            image = _applied(image, name, value)
+            image = _apply(image, name, value)
         return image
 
 
@@ -90,7 +90,7 @@ _NAMES = ("brightness", "contrast", "saturation", "hue")
 
 
 @dataclass(frozen=True)
-class ColorJitter(Colors):
+class ColorJitterStep(Colors):
     """Change brightness, contrast, saturation and hue by factors from ranges, in an order by chance."""
 
     ranges: Ranges

@@ -63,7 +63,7 @@ class Erasing:
             return
         top, left, height, width = drawn
         if self.value is None:
-            values = _normalized(normals(rng.generator(), (channels, height, width)), self.mean, self.std)
+            values = _normalize(normals(rng.generator(), (channels, height, width)), self.mean, self.std)
         else:
             values = _values(self.value, self.mean, self.std)
         pixels[:, top : top + height, left : left + width] = values
@@ -71,10 +71,10 @@ class Erasing:
 
 @lru_cache(maxsize=64)
 def _values(value: tuple[float, ...], *normalization: Any) -> Floats:
-    return _normalized(np.array(value, np.float32)[:, None, None], *normalization)
+    return _normalize(np.array(value, np.float32)[:, None, None], *normalization)
 
 
-def _normalized(values: Floats, mean: tuple[float, ...] | None, std: tuple[float, ...] | None) -> Floats:
+def _normalize(values: Floats, mean: tuple[float, ...] | None, std: tuple[float, ...] | None) -> Floats:
     if mean is None or std is None:
         return values
     less, by = (np.array(each, np.float32)[:, None, None] for each in (mean, std))

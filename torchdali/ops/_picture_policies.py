@@ -16,8 +16,8 @@ from torch import Tensor
 from torchvision.transforms.autoaugment import _apply_op
 
 from torchdali.codecs import pixel_steps
-from torchdali.ops._picture_bends import Affine, Bent, affine, apply_affine
-from torchdali.ops._picture_colors import Change, encoded
+from torchdali.ops._picture_bends import AffineParams, Bent, affine, apply_affine
+from torchdali.ops._picture_colors import Change, encode_operations
 from torchdali.ops._picture_steps import OfPixels, Size, Steps, levels
 from torchdali.rng import Rng
 
@@ -126,14 +126,14 @@ def _floats(values: Tensor, scale: float) -> tuple[float, ...]:
     return tuple(scale * value for value in values.tolist())
 
 
-class _Policy(OfPixels):
+class _PolicyStep(OfPixels):
     """A step whose numbers are operations of a `Space`, each with its magnitude."""
 
     bent: Bent
 
     def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
         """Return the operations."""
-        return b"".join(_encoded(size, name, magnitude, self.bent) for name, magnitude in drawn), size
+        return b"".join(_encode_policy(size, name, magnitude, self.bent) for name, magnitude in drawn), size
 
     def apply(self, image: Image.Image, drawn: Sequence[Change]) -> Image.Image:
         """Do the operations on an image."""
@@ -146,32 +146,32 @@ class _Policy(OfPixels):
         return image
 
 
-def _encoded(size: Size, name: str, magnitude: float, bent: Bent) -> bytes:
+def _encode_policy(size: Size, name: str, magnitude: float, bent: Bent) -> bytes:
     if name == "Identity":
         return b""
     if name == "Rotate":
         return pixel_steps.rotation(size, magnitude, False, None, bent.interpolation.value, levels(bent.fill))[0]
     if name in _COLORS:
         name = _COLORS[name]
-        return encoded([(name, 1.0 + magnitude if name in _ENHANCED else magnitude)])
+        return encode_operations([(name, 1.0 + magnitude if name in _ENHANCED else magnitude)])
     moved = _affine_of(name, magnitude)
     assert moved is not None
     return affine(size, *moved, bent)
 
 
-def _affine_of(name: str, magnitude: float) -> tuple[Affine, tuple[int, int] | None] | None:
+def _affine_of(name: str, magnitude: float) -> tuple[AffineParams, tuple[int, int] | None] | None:
     """Return the transformation and the center of an operation that moves or shears; None for the others."""
     if name.startswith("Translate"):
         x, y = (int(magnitude), 0) if name == "TranslateX" else (0, int(magnitude))
-        return Affine(0.0, (x, y), 1.0, (0.0, 0.0)), None
+        return AffineParams(0.0, (x, y), 1.0, (0.0, 0.0)), None
     if name.startswith("Shear"):
         degrees = math.degrees(math.atan(magnitude))
-        return Affine(0.0, (0, 0), 1.0, (degrees, 0.0) if name == "ShearX" else (0.0, degrees)), (0, 0)
+        return AffineParams(0.0, (0, 0), 1.0, (degrees, 0.0) if name == "ShearX" else (0.0, degrees)), (0, 0)
     return None
 
 
 @dataclass(frozen=True)
-class RandAugment(_Policy):
+class RandAugment(_PolicyStep):
     """Do several operations of one magnitude."""
 
     space: Space
@@ -189,7 +189,7 @@ class RandAugment(_Policy):
 
 
 @dataclass(frozen=True)
-class TrivialAugment(_Policy):
+class TrivialAugment(_PolicyStep):
     """Do one operation of any magnitude."""
 
     space: Space
@@ -203,7 +203,7 @@ class TrivialAugment(_Policy):
 
 
 @dataclass(frozen=True)
-class AutoAugment(_Policy):
+class AutoAugment(_PolicyStep):
     """Do the two operations of a policy, each with its probability.
 
     Attributes:

@@ -25,7 +25,8 @@ from torchdali.codecs.program import ImageProgram
 from torchdali.rng import Rng
 
 __all__ = [
-    "CenterCrop", "Flip", "Lattice", "Movement", "OfPixels", "Pad", "RandomCrop", "RandomWindow", "Resize", "Size",
+    "CenterCropStep", "FlipStep", "Lattice", "Movement", "OfPixels", "PadStep", "RandomCropStep", "RandomWindow",
+    "ResizeStep", "Size",
     "Steps", "levels",
 ]  # fmt: skip
 
@@ -165,7 +166,7 @@ def levels(fill: Any) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True)
-class Resize(Fixed):
+class ResizeStep(Fixed):
     """Resize to a height and width, or the shorter side to a length; the longer is at most ``max_size``.
 
     Attributes:
@@ -205,7 +206,7 @@ class Resize(Fixed):
 
 
 @dataclass(frozen=True)
-class CenterCrop(Fixed):
+class CenterCropStep(Fixed):
     """Cut out the middle; pixels outside the image are black."""
 
     size: Size
@@ -234,7 +235,7 @@ class CenterCrop(Fixed):
 
 
 @dataclass(frozen=True)
-class Pad(Fixed):
+class PadStep(Fixed):
     """Add borders: left, top, right and bottom.
 
     Attributes:
@@ -289,21 +290,21 @@ class Pad(Fixed):
 
 
 @dataclass(frozen=True)
-class RandomCrop:
+class RandomCropStep:
     """Cut out a window of a size at a random place of the padded image."""
 
     size: Size
-    pad: Pad
+    pad: PadStep
     pad_if_needed: bool
     is_random: ClassVar[bool] = True
 
-    def draw(self, size: Size, rng: Rng) -> tuple[Pad, Window]:
+    def draw(self, size: Size, rng: Rng) -> tuple[PadStep, Window]:
         """Return the padding, and the window of the padded image."""
         pad = self._pad(size)
         height, width = pad.size(size)
         return pad, (rng.integer(0, height - self.size[0]), rng.integer(0, width - self.size[1]), *self.size)
 
-    def _pad(self, size: Size) -> Pad:
+    def _pad(self, size: Size) -> PadStep:
         """Return the padding of an image.
 
         Raises:
@@ -374,7 +375,7 @@ class RandomWindow:
 
 
 @dataclass(frozen=True)
-class Flip:
+class FlipStep:
     """Reverse the columns, or the rows, with a probability."""
 
     p: float

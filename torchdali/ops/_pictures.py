@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from torchdali.calls.decorators import chunk, operator, reader
-from torchdali.codecs._native import Encoded, encoded, examine, render, run_programs
+from torchdali.codecs._native import JpegSource, examine, read_headers, render, run_programs
 from torchdali.codecs._pillow import is_refused
 from torchdali.codecs.files import map_or_read, open_bytes
 from torchdali.codecs.program import ImageProgram
@@ -36,8 +36,18 @@ if TYPE_CHECKING:
     from PIL import Image  # imported if an image needs it: `import torchdali` is quick
 
 __all__ = [
-    "Choice", "DrawnTransforms", "ImageProgram", "ImageTransform", "ImageTransforms", "Order", "Requests", "Source",
-    "STORED", "TensorConversion", "is_refused", "library",
+    "STORED",
+    "DrawnTransforms",
+    "ImageProgram",
+    "ImageSource",
+    "ImageTransform",
+    "ImageTransforms",
+    "RandomOrder",
+    "Requests",
+    "StepChoice",
+    "TensorConversion",
+    "is_refused",
+    "library",
 ]  # fmt: skip
 
 
@@ -132,7 +142,7 @@ def _options(conversion: TensorConversion | None, planar: bool = True) -> ImageO
 
 
 @dataclass(frozen=True)
-class Choice:
+class StepChoice:
     """One of several rows of steps, by chance.
 
     Attributes:
@@ -151,7 +161,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Order:
+class RandomOrder:
     """All of several rows of steps, in an order by chance."""
 
     rows: tuple[tuple[Any, ...], ...]
@@ -192,7 +202,7 @@ class DrawnTransforms:
     def _next(self) -> ImageTransform | None:
         while self.rest:
             step = self.rest.pop()
-            if not isinstance(step, (Choice, Order)):
+            if not isinstance(step, (StepChoice, RandomOrder)):
                 next_step: ImageTransform = step
                 return next_step
             self.rest += reversed(step.choose(self._rng))
@@ -227,7 +237,7 @@ class ImageTransforms:
         assert isinstance(value, cls)
         return value
 
-    def divided(self) -> tuple[ImageTransforms, ImageTransforms]:
+    def divide(self) -> tuple[ImageTransforms, ImageTransforms]:
         """Return the steps before the first that draws random numbers, and the rest."""
         first = next((i for i, step in enumerate(self.steps) if step.is_random), len(self.steps))
         return ImageTransforms(self.steps[:first]), ImageTransforms(self.steps[first:], self.conversion, self.ends)
@@ -249,15 +259,15 @@ def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out =
     """
     size = _size(data) if data.dim() == 1 else (data.shape[0], data.shape[1])
     if size is None:
-        data = _pixels(_opened(data))
+        data = _pixels(_open(data))
         size = data.shape[0], data.shape[1]
     drawn = DrawnTransforms(transforms, size, rng)
     program = drawn.program.with_options(_options(None if drawn.rest else transforms.conversion))
-    pixels = render(program, _colored(data), out)
+    pixels = render(program, _expand_gray(data), out)
     if pixels is None:
-        return transforms.end(_converted(drawn.go_on(_opened(data), True), transforms.conversion, out), rng)
+        return transforms.end(_convert(drawn.go_on(_open(data), True), transforms.conversion, out), rng)
     if drawn.rest:
-        pixels = _converted(drawn.go_on(_image(pixels), False), transforms.conversion, out)
+        pixels = _convert(drawn.go_on(_image(pixels), False), transforms.conversion, out)
     return transforms.end(pixels, rng)
 
 
@@ -269,16 +279,16 @@ def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
 
 def _size(data: Tensor) -> tuple[int, int] | None:
     """Return height and width of a JPEG as stored; None if the library does not decode it as Pillow does."""
-    (jpeg,) = encoded([data])
+    (jpeg,) = read_headers([data])
     return jpeg.size(False) if jpeg is not None and _is_like_pillows(jpeg) else None
 
 
-def _is_like_pillows(data: Encoded) -> bool:
+def _is_like_pillows(data: JpegSource) -> bool:
     """Return whether the library decodes a file as Pillow does: inks are rounded in another way, bombs are refused."""
     return data.channels != 4 and (data.row > 0 or not is_refused(data.height, data.width))
 
 
-def _opened(data: Tensor) -> Image.Image:
+def _open(data: Tensor) -> Image.Image:
     """Return Pillow's image of a file, or of pixels."""
     from PIL import Image
 
@@ -296,16 +306,16 @@ def _pixels(image: Image.Image) -> Tensor:
     return pixels[:, :, None] if pixels.dim() == 2 else pixels
 
 
-def _colored(data: Tensor) -> Tensor:
+def _expand_gray(data: Tensor) -> Tensor:
     """Return an image of one channel with three, from which all steps of the library compute the same."""
     return data.expand(-1, -1, 3).contiguous() if data.dim() == 3 and data.shape[2] == 1 else data
 
 
-def _converted(image: Image.Image, conversion: TensorConversion | None, out: Tensor | None) -> Tensor:
+def _convert(image: Image.Image, conversion: TensorConversion | None, out: Tensor | None) -> Tensor:
     pixels = _pixels(image)
     if conversion is None:
         return pixels
-    whole = render(ImageProgram.of(image.height, image.width, _options(conversion)), _colored(pixels), out)
+    whole = render(ImageProgram.of(image.height, image.width, _options(conversion)), _expand_gray(pixels), out)
     if whole is not None:
         return whole
     planes = pixels.permute(2, 0, 1)[: conversion.channels]
@@ -322,7 +332,7 @@ def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
         return None
     options = _options(transforms.conversion)
 
-    def program_of(data: Encoded | None, rng: Any) -> ImageProgram | None:
+    def program_of(data: JpegSource | None, rng: Any) -> ImageProgram | None:
         if data is None or not _is_like_pillows(data):
             return None
         drawn = DrawnTransforms(transforms, data.size(False), rng)
@@ -337,8 +347,8 @@ def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
     ) -> Sequence[Any]:
         assert rngs is not None
         prepare(rngs, _NUMBERS * len(transforms.steps))
-        colored = [_colored(source) if isinstance(source, Tensor) else source for source in sources]
-        found = encoded(colored, pixels=True)
+        colored = [_expand_gray(source) if isinstance(source, Tensor) else source for source in sources]
+        found = read_headers(colored, pixels=True)
         results = run_programs(found, list(map(program_of, found, rngs)), out)
         for k, (result, rng) in enumerate(zip(results, rngs, strict=True)) if transforms.ends else ():
             if result is not None:
@@ -351,7 +361,7 @@ def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
 _NUMBERS = 4  # random numbers that a step takes, about
 
 
-class Source:
+class ImageSource:
     """A JPEG in memory, or pixels ``(H, W, 3)``, from which parts are rendered.
 
     Attributes:

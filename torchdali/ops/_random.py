@@ -83,7 +83,7 @@ def uniform(
     Raises:
         RuntimeError: an empty range or list, another dtype, or both ``shape`` and ``shape_like``.
     """
-    kind = _checked(dtype or torch.float32, _NUMBERS)
+    kind = _check_dtype(dtype or torch.float32, _NUMBERS)
     shapes = sample_shapes(shape_like, shape, rng.size)
     chosen = range if values is None else values
     if not isinstance(chosen, Column):  # the same in all batches
@@ -91,7 +91,7 @@ def uniform(
     else:
         listed = chosen.values
         compute = _between(listed, kind) if values is None else _among(listed)
-    return _drawn(_UNIFORM, rng, shapes, compute, kind)
+    return _draw_samples(_UNIFORM, rng, shapes, compute, kind)
 
 
 @operator(name="random.normal", over="batch", separable=True, layout="")
@@ -117,14 +117,14 @@ def normal(
     Raises:
         RuntimeError: another dtype, or both ``shape`` and ``shape_like``.
     """
-    kind = _checked(dtype or torch.float32, _NUMBERS)
+    kind = _check_dtype(dtype or torch.float32, _NUMBERS)
     means, deviations = _column(mean, rng.size), _column(stddev, rng.size)
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
         numbers: Numbers = _like(means, rows, draws) + _like(deviations, rows, draws) * draws
         return numbers
 
-    return _drawn(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
+    return _draw_samples(_NORMAL, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
 @operator(name="random.coin_flip", over="batch", separable=True, layout="")
@@ -148,13 +148,13 @@ def coin_flip(
     Raises:
         RuntimeError: another dtype, or both ``shape`` and ``shape_like``.
     """
-    kind = _checked(dtype or torch.int32, (torch.bool, torch.uint8, torch.int32))
+    kind = _check_dtype(dtype or torch.int32, (torch.bool, torch.uint8, torch.int32))
     chances = _column(probability, rng.size)
 
     def compute(draws: Numbers, rows: slice) -> Numbers:
         return draws < _of(chances, rows)
 
-    return _drawn(_UNIFORM, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
+    return _draw_samples(_UNIFORM, rng, sample_shapes(shape_like, shape, rng.size), compute, kind)
 
 
 @operator(name="random.beta", over="batch", separable=True, layout="", devices=("cpu",))
@@ -180,7 +180,7 @@ def beta(
     Raises:
         RuntimeError: ``alpha`` or ``beta`` is not positive, another dtype, or both ``shape`` and ``shape_like``.
     """
-    kind = _checked(dtype or torch.float32, (torch.float32, torch.float64))
+    kind = _check_dtype(dtype or torch.float32, (torch.float32, torch.float64))
     shapes = sample_shapes(shape_like, shape, rng.size)
     if not (isinstance(alpha, Column) or isinstance(beta, Column)):
         gammas = _always_beta(alpha, beta)
@@ -195,7 +195,7 @@ def beta(
     numbers = gammas.betas(rng.uniform(draws))
     if are_alike:
         if counts[0] == few and not np.isnan(numbers).any():
-            return _converted(numbers, (len(shapes), *shapes[0]), kind)
+            return _convert(numbers, (len(shapes), *shapes[0]), kind)
         counts *= len(shapes)
     parts = []
     for i, (count, one) in enumerate(zip(counts, rng.samples(), strict=True)):
@@ -203,7 +203,7 @@ def beta(
         if count > few or np.isnan(values).any():
             row = slice(i, i + 1)
             values = one.generator().beta(_of(alphas, row)[0, 0], _of(betas, row)[0, 0], count)
-        parts.append(_converted(values, shapes[i], kind))
+        parts.append(_convert(values, shapes[i], kind))
     return parts
 
 
@@ -283,7 +283,7 @@ def batch_permutation(
 # ---------------------------------------------------------------- parameters
 
 
-def _checked(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dtype:
+def _check_dtype(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dtype:
     if dtype not in allowed:
         names = ", ".join(str(a).removeprefix("torch.") for a in allowed)
         raise batch_level(
@@ -355,7 +355,7 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
         kind = np.float32 if dtype == torch.float32 else np.float64
         last = np.nextafter(bounds[:, 1:].astype(kind), -np.inf, dtype=kind)
     else:
-        bounds = np.asarray([[_wrapped(end, dtype) for end in pair] for pair in ends], np.float64).reshape(-1, 2)
+        bounds = np.asarray([[_wrap_integer(end, dtype) for end in pair] for pair in ends], np.float64).reshape(-1, 2)
         last = bounds.max(1, keepdims=True)
     least, extent = bounds[:, :1], bounds[:, 1:] - bounds[:, :1]
 
@@ -391,7 +391,7 @@ def _like(column: Numbers, rows: slice, draws: Numbers) -> Numbers:
     return values if values.dtype == draws.dtype else values.astype(draws.dtype)
 
 
-def _wrapped(value: float, dtype: torch.dtype) -> int:
+def _wrap_integer(value: float, dtype: torch.dtype) -> int:
     """Convert to an integer type by truncation and, if it does not fit, modulo."""
     bits = dtype.itemsize * 8
     low = -(1 << (bits - 1)) if dtype.is_signed else 0
@@ -419,13 +419,13 @@ def _among(values: Sequence[list[float]]) -> Compute:
 # ---------------------------------------------------------------- drawing
 
 
-def _drawn(
+def _draw_samples(
     kind: Kind, rng: BatchRng, shapes: list[Shape], compute: Compute, dtype: torch.dtype
 ) -> torch.Tensor | list[torch.Tensor]:
     """Draw for every sample and compute: one dense tensor when all shapes are equal and small."""
     few, many = kind
     if _alike(shapes) and (count := math.prod(shapes[0])) <= _MANY:
-        return _converted(compute(few(rng, count), slice(None)), (len(shapes), *shapes[0]), dtype)
+        return _convert(compute(few(rng, count), slice(None)), (len(shapes), *shapes[0]), dtype)
     counts = [math.prod(shape) for shape in shapes]
     rows = few(rng, max((count for count in counts if count <= _MANY), default=0))
     ones = rng.samples()
@@ -433,7 +433,7 @@ def _drawn(
     parts = []
     for i, (count, shape) in enumerate(zip(counts, shapes, strict=True)):
         draws = rows[i : i + 1, :count] if count <= _MANY else many(ones[i].generator(), (1, count), precision)
-        parts.append(_converted(compute(draws, slice(i, i + 1)), shape, dtype))
+        parts.append(_convert(compute(draws, slice(i, i + 1)), shape, dtype))
     return parts
 
 
@@ -442,7 +442,7 @@ def _alike(shapes: list[Shape]) -> bool:
     return bool(shapes) and shapes.count(shapes[0]) == len(shapes)
 
 
-def _converted(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor:
+def _convert(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor:
     if dtype.is_floating_point or numbers.dtype == np.bool_:  # nothing to round: NumPy will do
         return torch.from_numpy(np.ascontiguousarray(numbers, _EXACT[dtype]).reshape(shape))
     if dtype == torch.int32 and numbers.dtype == np.float64:
@@ -465,7 +465,7 @@ def _pick(elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[flo
     if chances is None:
         places = (draws * limits).astype(np.int64)
     else:
-        places = _weighted(draws, chances, limits)
+        places = _draw_weighted(draws, chances, limits)
     np.minimum(places, limits.astype(np.int64) - 1, out=places)
     if is_list:
         picks = elements[np.arange(len(elements))[:, None], places]
@@ -475,7 +475,7 @@ def _pick(elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[flo
     return drawn
 
 
-def _weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numbers:
+def _draw_weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) -> Numbers:
     others = limits != len(chances)
     if np.count_nonzero(others):
         raise RuntimeError(f'argument "p" expected shape {limits[others][0]} but got {len(chances)} values')

@@ -23,7 +23,7 @@ _NUMBERS = (
 Numbers = Annotated[Tensor, Takes((), _NUMBERS)]
 
 
-def reduced(
+def reduced_axes(
     layout: str,
     ndim: int,
     *,
@@ -60,7 +60,7 @@ def sum(
     *,
     dtype: DType | None = None,
     layout: Layout,
-    **where: Annotated[Any, shares(reduced)],
+    **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
     """Sum over axes.
 
@@ -68,13 +68,13 @@ def sum(
         data: Any shape.
         dtype: Output dtype; int64, uint64 or float32, by the input, when None. Integers wrap.
     """
-    result = total(data, *reduced(layout, data.ndim, **where))
+    result = total(data, *reduced_axes(layout, data.ndim, **where))
     if dtype is not None and data.dtype.is_floating_point and dtype != data.dtype:
         raise RuntimeError(f"reductions.sum of {data.dtype} cannot be {dtype}")
-    return result if dtype is None else result.view(_signed(result.dtype)).to(dtype)
+    return result if dtype is None else result.view(_signed_dtype(result.dtype)).to(dtype)
 
 
-def _signed(dtype: torch.dtype) -> torch.dtype:
+def _signed_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.int64 if dtype == torch.uint64 else dtype
 
 
@@ -85,7 +85,7 @@ def mean(
     *,
     dtype: DType | None = None,
     layout: Layout,
-    **where: Annotated[Any, shares(reduced)],
+    **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
     """Average over axes; float32.
 
@@ -93,7 +93,7 @@ def mean(
         data: Any shape.
         dtype: Output dtype; float32 when None.
     """
-    return _as(moments(data, *reduced(layout, data.ndim, **where)), dtype)
+    return _as(moments(data, *reduced_axes(layout, data.ndim, **where)), dtype)
 
 
 @operator(name="reductions.mean_square", layout=_reduced_layout)
@@ -103,7 +103,7 @@ def mean_square(
     *,
     dtype: DType | None = None,
     layout: Layout,
-    **where: Annotated[Any, shares(reduced)],
+    **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
     """Average the squares over axes; float32.
 
@@ -111,7 +111,7 @@ def mean_square(
         data: Any shape.
         dtype: Output dtype; float32 when None.
     """
-    return _as(moments(data, *reduced(layout, data.ndim, **where), squared=True), dtype)
+    return _as(moments(data, *reduced_axes(layout, data.ndim, **where), squared=True), dtype)
 
 
 @operator(name="reductions.rms", layout=_reduced_layout)
@@ -121,7 +121,7 @@ def rms(
     *,
     dtype: DType | None = None,
     layout: Layout,
-    **where: Annotated[Any, shares(reduced)],
+    **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
     """Return the root of the average square over axes; float32.
 
@@ -129,7 +129,7 @@ def rms(
         data: Any shape.
         dtype: Output dtype; float32 when None.
     """
-    return _as(moments(data, *reduced(layout, data.ndim, **where), squared=True).sqrt(), dtype)
+    return _as(moments(data, *reduced_axes(layout, data.ndim, **where), squared=True).sqrt(), dtype)
 
 
 @operator(name="reductions.max", layout=_reduced_layout)
@@ -138,7 +138,7 @@ def max(
     /,
     *,
     layout: Layout,
-    **where: Annotated[Any, shares(reduced)],
+    **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
     """Return the largest value over axes, of the input's type.
 
@@ -147,7 +147,7 @@ def max(
     Args:
         data: Any shape.
     """
-    return extreme(data, *reduced(layout, data.ndim, **where), largest=True)
+    return extreme(data, *reduced_axes(layout, data.ndim, **where), largest=True)
 
 
 @operator(name="reductions.min", layout=_reduced_layout)
@@ -156,7 +156,7 @@ def min(
     /,
     *,
     layout: Layout,
-    **where: Annotated[Any, shares(reduced)],
+    **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
     """Return the smallest value over axes, of the input's type.
 
@@ -165,7 +165,7 @@ def min(
     Args:
         data: Any shape.
     """
-    return extreme(data, *reduced(layout, data.ndim, **where), largest=False)
+    return extreme(data, *reduced_axes(layout, data.ndim, **where), largest=False)
 
 
 @operator(name="reductions.variance", layout=_reduced_layout)
@@ -176,7 +176,7 @@ def variance(
     *,
     ddof: int = 0,
     layout: Layout,
-    **where: Annotated[Any, shares(reduced)],
+    **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
     """Return the variance over axes around a given mean; float32.
 
@@ -185,7 +185,7 @@ def variance(
         mean: A scalar, or the mean over the same axes.
         ddof: Subtracted from the number of values in the divisor.
     """
-    axes, keep_dims = reduced(layout, data.ndim, **where)
+    axes, keep_dims = reduced_axes(layout, data.ndim, **where)
     return variance_of(data, mean, axes, ddof, keep_dims)
 
 
@@ -197,7 +197,7 @@ def std_dev(
     *,
     ddof: int = 0,
     layout: Layout,
-    **where: Annotated[Any, shares(reduced)],
+    **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
     """Return the standard deviation over axes around a given mean; float32.
 
@@ -206,7 +206,7 @@ def std_dev(
         mean: A scalar, or the mean over the same axes.
         ddof: Subtracted from the number of values in the divisor.
     """
-    axes, keep_dims = reduced(layout, data.ndim, **where)
+    axes, keep_dims = reduced_axes(layout, data.ndim, **where)
     return variance_of(data, mean, axes, ddof, keep_dims).sqrt()
 
 
@@ -218,7 +218,7 @@ def _declare_batch(function: OperatorFunction[..., Any]) -> None:
 
     @chunk(function, only_on_devices=True)
     def body(data: Tensor, a: Arguments) -> Any:
-        return function.body(data, layout="", **a.of(function.body), **_shifted(data, a))
+        return function.body(data, layout="", **a.of(function.body), **_shift_axes(data, a))
 
 
 def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
@@ -226,16 +226,16 @@ def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
 
     @chunk(function, only_on_devices=True)
     def body(data: Tensor, mean: Tensor, a: Arguments) -> Any:
-        where = _shifted(data, a)
+        where = _shift_axes(data, a)
         if mean[0].numel() == 1:
             kept = [1 if i in where["axes"] else extent for i, extent in enumerate(data.shape)]
             mean = mean.reshape(-1, *[1] * (data.ndim - 1)).expand(kept)
         return function.body(data, mean, layout="", **a.of(function.body), **where)
 
 
-def _shifted(data: Tensor, a: Arguments) -> dict[str, Any]:
+def _shift_axes(data: Tensor, a: Arguments) -> dict[str, Any]:
     """Return which axes of a batch are reduced."""
-    axes, keep_dims = reduced(a.layout, data.ndim - 1, **a.of(reduced))
+    axes, keep_dims = reduced_axes(a.layout, data.ndim - 1, **a.of(reduced_axes))
     return {"axes": [axis + 1 for axis in axes], "keep_dims": keep_dims}
 
 

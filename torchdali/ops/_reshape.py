@@ -12,7 +12,7 @@ from torch import Tensor
 from torchdali.calls.decorators import chunk, deprecate, operator
 from torchdali.declaration.schema import Arguments, Data, DType, PerSample
 from torchdali.errors import batch_level
-from torchdali.ops._arguments import listed
+from torchdali.ops._arguments import as_list
 from torchdali.ops._generic import extents_of
 
 __all__ = ["reinterpret", "reshape", "shapes"]
@@ -20,7 +20,7 @@ __all__ = ["reinterpret", "reshape", "shapes"]
 Layouts = tuple[str, ...]
 
 
-def _reshaped(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
+def _layout_after(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     """Return the layout given, else the input's if the number of axes stays (or is not known yet)."""
     if arguments["layout"] is not None:
         return str(arguments["layout"])
@@ -29,7 +29,7 @@ def _reshaped(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return layouts[0] if ndim == len(layouts[0]) else ""
 
 
-@operator(layout=_reshaped, marks=("levels", "view"))
+@operator(layout=_layout_after, marks=("levels", "view"))
 def reshape(
     data: Data,
     shape_input: Data | None = None,
@@ -82,7 +82,7 @@ def _checked_shape(
         raise batch_level(
             RuntimeError("reshape has nothing to do: give a shape, rel_shape, src_dims, a layout or a second input")
         )
-    extents = _filled(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
+    extents = _fill_extent(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
     if layout and len(layout) != len(extents):
         raise batch_level(RuntimeError(f"requested layout {layout!r} is not compatible with a {len(extents)}D shape"))
     return extents
@@ -101,33 +101,33 @@ def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, sha
     if src_dims is not None:
         _check_sources(old, src_dims)
     if shape is not None:
-        return [int(extent) for extent in listed(shape)]
+        return [int(extent) for extent in as_list(shape)]
     sources = _sources(old, rel_shape, src_dims)
     if rel_shape is None:
         return sources
-    factors = listed(rel_shape)
+    factors = as_list(rel_shape)
     pairs = zip(factors, [*sources, *[1] * (len(factors) - len(sources))], strict=True)
     return [-1 if factor < 0 else math.floor(factor * extent + 0.5) for factor, extent in pairs]
 
 
 def _sources(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
     """Return the extents of the input that the new ones come from."""
-    count = None if rel_shape is None else len(listed(rel_shape))
+    count = None if rel_shape is None else len(as_list(rel_shape))
     if src_dims is None:
-        if count is not None and any(factor >= 0 for factor in listed(rel_shape)[len(old) :]):
+        if count is not None and any(factor >= 0 for factor in as_list(rel_shape)[len(old) :]):
             raise RuntimeError(
                 f"`rel_shape` has more elements ({count}) than there are dimensions in the input ({len(old)}). With "
                 "src_dims, -1 adds one."
             )
         return [*old, *[1] * ((count or 0) - len(old))][:count]
-    axes = [int(axis) for axis in listed(src_dims)]
+    axes = [int(axis) for axis in as_list(src_dims)]
     if count is not None and count != len(axes):
         raise RuntimeError(f"`src_dims` and `rel_shape` have different lengths: {len(axes)} vs {count}")
     return [1 if axis < 0 else old[axis] for axis in axes]
 
 
 def _check_sources(old: Sequence[int], src_dims: Any) -> None:
-    for i, axis in enumerate(listed(src_dims)):
+    for i, axis in enumerate(as_list(src_dims)):
         if not -1 <= axis < len(old):
             raise RuntimeError(
                 f"`src_dims[{i}] == {axis:g}` is out of bounds: there are the axes 0 to {len(old) - 1} in the input, "
@@ -135,7 +135,7 @@ def _check_sources(old: Sequence[int], src_dims: Any) -> None:
             )
 
 
-def _filled(new: list[int], old: Sequence[int], volume: int) -> list[int]:
+def _fill_extent(new: list[int], old: Sequence[int], volume: int) -> list[int]:
     """Replace the negative extent so that the number of elements is `volume`."""
     free = [i for i, extent in enumerate(new) if extent < 0]
     if len(free) > 1:
@@ -155,7 +155,7 @@ def _filled(new: list[int], old: Sequence[int], volume: int) -> list[int]:
     return new
 
 
-@operator(layout=_reshaped, marks=("view",))
+@operator(layout=_layout_after, marks=("view",))
 def reinterpret(
     data: Data,
     shape_input: Data | None = None,
@@ -191,7 +191,7 @@ def reinterpret(
         new = _in_elements(new, data.dtype, kind)
     if data.nbytes % kind.itemsize:
         raise RuntimeError(f"{data.nbytes} bytes are not a whole number of {kind.itemsize}-byte elements")
-    extents = _filled(new, old, data.nbytes // kind.itemsize)
+    extents = _fill_extent(new, old, data.nbytes // kind.itemsize)
     if layout and len(layout) != len(extents):
         raise RuntimeError(f"requested layout {layout!r} is not compatible with a {len(extents)}D shape")
     if not data.numel():

@@ -34,7 +34,7 @@ from torchdali.kernels import native
 from torchdali.kernels.device.resize import Regions, resize_batch
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.limits import check_not_empty, check_pixels, limits
-from torchdali.kernels.memory import placed
+from torchdali.kernels.memory import place_result
 from torchdali.kernels.native import Filters, ImageOptions
 from torchdali.kernels.random_window import random_windows
 from torchdali.kernels.reduce import resolve_axes
@@ -157,16 +157,17 @@ def sizing(
         subpixel_scale: Keep the exact scale where a size had to be rounded.
     """
     result = _shape(
-        tuple(lengths), size=_fixed(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
-        resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=_fixed(max_size),
-        roi_start=_fixed(roi_start), roi_end=_fixed(roi_end), roi_relative=roi_relative, subpixel_scale=subpixel_scale,
+        tuple(lengths), size=_fixed_value(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
+        resize_shorter=resize_shorter, resize_longer=resize_longer, mode=mode, max_size=_fixed_value(max_size),
+        roi_start=_fixed_value(roi_start), roi_end=_fixed_value(roi_end), roi_relative=roi_relative,
+        subpixel_scale=subpixel_scale,
     )  # fmt: skip
     if math.prod(result[0]) > limits.pixels:  # the cached result was checked for another pipeline
         check_pixels(result[0], "the resized image")
     return result
 
 
-def _fixed(values: list[float] | None) -> Any:
+def _fixed_value(values: list[float] | None) -> Any:
     return values if values is None else tuple(values)
 
 
@@ -214,13 +215,13 @@ def resize(
     Raises:
         RuntimeError: not exactly one way of giving the size, or contradictory arguments.
     """
-    result = resized(data, layout, *_divide(arguments))
+    result = resize_image(data, layout, *_divide(arguments))
     if save_attrs:
         return result, torch.tensor(_spatial(data.shape, layout), dtype=torch.int32)
-    return placed(result, out)
+    return place_result(result, out)
 
 
-def resized(data: Tensor, layout: str, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]) -> Tensor:
+def resize_image(data: Tensor, layout: str, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]) -> Tensor:
     """Return a resized image; see `resize`."""
     size, region = sizing(_spatial(data.shape, layout), **size_arguments)
     return resampling(data, size, region, **filters)
@@ -446,11 +447,11 @@ def _edit(constants: Mapping[str, Any]) -> Edit | None:
 def narrow_to_resized(program: ImageProgram, arguments: Mapping[str, Any], rng: Any = None) -> ImageProgram | None:
     """Return a program with the size that the arguments of `sizing` ask for; None if it was resized before."""
     size, region = sizing(program.size, **{k: v for k, v in arguments.items() if k in _SIZING})
-    rows, columns = map(_rounded, region, size)
+    rows, columns = map(_round_region, region, size)
     return program.resize_region(rows, columns) if min(size) > 0 else None
 
 
-def _rounded(region: tuple[float, float], size: int) -> Resize:
+def _round_region(region: tuple[float, float], size: int) -> Resize:
     """Round a region to float32, as `resize_axes` does: it decides which pixel is the nearest."""
     low, high = region
     return float(np.float32(low)), float(np.float32(high)), size
@@ -490,13 +491,15 @@ def _edit_at_random(constants: Mapping[str, Any]) -> Edit | None:
     def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Rng) -> ImageProgram | None:
         y, x, h, w = choose_window(rng, program.rows.extent, program.columns.extent, *choices)
         if program.scale == 0:
-            return _reduced(program, (y, x, h, w), height, width)
+            return _reduce_program(program, (y, x, h, w), height, width)
         return program.resize_region((y, y + h, height), (x, x + w, width), alone)
 
     return None if options is None else Edit(narrow, options)
 
 
-def _reduced(program: ImageProgram, window: tuple[int, int, int, int], height: int, width: int) -> ImageProgram | None:
+def _reduce_program(
+    program: ImageProgram, window: tuple[int, int, int, int], height: int, width: int
+) -> ImageProgram | None:
     """Return a window of a whole image at the least scale that has the pixels; it begins and ends at whole blocks."""
     y, x, h, w = window
     x = program.columns.extent - x - w if program.mirror & native.MIRROR else x
@@ -572,7 +575,7 @@ def tensor_resize(
     chosen = resolve_axes(axes, axis_names, layout, data.dim())
     lengths = list(data.shape)
     if scales is not None:
-        sizes = _scaled(_each(scales, "scales", chosen), [lengths[a] for a in chosen])
+        sizes = _scale_sizes(_each(scales, "scales", chosen), [lengths[a] for a in chosen])
     # The axes that are not chosen take part in `mode`, with the size that they have.
     assert sizes is not None
     ends = [1.0] * len(lengths) if roi_relative else lengths
@@ -584,7 +587,7 @@ def tensor_resize(
         roi_end=None if roi_end is None else _spread(roi_end, "roi_end", chosen, ends),
         alignment=_spread(alignment, "alignment", chosen, [0.5] * len(lengths)),
     )  # fmt: skip
-    return _resized(data, size, shown, filters)
+    return _resize_axes(data, size, shown, filters)
 
 
 def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[float]:
@@ -602,12 +605,12 @@ def _spread(values: Sequence[float], name: str, axes: Sequence[int], others: Seq
     return result
 
 
-def _scaled(scales: Sequence[float], lengths: Sequence[int]) -> list[float]:
+def _scale_sizes(scales: Sequence[float], lengths: Sequence[int]) -> list[float]:
     """Return the sizes that scales make, in float32: 1.1 times 10 is 11."""
     return [torch.tensor(s).mul(n).item() for s, n in zip(scales, lengths, strict=True)]
 
 
-def _resized(
+def _resize_axes(
     x: Tensor,
     size: Sequence[int],
     region: Sequence[tuple[float, float]],

@@ -22,7 +22,7 @@ from torchdali.declaration.schema import (
     Takes,
     shares,
 )
-from torchdali.errors import Part
+from torchdali.errors import FusedPart
 from torchdali.kernels.device.resize import Regions
 from torchdali.kernels.device.resize_normalize import resize_normalize_batch
 from torchdali.kernels.limits import check_pixels
@@ -30,13 +30,22 @@ from torchdali.kernels.memory import Array
 from torchdali.ops._crop import crop_mirror_normalize, crop_window, finish_of, narrow_to_crop
 from torchdali.ops._decode_windows import resized_part
 from torchdali.ops._on_device import Images, images_of, span_of
-from torchdali.ops._resize import FILTER, FILTERS, all_of, narrow_to_resized, resampling, resized, sizing, sizing_of
+from torchdali.ops._resize import (
+    FILTER,
+    FILTERS,
+    all_of,
+    narrow_to_resized,
+    resampling,
+    resize_image,
+    sizing,
+    sizing_of,
+)
 from torchdali.tensors import TensorList
 from torchdali.types import DALIInterpType
 
 __all__: list[str] = []
 
-_RESIZE = Part(0)
+_RESIZE = FusedPart(0)
 
 
 def normalizing(
@@ -77,7 +86,7 @@ def _resize_crop_mirror_normalize(
             data, window = resized_part(part, filters, lambda bottom: data), {}
         else:
             channel = layout.index("C")
-            data = resized(data.movedim(channel, -1), layout, size, filters).movedim(-1, channel)
+            data = resize_image(data.movedim(channel, -1), layout, size, filters).movedim(-1, channel)
     return crop_mirror_normalize.body(data, layout=layout, out=out, **window, **last)
 
 
@@ -90,7 +99,7 @@ def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
     size, window, filters = a.of(sizing), a.of(crop_window), a.of(resampling)
     with _RESIZE:
         sizes, regions = sizing_of(images, size)
-    seen = _seen(images, sizes, regions, window, filters)
+    seen = _cropped_regions(images, sizes, regions, window, filters)
     if seen is None:
         return NotImplemented
     finish = finish_of(
@@ -101,7 +110,7 @@ def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
     return NotImplemented if result is None else result
 
 
-def _seen(
+def _cropped_regions(
     images: Images, sizes: Array, regions: Array | None, window: dict[str, Any], filters: dict[str, Any]
 ) -> Regions | None:
     """Return the regions that a crop shows of resized ones; None if it reaches outside, which the other way refuses.

@@ -14,7 +14,7 @@ from torchdali.declaration.schema import Column
 from torchdali.kernels.memory import Array
 from torchdali.tensors import TensorList
 
-__all__ = ["Rows", "column", "remaining", "rows_of", "width_of"]
+__all__ = ["BatchRows", "column", "remaining", "rows_of", "width_of"]
 
 
 def column(value: Any) -> Array:
@@ -58,7 +58,7 @@ def remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = 
     return rest
 
 
-class Rows:
+class BatchRows:
     """All rows of a batch.
 
     Args:

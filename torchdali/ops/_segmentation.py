@@ -17,7 +17,7 @@ from torchdali.errors import batch_level
 from torchdali.kernels.masks import foreground as kernel
 from torchdali.kernels.masks.blobs import blobs
 from torchdali.kernels.memory import Array
-from torchdali.ops._arguments import UnsetFloat, UnsetInt, listed, matched
+from torchdali.ops._arguments import UnsetFloat, UnsetInt, as_list, match_axes
 from torchdali.rng import BatchRng, Rng
 from torchdali.tensors import TensorList
 
@@ -128,7 +128,7 @@ def _box_outputs(arguments: Any) -> int | None:
     return count if count > 1 else None
 
 
-class _Seen:
+class _ObjectFinder:
     """Finds the objects of label maps, and remembers the objects of maps that it met before."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class _Seen:
 
 @operator(
     name="segmentation.random_object_bbox", devices=("cpu",), layout="",
-    outputs=_box_outputs, make=_Seen,
+    outputs=_box_outputs, make=_ObjectFinder,
 )  # fmt: skip
 def random_object_bbox(
     mask: Annotated[Tensor, Takes(dtypes=_LABELS)],
@@ -215,7 +215,7 @@ def _object_box(
             "``ignore_class`` cannot be combined with ``classes``, ``class_weights`` and ``output_class``"
         )
     background, weights = _weights(background, classes, class_weights)
-    least = None if threshold is None else matched("threshold", threshold, mask.ndim)
+    least = None if threshold is None else match_axes("threshold", threshold, mask.ndim)
     box: Box | None = None
     if rng.random() < foreground_prob:
         labels = None if weights is None else list(weights)
@@ -226,7 +226,7 @@ def _object_box(
     parts = {"box": [start + end], "start_end": [start, end], "anchor_shape": [start, shape]}[format]
     outputs = [torch.from_numpy(np.array(part, np.int32)) for part in parts]
     if output_class:
-        outputs.append(torch.tensor(_wrapped(label), dtype=torch.int32))
+        outputs.append(torch.tensor(_wrap_label(label), dtype=torch.int32))
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -239,7 +239,7 @@ def _check_choice(ndim: int, form: str, k_largest: int | None) -> None:
         raise RuntimeError(f"``k_largest`` must be at least 1; got {k_largest}")
 
 
-def _wrapped(label: int) -> int:
+def _wrap_label(label: int) -> int:
     """Return a label of 32 bits as a signed number."""
     return (label + (1 << 31)) % (1 << 32) - (1 << 31)
 
@@ -249,11 +249,11 @@ def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, di
     if classes is None and class_weights is None:
         return background, None
     if classes is None:
-        weights = listed(class_weights)
+        weights = as_list(class_weights)
         labels = [label for label in range(len(weights) + 1) if label != background][: len(weights)]
     else:
-        labels = list(listed(classes))
-        weights = [1.0] * len(labels) if class_weights is None else listed(class_weights)
+        labels = list(as_list(classes))
+        weights = [1.0] * len(labels) if class_weights is None else as_list(class_weights)
         if isinstance(background, UnsetInt) and 0 in labels:
             background = min(labels) - 1
     if len(labels) != len(weights) or min(weights, default=0.0) < 0:
@@ -298,7 +298,7 @@ def _choose(
         chances = [weights.get(label, 0.0) if weights else 1.0 for label in present]
         if not math.fsum(chances):
             return None
-        places = np.flatnonzero(labels == _drawn(rng, present, chances))
+        places = np.flatnonzero(labels == _draw_value(rng, present, chances))
     if k_largest is not None:
         volumes = (high[places] - low[places]).prod(axis=1)
         places = places[np.argsort(-volumes, kind="stable")[:k_largest]]
@@ -306,7 +306,7 @@ def _choose(
     return low[place].tolist(), high[place].tolist(), int(labels[place])
 
 
-def _drawn(rng: Rng, values: list[int], chances: list[float]) -> int:
+def _draw_value(rng: Rng, values: list[int], chances: list[float]) -> int:
     """Draw a value; chances need not sum to 1."""
     left = rng.random() * math.fsum(chances)
     for value, chance in zip(values, chances, strict=True):
@@ -367,7 +367,7 @@ def select_masks(
         parts.append([array[start:end] for start, end in own] or [array[:0]])
         counts.append(len(ids))
         lengths.append(sum([end - start for start, end in own]))
-    rows = torch.from_numpy(_numbered(names, ranges, counts, lengths))
+    rows = torch.from_numpy(_number_vertices(names, ranges, counts, lengths))
     chosen = TensorList.from_rows(rows, counts)
     if len({array.shape[1] for array in points}) > 1:
         return chosen, [torch.from_numpy(np.concatenate(each)) for each in parts]
@@ -375,7 +375,7 @@ def select_masks(
     return chosen, TensorList.from_rows(selection, lengths)
 
 
-def _numbered(
+def _number_vertices(
     names: Sequence[int],
     ranges: Sequence[tuple[int, int]],
     counts: Sequence[int],

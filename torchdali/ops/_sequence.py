@@ -13,7 +13,7 @@ from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, BatchOutput, Data, Layout, Out, PerSample, Takes
 from torchdali.errors import batch_level
 from torchdali.kernels.device_cache import device_cache
-from torchdali.ops._arguments import listed
+from torchdali.ops._arguments import as_list
 from torchdali.tensors import TensorList
 
 __all__ = ["element_extract", "per_frame", "sequence_rearrange"]
@@ -22,7 +22,7 @@ Batch = Annotated[TensorList, Takes()]
 Elements = Tensor | tuple[Tensor, ...]
 
 
-def _extracted(layouts: tuple[str, ...], arguments: Any) -> tuple[str, ...]:
+def _extracted_layouts(layouts: tuple[str, ...], arguments: Any) -> tuple[str, ...]:
     return (layouts[0][1:],) * len(arguments["element_map"])
 
 
@@ -31,7 +31,7 @@ def _count(arguments: Any) -> int | None:
     return None if count <= 1 else count
 
 
-@operator(outputs=_count, layout=_extracted, marks=("view",))
+@operator(outputs=_count, layout=_extracted_layouts, marks=("view",))
 def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) -> Elements:
     """Take frames out of a sequence, each as an output of its own.
 
@@ -99,7 +99,7 @@ def _rearrange_batch(data: Tensor, a: Arguments) -> Tensor:
 
 def _checked_order(shape: Sequence[int], new_order: Any, layout: str) -> Sequence[int]:
     _check_sequence(shape, layout)
-    order = listed(new_order)
+    order = as_list(new_order)
     if not order:
         raise RuntimeError(
             f"empty result sequences are not allowed: an empty `new_order` for sample of shape {tuple(shape)} is not "

@@ -13,7 +13,7 @@ from torch import Tensor
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, Data, Layout, Out, PerSample
 from torchdali.errors import batch_level
-from torchdali.ops._arguments import listed
+from torchdali.ops._arguments import as_list
 
 __all__ = ["cat", "expand_dims", "squeeze", "stack", "transpose"]
 
@@ -23,7 +23,7 @@ Layouts = tuple[str, ...]
 # ---------------------------------------------------------------- putting parts together
 
 
-def _stacked(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
+def _stack_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     axis, name, layout = arguments["axis"], arguments["axis_name"], layouts[0]
     if name is None:
         return ""
@@ -33,7 +33,7 @@ def _stacked(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return f"{layout[:at]}{name}{layout[at:]}"
 
 
-@operator(layout=_stacked)
+@operator(layout=_stack_layout)
 def stack(
     first: Data,
     /,
@@ -150,7 +150,7 @@ def _slot(out: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Ten
 # ---------------------------------------------------------------- axes
 
 
-def _expanded(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
+def _expand_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     axes, names, layout = arguments["axes"], arguments["new_axis_names"], layouts[0]
     if not axes:
         return layout
@@ -161,7 +161,7 @@ def _expanded(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return layout if names else ""
 
 
-@operator(layout=_expanded, marks=("view",))
+@operator(layout=_expand_layout, marks=("view",))
 def expand_dims(data: Data, /, *, axes: list[int], new_axis_names: str = "", layout: Layout) -> Data:
     """Insert axes of extent 1.
 
@@ -195,7 +195,7 @@ def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) 
     return data
 
 
-def _squeezed(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
+def _squeeze_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     axes, names, layout = arguments["axes"], arguments["axis_names"], layouts[0]
     if names is not None:
         return "".join(name for name in layout if name not in names)
@@ -203,7 +203,7 @@ def _squeezed(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return "".join(name for axis, name in enumerate(layout) if axis not in dropped)
 
 
-@operator(layout=_squeezed, marks=("view",))
+@operator(layout=_squeeze_layout, marks=("view",))
 def squeeze(
     data: Data,
     /,
@@ -223,17 +223,19 @@ def squeeze(
         RuntimeError: an extent that is not 1 (unless the sample stays empty), a name that is not in the layout,
             both or none given.
     """
-    gone = _dropped(data.shape, layout, axes=axes, axis_names=axis_names)
+    gone = _drop_axes(data.shape, layout, axes=axes, axis_names=axis_names)
     return data.reshape([n for axis, n in enumerate(data.shape) if axis not in gone])
 
 
 @chunk(squeeze)
 def _squeeze_batch(data: Tensor, a: Arguments) -> Tensor:
-    axes = _dropped(data.shape[1:], a.layout, axes=a.axes, axis_names=a.axis_names)
+    axes = _drop_axes(data.shape[1:], a.layout, axes=a.axes, axis_names=a.axis_names)
     return data.reshape([n for axis, n in enumerate(data.shape) if axis - 1 not in axes])
 
 
-def _dropped(shape: Sequence[int], layout: str, *, axes: Any = None, axis_names: str | None = None) -> tuple[int, ...]:
+def _drop_axes(
+    shape: Sequence[int], layout: str, *, axes: Any = None, axis_names: str | None = None
+) -> tuple[int, ...]:
     if (axes is None) == (axis_names is None):
         wrong = "missing argument ``axes`` or ``axis_names``."
         if axes is not None:
@@ -241,7 +243,7 @@ def _dropped(shape: Sequence[int], layout: str, *, axes: Any = None, axis_names:
         raise batch_level(RuntimeError(f"squeeze: {wrong}"))
     if axis_names is not None:
         axes = [_axis_of(name, layout) for name in axis_names]
-    numbers = listed(axes)
+    numbers = as_list(axes)
     if len(set(numbers)) != len(numbers):
         raise batch_level(RuntimeError(f"specified at least twice same dimension to remove: {list(numbers)}"))
     if min(numbers, default=0) < 0:
@@ -263,7 +265,7 @@ def _axis_of(name: str, layout: str) -> int:
     return axis
 
 
-def _transposed(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
+def _transpose_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     if arguments["output_layout"] is not None:
         return str(arguments["output_layout"])
     layout, perm = layouts[0], arguments["perm"]
@@ -272,7 +274,7 @@ def _transposed(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     return "".join(layout[axis] for axis in _permutation(len(layout), _hashable(perm)))
 
 
-@operator(layout=_transposed, marks=("levels", "view"))
+@operator(layout=_transpose_layout, marks=("levels", "view"))
 def transpose(
     data: Data,
     /,

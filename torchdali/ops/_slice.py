@@ -11,9 +11,9 @@ from torch import Tensor
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.batching import argument_names
 from torchdali.declaration.schema import Arguments, Data, DType, Layout, Out, PerSample, each_of, one_of, shares
-from torchdali.kernels.memory import copied, inside, is_array, placed
+from torchdali.kernels.memory import copy_windows, inside, is_array, place_result
 from torchdali.kernels.window import BORDER_POLICIES, check_fill, cut, out_of_bounds, round_half_away_number, single
-from torchdali.ops._arguments import Unset, indices, listed, matched, named
+from torchdali.ops._arguments import Unset, as_list, axes_by_name, indices, match_axes
 from torchdali.ops._on_device import cut_out, images_of, spans_of
 from torchdali.tensors import TensorList
 
@@ -68,16 +68,16 @@ def slice_window(
             other.
     """
     if axes is _AXES:
-        which = named(axis_names, layout, len(extents))
+        which = axes_by_name(axis_names, layout, len(extents))
     elif axis_names is not _NAMES:
         raise RuntimeError("axes and axis_names exclude each other")
     else:
-        which = indices(listed(axes), len(extents))
+        which = indices(as_list(axes), len(extents))
     lengths = [extents[axis] for axis in which]
     arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
              "rel_shape": rel_shape}  # fmt: skip
     # An empty list is given, but says nothing.
-    values = {name: v if v == [] else matched(name, v, len(which)) for name, v in arguments.items() if v is not None}
+    values = {name: v if v == [] else match_axes(name, v, len(which)) for name, v in arguments.items() if v is not None}
     if anchor is not None:
         names = {
             "normalized_anchor": normalized_anchor,
@@ -87,7 +87,7 @@ def slice_window(
         spans = _spans(origins, sizes, lengths, *_relative(anchor, names))
     else:
         spans = _spans_of_arguments(values, lengths)
-    return which, *_rounded(spans)
+    return which, *_round_bounds(spans)
 
 
 def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -138,7 +138,7 @@ def slice_(
         data, which, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=known.find("C"), dtype=dtype,
     )  # fmt: skip
-    return placed(part, out)
+    return place_result(part, out)
 
 
 @chunk(slice_, takes=argument_names(slice_window))
@@ -157,7 +157,7 @@ def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | No
         which, _, _ = slice_window(shape, known, anchor[0], extent[0], **arguments)
         lengths, relative = [shape[axis] for axis in which], _relative(anchor, arguments)
         pairs = zip(anchor.tolist(), extent.tolist(), strict=True)
-        parts = [(which, *_rounded(_spans(*pair, lengths, *relative))) for pair in pairs]
+        parts = [(which, *_round_bounds(_spans(*pair, lengths, *relative))) for pair in pairs]
     sizes = {(tuple(axes), tuple(extents)) for axes, _, extents in parts}
     windows = None
     if len(sizes) == 1:
@@ -166,7 +166,7 @@ def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | No
     if windows is None:
         return NotImplemented
     check_fill(a.fill_values, windows[0].shape, known.find("C"))
-    return copied(windows, data.dtype, a.out)
+    return copy_windows(windows, data.dtype, a.out)
 
 
 @chunk(slice_, "device", takes=argument_names(slice_window))
@@ -187,7 +187,7 @@ def _slice_on_device(
 Spans = list[tuple[float, float]]
 
 
-def _rounded(spans: Spans) -> tuple[list[int], list[int]]:
+def _round_bounds(spans: Spans) -> tuple[list[int], list[int]]:
     starts, extents = [], []
     for start, end in spans:
         if end < start:
@@ -250,19 +250,19 @@ def _spans_of_arguments(arguments: dict[str, Any], lengths: Sequence[int]) -> Sp
 def _span(numbers: dict[str, float], length: int) -> tuple[float, float]:
     """Return start and end on one axis, with DALI's precision: float32 unless both numbers are relative."""
 
-    def scaled(name: str) -> float:
+    def scale(name: str) -> float:
         return single(single(numbers[name]) * length)
 
-    start = scaled("rel_start") if "rel_start" in numbers else numbers.get("start", 0)
+    start = scale("rel_start") if "rel_start" in numbers else numbers.get("start", 0)
     if "end" in numbers:
         return start, numbers["end"]
     if "rel_end" in numbers:
-        return start, scaled("rel_end")
+        return start, scale("rel_end")
     if "shape" in numbers:
         return start, start + numbers["shape"]
     if "rel_shape" not in numbers:
         return start, length
     if "rel_start" not in numbers:
-        return start, start + scaled("rel_shape")
+        return start, start + scale("rel_shape")
     end = single(numbers["rel_start"]) * length + single(numbers["rel_shape"]) * length
     return start, max(start, end)

@@ -22,7 +22,7 @@ from torchdali.kernels.audio.spectrum import (
 from torchdali.kernels.audio.spectrum import power_spectrum as transform
 from torchdali.kernels.audio.spectrum import spectrogram as transform_windows
 from torchdali.kernels.memory import Array
-from torchdali.tensors._storage import Packed, arrays_of
+from torchdali.tensors._storage import PackedSamples, arrays_of
 
 __all__ = ["mel_filter_bank", "mfcc", "power_spectrum", "spectrogram"]
 
@@ -124,7 +124,7 @@ def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
         centered=a.center_windows,
         reflected=a.reflect_padding,
     )
-    return Packed.of_rows(spectra, counts, turned=a.layout == "ft")
+    return PackedSamples.of_rows(spectra, counts, turned=a.layout == "ft")
 
 
 def _arrays(data: Sequence[Tensor]) -> list[Array]:
@@ -132,7 +132,7 @@ def _arrays(data: Sequence[Tensor]) -> list[Array]:
     arrays = arrays_of(data)
     if arrays is not None:
         return arrays
-    if not isinstance(data, Packed) or data.rows is None or data.turned:
+    if not isinstance(data, PackedSamples) or data.rows is None or data.turned:
         return [sample.contiguous().numpy() for sample in data]
     rows, counts = data.rows
     elements, ends = rows.numpy(), itertools.accumulate(counts, initial=0)
@@ -213,12 +213,17 @@ def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
     filters = mel_filters(
         rows.shape[1], a.nfilter, a.sample_rate, a.freq_low, high, a.mel_formula, a.normalize, rows.device
     )
-    return Packed.of_rows(apply_filters(rows, filters, 1), counts, turned)
+    return PackedSamples.of_rows(apply_filters(rows, filters, 1), counts, turned)
 
 
 def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
     """Return rows along an axis of the samples, how many each sample has, and whether they are transposed."""
-    if not isinstance(data, Packed) or data.rows is None or data.ndim() != 2 or axis != (0 if data.turned else 1):
+    if (
+        not isinstance(data, PackedSamples)
+        or data.rows is None
+        or data.ndim() != 2
+        or axis != (0 if data.turned else 1)
+    ):
         return None
     rows, counts = data.rows
     return (rows, counts, data.turned) if rows.shape[1] else None
@@ -279,7 +284,7 @@ def _mfccs(data: Sequence[Tensor], a: Arguments) -> Any:
     rows, counts, turned = packed
     size = rows.shape[1]
     matrix = cosine_matrix(size, min(a.n_mfcc, size), a.dct_type, a.normalize, a.lifter, rows.device)
-    return Packed.of_rows(apply_filters(rows, matrix, 1), counts, turned)
+    return PackedSamples.of_rows(apply_filters(rows, matrix, 1), counts, turned)
 
 
 def _axis_size(data: Tensor, axis: int, kind: int) -> int:

@@ -121,7 +121,7 @@ def _encode(data: Tensor, *, axis: int, classes: int, values: tuple[Tensor, Tens
     on, off = values
     at = axis % (numbers.ndim + 1)
     if data.is_cpu:
-        return torch.from_numpy(_scattered(numbers.numpy(), at, classes, on.numpy(), off.numpy()))
+        return torch.from_numpy(_scatter(numbers.numpy(), at, classes, on.numpy(), off.numpy()))
     numbers = numbers.unsqueeze(at)
     shape = [1] * numbers.ndim
     shape[at] = classes
@@ -129,7 +129,7 @@ def _encode(data: Tensor, *, axis: int, classes: int, values: tuple[Tensor, Tens
     return torch.where(hits, on.to(data.device), off.to(data.device))
 
 
-def _scattered(numbers: Array, axis: int, classes: int, on: Array, off: Array) -> Array:
+def _scatter(numbers: Array, axis: int, classes: int, on: Array, off: Array) -> Array:
     """Write where something is on, rather than compare with every class."""
     shape = (*numbers.shape[:axis], classes, *numbers.shape[axis:])
     result = np.full(shape, off) if any(off.tobytes()) else np.zeros(shape, off.dtype)

@@ -27,7 +27,7 @@ def _layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
     return layouts[0] or "**" if layouts else "**"
 
 
-class _Rows:
+class _ArgumentRows:
     """The arguments of all samples and frames, one row each.
 
     Args:
@@ -78,7 +78,7 @@ class _Rows:
         if any(len(s) < 2 or tuple(s[-2:]) != shape or shape[1] != shape[0] + 1 for s in shapes):
             raise RuntimeError(f"a transform is a matrix (n, n + 1), of the same n in all samples, not {shape}")
         if len(shapes[0]) == 2:
-            return batch.stacked().numpy().astype(np.float64), None
+            return batch.stack().numpy().astype(np.float64), None
         samples = batch.samples()
         return torch.cat(samples).numpy().astype(np.float64), [len(s) for s in samples]
 
@@ -146,7 +146,7 @@ def _compose(after: Array, before: Array) -> Array:
     return out
 
 
-def _finish(rows: _Rows, linear: Array, moved: Array, reverse: bool) -> TensorList:
+def _finish(rows: _ArgumentRows, linear: Array, moved: Array, reverse: bool) -> TensorList:
     """Make matrices of linear parts ``(rows, n, n)`` and translations ``(rows, n)``, and combine with the input."""
     count = max(len(linear), len(moved))
     n = linear.shape[-1]
@@ -162,7 +162,7 @@ def _finish(rows: _Rows, linear: Array, moved: Array, reverse: bool) -> TensorLi
     return rows.output(matrices)
 
 
-def _around(rows: _Rows, linear: Array) -> Array:
+def _around(rows: _ArgumentRows, linear: Array) -> Array:
     """Return the translation that keeps ``center`` in place."""
     n = linear.shape[-1]
     if "center" not in rows:
@@ -187,7 +187,7 @@ def translation(
         offset: ``(x, y, ...)``: its length is n.
         reverse_order: Apply the input after.
     """
-    rows = _Rows(size, [mtx], {"offset": (offset, 1)})
+    rows = _ArgumentRows(size, [mtx], {"offset": (offset, 1)})
     moved = rows["offset"]
     return _finish(rows, np.eye(moved.shape[1])[None], moved, reverse_order)
 
@@ -212,7 +212,7 @@ def scale(
         reverse_order: Apply the input after.
         scale: Factors, one an axis or one for all.
     """
-    rows = _Rows(size, [mtx], {"scale": (scale, 1), "center": (center, 1)})
+    rows = _ArgumentRows(size, [mtx], {"scale": (scale, 1), "center": (center, 1)})
     n = rows["scale"].shape[1]
     if n == 1:
         n = rows.inputs[0].shape[1] if rows.inputs else ndim or 1
@@ -241,7 +241,7 @@ def rotation(
         reverse_order: Apply the input after.
     """
     arguments = {"angle": (angle, 0), "axis": (axis, 1), "center": (center, 1)}
-    rows = _Rows(size, [mtx], arguments)
+    rows = _ArgumentRows(size, [mtx], arguments)
     radians = np.radians(rows["angle"])
     c, s = np.cos(radians), np.sin(radians)
     if axis is None:
@@ -249,11 +249,11 @@ def rotation(
         linear[:, 0, 0] = linear[:, 1, 1] = c
         linear[:, 0, 1], linear[:, 1, 0] = -s, s
     else:
-        linear = _turned(rows.vector("axis", 3), c, s)
+        linear = _axis_rotations(rows.vector("axis", 3), c, s)
     return _finish(rows, linear, _around(rows, linear), reverse_order)
 
 
-def _turned(axis: Array, c: Array, s: Array) -> Array:
+def _axis_rotations(axis: Array, c: Array, s: Array) -> Array:
     """Return the rotations around axes (Rodrigues' formula)."""
     with np.errstate(invalid="ignore"):  # no axis: NaN
         unit = axis / np.linalg.norm(axis, axis=1, keepdims=True)
@@ -297,7 +297,7 @@ def shear(
         if len(table) > 1 and table not in ((2, 1), (3, 2)):
             raise RuntimeError(f"the factors are a table (2, 1) or (3, 2), not {table}")
     both = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}
-    rows = _Rows(size, [mtx], both)
+    rows = _ArgumentRows(size, [mtx], both)
     factors = rows["shear"] if "shear" in rows else np.tan(np.radians(rows["angles"]))
     if factors.shape[1] not in (2, 6):
         raise RuntimeError(f"shear has D * (D - 1) elements, 2 or 6, not {factors.shape[1]}")
@@ -337,7 +337,7 @@ def crop(
         "to_start": to_start,
         "to_end": to_end,
     }
-    rows = _Rows(
+    rows = _ArgumentRows(
         size,
         [mtx],
         {name: (value, 1) for name, value in corners.items()},
@@ -370,7 +370,7 @@ def combine(
         others: Inputs of the same shape.
         reverse_order: Apply the last input first.
     """
-    rows = _Rows(len(first), [first, second, *others], {})
+    rows = _ArgumentRows(len(first), [first, second, *others], {})
     steps = rows.inputs[::-1] if reverse_order else rows.inputs
     if any(s.shape[1:] != steps[0].shape[1:] for s in steps):
         shapes = ", ".join(str(list(s.shape[1:])) for s in steps)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import operator
 from torchdali.codecs.video import VideoDecoder
-from torchdali.codecs.video_clips import PAD_MODES, fill_frame, padded, read_clip
+from torchdali.codecs.video_clips import PAD_MODES, fill_frame, pad_frames, read_clip
 from torchdali.declaration.schema import Data, PerSample, Takes, one_of
 
 __all__ = ["video"]
@@ -76,7 +76,7 @@ def video(
         indices = list(frames) if frames is not None else None
         if indices is None:
             indices = _range(count, start_frame or 0, end_frame, sequence_length, stride or 1)
-        numbers = padded(indices, count, pad_mode)
+        numbers = pad_frames(indices, count, pad_mode)
         return read_clip(decoder, numbers, fill_frame(fill_value))
     finally:
         decoder.close()

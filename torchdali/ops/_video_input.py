@@ -13,7 +13,7 @@ from torch import Tensor
 from torchdali.calls.decorators import source
 from torchdali.codecs.video import VideoDecoder
 from torchdali.declaration.schema import OutputCount, one_of
-from torchdali.reading.sources import Source, SourceBatch, wait_for_data
+from torchdali.reading.sources import BatchSource, SourceBatch, wait_for_data
 from torchdali.tensors import TensorList
 
 __all__ = ["VideoInput", "video_input"]
@@ -21,7 +21,7 @@ __all__ = ["VideoInput", "video_input"]
 _POLICIES = ("partial", "pad")
 
 
-class VideoInput(Source):
+class VideoInput(BatchSource):
     """Delivers the sequences of one fed video after the other.
 
     Args:
@@ -62,13 +62,13 @@ class VideoInput(Source):
         while len(samples) < batch_size and self._next < count:
             end = min(self._next + self._length, count)
             frames = decoder.read(range(self._next, end))
-            samples.append(self._filled(frames))
+            samples.append(self._fill_sequence(frames))
             self._next = end
         if self._next == count:
             self._let_go()
         return (TensorList.from_samples(samples, "FHWC"),)
 
-    def _filled(self, frames: Tensor) -> Tensor:
+    def _fill_sequence(self, frames: Tensor) -> Tensor:
         missing = self._length - len(frames)
         if not missing or not self._padded:
             return frames
@@ -113,7 +113,7 @@ def video_input(
     last_sequence_policy: Annotated[str, one_of(_POLICIES)] = "partial",
     no_copy: bool = False,
     sequence_length: int,
-) -> Annotated[Source, OutputCount(1)]:
+) -> Annotated[BatchSource, OutputCount(1)]:
     """Cut videos that `Pipeline.feed_input` gives into sequences, by the package av (extra ``video``).
 
     Each batch holds sequences of one video, the last of them fewer.

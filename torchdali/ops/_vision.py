@@ -17,7 +17,7 @@ from torchdali.declaration.schema import Layout, PerSample, Takes
 from torchdali.kernels.color import spaces
 from torchdali.kernels.convert import convert
 from torchdali.ops._color import brightness_contrast, color_twist
-from torchdali.ops._resize import resized
+from torchdali.ops._resize import resize_image
 from torchdali.ops._slice import slice_
 from torchdali.rng import Rng
 from torchdali.types import DALIInterpType
@@ -56,7 +56,7 @@ def vision_resize(
     """
     target = _target(data.shape[0], data.shape[1], size, max_size)
     filters = {"antialias": antialias, "interp_type": interp_type}
-    return resized(data, layout, {"size": list(target)}, filters)
+    return resize_image(data, layout, {"size": list(target)}, filters)
 
 
 def _target(height: int, width: int, size: int | None, max_size: int | None) -> tuple[int, int]:

@@ -250,7 +250,7 @@ def _warp_on_device(data: TensorList, mtx: TensorList | None = None, *, a: Argum
         return NotImplemented
     maps = [group[0] if a.inverse_map else affine.invert(group[0]) for group in each]
     sizes = canvases(a.size, images)
-    return _warped(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
+    return _warp_batch(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
 @chunk(rotate, "device", takes=("angle", "size"))
@@ -266,7 +266,7 @@ def _rotate_on_device(data: TensorList, a: Arguments) -> Any:
     fixed = isinstance(a.size, Column) or a.size or a.keep_size
     sizes = canvases(a.size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
     maps = [affine.turn(*group) for group in zip(turns, lengths, sizes, strict=True)]
-    return _warped(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
+    return _warp_batch(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
 def canvases(size: Any | Column, images: Images) -> list[list[int]]:
@@ -276,7 +276,7 @@ def canvases(size: Any | Column, images: Images) -> list[list[int]]:
     return [canvas(*pair) for pair in zip(sizes, lengths, strict=True)]
 
 
-def _warped(
+def _warp_batch(
     images: Images, maps: Sequence[Any], sizes: list[list[int]], interp_type: DALIInterpType, fill_value: float | None,
     dtype: torch.dtype | None,
 ) -> Any:  # fmt: skip
@@ -297,15 +297,15 @@ def _warped(
 
 @device_cache(maxsize=4)  # images of a dataset often have one size
 def _water(height: int, width: int, device: torch.device, linear: bool, *waves: tuple[float, float]) -> Tensor:
-    return _prepared(effects.water_positions(height, width, device, *waves), height, width, linear)
+    return _prepare(effects.water_positions(height, width, device, *waves), height, width, linear)
 
 
 @device_cache(maxsize=4)
 def _sphere(height: int, width: int, device: torch.device, linear: bool) -> Tensor:
-    return _prepared(effects.sphere_positions(height, width, device), height, width, linear)
+    return _prepare(effects.sphere_positions(height, width, device), height, width, linear)
 
 
-def _prepared(positions: Sequence[Tensor], height: int, width: int, linear: bool) -> Tensor:
+def _prepare(positions: Sequence[Tensor], height: int, width: int, linear: bool) -> Tensor:
     if linear:
         return sample.grid_of(positions, (height, width))
     return sample.nearest_index(positions, (height, width), bordered=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-__all__ = ["Box", "Edge", "Svg", "draw_graph"]
+__all__ = ["Box", "GraphLine", "Svg", "draw_graph"]
 
 CHARACTER = 6.6  # width of a character of 12 pixels, and of the smaller ones of the lines below
 SMALL = 5.6
@@ -65,7 +65,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Edge:
+class GraphLine:
     """A line from one box to another."""
 
     start: str
@@ -87,7 +87,7 @@ class _Spot:
     below: list[_Spot] = field(default_factory=list)
 
 
-def draw_graph(boxes: Sequence[Box], edges: Sequence[Edge], title: str = "") -> Svg:
+def draw_graph(boxes: Sequence[Box], edges: Sequence[GraphLine], title: str = "") -> Svg:
     """Return a drawing of boxes, each below those it has edges from.
 
     Args:
@@ -97,7 +97,7 @@ def draw_graph(boxes: Sequence[Box], edges: Sequence[Edge], title: str = "") -> 
     layers = _layers(boxes, edges)
     places = {box.key: _Spot(layers[box.key], box.width, box.height, box) for box in boxes}
     paths = [_path(edge, places) for edge in edges]
-    rows = _ordered(_rows([*places.values(), *(bend for path in paths for bend in path[1:-1])]))
+    rows = _order_layers(_rows([*places.values(), *(bend for path in paths for bend in path[1:-1])]))
     _align(rows)
     tops = _tops(rows)
     left = min((p.x - p.width / 2 for row in rows for p in row), default=0) - PAD
@@ -115,7 +115,7 @@ def draw_graph(boxes: Sequence[Box], edges: Sequence[Edge], title: str = "") -> 
     )
 
 
-def _layers(boxes: Sequence[Box], edges: Iterable[Edge]) -> dict[str, int]:
+def _layers(boxes: Sequence[Box], edges: Iterable[GraphLine]) -> dict[str, int]:
     """Return the layer of each box: the longest path to it; a box without inputs is directly above the next box."""
     parents: dict[str, list[str]] = {box.key: [] for box in boxes}
     children: dict[str, list[str]] = {box.key: [] for box in boxes}
@@ -137,7 +137,7 @@ def _layers(boxes: Sequence[Box], edges: Iterable[Edge]) -> dict[str, int]:
     return layers
 
 
-def _path(edge: Edge, places: Mapping[str, _Spot]) -> list[_Spot]:
+def _path(edge: GraphLine, places: Mapping[str, _Spot]) -> list[_Spot]:
     """Return the places of an edge: its boxes, and a bend in each layer between them; connect them."""
     start, end = places[edge.start], places[edge.end]
     path = [start, *(_Spot(layer) for layer in range(start.layer + 1, end.layer)), end]
@@ -155,7 +155,7 @@ def _rows(places: Iterable[_Spot]) -> list[list[_Spot]]:
     return rows
 
 
-def _ordered(rows: list[list[_Spot]]) -> list[list[_Spot]]:
+def _order_layers(rows: list[list[_Spot]]) -> list[list[_Spot]]:
     """Order each layer by the middle of the neighbours above it, and below it, in turn: fewer lines cross."""
     _spread(rows)
     for sweep in range(SWEEPS):
@@ -234,7 +234,7 @@ def _text(x: float, y: float, text: str, style: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" {style}>{escape(text)}</text>'
 
 
-def _curve(edge: Edge, path: Sequence[_Spot], tops: Sequence[float], left: float) -> str:
+def _curve(edge: GraphLine, path: Sequence[_Spot], tops: Sequence[float], left: float) -> str:
     first, last = path[0], path[-1]
     points = [(first.x - left, tops[first.layer] + first.height)]
     points += [(bend.x - left, tops[bend.layer]) for bend in path[1:-1]]

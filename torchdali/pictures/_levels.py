@@ -56,7 +56,7 @@ def levels(images: Sequence[torch.Tensor], normalization: Normalization | None =
         low, high = 0.0, 1.0
     elif low >= -1 and 8 < high <= 256:
         low, high = 0.0, 255.0
-    return [_scaled(image, low, high) for image in floats]
+    return [_scale_levels(image, low, high) for image in floats]
 
 
 def _range(images: Sequence[torch.Tensor]) -> tuple[float, float]:
@@ -66,7 +66,7 @@ def _range(images: Sequence[torch.Tensor]) -> tuple[float, float]:
     return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=1.0)
 
 
-def _scaled(image: torch.Tensor, low: float, high: float) -> Array:
+def _scale_levels(image: torch.Tensor, low: float, high: float) -> Array:
     finite = image.isfinite()
     stretched = (torch.where(finite, image, low) - low) / ((high - low) or 1.0) * 255
     pixels: Array = stretched.round().clamp(0, 255).byte().numpy()

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from PIL import Image, ImageDraw, ImageFont
 
-__all__ = ["Row", "Tile", "contact_sheet", "contact_table"]
+__all__ = ["Tile", "TileRow", "contact_sheet", "contact_table"]
 
 Font: TypeAlias = "ImageFont.FreeTypeFont | ImageFont.ImageFont"
 GAP = 6
@@ -32,7 +32,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Row:
+class TileRow:
     """Tiles side by side, with a heading above them."""
 
     tiles: Sequence[Tile]
@@ -50,11 +50,11 @@ def contact_sheet(tiles: Sequence[Tile], columns: int | None = None, heading: st
     if columns is None:
         widest = max((tile.picture.width for tile in tiles), default=1)
         columns = max(1, (WIDTH - GAP) // (widest + GAP))
-    rows = [Row(tiles[i : i + columns], heading if i == 0 else "") for i in range(0, len(tiles), columns)]
+    rows = [TileRow(tiles[i : i + columns], heading if i == 0 else "") for i in range(0, len(tiles), columns)]
     return contact_table(rows)
 
 
-def contact_table(rows: Sequence[Row]) -> Image.Image:
+def contact_table(rows: Sequence[TileRow]) -> Image.Image:
     """Return rows of tiles below each other; tiles of one column have one left edge."""
     columns = max((len(row.tiles) for row in rows), default=0)
     widths = [max((r.tiles[k].picture.width for r in rows if k < len(r.tiles)), default=0) for k in range(columns)]
@@ -68,13 +68,13 @@ def contact_table(rows: Sequence[Row]) -> Image.Image:
     return sheet
 
 
-def _height(row: Row) -> int:
+def _height(row: TileRow) -> int:
     above = LINE * (bool(row.heading) + bool(row.headings))
     return above + max((tile.height for tile in row.tiles), default=0) + GAP
 
 
 def _draw_row(
-    sheet: Image.Image, draw: ImageDraw.ImageDraw, font: Font, row: Row, widths: Sequence[int], top: int
+    sheet: Image.Image, draw: ImageDraw.ImageDraw, font: Font, row: TileRow, widths: Sequence[int], top: int
 ) -> None:
     if row.heading:
         draw.text((GAP, top), row.heading, _INK, font)
@@ -83,12 +83,14 @@ def _draw_row(
     for k, tile in enumerate(row.tiles):
         below = top
         if k < len(row.headings):
-            draw.text((left + widths[k] // 2, below), fitted(row.headings[k], widths[k], font), _INK, font, anchor="ma")
+            draw.text(
+                (left + widths[k] // 2, below), fit_text(row.headings[k], widths[k], font), _INK, font, anchor="ma"
+            )
         below += LINE * bool(row.headings)
         sheet.paste(tile.picture, (left, below))
         below += tile.picture.height + 1
         for line in tile.caption:
-            draw.text((left, below), fitted(line, max(widths[k], tile.picture.width), font), _INK, font)
+            draw.text((left, below), fit_text(line, max(widths[k], tile.picture.width), font), _INK, font)
             below += LINE
         left += widths[k] + GAP
 
@@ -97,7 +99,7 @@ def _length(text: str, font: Font) -> int:
     return int(font.getlength(text)) + 1 if text else 0
 
 
-def fitted(text: str, width: int, font: Font) -> str:
+def fit_text(text: str, width: int, font: Font) -> str:
     """Return a text that is not wider than some pixels: its end is kept if it is a file's name, else its start."""
     if font.getlength(text) <= width:
         return text

@@ -16,9 +16,9 @@ from torchdali.pictures import _draw
 from torchdali.pictures._colors import paint_mask
 from torchdali.pictures._levels import Normalization, levels, to_color
 from torchdali.pictures._roles import are_boxes, are_labels, as_image, is_drawable, role_of
-from torchdali.pictures._sheet import Row, Tile, contact_sheet, contact_table
+from torchdali.pictures._sheet import Tile, TileRow, contact_sheet, contact_table
 
-__all__ = ["COUNT", "IN_A_ROW", "SIZE", "Overlays", "Values", "arranged", "show", "tiles_of", "values"]
+__all__ = ["COUNT", "IN_A_ROW", "SIZE", "Overlays", "Values", "arrange", "show", "tiles_of", "values"]
 
 COUNT = 16  # samples of a sheet
 IN_A_ROW = 6  # samples, where several batches have a row each
@@ -143,8 +143,8 @@ def show(
     if (mean is None) != (std is None):
         raise ValueError("mean and std go together: give both, or none")
     normalization = None if mean is None or std is None else Normalization(tuple(mean), tuple(std))
-    batches = {name: values(each, count or COUNT) for name, each in named(batch).items()}
-    shown, overlays = arranged(batches)
+    batches = {name: values(each, count or COUNT) for name, each in name_batches(batch).items()}
+    shown, overlays = arrange(batches)
     options = {"labels": labels, "boxes": boxes, "box_labels": box_labels, "masks": masks}
     changes: dict[str, Any] = {n: values(value, count or COUNT) for n, value in options.items() if value is not None}
     if names is not None:
@@ -160,7 +160,7 @@ def show(
     return sheet
 
 
-def arranged(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]:
+def arrange(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]:
     """Split batches into images to draw, by name, and their additions.
 
     Raises:
@@ -168,7 +168,7 @@ def arranged(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays
     """
     shown = {name: each for name, each in batches.items() if each.is_drawable}
     if not shown:
-        raise ValueError(f"there is nothing to draw here: {_described(batches)}")
+        raise ValueError(f"there is nothing to draw here: {_describe(batches)}")
     rest = [each for name, each in batches.items() if name not in shown]
     labels = next((each for each in rest if each.are_labels and all(s.numel() == 1 for s in each.samples)), None)
     boxes = next((each for each in rest if each.are_boxes), None)
@@ -179,7 +179,7 @@ def arranged(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays
     return shown, Overlays(labels, boxes, box_labels, masks and masks[1])
 
 
-def named(batch: Any) -> Mapping[str, Any]:
+def name_batches(batch: Any) -> Mapping[str, Any]:
     """Return batches by name: of a dictionary or named tuple, by number of a tuple, or one without a name."""
     if isinstance(batch, list) and batch and isinstance(batch[0], Mapping):  # of an iterator: one for each pipeline
         batch = batch[0]
@@ -191,7 +191,7 @@ def named(batch: Any) -> Mapping[str, Any]:
     return {"": batch}
 
 
-def _described(batches: Mapping[str, Values]) -> str:
+def _describe(batches: Mapping[str, Values]) -> str:
     def first(each: Values) -> str:
         if not each.samples:
             return "no samples"
@@ -225,12 +225,12 @@ def _is_mask_of(masks: Values, shown: Mapping[str, Values]) -> bool:
 
 def rows_of(
     shown: Mapping[str, Values], overlays: Overlays, normalizations: Mapping[str, Normalization | None], size: int
-) -> list[Row]:
+) -> list[TileRow]:
     """Return a row of tiles for each batch; labels and names are written below the first."""
     rows = []
     for k, (name, each) in enumerate(shown.items()):
         with_text = overlays if k == 0 else replace(overlays, labels=None, names=())
-        rows.append(Row(tiles_of(each, with_text, normalizations[name], size), name if len(shown) > 1 else ""))
+        rows.append(TileRow(tiles_of(each, with_text, normalizations[name], size), name if len(shown) > 1 else ""))
     return rows
 
 
@@ -264,7 +264,7 @@ def _images(
 ) -> list[Image.Image]:
     whole = [sample.numel() > 0 for sample in shown.samples]
     images = [as_image(sample, shown.layout) for sample, there in zip(shown.samples, whole, strict=True) if there]
-    pixels = [paint_mask(each[..., 0]) for each in images] if role == "mask" else _colored(images, normalization)
+    pixels = [paint_mask(each[..., 0]) for each in images] if role == "mask" else _color_boxes(images, normalization)
     relative = overlays.boxes is not None and _are_shares(overlays.boxes)
     pairs, pictures = iter(zip(pixels, images, strict=True)), []
     for k, there in enumerate(whole):
@@ -285,7 +285,7 @@ def _images(
     return pictures
 
 
-def _colored(images: Sequence[torch.Tensor], normalization: Normalization | None) -> list[Any]:
+def _color_boxes(images: Sequence[torch.Tensor], normalization: Normalization | None) -> list[Any]:
     return [to_color(pixels) for pixels in levels(images, normalization)]
 
 

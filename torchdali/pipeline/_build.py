@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import torch
 
-from torchdali.errors import located, note, warnings_on
+from torchdali.errors import locate_error, note, warnings_on
 from torchdali.execute.affinity import affinity
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.batch import ReaderState, Settings
 from torchdali.execute.caching import KeptSamples
 from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
@@ -28,7 +28,7 @@ from torchdali.pipeline._options import PipelineOptions
 from torchdali.pipeline._warnings import warn_of_likely_mistakes
 from torchdali.reading.cursor import Cursor, EpochOrder
 from torchdali.reading.datasets import LoaderOptions, check_dataset
-from torchdali.reading.sources import Source
+from torchdali.reading.sources import BatchSource
 from torchdali.reading.user_random import seed_of_name
 from torchdali.rng import mix
 from torchdali.types import StreamPolicy
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[Node, Source]]:
+def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[Node, BatchSource]]:
     """Plan a graph, and open its sources: worker processes of parallel ones run.
 
     Raises:
@@ -51,7 +51,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[No
     """
     options.output_specs.each(len(graph.outputs))
     _check_constants(graph)
-    cut = cut_at_caches(graph, partial(_kept, options))
+    cut = cut_at_caches(graph, partial(_build_cache, options))
     planned = plan(_rewritten(options, cut, resolve_device(options.device_id)))
     _check_devices(options, planned.graph)
     warn_of_likely_mistakes(graph)
@@ -66,7 +66,7 @@ def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | No
     return rewrite(graph, options.exact, options.scaled_decode, device)
 
 
-def _kept(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> KeptSamples:
+def _build_cache(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> KeptSamples:
     """Return the cache for samples of the graph before `fn.cache`."""
     version = sys.modules[__name__.partition(".")[0]].__version__
     surroundings = version, options.exact, options.scaled_decode, library() is not None
@@ -76,7 +76,7 @@ def _kept(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -
     return KeptSamples(_rewritten(options, before, None), parts, digest, limit, folder)
 
 
-def _open(options: PipelineOptions, sources: Mapping[Node, Source]) -> None:
+def _open(options: PipelineOptions, sources: Mapping[Node, BatchSource]) -> None:
     assert options.batch_size is not None
     seeded = {seed_of_name(options.random_seed, node.name): source for node, source in sources.items()}
     try:
@@ -99,7 +99,7 @@ def _check_constants(graph: Graph) -> None:
         try:
             check({k: v for k, v in arguments.items() if k not in node.per_sample})
         except Exception as error:
-            raise located(error, _cannot_be_built(node)) from error
+            raise locate_error(error, _cannot_be_built(node)) from error
 
 
 def _cannot_be_built(node: Node) -> str:
@@ -131,7 +131,7 @@ class Elsewhere(Protocol):
 def build(
     options: PipelineOptions,
     planned: Plan,
-    sources: Mapping[Node, Source],
+    sources: Mapping[Node, BatchSource],
     bad_samples: BadSamples,
     elsewhere: Elsewhere | None = None,
 ) -> Executor:
@@ -166,24 +166,24 @@ def has_lazy_readers(planned: Plan) -> bool:
     return any(node.operator.kind == "reader" and node.constants.get("lazy_init") for node in planned.graph.nodes)
 
 
-def open_source(options: PipelineOptions, node: Node) -> Source:
+def open_source(options: PipelineOptions, node: Node) -> BatchSource:
     """Open one source that isn't a reader."""
-    source: Source = node.operator.body(**node.constants)
+    source: BatchSource = node.operator.body(**node.constants)
     _open(options, {node: source})
     return source
 
 
-def open_reader(options: PipelineOptions, node: Node) -> Reader:
+def open_reader(options: PipelineOptions, node: Node) -> ReaderState:
     """Open a reader; its errors and warnings name the user's line."""
     lines = [(each.file, each.line) for each in node.lines[:1]]
     try:
         with warnings_on(*lines[0]) if lines else contextlib.nullcontext():
-            return _opened(options, node)
+            return _open_reader(options, node)
     except Exception as error:
-        raise located(error, _cannot_be_built(node)) from error
+        raise locate_error(error, _cannot_be_built(node)) from error
 
 
-def _opened(options: PipelineOptions, node: Node) -> Reader:
+def _open_reader(options: PipelineOptions, node: Node) -> ReaderState:
     arguments = {k: node.constants[k] for k in LoaderOptions.__dataclass_fields__ if k in node.constants}
     loader = LoaderOptions(**arguments)
     dataset: Any = node.operator.body(**node.constants)
@@ -192,4 +192,4 @@ def _opened(options: PipelineOptions, node: Node) -> Reader:
     processes = open_processes(dataset, seed, options.py_start_method, options.py_callback_pickler)
     own = loader.seed if loader.seed not in (None, -1) else None
     seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
-    return Reader(dataset, Cursor(EpochOrder.of(dataset, loader, seed)), processes)
+    return ReaderState(dataset, Cursor(EpochOrder.of(dataset, loader, seed)), processes)

@@ -102,10 +102,10 @@ class DebugPipeline(Pipeline):
         """Return how many batches to feed before the first run: one."""
         return self.prefetch_depth
 
-    def _traced(self) -> Any:
+    def _trace(self) -> Any:
         raise RuntimeError("a pipeline in debug mode has no graph: its function runs for every batch")
 
-    _planned = property(_traced)
+    _planned = property(_trace)
 
 
 def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:

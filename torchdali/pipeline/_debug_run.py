@@ -19,18 +19,18 @@ import torch
 from torchdali.calls.dispatch import CheckedCall, record
 from torchdali.calls.results import check_form
 from torchdali.declaration.registry import Operator
-from torchdali.errors import located, note
+from torchdali.errors import locate_error, note
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import InFlightBatch, Reader, Settings, metadata_outputs, random_key
+from torchdali.execute.batch import InFlightBatch, ReaderState, Settings, metadata_outputs, random_key
 from torchdali.execute.executor import Executor
-from torchdali.execute.steps import delivered, run_step
+from torchdali.execute.steps import deliver, run_step
 from torchdali.execute.workers.batches import Replicas
 from torchdali.graph.nodes import DataNode, Graph, Node, Tracer
 from torchdali.graph.plan import plan
 from torchdali.graph.unpacking import explain_unpacking
 from torchdali.reading.cursor import Keys
 from torchdali.reading.datasets import Read, missing_output, read_row, source_namer
-from torchdali.reading.sources import Source
+from torchdali.reading.sources import BatchSource
 from torchdali.rng import BatchRng
 from torchdali.tensors import Tensor, TensorList, TensorListCPU
 
@@ -54,7 +54,7 @@ class DebugNode(DataNode):
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _RecordedCall:
     """The way in which the function called an operator in its first run.
 
     Attributes:
@@ -66,7 +66,7 @@ class _Seen:
     inputs: tuple[bool, ...]
     arguments: Mapping[str, bool]
 
-    def check(self, before: _Seen) -> None:
+    def check(self, before: _RecordedCall) -> None:
         """Refuse a call that is not like the one before in its place.
 
         Raises:
@@ -87,22 +87,22 @@ class _Seen:
         if before.arguments.keys() != self.arguments.keys():
             raise RuntimeError(
                 f"Trying to use operator {name!r} with different number of keyword arguments than when it was built. "
-                f"It had {_listed(before.arguments)}, and now has {_listed(self.arguments)}"
+                f"It had {_join_names(before.arguments)}, and now has {_join_names(self.arguments)}"
             )
         pairs = zip(before.inputs, self.inputs, strict=True)
         for i, (was, now) in enumerate(pairs):
             if was != now:
-                raise RuntimeError(f"Input {i} for operator {name!r} is {_changed(now)}")
+                raise RuntimeError(f"Input {i} for operator {name!r} is {_describe_change(now)}")
         for key, now in self.arguments.items():
             if before.arguments[key] != now:
-                raise RuntimeError(f"Argument {key!r} for operator {name!r} is {_changed(now)}")
+                raise RuntimeError(f"Argument {key!r} for operator {name!r} is {_describe_change(now)}")
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def _changed(now: bool) -> str:
+def _describe_change(now: bool) -> str:
     kinds = ("one value for all samples", "a batch")
     return f"{kinds[now]}, where it was {kinds[not now]} with the first batch"
 
@@ -129,7 +129,7 @@ class _LiveTracer(Tracer):
     live = True
 
     def __init__(
-        self, owner: Any, batch: InFlightBatch, calls: list[_Seen], size: int, compute: Callable[[Node], None]
+        self, owner: Any, batch: InFlightBatch, calls: list[_RecordedCall], size: int, compute: Callable[[Node], None]
     ) -> None:
         super().__init__(owner)
         self._batch, self._calls, self._size, self._compute = batch, calls, size, compute
@@ -144,14 +144,14 @@ class _LiveTracer(Tracer):
         argument of several numbers, a list of NumPy scalars is one value.
         """
         known = declared.schema.arguments
-        return [self._adopted(value, _NUMBERS) for value in inputs], {
-            name: self._adopted(value, _NUMBERS if known[name].axes == 0 else _ARRAYS)
+        return [self._adopt(value, _NUMBERS) for value in inputs], {
+            name: self._adopt(value, _NUMBERS if known[name].axes == 0 else _ARRAYS)
             if name in known and known[name].edge
             else value
             for name, value in arguments.items()
         }
 
-    def _adopted(self, value: Any, samples: tuple[type, ...]) -> Any:
+    def _adopt(self, value: Any, samples: tuple[type, ...]) -> Any:
         if (
             isinstance(value, (list, tuple))
             and len(value) == self._size
@@ -165,7 +165,7 @@ class _LiveTracer(Tracer):
         return node
 
     def _check_call(self, declared: Operator, checked: CheckedCall) -> None:
-        call = _Seen(
+        call = _RecordedCall(
             declared,
             tuple(isinstance(value, DataNode) for value in checked.inputs),
             {**dict.fromkeys(checked.constants, False), **dict.fromkeys(checked.per_sample, True)},
@@ -211,16 +211,16 @@ class DebugRun(Executor):
         owner: Any,
         settings: Settings,
         function: Callable[[], Sequence[DataNode]],
-        open_reader: Callable[[Node], Reader],
-        open_source: Callable[[Node], Source],
+        open_reader: Callable[[Node], ReaderState],
+        open_source: Callable[[Node], BatchSource],
     ) -> None:
         super().__init__(plan(Graph.of([])), replace(settings, synchronous=True), {}, {}, BadSamples())
         self._owner, self._function = weakref.ref(owner), function
         self._open_reader, self._open_source = open_reader, open_source
-        self._opened: list[tuple[Node, Reader | Source]] = []
+        self._opened: list[tuple[Node, ReaderState | BatchSource]] = []
         self._fed: dict[str, list[tuple[Any, ...]]] = {}
         self._nodes: dict[tuple[str, Operator], Node] = {}  # of the first run, for `stats`
-        self._calls: list[_Seen] = []
+        self._calls: list[_RecordedCall] = []
         self.knows_sources = False
 
     def hold(self, name: str, *data: Any) -> None:
@@ -267,7 +267,7 @@ class DebugRun(Executor):
             if self._fed:
                 raise KeyError(f'Could not find an input operator with name "{self._fed.popitem()[0]}"')
             with self.device_stream.context():
-                return delivered(batch.values, outputs)
+                return deliver(batch.values, outputs)
 
     def compute(self, node: Node) -> None:
         """Compute an operator that the function calls."""
@@ -303,7 +303,7 @@ class DebugRun(Executor):
                 f"the pipeline function called {node.operator.name!r} where it called {known.operator.name!r} in its "
                 "first run; readers and sources must be called in the same order every time"
             )
-        if isinstance(source, Reader):
+        if isinstance(source, ReaderState):
             if known not in self.readers:
                 self._draw_reader(known, source)
             return self._read(node, source, self._batch.keys[known], self._batch.reads[known])
@@ -315,7 +315,7 @@ class DebugRun(Executor):
         self._before = self.state()
         super()._draw(batch, replicas)
 
-    def _draw_reader(self, node: Node, reader: Reader) -> None:
+    def _draw_reader(self, node: Node, reader: ReaderState) -> None:
         """Draw the first batch of a reader; `_draw` draws the others."""
         batch, size = self._batch, self.settings.batch_size
         self._check_size(f"Operator {node.title!r}", size)
@@ -330,7 +330,7 @@ class DebugRun(Executor):
         if self._guessed_keys:
             raise _Restart
 
-    def _draw_source(self, node: Node, source: Source) -> None:
+    def _draw_source(self, node: Node, source: BatchSource) -> None:
         """Draw the first batch of a source; `_draw` draws the others."""
         batch, size, started = self._batch, self.settings.batch_size, time.perf_counter()
         prepared = source.prepare(size, self._opened)
@@ -361,7 +361,7 @@ class DebugRun(Executor):
                 f"it had {self._batch.size}"
             )
 
-    def _read(self, node: Node, reader: Reader, keys: Keys, reads: Sequence[Read]) -> list[TensorList]:
+    def _read(self, node: Node, reader: ReaderState, keys: Keys, reads: Sequence[Read]) -> list[TensorList]:
         rows = [self._read_one(node, reader, i, r) for i, r in enumerate(reads)]
         layouts = node.operator.output_layouts((), node.constants)
         known = metadata_outputs(node, reader.dataset, keys.records)
@@ -375,7 +375,7 @@ class DebugRun(Executor):
         return batches
 
     def _read_column(
-        self, node: Node, reader: Reader, keys: Keys, output: int, column: list[torch.Tensor], layout: str
+        self, node: Node, reader: ReaderState, keys: Keys, output: int, column: list[torch.Tensor], layout: str
     ) -> TensorList:
         """Make the batch of an output of a reader; an error says which record differs."""
         try:
@@ -383,14 +383,14 @@ class DebugRun(Executor):
         except RuntimeError as error:
             sample, reason = missing_output(reader.dataset, keys.records.tolist(), output) or (None, "")
             told = RuntimeError(f"{reason}; {error}") if reason else error
-            raise located(told, self._batch.location(node, sample)) from error
+            raise locate_error(told, self._batch.location(node, sample)) from error
         return TensorList.from_samples(column, layout)
 
-    def _read_one(self, node: Node, reader: Reader, sample: int, read: Read) -> Any:
+    def _read_one(self, node: Node, reader: ReaderState, sample: int, read: Read) -> Any:
         try:
             arguments = {
                 name: self._batch.values[edge].samples()[sample].tolist() for name, edge in node.per_sample.items()
             }
             return read_row(read, range(len(node.outputs)) if node.operator.has("view") else (), **arguments)
         except Exception as error:
-            raise located(error, self._batch.location(node, sample)) from error
+            raise locate_error(error, self._batch.location(node, sample)) from error

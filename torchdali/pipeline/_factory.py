@@ -14,7 +14,7 @@ from torchdali.graph.conditionals import convert
 from torchdali.pipeline._debug import DebugPipeline
 from torchdali.pipeline._options import NAMES, PipelineOptions
 from torchdali.pipeline._pipeline import Pipeline
-from torchdali.reading.user_random import Draws
+from torchdali.reading.user_random import TracedDraws
 
 __all__ = ["pipeline_def"]
 
@@ -22,7 +22,7 @@ __all__ = ["pipeline_def"]
 Options = ParamSpec("Options")
 
 
-class _Decorator(Protocol[Options]):
+class _PipelineDecorator(Protocol[Options]):
     """A decorator for use without options, with options, or called with options first."""
 
     @overload
@@ -35,18 +35,18 @@ class _Decorator(Protocol[Options]):
     ) -> Callable[[Callable[..., Any]], Callable[..., Pipeline]]: ...
 
 
-def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:
+def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _PipelineDecorator[Options]]:
     """Give a decorator the options of a class, for type checkers."""
-    return lambda decorator: cast("_Decorator[Options]", decorator)
+    return lambda decorator: cast("_PipelineDecorator[Options]", decorator)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Options(PipelineOptions):
+class _PipelineKeywords(PipelineOptions):
     enable_conditionals: bool = False
     debug: bool = False
 
 
-@_takes(_Options)
+@_takes(_PipelineKeywords)
 def pipeline_def(
     fn: Any = None,
     /,
@@ -97,7 +97,7 @@ def pipeline_def(
             )
             kind = DebugPipeline if debugged else Pipeline
             pipe = kind(**{**pipeline_kwargs, **overriding})
-            pipe._builder.defined_by = _described(function)
+            pipe._builder.defined_by = _describe_function(function)
             pipe.factory = functools.partial(create, *args, **arguments)
             defining = convert(function, always=True) if rewrites else function
             pipe._builder.tracer.converts = bool(rewrites)
@@ -123,7 +123,7 @@ def pipeline_def(
 @contextlib.contextmanager
 def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
     """Warn of numbers that the function draws from generators of the process, for example Python's `random`."""
-    draws, tracer = Draws(function.__name__), pipe._builder.tracer
+    draws, tracer = TracedDraws(function.__name__), pipe._builder.tracer
     tracer.draws = draws
     try:
         yield
@@ -132,7 +132,7 @@ def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
         tracer.draws = None
 
 
-def _described(function: Callable[..., Any]) -> str:
+def _describe_function(function: Callable[..., Any]) -> str:
     """Return the name and line of a function."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     name = getattr(function, "__name__", repr(function))

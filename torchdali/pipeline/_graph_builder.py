@@ -35,7 +35,7 @@ class GraphBuilder:
         self.defined_by = ""
         self._outputs: tuple[DataNode, ...] | None = None
 
-    def defined(self) -> Any:
+    def call_definition(self) -> Any:
         """Call the function that defines the graph; NotImplementedError if there is none."""
         if self.function is None:
             raise NotImplementedError(
@@ -61,7 +61,7 @@ class GraphBuilder:
         if edge.source not in self.tracer.nodes:
             self.tracer.nodes.append(edge.source)
 
-    def traced(self, define: Callable[[], Any]) -> Graph:
+    def trace(self, define: Callable[[], Any]) -> Graph:
         """Return the graph, tracing its function the first time."""
         if self.graph is None:
             if not self._outputs:

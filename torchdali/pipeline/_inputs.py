@@ -8,7 +8,7 @@ from typing import Any
 from torchdali.execute.executor import Executor
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.reading.datasets import reader_meta
-from torchdali.reading.sources import Source, SourceBatch
+from torchdali.reading.sources import BatchSource, SourceBatch
 
 __all__ = ["as_given", "class_names", "describe_readers", "feed", "find_source"]
 
@@ -54,13 +54,13 @@ def feed(running: Executor, which: Any, data: Any, layout: str | None, stream: A
 def as_given(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBatch]:
     """Return data for one batch of a source, by its node; nothing if the source must be fed instead."""
     source = find_source(running, name)
-    if not hasattr(source, "converted"):
+    if not hasattr(source, "convert"):
         return {}
-    batch = SourceBatch((source.converted(data),))
+    batch = SourceBatch((source.convert(data),))
     return {node: batch for node, each in running.sources.items() if each is source}
 
 
-def find_source(running: Executor, which: Any) -> Source:
+def find_source(running: Executor, which: Any) -> BatchSource:
     """Return the source that is meant by its node, name or operator; KeyError if there is none."""
     nodes = getattr(which, "nodes", None)
     for name in [which] if nodes is None else nodes:

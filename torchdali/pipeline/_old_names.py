@@ -133,18 +133,18 @@ class PipelineOldNames:
 
     @_Derived
     def _graph_out(self: Any) -> Any:
-        return self._traced().outputs
+        return self._trace().outputs
 
     @_Derived
     def _ops(self: Any) -> Any:
-        return list(self._traced().nodes)
+        return list(self._trace().nodes)
 
     @_Derived
     def _names_and_devices(self: Any) -> list[tuple[str, str]] | None:
         return [(_edge_name(each), each.device) for each in self._graph_out] if self._built else None
 
     def _build_graph(self: Any, define_graph: Any = None) -> None:
-        self._traced()
+        self._trace()
 
     def _start_py_workers(self: Any) -> None:
         self.start_py_workers()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchdali.execute.bad_samples import Policy
     from torchdali.execute.process_pool import StartMethod
 
-__all__ = ["NAMES", "Option", "PipelineOptions", "check_known", "described", "device_number", "takes_options"]
+__all__ = ["NAMES", "Option", "PipelineOptions", "check_known", "describe_options", "device_number", "takes_options"]
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -254,7 +254,7 @@ class PipelineOptions:
         """Depth of the GPU queue."""
         return self.depths[1]
 
-    def saved(self) -> dict[str, Any]:
+    def saved_arguments(self) -> dict[str, Any]:
         """Return the arguments that describe the pipeline, without Python objects of the user and checkpoints."""
         return {name: getattr(self, name) for name in _SAVED}
 
@@ -279,7 +279,7 @@ def check_known(options: Iterable[str]) -> None:
             raise TypeError(f"Pipeline.__init__() got an unexpected keyword argument {name!r}{hint}")
 
 
-def described() -> str:
+def describe_options() -> str:
     """Return the sections of the docstring of `Pipeline` about its arguments."""
     arguments = [each for each in fields(PipelineOptions) if each.init]
     lines = ["Args:"]

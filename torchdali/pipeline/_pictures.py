@@ -18,12 +18,12 @@ from torchdali.pictures import (
     IN_A_ROW,
     SIZE,
     Box,
-    Edge,
+    GraphLine,
     Normalization,
     Overlays,
-    Row,
     Svg,
-    arranged,
+    TileRow,
+    arrange,
     contact_table,
     document,
     draw_graph,
@@ -68,7 +68,7 @@ def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, .
     try:
         copy.build()
         if executor is not None:
-            copy._planned.restore(_renamed(executor, copy._planned))
+            copy._planned.restore(_rename_places(executor, copy._planned))
         return _first(copy), _classes(copy)
     finally:
         copy.close()
@@ -115,7 +115,7 @@ def _is_alone(node: Node) -> bool:
     return kind in ("sample", "reader") or (kind == "batch" and node.operator.is_separable(node.constants))
 
 
-def _renamed(executor: Executor, copy: Executor) -> Mapping[str, Any]:
+def _rename_places(executor: Executor, copy: Executor) -> Mapping[str, Any]:
     """Return the place of an executor, with the names that a copy with other outputs has for its nodes."""
     names = {label: node.name for node, label in checkpoint.labels(executor.plan.graph).items()}
     labels = {node.name: label for node, label in checkpoint.labels(copy.plan.graph).items()}
@@ -130,10 +130,10 @@ def _renamed(executor: Executor, copy: Executor) -> Mapping[str, Any]:
 
 def show_next(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
     """Return a contact sheet of the outputs of the batch that comes next."""
-    graph = pipe._traced()
+    graph = pipe._trace()
     outputs, classes = next_batch(pipe, graph, options.get("count") or COUNT)
     named = {_name(edge, k): output for k, (edge, output) in enumerate(zip(graph.outputs, outputs, strict=True))}
-    known = {**_known(graph), "classes": classes}
+    known = {**_known_arguments(graph), "classes": classes}
     if options.get("mean") is not None:
         del known["normalizations"]
     return show(named, path, **{**known, **options})
@@ -143,23 +143,23 @@ def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
     """Return a contact sheet with a row for each operator that has images to show, in their order."""
     if unknown := sorted(options.keys() - {"classes", "count", "size"}):
         raise TypeError(f"with each=True, show() takes classes, count and size, not {', '.join(unknown)}")
-    graph, count = pipe._traced(), options.get("count") or IN_A_ROW
+    graph, count = pipe._trace(), options.get("count") or IN_A_ROW
     edges = [edge for node in graph.nodes if not node.scope for edge in node.outputs]
     batches, classes = next_batch(pipe, Graph(graph.nodes, tuple(edges)), count)
     seen = {edge: values(batch, count) for edge, batch in zip(edges, batches, strict=True)}
-    size, box_format = options.get("size", SIZE), _known(graph).get("box_format", "ltrb")
+    size, box_format = options.get("size", SIZE), _known_arguments(graph).get("box_format", "ltrb")
     delivered = {_name(edge, k): seen[edge] for k, edge in enumerate(graph.outputs) if edge in seen}
     able = any(each.is_drawable for each in delivered.values())
-    shown, overlays = arranged(delivered) if able else ({}, Overlays())
+    shown, overlays = arrange(delivered) if able else ({}, Overlays())
     overlays = replace(overlays, classes=options.get("classes") or classes, box_format=box_format)
-    rows: list[Row] = []
+    rows: list[TileRow] = []
     for edge in edges:
         if not seen[edge].is_drawable:
             continue
         on_it = overlays if any(seen[edge] is each for each in shown.values()) else _before(edge, seen, overlays)
         if rows:
             on_it = replace(on_it, labels=None, names=())
-        rows.append(Row(tiles_of(seen[edge], on_it, _normalization(edge), size), _heading(edge)))
+        rows.append(TileRow(tiles_of(seen[edge], on_it, _normalization(edge), size), _heading(edge)))
     if not rows:
         raise ValueError("there is nothing to draw: no operator here delivers images, clips, spectrograms or sounds")
     sheet = contact_table(rows)
@@ -177,7 +177,7 @@ def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) ->
     return replace(overlays, boxes=boxes, masks=None, box_labels=overlays.box_labels if boxes is not None else None)
 
 
-def _known(graph: Graph) -> dict[str, Any]:
+def _known_arguments(graph: Graph) -> dict[str, Any]:
     """Return the arguments of `show` that the graph tells."""
     names = [_name(edge, k) for k, edge in enumerate(graph.outputs)]
     undone = {name: _normalization(edge) for name, edge in zip(names, graph.outputs, strict=True)}
@@ -228,20 +228,20 @@ def _numbers(value: Any) -> tuple[float, ...]:
 def svg(pipe: Any) -> Svg:
     """Draw the graph; of a pipeline that has run, with times and bytes."""
     if pipe._executor is None:
-        return _drawn(pipe._traced(), {}, {})
+        return _draw_graph(pipe._trace(), {}, {})
     executor = pipe._planned
     graph = executor.plan.graph
     sizes = {node: executor.memory.last(node) for node in graph.nodes}
-    return _drawn(graph, executor.profile.by_node(), sizes)
+    return _draw_graph(graph, executor.profile.by_node(), sizes)
 
 
-def _drawn(graph: Graph, times: Mapping[Node, OperatorTime], sizes: Mapping[Node, int]) -> Svg:
+def _draw_graph(graph: Graph, times: Mapping[Node, OperatorTime], sizes: Mapping[Node, int]) -> Svg:
     boxes = [_box(node, times.get(node), sizes.get(node, 0)) for node in graph.nodes]
     edges = [edge for node in graph.nodes for edge in _edges(node)]
     for k, output in enumerate(graph.outputs):
         boxes.append(Box(f"output {k}", f"output {k}", kind="output"))
         if output.source is not None:
-            edges.append(Edge(output.source.name, f"output {k}"))
+            edges.append(GraphLine(output.source.name, f"output {k}"))
     return draw_graph(boxes, edges, "graph of a pipeline")
 
 
@@ -263,12 +263,12 @@ def _bytes(count: int) -> str:
     return f"{count / 1024**exponent:.4g} {('B', 'KiB', 'MiB', 'GiB')[exponent]}"
 
 
-def _edges(node: Node) -> list[Edge]:
-    arrows = [Edge(e.source.name, node.name) for e in node.inputs if e is not None and e.source is not None]
+def _edges(node: Node) -> list[GraphLine]:
+    arrows = [GraphLine(e.source.name, node.name) for e in node.inputs if e is not None and e.source is not None]
     arguments = [(e.source, name) for name, e in node.per_sample.items() if e.source is not None]
-    arrows += [Edge(source.name, node.name, name) for source, name in arguments]
+    arrows += [GraphLine(source.name, node.name, name) for source, name in arguments]
     conditions = [(c.edge.source, c.value) for c in node.scope if c.edge.source is not None]
-    return arrows + [Edge(source.name, node.name, f"if {value}", dashed=True) for source, value in conditions]
+    return arrows + [GraphLine(source.name, node.name, f"if {value}", dashed=True) for source, value in conditions]
 
 
 def html(pipe: Any) -> str:

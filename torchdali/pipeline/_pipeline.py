@@ -35,13 +35,13 @@ from torchdali.pipeline._options import (
     Option,
     PipelineOptions,
     check_known,
-    described,
+    describe_options,
     device_number,
     takes_options,
 )
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
 from torchdali.reading.datasets import shared_arguments
-from torchdali.reading.sources import Source, SourceBatch
+from torchdali.reading.sources import BatchSource, SourceBatch
 from torchdali.rng import mix
 from torchdali.tensors import TensorList
 from torchdali.threads import close_abandoned
@@ -71,7 +71,7 @@ class Pipeline(PipelineOldNames):
     ``with pipe:`` and name the results with `set_outputs`; or override `define_graph`.
     """
 
-    __doc__ = f"{inspect.cleandoc(__doc__ or '')}\n\n{described()}"
+    __doc__ = f"{inspect.cleandoc(__doc__ or '')}\n\n{describe_options()}"
     external_context: Mapping[str, Any] = {}
     """Values that an iterator added to the checkpoint that the pipeline continues."""
     factory: Callable[[], Pipeline] | None = None
@@ -87,7 +87,7 @@ class Pipeline(PipelineOldNames):
         self._bad_samples = BadSamples(self._options.bad_samples, self._options.max_bad_samples)
         self._api_check = ApiCheck()
         self._plan: Plan | None = None
-        self._sources: Mapping[Node, Source] = {}
+        self._sources: Mapping[Node, BatchSource] = {}
         self._executor: Executor | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._count = 0  # batches that were returned, see `Taken.number`
@@ -163,7 +163,7 @@ class Pipeline(PipelineOldNames):
         Raises:
             NotImplementedError: nothing defines the graph.
         """
-        return self._builder.defined()
+        return self._builder.call_definition()
 
     def set_outputs(self, *output_data_nodes: Any) -> None:
         """Name the outputs of the pipeline: nodes, or constants (numbers, arrays, lists of numbers).
@@ -181,8 +181,8 @@ class Pipeline(PipelineOldNames):
         """
         self._builder.add_sink(edge)
 
-    def _traced(self) -> Graph:
-        return self._builder.traced(self.define_graph)
+    def _trace(self) -> Graph:
+        return self._builder.trace(self.define_graph)
 
     def change_readers(self, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
         """Change arguments that all readers share (shards, shuffling, padding), before the pipeline is built.
@@ -195,7 +195,7 @@ class Pipeline(PipelineOldNames):
         """
         if self.is_built:
             raise RuntimeError("the pipeline is built: its readers are open, and their arguments can change no more")
-        for node in self._traced().nodes:
+        for node in self._trace().nodes:
             if node.operator.kind == "reader":
                 node.constants = {**node.constants, **change(shared_arguments(node.constants))}
 
@@ -256,7 +256,7 @@ class Pipeline(PipelineOldNames):
         if self._plan is not None:
             return
         self._options.check_complete()
-        self._plan, self._sources = open_graph(self._options, self._traced())
+        self._plan, self._sources = open_graph(self._options, self._trace())
 
     def close(self) -> None:
         """End the pipeline's threads; batches in flight are lost. May be called again."""
@@ -510,7 +510,7 @@ class Pipeline(PipelineOldNames):
     @property
     def input_names(self) -> list[str]:
         """Names of the sources that wait for `feed_input`, in the order of their definition."""
-        return [node.name for node in self._traced().nodes if _is_fed(node)]
+        return [node.name for node in self._trace().nodes if _is_fed(node)]
 
     def submit(self, **inputs: Any) -> None:
         """Start exactly one batch with data for its sources; `outputs` returns it when its turn comes.
@@ -574,7 +574,7 @@ class Pipeline(PipelineOldNames):
 
     @cached_property
     def _fingerprint(self) -> list[str]:
-        return checkpoint.fingerprint(self._traced())
+        return checkpoint.fingerprint(self._trace())
 
     @cached_property
     def _file_lists(self) -> dict[str, str]:
@@ -636,7 +636,7 @@ class Pipeline(PipelineOldNames):
             )
         if define_graph is not None and self._builder.function is None:
             self._builder.function = define_graph
-        return write_pipeline(self._options, self._traced(), filename)
+        return write_pipeline(self._options, self._trace(), filename)
 
     @classmethod
     def deserialize(
@@ -693,7 +693,7 @@ class Pipeline(PipelineOldNames):
             show_ids: Accepted, without effect, as in DALI.
             use_colors: Colour operators by device.
         """
-        text = serialization.dot(self._traced(), show_tensors=show_tensors, use_colors=use_colors)
+        text = serialization.dot(self._trace(), show_tensors=show_tensors, use_colors=use_colors)
         Path(filename).write_text(text, encoding="utf-8")
 
     # ------------------------------------------------------------ drawings
@@ -748,7 +748,7 @@ class Pipeline(PipelineOldNames):
     @property
     def num_outputs(self) -> int:
         """Number of outputs."""
-        return len(self._traced().outputs)
+        return len(self._trace().outputs)
 
     def output_dtype(self) -> list[DALIDataType | None]:
         """Return the declared element type of each output."""
@@ -816,7 +816,7 @@ class Pipeline(PipelineOldNames):
         plan, placing = executor.plan, executor.placing
         lines = [str(plan.graph), "", str(plan), *fast_path(plan.graph)]
         for kept in executor.caches:
-            lines += [*kept.explained(), *(f"  {line}" for line in fast_path(kept.graph))]
+            lines += [*kept.explain_store(), *(f"  {line}" for line in fast_path(kept.graph))]
         if placing.stages or placing.reason:
             lines += [str(placing), *executor.exits]
         lines += map(str, executor.profile.fallbacks())

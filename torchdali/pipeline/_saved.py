@@ -17,7 +17,7 @@ def write_pipeline(options: PipelineOptions, graph: Graph, filename: str | None)
     """Return options and graph as JSON text, written to a file too; see `Pipeline.serialize`."""
     saved = {
         "version": 1,
-        "arguments": {k: serialization.encode(v) for k, v in options.saved().items()},
+        "arguments": {k: serialization.encode(v) for k, v in options.saved_arguments().items()},
         "graph": serialization.graph_to_json(graph),
     }
     data = json.dumps(saved).encode()
@@ -47,7 +47,7 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
 
 
 def _arguments(saved: Any) -> dict[str, Any]:
-    if not isinstance(saved, dict) or not saved.keys() <= PipelineOptions().saved().keys():
+    if not isinstance(saved, dict) or not saved.keys() <= PipelineOptions().saved_arguments().keys():
         raise RuntimeError("the saved pipeline cannot be read: it has arguments that Pipeline does not have")
     try:
         return {name: serialization.decode(value) for name, value in saved.items()}

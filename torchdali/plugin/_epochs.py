@@ -212,9 +212,9 @@ class EpochCounter:
         left = [max(self.sizes[rank] - start, 0) for rank in self.ranks]
         if min(left) >= self.batch_size:
             return None
-        return self._divided(left[0]) if self.split else left
+        return self._divide(left[0]) if self.split else left
 
-    def _divided(self, samples: int) -> list[int]:
+    def _divide(self, samples: int) -> list[int]:
         each = self.batch_size // self.split
         return [min(each, samples - first) for first in range(0, samples, each)]
 

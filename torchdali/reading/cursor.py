@@ -14,7 +14,8 @@ last record of the shard is repeated, so that all ranks have as many batches in 
 Which records belong to a shard does not depend on the seed, only their order inside it does: ranks
 with different seeds still get disjoint shards, as in DALI.
 
-**Runs.** Data in object stores is read fastest in ranges of megabytes. With `Runs`, a shuffled epoch keeps neighbours
+**Runs.** Data in object stores is read fastest in ranges of megabytes. With `ShuffleRuns`, a shuffled epoch
+keeps neighbours
 together: runs of records are drawn at random from the whole epoch, ranks divide the runs, and each rank shuffles the
 records of a block of runs. Each run is read once, by one rank; a run at the border of two shards by both.
 
@@ -37,7 +38,7 @@ import numpy.typing as npt
 
 from torchdali.reading.datasets import Indices, LoaderOptions, shard_start
 
-__all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "Runs", "Shard", "reshard"]
+__all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "RankShard", "ShuffleRuns", "reshard"]
 
 State = dict[str, Any]
 
@@ -47,7 +48,7 @@ _ROUNDS = 8
 _LONG = 1 << 24  # records; a permutation of more is computed piece by piece
 
 
-class Order:
+class RecordOrder:
     """Records in an order, computed where they are asked for.
 
     Args:
@@ -66,15 +67,15 @@ class Order:
         start, stop, _ = part.indices(self._length)
         return self.at(np.arange(start, stop, dtype=np.int64))
 
-    def part(self, start: int, stop: int, order: Callable[[Indices], Indices] | None = None) -> Order:
+    def part(self, start: int, stop: int, order: Callable[[Indices], Indices] | None = None) -> RecordOrder:
         """Return the records between two positions, in another order; of a short dataset they are at hand."""
 
         def at(positions: Indices) -> Indices:
             return self.at(start + (positions if order is None else order(positions)))
 
-        return Order(max(0, stop - start), at)._at_hand(len(self))
+        return RecordOrder(max(0, stop - start), at)._at_hand(len(self))
 
-    def _in_blocks(self, runs: Runs | None, *key: int) -> Order:
+    def _in_blocks(self, runs: ShuffleRuns | None, *key: int) -> RecordOrder:
         """Return the same records, shuffled inside of each block of positions."""
         if runs is None:
             return self
@@ -88,13 +89,13 @@ class Order:
                 moved[inside] = start + order(positions[inside] - start)
             return self.at(moved)
 
-        return Order(size, at)._at_hand(size)
+        return RecordOrder(size, at)._at_hand(size)
 
-    def _at_hand(self, size: int) -> Order:
-        return self if size > _LONG else Order(self._length, self[:].__getitem__)
+    def _at_hand(self, size: int) -> RecordOrder:
+        return self if size > _LONG else RecordOrder(self._length, self[:].__getitem__)
 
 
-def _joined(parts: Sequence[Order]) -> Order:
+def _join_orders(parts: Sequence[RecordOrder]) -> RecordOrder:
     """Return the records of several orders, one after another."""
     ends = np.cumsum([len(part) for part in parts])
 
@@ -106,7 +107,7 @@ def _joined(parts: Sequence[Order]) -> Order:
             records[chosen] = part.at(positions[chosen] - (ends[i] - len(part)))
         return records
 
-    return Order(int(ends[-1]), at)._at_hand(int(ends[-1]))
+    return RecordOrder(int(ends[-1]), at)._at_hand(int(ends[-1]))
 
 
 def _permutation(size: int, *key: int) -> Callable[[Indices], Indices]:
@@ -116,7 +117,7 @@ def _permutation(size: int, *key: int) -> Callable[[Indices], Indices]:
     """
     numbers = _numbers(*key)
     if size > _LONG:
-        return partial(_enciphered, size, numbers.randint(0, 1 << 62, _ROUNDS, np.uint64))
+        return partial(_encipher, size, numbers.randint(0, 1 << 62, _ROUNDS, np.uint64))
     return numbers.permutation(size).astype(np.int64, copy=False).__getitem__
 
 
@@ -124,7 +125,7 @@ def _numbers(*key: int) -> np.random.RandomState:
     return np.random.RandomState([word & 0xFFFFFFFF for part in key for word in (part, part >> 32)])
 
 
-def _permutation_of_runs(size: int, runs: Runs, *key: int) -> Callable[[Indices], Indices]:
+def _permutation_of_runs(size: int, runs: ShuffleRuns, *key: int) -> Callable[[Indices], Indices]:
     """Return a permutation of all records that keeps each run together; the last run may be shorter."""
     count, rest = divmod(size, runs.run)
     order = _permutation(count, *key, runs.run) if count else _same
@@ -141,7 +142,7 @@ def _permutation_of_runs(size: int, runs: Runs, *key: int) -> Callable[[Indices]
     return at
 
 
-def _enciphered(size: int, keys: npt.NDArray[np.uint64], positions: Indices) -> Indices:
+def _encipher(size: int, keys: npt.NDArray[np.uint64], positions: Indices) -> Indices:
     """Permute ``0 .. size - 1`` by a Feistel network on the bits of a number, until it is below the size."""
     bits, numbers = (size - 1).bit_length(), positions.astype(np.uint64)
     outside = np.ones(len(numbers), bool)
@@ -157,11 +158,11 @@ def _rounds(bits: int, keys: npt.NDArray[np.uint64], values: npt.NDArray[np.uint
     halves = [values >> low, values & masks[1]]
     for number, key in enumerate(keys):
         this, other = number % 2, 1 - number % 2
-        halves[this] = halves[this] ^ (_mixed(halves[other] ^ key) & masks[this])
+        halves[this] = halves[this] ^ (_mix_bits(halves[other] ^ key) & masks[this])
     return (halves[0] << low) | halves[1]
 
 
-def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _mix_bits(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Mix the bits of numbers, as the end of SplitMix64 does."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -181,7 +182,7 @@ class Cut:
     seeds: tuple[int, ...]
 
 
-class Runs(NamedTuple):
+class ShuffleRuns(NamedTuple):
     """The units of a shuffled epoch that keeps neighbours together.
 
     Attributes:
@@ -193,7 +194,7 @@ class Runs(NamedTuple):
     block: int
 
 
-class Shard(NamedTuple):
+class RankShard(NamedTuple):
     """The records that one rank reads in one epoch.
 
     Attributes:
@@ -203,7 +204,7 @@ class Shard(NamedTuple):
         filler: The record that padding repeats.
     """
 
-    records: Order
+    records: RecordOrder
     length: int
     filler: int
 
@@ -227,7 +228,7 @@ class EpochOrder:
     size: int
     options: LoaderOptions = field(default_factory=LoaderOptions)
     seed: int = 0
-    runs: Runs | None = None
+    runs: ShuffleRuns | None = None
     draw: Callable[[int, Indices], Indices] | None = None
     scatters: bool = True
 
@@ -250,7 +251,7 @@ class EpochOrder:
         """Return the record indices of this rank's shard in an epoch, int64, without padding."""
         return self.shard(epoch).records[:]
 
-    def shard(self, epoch: int, cuts: Sequence[Cut] = ()) -> Shard:
+    def shard(self, epoch: int, cuts: Sequence[Cut] = ()) -> RankShard:
         """Return this rank's part of an epoch.
 
         Args:
@@ -258,30 +259,30 @@ class EpochOrder:
             cuts: Changes of the number of shards in that epoch before this rank joined; only the
                 records remaining after them are divided.
         """
-        rest = self._whole(epoch) if self.draw is None else self._drawn(self.draw, epoch)
+        rest = self._whole(epoch) if self.draw is None else self._draw_order(self.draw, epoch)
         for cut in cuts:
             rest = self._left_over(rest, epoch, cut)
         options = self.options
         records = self._part(rest, epoch, options.shard_id, options.num_shards, self.seed)
         length = -(-len(rest) // options.num_shards) if options.pad_last_batch else len(records)
         filler = records[-1:] if len(records) else rest[:1]
-        return Shard(records, length, int(filler[0]) if len(filler) else 0)
+        return RankShard(records, length, int(filler[0]) if len(filler) else 0)
 
-    def _drawn(self, draw: Callable[[int, Indices], Indices], epoch: int) -> Order:
+    def _draw_order(self, draw: Callable[[int, Indices], Indices], epoch: int) -> RecordOrder:
         whole = self._whole(epoch)
-        return Order(self.size, lambda positions: draw(epoch, whole.at(positions)))
+        return RecordOrder(self.size, lambda positions: draw(epoch, whole.at(positions)))
 
-    def _whole(self, epoch: int) -> Order:
+    def _whole(self, epoch: int) -> RecordOrder:
         options = self.options
         if options.shuffle_after_epoch:
             seed = options.shuffle_after_epoch_seed or 0
-            return Order(self.size, self._shuffle(_AFTER_EPOCH, seed, epoch))._in_blocks(self.runs, seed, epoch)
+            return RecordOrder(self.size, self._shuffle(_AFTER_EPOCH, seed, epoch))._in_blocks(self.runs, seed, epoch)
         if options.random_shuffle and self.scatters:
             # A rank that sticks to its shard must find the same records in it in every epoch.
-            return Order(self.size, self._shuffle(_ASSIGN, 0 if options.stick_to_shard else epoch))
-        return Order(self.size, _same)
+            return RecordOrder(self.size, self._shuffle(_ASSIGN, 0 if options.stick_to_shard else epoch))
+        return RecordOrder(self.size, _same)
 
-    def _part(self, rest: Order, epoch: int, rank: int, ranks: int, seed: int) -> Order:
+    def _part(self, rest: RecordOrder, epoch: int, rank: int, ranks: int, seed: int) -> RecordOrder:
         shard = (rank + epoch) % ranks if self.options.rotates else rank
         start, stop = (shard_start(len(rest), ranks, i) for i in (shard, shard + 1))
         if self.runs is not None and self.options.random_shuffle:
@@ -294,10 +295,10 @@ class EpochOrder:
         """Return a permutation of all records, or of all runs."""
         return _permutation(self.size, *key) if self.runs is None else _permutation_of_runs(self.size, self.runs, *key)
 
-    def _left_over(self, rest: Order, epoch: int, cut: Cut) -> Order:
+    def _left_over(self, rest: RecordOrder, epoch: int, cut: Cut) -> RecordOrder:
         ranks = len(cut.taken)
         parts = [self._part(rest, epoch, rank, ranks, cut.seeds[rank]) for rank in range(ranks)]
-        return _joined([part.part(count, len(part)) for part, count in zip(parts, cut.taken, strict=True)])
+        return _join_orders([part.part(count, len(part)) for part, count in zip(parts, cut.taken, strict=True)])
 
 
 def _same(positions: Indices) -> Indices:
@@ -382,10 +383,10 @@ class Cursor:
 
     def leaves_epoch(self, batch_size: int, epoch: int) -> bool:
         """Return whether the next batch has samples of another epoch."""
-        straddles = not self.order.options.pad_last_batch and self.left() < batch_size
+        straddles = not self.order.options.pad_last_batch and self.remaining() < batch_size
         return self.epoch + straddles != epoch
 
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Return how many samples this rank has yet to deliver in the present epoch."""
         return self._shard.length - self.taken
 

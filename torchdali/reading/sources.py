@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from torchdali.tensors import TensorList
 
-__all__ = ["Source", "SourceBatch", "SourceSettings", "SourceWorkers", "Work", "WorkResult", "wait_for_data"]
+__all__ = ["BatchSource", "SourceBatch", "SourceSettings", "SourceWorkers", "Work", "WorkResult", "wait_for_data"]
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class SourceBatch:
     is_repeated: bool = False
 
 
-class Source:
+class BatchSource:
     """A source of batches that is not a reader: the runtime side of a `source` operator.
 
     First comes `open`, once, before the pipeline's threads start; then for every batch `prepare`, in the user's thread,

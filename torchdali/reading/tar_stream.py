@@ -21,7 +21,7 @@ Sample = dict[str, Any]
 _BATCH = 64  # samples that are read ahead in order
 
 
-class _Place(NamedTuple):
+class _StreamPosition(NamedTuple):
     """The start of a sample: number of its archive in the epoch's order, and offset in it."""
 
     archive: int
@@ -63,7 +63,7 @@ class TarStream:
         self._rank = shard_id, num_shards
         self._remote = Remote(RemoteOptions(**options)) if any(map(is_url, paths)) else None
         self._thread = DaemonPool(1, "torchdali-tar-stream")
-        self._epoch, self._place, self._taken = 0, _Place(0, 0), 0
+        self._epoch, self._place, self._taken = 0, _StreamPosition(0, 0), 0
 
     @property
     def remotes(self) -> tuple[Remote, ...]:
@@ -72,7 +72,7 @@ class TarStream:
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next loop begin an epoch, which has an order of its own."""
-        self._epoch, self._place, self._taken = epoch, _Place(0, 0), 0
+        self._epoch, self._place, self._taken = epoch, _StreamPosition(0, 0), 0
 
     def state_dict(self) -> dict[str, int]:
         """Return the position after the last sample, as JSON values."""
@@ -81,7 +81,7 @@ class TarStream:
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Let the next loop continue at a position."""
         self._epoch, self._taken = state["epoch"], state["taken"]
-        self._place = _Place(state["archive"], state["offset"])
+        self._place = _StreamPosition(state["archive"], state["offset"])
 
     def __iter__(self) -> Iterator[Sample]:
         epoch, place, taken = self._epoch, self._place, self._taken
@@ -100,9 +100,9 @@ class TarStream:
                 self._taken = taken
                 yield block[index][1]
             taken = 0
-        self._epoch, self._place, self._taken = epoch, _Place(0, 0), 0
+        self._epoch, self._place, self._taken = epoch, _StreamPosition(0, 0), 0
 
-    def _block(self, walk: Iterator[tuple[_Place, Sample]]) -> list[tuple[_Place, Sample]]:
+    def _block(self, walk: Iterator[tuple[_StreamPosition, Sample]]) -> list[tuple[_StreamPosition, Sample]]:
         return list(islice(walk, self._buffer))
 
     def _order(self, epoch: int) -> list[str]:
@@ -112,7 +112,7 @@ class TarStream:
         shard, shards = self._rank
         return [self._paths[i] for i in order[shard::shards]]
 
-    def _walk(self, paths: Sequence[str], place: _Place) -> Iterator[tuple[_Place, Sample]]:
+    def _walk(self, paths: Sequence[str], place: _StreamPosition) -> Iterator[tuple[_StreamPosition, Sample]]:
         """Yield the samples after a position; the next archive is opened meanwhile."""
         offset, pool = place.offset, self._thread if self._remote is None else self._remote
         coming = None
@@ -122,7 +122,10 @@ class TarStream:
             if self._remote is not None and number + 1 < len(paths):
                 coming = pool.submit(partial(self._open, paths[number + 1]))
             for start, sample in tar.located_samples(archive, offset):
-                yield _Place(number, start), {ext: _value(ext, archive, at, size) for ext, at, size, _ in sample}
+                yield (
+                    _StreamPosition(number, start),
+                    {ext: _value(ext, archive, at, size) for ext, at, size, _ in sample},
+                )
             offset = 0
 
     def _open(self, path: str) -> tar.Archive:
@@ -137,5 +140,5 @@ def _value(extension: str, archive: tar.Archive, offset: int, size: int) -> Any:
     return int(data) if extension == "cls" else data
 
 
-def _words(place: _Place) -> tuple[int, int, int]:
+def _words(place: _StreamPosition) -> tuple[int, int, int]:
     return place.archive, place.offset & 0xFFFFFFFF, place.offset >> 32

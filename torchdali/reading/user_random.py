@@ -1,6 +1,6 @@
 """Random numbers of the user's own code (`random`, `numpy.random`, `torch`).
 
-While a pipeline is defined, a number is drawn once: `Draws` tells the user.
+While a pipeline is defined, a number is drawn once: `TracedDraws` tells the user.
 
 A forked process continues with copies of the generators of its parent: all workers would draw the same numbers. So in a
 process of ours, all three are seeded before the user's code is called for a sample, from the seed of the pipeline and
@@ -21,7 +21,7 @@ from torchdali.errors import warn
 from torchdali.rng import mix
 from torchdali.threads import processor_time
 
-__all__ = ["Draws", "seed_of_name", "seed_sample", "seed_worker"]
+__all__ = ["TracedDraws", "seed_of_name", "seed_sample", "seed_worker"]
 
 _seed: int | None = None
 
@@ -51,7 +51,7 @@ def seed_sample(*key: int) -> None:
     torch.default_generator.manual_seed(state >> 1)
 
 
-class Draws:
+class TracedDraws:
     """Numbers that a function under `pipeline_def` draws from the generators of the process, while it is traced."""
 
     def __init__(self, function: str) -> None:

@@ -19,7 +19,7 @@ import torch
 
 from torchdali.declaration.descriptions import descriptions, sections
 from torchdali.declaration.registry import Operator, registry
-from torchdali.declaration.schema import IMAGE_LAYOUTS, Argument, Input, plain_list, split
+from torchdali.declaration.schema import IMAGE_LAYOUTS, Argument, InputSpec, plain_list, split
 from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
 from torchdali.reference._families import FAMILIES, TASKS, Family
 
@@ -132,7 +132,7 @@ def _entry(operator: Operator) -> str:
     text += [sections.pop("") + "\n", *_example(operator.name), _devices(operator) + "\n"]
     text += [_input(each, described) for each in operator.schema.inputs]
     text += [_argument(each, described) for each in arguments]
-    text += [_deprecated(old, new) for old, new in operator.schema.deprecated.items()]
+    text += [_deprecation_note(old, new) for old, new in operator.schema.deprecated.items()]
     text += [f"\n{name}: {' '.join(words.split())}" for name, words in sections.items()]
     return "\n".join(text) + "\n"
 
@@ -204,7 +204,7 @@ def _class(operator: Operator) -> str:
     return f"{space}.{operator.class_name}" if space else operator.class_name
 
 
-def _input(operand: Input, described: dict[str, str]) -> str:
+def _input(operand: InputSpec, described: dict[str, str]) -> str:
     takes = operand.takes
     layouts = "image layouts" if takes.layouts == IMAGE_LAYOUTS else " ".join(takes.layouts)
     limits = [layouts, " ".join(str(d).removeprefix("torch.") for d in takes.dtypes)]
@@ -220,7 +220,7 @@ def _argument(argument: Argument, described: dict[str, str]) -> str:
     return _line(argument.name, facts, described.get(argument.name, ""))
 
 
-def _deprecated(old: str, new: str | None) -> str:
+def _deprecation_note(old: str, new: str | None) -> str:
     return _line(old, ["deprecated"], f"Use `{new}`." if new else "Without effect.")
 
 

@@ -22,13 +22,13 @@ from torchdali.reference._film import film
 from torchdali.reference._scene import BOXES, mask, scene
 from torchdali.reference._sound import sound, wav
 
-__all__ = ["Result", "files", "run"]
+__all__ = ["ExampleOutput", "files", "run"]
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Result:
+class ExampleOutput:
     """One output of an example: its first sample."""
 
     value: Array
@@ -43,7 +43,7 @@ class Result:
         return np.broadcast_to(pixels, (*pixels.shape[:2], 3))
 
 
-def run(name: str, folder: Path) -> list[Result]:
+def run(name: str, folder: Path) -> list[ExampleOutput]:
     """Run the example of an operator in a pipeline with two samples, and return its outputs.
 
     Args:
@@ -66,7 +66,7 @@ def run(name: str, folder: Path) -> list[Result]:
         for waiting in pipe.input_names * 2:
             pipe.feed_input(waiting, [np.frombuffer(film(), np.uint8)])
         outputs: Any = pipe.run()
-        return [Result(np.array(each.as_cpu().at(0)), each.layout()) for each in outputs]
+        return [ExampleOutput(np.array(each.as_cpu().at(0)), each.layout()) for each in outputs]
     finally:
         pipe.close()
 
@@ -76,7 +76,7 @@ def _inputs(folder: Path) -> Mapping[str, Any]:
     first = scene()
     both = (first, first[:, ::-1].copy())
     y, x = np.mgrid[: first.shape[0], : first.shape[1]]
-    jpegs = [_encoded(image) for image in both]
+    jpegs = [_encode(image) for image in both]
     for number, data in enumerate(jpegs):
         path = folder / f"class{number}"
         path.mkdir(exist_ok=True)
@@ -119,7 +119,7 @@ def _mosaic(image: Array) -> Array:
     return seen
 
 
-def _encoded(image: Array, quality: int = 95) -> Array:
+def _encode(image: Array, quality: int = 95) -> Array:
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -134,4 +134,4 @@ def files(folder: Path) -> dict[str, bytes]:
         folder: See `run`.
     """
     drawn = {"image": scene()} | {name: run(name, folder)[0].picture() for name in PICTURES}
-    return {f"{name}.jpg": _encoded(np.ascontiguousarray(picture), 82).tobytes() for name, picture in drawn.items()}
+    return {f"{name}.jpg": _encode(np.ascontiguousarray(picture), 82).tobytes() for name, picture in drawn.items()}

@@ -13,7 +13,7 @@ from typing import Any
 
 from torchdali.declaration.descriptions import descriptions
 from torchdali.declaration.registry import Operator, registry
-from torchdali.declaration.schema import COMMON, Argument, Choices, Input, plain_list, split
+from torchdali.declaration.schema import COMMON, Argument, Choices, InputSpec, plain_list, split
 from torchdali.ops import _compose as compose
 from torchdali.ops._python import PLACES
 
@@ -85,7 +85,7 @@ def _function(operator: Operator) -> str:
     return "\n\n".join(texts)
 
 
-def _input(operand: Input, is_first: bool) -> str:
+def _input(operand: InputSpec, is_first: bool) -> str:
     """Write an input: numbers may replace data of any kind, arrays only with other data, which determine the result."""
     text = "_T"
     if not operand.takes.layouts and not operand.takes.dtypes:

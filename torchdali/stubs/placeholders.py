@@ -22,7 +22,7 @@ _PACKAGES = ("torch", "torchvision", "numpy", "PIL")  # those that modules impor
 def replace_missing() -> None:
     """Let the packages that are not installed be imported as placeholders."""
     missing = {name for name in _PACKAGES if importlib.util.find_spec(name) is None}
-    sys.meta_path.append(_Finder(missing))
+    sys.meta_path.append(_LastFinder(missing))
 
 
 class _Anything(type):
@@ -74,7 +74,7 @@ class _Placeholder(types.ModuleType):
         return getattr(self, name)
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _LastFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """The last of those that Python asks for a module."""
 
     def __init__(self, packages: set[str]) -> None:

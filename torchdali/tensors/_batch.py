@@ -31,9 +31,9 @@ from torchdali.tensors._single import (
 from torchdali.tensors._storage import (
     CPU,
     Dense,
-    Packed,
-    Samples,
-    Storage,
+    PackedSamples,
+    SampleStorage,
+    SeparateSamples,
 )
 from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype
 
@@ -50,7 +50,7 @@ class TensorList:
     _kind: ClassVar[type[TensorCPU] | type[TensorGPU]]
     _home: ClassVar[torch.device] = CPU  # where a batch without samples is
 
-    _stored: Storage
+    _stored: SampleStorage
     _layout: str
     _source_info: Sequence[str] | None
     _uploaded: torch.Tensor | None
@@ -81,7 +81,7 @@ class TensorList:
         check_alike(tensors)
         if tensors:
             samples = [tensor._tensor for tensor in tensors]
-            self._stored, self._layout = Samples(samples, samples[0].device), tensors[0]._layout
+            self._stored, self._layout = SeparateSamples(samples, samples[0].device), tensors[0]._layout
         if any(tensor._source_info for tensor in tensors):
             self._source_info = [tensor.source_info() for tensor in tensors]
 
@@ -129,7 +129,7 @@ class TensorList:
         if first is None:
             first = next((sample for sample in samples if sample is not None), None)
         device = cls._home if first is None else first.device
-        stored = Samples(samples, device, dtype, ndim)
+        stored = SeparateSamples(samples, device, dtype, ndim)
         return cls._of(stored, device.type == "cpu", layout, source_info)
 
     @classmethod
@@ -144,7 +144,7 @@ class TensorList:
         rows = rows.contiguous()
         if counts.count(counts[0]) == len(counts):
             return cls.from_dense(rows.view(len(counts), counts[0], *rows.shape[1:]), layout)
-        return cls._of(Packed.of_rows(rows, counts), rows.is_cpu, layout)
+        return cls._of(PackedSamples.of_rows(rows, counts), rows.is_cpu, layout)
 
     @classmethod
     def from_packed(
@@ -164,17 +164,17 @@ class TensorList:
             layout: Of one sample.
             source_info: Where each sample comes from.
         """
-        return cls._of(Packed(flat, offsets, shapes), flat.is_cpu, layout, source_info)
+        return cls._of(PackedSamples(flat, offsets, shapes), flat.is_cpu, layout, source_info)
 
     @classmethod
     def from_arrays(cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> _Batch:
-        """Make a batch on the memory of arrays, without a copy or a check; see `Samples`."""
-        return cls._of(Samples.of_arrays(arrays, dtype), True)
+        """Make a batch on the memory of arrays, without a copy or a check; see `SeparateSamples`."""
+        return cls._of(SeparateSamples.of_arrays(arrays, dtype), True)
 
     @classmethod
     def _of(
         cls: type[_Batch],
-        stored: Storage,
+        stored: SampleStorage,
         on_cpu: bool,
         layout: str = "",
         source_info: Sequence[str] | None = None,
@@ -194,7 +194,7 @@ class TensorList:
         """Keep a copy on a device."""
         self._uploaded = tensor
 
-    def stored(self) -> Storage:
+    def current_storage(self) -> SampleStorage:
         """Return the storage of the samples. It does not change; the batch may have another one later."""
         return self._stored
 
@@ -210,7 +210,7 @@ class TensorList:
         """Return the tensor ``(batch, ...)`` if the batch is stored as one, else None."""
         return self._stored.dense
 
-    def stacked(self) -> torch.Tensor:
+    def stack(self) -> torch.Tensor:
         """Return the batch as one tensor ``(batch, ...)``, which from now on stores it.
 
         Raises RuntimeError if the shapes of the samples differ.
@@ -222,7 +222,7 @@ class TensorList:
                     "the samples have different shapes, so that the batch is not one tensor; bring "
                     "them to one shape (crop, resize, pad) or ask is_dense_tensor() first"
                 )
-            self._stored = stacked = self._stored.stacked()
+            self._stored = stacked = self._stored.stack()
             dense = stacked.dense
         return dense
 
@@ -314,7 +314,7 @@ class TensorList:
         is_typed = self.torch_dtype is not None
         self._layout = checked_layout(layout, self.ndim() if is_typed else None)
         if not is_typed:
-            self._stored = Samples([], self._stored.device, ndim=len(self._layout))
+            self._stored = SeparateSamples([], self._stored.device, ndim=len(self._layout))
 
     def is_dense_tensor(self) -> bool:
         """Return whether all samples have one shape, so that `as_tensor` works."""
@@ -325,7 +325,7 @@ class TensorList:
 
         Raises RuntimeError if the shapes of the samples differ.
         """
-        return tensor_of(self._kind, self.stacked(), "N" + self._layout if self._layout else "")
+        return tensor_of(self._kind, self.stack(), "N" + self._layout if self._layout else "")
 
     def as_reshaped_tensor(self, shape: Sequence[int], /) -> Any:
         """Return all elements of the batch, in order, as one tensor of the given shape.
@@ -339,7 +339,7 @@ class TensorList:
 
     def _pack(self) -> torch.Tensor:
         """Bring all elements, in order, into one piece of memory and return it as a 1D tensor."""
-        self._stored, flat = self._stored.packed()
+        self._stored, flat = self._stored.pack()
         return flat
 
     def data_ptr(self) -> int:
@@ -353,11 +353,11 @@ class TensorList:
         """
         if self.torch_dtype is None:
             raise RuntimeError("an empty batch without a type cannot be reinterpreted")
-        self._stored = self._stored.reinterpreted(new_type)
+        self._stored = self._stored.reinterpret(new_type)
 
     def reset(self) -> None:
         """Drop all samples, the type and the layout."""
-        self._stored = Samples([], self._home)
+        self._stored = SeparateSamples([], self._home)
         self._layout, self._source_info, self._uploaded, self.ready = "", None, None, None
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
@@ -443,7 +443,7 @@ class TensorListCPU(TensorList):
 
     def as_array(self) -> np.ndarray[Any, Any]:
         """Return a copy ``(batch, ...)``; RuntimeError if the shapes of the samples differ."""
-        return self.stacked().numpy().copy()
+        return self.stack().numpy().copy()
 
     def as_cpu(self) -> TensorListCPU:
         """Return the batch itself."""

@@ -22,7 +22,7 @@ def as_torch(object: Any, device: str) -> torch.Tensor:
     Raises TypeError (cpu) or RuntimeError (gpu) for other objects, RuntimeError for strided data
     and for element types that DALI does not have.
     """
-    tensor = _shared(object, device)
+    tensor = _share(object, device)
     if tensor is None or (tensor.device.type == "cpu") != (device == "cpu"):
         what = f"a {type(object).__name__} is not data on the {device}"
         raise TypeError(what) if device == "cpu" else RuntimeError(what)
@@ -35,7 +35,7 @@ def as_torch(object: Any, device: str) -> torch.Tensor:
     return tensor
 
 
-def _shared(object: Any, device: str) -> torch.Tensor | None:
+def _share(object: Any, device: str) -> torch.Tensor | None:
     if isinstance(object, torch.Tensor):
         return object.detach()
     if type(object).__name__ == "PyCapsule":

@@ -20,7 +20,7 @@ def separate(batches: Sequence[TensorList], others: Iterable[TensorList] = ()) -
     for low, high, i in extents:
         owners, end = {i} if low >= end else owners | {i}, max(end, high)
         shared |= owners - {min(owners)}
-    return [_copied(batch) if i in shared else batch for i, batch in enumerate(batches, 1)]
+    return [_copy_batch(batch) if i in shared else batch for i, batch in enumerate(batches, 1)]
 
 
 def _tensors(batch: TensorList) -> list[torch.Tensor]:
@@ -35,7 +35,7 @@ def _extent(tensor: torch.Tensor) -> tuple[int, int]:
     return low, low + (last + 1) * tensor.itemsize
 
 
-def _copied(batch: TensorList) -> TensorList:
+def _copy_batch(batch: TensorList) -> TensorList:
     dense, infos = batch.dense(), batch.source_infos
     if dense is not None:
         return TensorList.from_dense(dense.clone(), batch.layout(), infos)

@@ -88,7 +88,7 @@ class Tensor:
 
         Raises RuntimeError if the sizes differ.
         """
-        self._tensor = reinterpreted(self._tensor, new_type)
+        self._tensor = reinterpret(self._tensor, new_type)
 
     def squeeze(self, dim: int | None = None) -> bool:
         """Drop the axes of length 1, or only axis `dim` if it has length 1, in place.
@@ -282,7 +282,7 @@ def checked_layout(layout: str | None, ndim: int | None) -> str:
     return layout or ""
 
 
-def reinterpreted(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
+def reinterpret(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
     """Return a view of another type of the same size; RuntimeError if the sizes differ."""
     if not isinstance(new_type, DALIDataType):
         raise TypeError(f"a type is a DALIDataType, not a {type(new_type).__name__}")

@@ -1,4 +1,4 @@
-"""Storage of the samples of a batch: one tensor (`Dense`), one piece of memory (`Packed`), or a list (`Samples`).
+"""Storage of the samples of a batch: one tensor, one piece of memory, or a list of tensors.
 
 All answer the same questions. A storage object is immutable, so several batches may hold the same one; a
 batch that needs its samples in another form, or in one piece of memory, swaps its storage. Only views of samples are
@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.tensors._single import reinterpreted
+from torchdali.tensors._single import reinterpret
 from torchdali.tensors.dtypes import DALIDataType, to_torch_dtype
 
 CPU = torch.device("cpu")
 
 
-class Storage:
+class SampleStorage:
     """The samples of a batch in one of the forms; this class is right for separate samples."""
 
     __slots__ = ("_samples",)
@@ -40,10 +40,10 @@ class Storage:
         """Return the samples, from the second time on the same list."""
         samples = self._samples
         if samples is None:
-            samples = self._samples = self._divided()
+            samples = self._samples = self._divide()
         return samples
 
-    def _divided(self) -> list[torch.Tensor]:
+    def _divide(self) -> list[torch.Tensor]:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[torch.Tensor]:
@@ -79,37 +79,37 @@ class Storage:
         samples = self.samples()
         return all(sample.shape == samples[0].shape for sample in samples)
 
-    def stacked(self) -> Dense:
+    def stack(self) -> Dense:
         """Return the samples, which must have one shape, as one tensor."""
         return Dense(torch.stack(self.samples()))
 
-    def packed(self) -> tuple[Storage, torch.Tensor]:
+    def pack(self) -> tuple[SampleStorage, torch.Tensor]:
         """Return a form that is one block of memory, and its elements, in order, as a 1D tensor."""
         if self.is_uniform():
-            return self.stacked().packed()
+            return self.stack().pack()
         packed = self._in_order(torch.cat([sample.reshape(-1) for sample in self.samples()]))
         return packed, packed.flat
 
-    def _in_order(self, flat: torch.Tensor) -> Packed:
+    def _in_order(self, flat: torch.Tensor) -> PackedSamples:
         """Return samples of these shapes that follow one another in some memory."""
         shapes = self.shape()
         sizes = map(math.prod, shapes[:-1])
-        return Packed(flat, list(itertools.accumulate(sizes, initial=0)), shapes)
+        return PackedSamples(flat, list(itertools.accumulate(sizes, initial=0)), shapes)
 
-    def reinterpreted(self, new_type: DALIDataType) -> Storage:
+    def reinterpret(self, new_type: DALIDataType) -> SampleStorage:
         """Return the bytes as elements of another type; RuntimeError if the sizes differ."""
-        samples = [reinterpreted(sample, new_type) for sample in self.samples()]
-        return Samples(samples, self.device, to_torch_dtype(new_type), self.ndim())
+        samples = [reinterpret(sample, new_type) for sample in self.samples()]
+        return SeparateSamples(samples, self.device, to_torch_dtype(new_type), self.ndim())
 
-    def on_cpu(self) -> Storage:
+    def on_cpu(self) -> SampleStorage:
         """Return a copy in main memory, made in one transfer."""
         samples = self.samples()
         if not samples:
-            return Samples([], CPU, self.dtype, self.ndim())
+            return SeparateSamples([], CPU, self.dtype, self.ndim())
         return self._in_order(torch.cat([sample.reshape(-1) for sample in samples]).cpu())
 
 
-class Dense(Storage):
+class Dense(SampleStorage):
     """One tensor whose first dimension is the batch; the samples are views of it."""
 
     __slots__ = ("dense",)
@@ -122,7 +122,7 @@ class Dense(Storage):
     def __reduce__(self) -> tuple[Any, ...]:
         return Dense, (self.dense,)
 
-    def _divided(self) -> list[torch.Tensor]:
+    def _divide(self) -> list[torch.Tensor]:
         return list(self.dense.unbind())
 
     def __len__(self) -> int:
@@ -149,21 +149,21 @@ class Dense(Storage):
     def is_uniform(self) -> bool:
         return True
 
-    def stacked(self) -> Dense:
+    def stack(self) -> Dense:
         return self
 
-    def packed(self) -> tuple[Dense, torch.Tensor]:
+    def pack(self) -> tuple[Dense, torch.Tensor]:
         here = self if self.dense.is_contiguous() else Dense(self.dense.contiguous())
         return here, here.dense.view(-1)
 
-    def reinterpreted(self, new_type: DALIDataType) -> Dense:
-        return Dense(reinterpreted(self.dense, new_type))
+    def reinterpret(self, new_type: DALIDataType) -> Dense:
+        return Dense(reinterpret(self.dense, new_type))
 
     def on_cpu(self) -> Dense:
         return Dense(self.dense.cpu())
 
 
-class Samples(Storage):
+class SeparateSamples(SampleStorage):
     """A tensor, or a NumPy array, for each sample, of any shapes; the only form that may be empty without a type.
 
     Args:
@@ -192,7 +192,7 @@ class Samples(Storage):
         self._dtype, self._ndim = dtype, ndim
 
     @classmethod
-    def of_arrays(cls, arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> Samples:
+    def of_arrays(cls, arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> SeparateSamples:
         """Return arrays as samples.
 
         Args:
@@ -201,15 +201,15 @@ class Samples(Storage):
         return cls(None, CPU, dtype, arrays[0].ndim, arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Samples, (self.samples(), self.device, self._dtype, self._ndim)
+        return SeparateSamples, (self.samples(), self.device, self._dtype, self._ndim)
 
-    def __getitem__(self, part: slice) -> Samples:
+    def __getitem__(self, part: slice) -> SeparateSamples:
         """Return some of the samples."""
         if self.arrays is not None:
-            return Samples(None, self.device, self._dtype, self._ndim, self.arrays[part])
-        return Samples(self.samples()[part], self.device, self._dtype, self._ndim)
+            return SeparateSamples(None, self.device, self._dtype, self._ndim, self.arrays[part])
+        return SeparateSamples(self.samples()[part], self.device, self._dtype, self._ndim)
 
-    def _divided(self) -> list[torch.Tensor]:
+    def _divide(self) -> list[torch.Tensor]:
         assert self.arrays is not None
         return list(map(torch.from_numpy, self.arrays))
 
@@ -231,15 +231,15 @@ class Samples(Storage):
     def shape(self) -> list[tuple[int, ...]]:
         return super().shape() if self.arrays is None else [array.shape for array in self.arrays]
 
-    def stacked(self) -> Dense:
+    def stack(self) -> Dense:
         if self.samples():
-            return super().stacked()
+            return super().stack()
         if self._dtype is None:
             raise RuntimeError("an empty batch without a type is not one tensor")
         return Dense(torch.empty([0] * (1 + self.ndim()), dtype=self._dtype, device=self.device))
 
 
-class Packed(Storage):
+class PackedSamples(SampleStorage):
     """Samples of any shapes in one piece of memory, in any order, with gaps.
 
     Args:
@@ -268,14 +268,14 @@ class Packed(Storage):
         self.rows, self.turned, self.device = rows, turned, flat.device
 
     @classmethod
-    def of_rows(cls, rows: torch.Tensor, counts: Sequence[int], turned: bool = False) -> Packed:
+    def of_rows(cls, rows: torch.Tensor, counts: Sequence[int], turned: bool = False) -> PackedSamples:
         """Return samples that are consecutive rows of a dense tensor ``(n, ...)``."""
         size = math.prod(rows.shape[1:])
         offsets = [size * first for first in itertools.accumulate(counts[:-1], initial=0)]
         shapes = [(count, *rows.shape[1:])[:: -1 if turned else 1] for count in counts]
         return cls(rows.view(-1), offsets, shapes, (rows, counts), turned)
 
-    def straight(self) -> Packed:
+    def straight(self) -> PackedSamples:
         """Return transposes as elements in their own order."""
         if not self.turned:
             return self
@@ -284,14 +284,14 @@ class Packed(Storage):
         for place, (height, width) in zip(self.offsets, self._shapes, strict=True):
             part = slice(place, place + height * width)
             memory[part].reshape(height, width)[...] = elements[part].reshape(width, height).T
-        return Packed(torch.from_numpy(memory), self.offsets, self._shapes)
+        return PackedSamples(torch.from_numpy(memory), self.offsets, self._shapes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.rows is not None:
-            return Packed.of_rows, self.rows
-        return Packed, (self.flat, self.offsets, self._shapes)
+            return PackedSamples.of_rows, self.rows
+        return PackedSamples, (self.flat, self.offsets, self._shapes)
 
-    def _divided(self) -> list[torch.Tensor]:
+    def _divide(self) -> list[torch.Tensor]:
         if self.rows is not None:
             parts = self.rows[0].split_with_sizes(self.rows[1])
             return [part.t() for part in parts] if self.turned else list(parts)
@@ -314,17 +314,17 @@ class Packed(Storage):
     def is_uniform(self) -> bool:
         return all(shape == self._shapes[0] for shape in self._shapes)
 
-    def packed(self) -> tuple[Storage, torch.Tensor]:
-        return super().packed() if self.rows is None else (self, self.flat)
+    def pack(self) -> tuple[SampleStorage, torch.Tensor]:
+        return super().pack() if self.rows is None else (self, self.flat)
 
-    def moved(self, device: torch.device) -> Packed:
+    def move(self, device: torch.device) -> PackedSamples:
         """Return a copy on a device, made in one transfer; the host does not wait for it."""
-        return Packed(self.flat.to(device, non_blocking=True), self.offsets, self._shapes)
+        return PackedSamples(self.flat.to(device, non_blocking=True), self.offsets, self._shapes)
 
-    def on_cpu(self) -> Packed:
-        return Packed(self.flat.cpu(), self.offsets, self._shapes)
+    def on_cpu(self) -> PackedSamples:
+        return PackedSamples(self.flat.cpu(), self.offsets, self._shapes)
 
 
 def arrays_of(samples: Any) -> list[npt.NDArray[Any]] | None:
     """Return the arrays of samples, if they are arrays."""
-    return samples.arrays if isinstance(samples, Samples) else None
+    return samples.arrays if isinstance(samples, SeparateSamples) else None

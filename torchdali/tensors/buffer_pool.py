@@ -117,7 +117,7 @@ class BufferPool:
             if block is not None:
                 return block
         # Outside of the lock: page-locking takes long, and other threads may find a block meanwhile.
-        return self._made(size)
+        return self._make_block(size)
 
     def _free_block(self, size: int) -> Bytes | None:
         free = self._free.blocks
@@ -127,11 +127,11 @@ class BufferPool:
                 return free.pop(i)
         return None
 
-    def _made(self, size: int) -> Bytes:
+    def _make_block(self, size: int) -> Bytes:
         """Return a new block."""
         return torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
 
-    def _dropped(self, blocks: list[Bytes]) -> None:
+    def _drop_block(self, blocks: list[Bytes]) -> None:
         """Note that blocks will not be used again; called under the lock."""
 
     def _collect(self) -> None:
@@ -146,7 +146,7 @@ class BufferPool:
         if count:
             dropped = self._free.blocks[:count]
             del self._free.blocks[:count]
-            self._dropped(dropped)
+            self._drop_block(dropped)
 
     def release(self) -> None:
         """Give free blocks back to the system."""

@@ -16,9 +16,9 @@ from typing import Any
 
 from torchdali.cores import cores as cores_here
 from torchdali.pipeline import Pipeline
-from torchdali.tuning.machine import Machine, Run, processes_of
+from torchdali.tuning.machine import Machine, TimedRun, processes_of
 from torchdali.tuning.report import Report, call_of, limits
-from torchdali.tuning.search import Choice, Measure, Result, Settings, compare, search
+from torchdali.tuning.search import Measure, SearchResult, Setting, Settings, compare, search
 
 __all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
@@ -97,10 +97,10 @@ def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
     return settings
 
 
-def choices_of(start: Settings, most: int) -> list[Choice]:
+def choices_of(start: Settings, most: int) -> list[Setting]:
     """Return the settings to try. A new setting is one more line here, and its present value in `_present`."""
-    values = {"num_processes": _doubled(most), "num_threads": _doubled(most), "prefetch_queue_depth": _DEPTHS}
-    return [Choice(name, tuple(sorted({*values[name], start[name]}))) for name in values if name in start]
+    values = {"num_processes": _double(most), "num_threads": _double(most), "prefetch_queue_depth": _DEPTHS}
+    return [Setting(name, tuple(sorted({*values[name], start[name]}))) for name in values if name in start]
 
 
 def full(start: Settings, most: int) -> list[Settings]:
@@ -108,24 +108,24 @@ def full(start: Settings, most: int) -> list[Settings]:
     return [{**start, "num_threads": most, "num_processes": count} for count in dict.fromkeys((1, most))]
 
 
-def _doubled(most: int) -> list[int]:
+def _double(most: int) -> list[int]:
     return [*(1 << k for k in range(most.bit_length()) if 1 << k < most), most]
 
 
-def _may_scale(factory: Callable[..., Pipeline], runs: Sequence[Run]) -> bool:
+def _may_scale(factory: Callable[..., Pipeline], runs: Sequence[TimedRun]) -> bool:
     """Return whether images are decoded for a random crop, and at their full scale."""
     names = [name for name, _, _ in runs[-1].operators] if runs else []
     return any("decoders.image" in name and "random" in name for name in names) and not factory().scaled_decode
 
 
-def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Callable[[], bool]) -> Run:
+def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Callable[[], bool]) -> TimedRun:
     """Return the last measurements with some settings, as one."""
     runs = [run for run in machine.runs if run.settings == settings]
     while ((len(runs) < _VERDICT_RUNS and not enough()) or not runs) and measure(settings) is not None:
         runs.append(machine.runs[-1])
     if not runs:
         raise RuntimeError(f"this pipeline cannot be measured: {'; '.join(machine.refusals)}")
-    return Run.merged(runs[-12:])
+    return TimedRun.merge(runs[-12:])
 
 
 def _changes(start: Settings, best: Settings) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _changes(start: Settings, best: Settings) -> dict[str, Any]:
     return changes
 
 
-def _notes(machine: Machine, run: Run, result: Result) -> list[str]:
+def _notes(machine: Machine, run: TimedRun, result: SearchResult) -> list[str]:
     notes = [f"Not possible: {each}." for each in machine.refusals]
     megabytes = run.usage.read / run.usage.wall / 1e6
     if megabytes >= 1 and run.usage.from_disk < 0.1 * run.usage.read:
@@ -149,7 +149,7 @@ def _notes(machine: Machine, run: Run, result: Result) -> list[str]:
     return notes
 
 
-def _on_time(machine: Machine, result: Result, seconds: float, duration: float) -> list[str]:
+def _on_time(machine: Machine, result: SearchResult, seconds: float, duration: float) -> list[str]:
     """List the measurements that did not fit into the time, and why it took longer than it should."""
     notes, one = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
     if not (result.is_complete or result.comparisons):

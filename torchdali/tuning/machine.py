@@ -16,7 +16,7 @@ from torchdali.pipeline import Pipeline
 from torchdali.tuning.search import Settings
 from torchdali.tuning.usage import Usage
 
-__all__ = ["Machine", "Run", "processes_of", "written"]
+__all__ = ["Machine", "TimedRun", "processes_of", "written"]
 
 _SECONDS = 0.4  # of a measurement
 _TOGETHER = 2  # pipelines that are compared
@@ -26,7 +26,7 @@ _REASON = re.compile(r"^one process: (.*)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Run:
+class TimedRun:
     """One measurement.
 
     Attributes:
@@ -48,7 +48,7 @@ class Run:
     fast_path: tuple[str, ...]
 
     @classmethod
-    def merged(cls, runs: Sequence[Run]) -> Run:
+    def merge(cls, runs: Sequence[TimedRun]) -> TimedRun:
         """Return one measurement that combines several with the same settings."""
         shares = defaultdict[tuple[str, str], float](float)
         for run in runs:
@@ -89,7 +89,7 @@ class Machine:
         self._has_processes, self._alone = True, False
         self._open: list[tuple[Settings, Pipeline]] = []
         self._spent = 0.0
-        self.runs: list[Run] = []
+        self.runs: list[TimedRun] = []
         self.refusals: dict[str, None] = {}
 
     def __call__(self, settings: Settings) -> float | None:
@@ -99,12 +99,12 @@ class Machine:
             return None
         began = time.perf_counter()
         try:
-            pipe = self._opened(settings, processes)
+            pipe = self._open_pipeline(settings, processes)
             if pipe is None:
                 return None
             for _ in range(1 + _in_flight(pipe, processes)):  # those that are ready; then each has to be made
                 _next(pipe)
-            run = self._measured(pipe, settings, processes)
+            run = self._measure(pipe, settings, processes)
         except MemoryError as error:
             self.close()
             self.refusals[f"{written(settings)}: {error}"] = None
@@ -128,7 +128,7 @@ class Machine:
             pipe.close()
         self._open.clear()
 
-    def _opened(self, settings: Settings, processes: int) -> Pipeline | None:
+    def _open_pipeline(self, settings: Settings, processes: int) -> Pipeline | None:
         """Return the pipeline with some settings; None if it has no processes where it should."""
         for known, pipe in self._open:
             if known == settings:
@@ -144,12 +144,12 @@ class Machine:
         self.close()
         if not was_alone:  # an operator declared in a script goes to processes only by a fork, before there are threads
             self._alone = True
-            return self._opened(settings, processes)
+            return self._open_pipeline(settings, processes)
         self._has_processes = False
         self.refusals[f"no worker processes: {reason[1] if reason else 'the pipeline has none'}"] = None
         return None
 
-    def _measured(self, pipe: Pipeline, settings: Settings, processes: int) -> Run:
+    def _measure(self, pipe: Pipeline, settings: Settings, processes: int) -> TimedRun:
         stats, before = pipe.stats(), Usage.now()
         least, waited, batches = max(_BATCHES, 2 * processes), 0.0, 0
         while batches < least or time.perf_counter() - before.wall < _SECONDS:
@@ -162,7 +162,7 @@ class Machine:
         wall = time.perf_counter() - before.wall
         usage, after = Usage.now().since(before), pipe.stats()
         size = sum(sample.nbytes for output in batch for sample in output.samples())
-        return Run(
+        return TimedRun(
             settings, (after.samples - stats.samples) / wall, usage, waited / wall,
             tuple((each.operator, each.line, each.share) for each in after.operators),
             size * _in_flight(pipe, processes),

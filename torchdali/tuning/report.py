@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchdali.tuning.machine import Run, written
+from torchdali.tuning.machine import TimedRun, written
 from torchdali.tuning.search import Comparison, Settings
 
 __all__ = ["Report", "call_of", "limits"]
@@ -73,7 +73,7 @@ def _gain(comparison: Comparison) -> str:
     return f"{comparison.gain:+.0%}{noise} ({len(comparison.ratios)} times)"
 
 
-def limits(run: Run, cores: int, step: float, load: float) -> str:
+def limits(run: TimedRun, cores: int, step: float, load: float) -> str:
     """Return a sentence on the bottleneck.
 
     Args:
@@ -113,7 +113,7 @@ def _more(cores: int, at_work: int) -> str:
     return f" Reading gains by more threads than cores: try --cores {4 * cores}." if at_work >= cores else ""
 
 
-def _share(run: Run, belongs: Callable[[str], bool]) -> float:
+def _share(run: TimedRun, belongs: Callable[[str], bool]) -> float:
     return sum(share for operator, _, share in run.operators if belongs(operator))
 
 
@@ -137,10 +137,10 @@ def call_of(factory: Callable[..., Any], changes: Settings) -> str:
     name, module = getattr(factory, "__name__", repr(factory)), getattr(factory, "__module__", "")
     if module.startswith("torchdali."):  # a function that the user does not call
         return written(changes)
-    values = [*map(_shortened, arguments), *(f"{k}={_shortened(v)}" for k, v in {**keywords, **changes}.items())]
+    values = [*map(_shorten, arguments), *(f"{k}={_shorten(v)}" for k, v in {**keywords, **changes}.items())]
     return f"{name}({', '.join(values)})"
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _LONGEST and "://" not in text else "..."  # an URL may have a password

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Choice", "Comparison", "Measure", "Result", "Settings", "compare", "search"]
+__all__ = ["Comparison", "Measure", "SearchResult", "Setting", "Settings", "compare", "search"]
 
 Settings = Mapping[str, Any]
 Measure = Callable[[Settings], float | None]
@@ -25,7 +25,7 @@ _CLEAR = 0.1  # two pairs that differ by more, in one direction, are enough
 
 
 @dataclass(frozen=True)
-class Choice:
+class Setting:
     """A setting and the values that it may have, in an order in which neighbors are alike."""
 
     name: str
@@ -108,7 +108,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class Result:
+class SearchResult:
     """The end of a search.
 
     Attributes:
@@ -126,12 +126,12 @@ class Result:
 
 def search(
     measure: Measure,
-    choices: Sequence[Choice],
+    choices: Sequence[Setting],
     start: Settings,
     others: Sequence[Settings] = (),
     enough: Callable[[], bool] = lambda: False,
     enough_in_all: Callable[[], bool] = lambda: False,
-) -> Result:
+) -> SearchResult:
     """Return the fastest settings that steps from a start lead to.
 
     Settings change only for a gain that is larger than the noise. Of many steps, some seem to gain by chance: so the
@@ -162,10 +162,10 @@ def search(
         pass
     is_complete = not enough()
     last = None if best == start else compare(measure, start, best, enough_in_all, least=2)
-    return Result(start if last is None or not last.wins else best, tuple(comparisons), last, is_complete)
+    return SearchResult(start if last is None or not last.wins else best, tuple(comparisons), last, is_complete)
 
 
-def _steps(choices: Sequence[Choice], best: Callable[[], Settings]) -> Iterator[Settings]:
+def _steps(choices: Sequence[Setting], best: Callable[[], Settings]) -> Iterator[Settings]:
     """Yield the neighbors of the best settings, in one direction as long as it leads on; higher values first."""
     for step in (1, -1):
         for choice in choices:

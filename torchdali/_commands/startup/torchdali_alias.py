@@ -55,7 +55,7 @@ class _Alias(Loader):
             raise ModuleNotFoundError(message, name=module.__name__) from None
 
 
-class _Finder(MetaPathFinder):
+class _AliasFinder(MetaPathFinder):
     """Finds ``nvidia.dali`` and its submodules in torchdali, even where the real one is installed."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -75,5 +75,5 @@ def alias_nvidia_dali() -> None:
     loaded = sys.modules.get(_REAL)
     if loaded is not None and not isinstance(loaded, _Package):
         raise RuntimeError("the real nvidia.dali is imported already: alias it before that")
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    if not any(isinstance(finder, _AliasFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _AliasFinder())

@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["replace_dataloader"]
 
 
-class _Finder(MetaPathFinder):
+class _TorchFinder(MetaPathFinder):
     """Finds torch and torchdali. Loads torch before torchdali's modules, and replaces its loader then.
 
     So no module of torchdali is half imported when its loader is.
@@ -53,5 +53,5 @@ def replace_dataloader() -> None:
     if "torch" in sys.modules or "torchdali" in sys.modules:
         _import_torch()
         _replace()
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    elif not any(isinstance(finder, _TorchFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _TorchFinder())

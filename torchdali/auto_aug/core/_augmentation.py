@@ -187,7 +187,7 @@ class Augmentation:
             row = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
         if isinstance(row, DataNode):
             signed = self.randomly_negate
-            return _placed(lookup("_row")(row, table=self._table(magnitudes), signed=signed), device)
+            return _move_to_device(lookup("_row")(row, table=self._table(magnitudes), signed=signed), device)
         return types.Constant(self._table([magnitudes[row]])[0], device=device)
 
     def _magnitudes(self, bins: int | None) -> npt.NDArray[Any]:
@@ -256,7 +256,7 @@ def _plural(noun: str, names: Sequence[str]) -> str:
     return noun if len(names) == 1 else f"{noun}s"
 
 
-def _placed(node: DataNode, device: str) -> DataNode:
+def _move_to_device(node: DataNode, device: str) -> DataNode:
     return node.gpu() if device == "gpu" else node
 
 

@@ -60,10 +60,10 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_arg
             results.append(convert(op)(*op_args, **op_kwargs))
     finally:
         tracer.scope = outer
-    return _merged(case, results, "the result of `select`")
+    return _merge(case, results, "the result of `select`")
 
 
-def _merged(case: DataNode, values: Sequence[Any], what: str) -> Any:
+def _merge(case: DataNode, values: Sequence[Any], what: str) -> Any:
     """Merge the results of all operations; lists, tuples and dicts element by element."""
     first = values[0]
     if all(value is first for value in values):
@@ -71,10 +71,10 @@ def _merged(case: DataNode, values: Sequence[Any], what: str) -> Any:
     if isinstance(first, (list, tuple)):
         _check_alike(values, what, [len(v) if type(v) is type(first) else None for v in values])
         columns = zip(*values, strict=True)
-        return type(first)(_merged(case, c, f"{what}[{i}]") for i, c in enumerate(columns))
+        return type(first)(_merge(case, c, f"{what}[{i}]") for i, c in enumerate(columns))
     if isinstance(first, dict):
         _check_alike(values, what, [v.keys() if isinstance(v, dict) else None for v in values])
-        return {k: _merged(case, [v[k] for v in values], f"{what}[{k!r}]") for k in first}
+        return {k: _merge(case, [v[k] for v in values], f"{what}[{k!r}]") for k in first}
     wrong = next((v for v in values if not isinstance(v, _MERGED)), None)
     if any(v is None for v in values) or wrong is not None:
         raise TypeError(

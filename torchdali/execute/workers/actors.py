@@ -19,13 +19,13 @@ import torch
 
 from torchdali import pickling
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.batch import ReaderState, Settings
 from torchdali.execute.shared_memory import socket_of
 from torchdali.execute.workers.channel import Channel
 from torchdali.execute.workers.placing import Placing
-from torchdali.execute.workers.replica import Task, make_batches
+from torchdali.execute.workers.replica import ReplicaTask, make_batches
 from torchdali.execute.workers.sent_plan import SentPlan
-from torchdali.execute.workers.server import Order
+from torchdali.execute.workers.server import ForkRequest
 from torchdali.execute.workers.starting import read_first_message, sizes_of
 from torchdali.execute.workers.worker import NotStarted, Worker
 from torchdali.graph.nodes import Node
@@ -45,10 +45,10 @@ class _Actor:
         """Make batches for the process at an address, until it says that it is enough, or is gone."""
 
         torch.set_num_threads(1)
-        task: Future[Task] = Future()
+        task: Future[ReplicaTask] = Future()
         try:
             sent: SentPlan = pickling.loads(plan)
-            task.set_result(sent.task(Order(threads, 0, (), is_sent=True)))
+            task.set_result(sent.task(ForkRequest(threads, 0, (), is_sent=True)))
         except Exception as error:
             task.set_exception(error)
         # Only now: the process of the user waits for the data after the connection, and for nothing before.
@@ -207,7 +207,7 @@ class _ActorStarter:
         placing: Placing,
         planned: Plan,
         settings: Settings,
-        readers: Mapping[Node, Reader],
+        readers: Mapping[Node, ReaderState],
         bad_samples: BadSamples,
     ) -> None:
         self.patience, self.plan = patience, planned

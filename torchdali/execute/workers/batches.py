@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from torchdali.execute.batch import InFlightBatch, Reader
+from torchdali.execute.batch import InFlightBatch, ReaderState
 from torchdali.execute.source_info import source_edges
 from torchdali.execute.workers.blocks import SharedBuffers, Views
-from torchdali.execute.workers.messages import Draw, Made, SentBatch, read_failure, received, sent
+from torchdali.execute.workers.messages import Draw, Made, SentBatch, read_failure, receive, send
 from torchdali.execute.workers.pool import WorkerPool
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Plan, edges, is_metadata, nodes_of
@@ -35,7 +35,7 @@ class Replicas:
         readers: Per reader node.
     """
 
-    def __init__(self, plan: Plan, stages: int, readers: Mapping[Any, Reader], pool: WorkerPool) -> None:
+    def __init__(self, plan: Plan, stages: int, readers: Mapping[Any, ReaderState], pool: WorkerPool) -> None:
         self.plan, self.stages, self.pool, self._readers = plan, stages, pool, readers
         self.buffers = SharedBuffers(pool.announce, pool.forget)
         pool.joined = self.buffers.renew
@@ -58,7 +58,7 @@ class Replicas:
         """
         kept: list[torch.Tensor] = []
         values = {
-            (k, edge.index): sent(batch.values[edge], self.buffers, kept, with_infos=True) for k, edge in self._sources
+            (k, edge.index): send(batch.values[edge], self.buffers, kept, with_infos=True) for k, edge in self._sources
         }
         keys = {self.plan.index[node]: keys for node, keys in batch.keys.items()}
         draw = Draw(
@@ -158,7 +158,7 @@ class BatchJob:
         nodes = self.replicas.plan.graph.nodes
 
         def batch_of(value: SentBatch) -> TensorList:
-            return received(value, tensor)
+            return receive(value, tensor)
 
         self.values = {nodes[k].outputs[i]: batch_of(value) for (k, i), value in reply.values.items()}
         self.reply = reply

@@ -16,17 +16,17 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from torchdali.execute.shared_memory import anonymous_file, mapped, view_of
+from torchdali.execute.shared_memory import anonymous_file, map_file, view_of
 from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
-__all__ = ["LEDGER", "OwnBuffers", "Place", "SharedBuffers", "Views"]
+__all__ = ["LEDGER", "BlockOffset", "OwnBuffers", "SharedBuffers", "Views"]
 
 LEDGER = -1  # number of the block in which a replica writes which job it began last
 _PAGE = 4096
 _SMALLEST = 1 << 14  # bytes; less goes over the pipe
 
 
-class Place(NamedTuple):
+class BlockOffset(NamedTuple):
     """The place of a tensor: in a block, at an offset in bytes."""
 
     block: int
@@ -57,15 +57,15 @@ class SharedBuffers(BufferPool):
         """Bytes of a batch from which it goes by shared memory; less goes over the pipe."""
         return max(1, self._smallest)
 
-    def place(self, tensor: torch.Tensor) -> Place | None:
+    def place(self, tensor: torch.Tensor) -> BlockOffset | None:
         """Return the position of a tensor of this pool; None for other memory."""
         start = tensor.untyped_storage().data_ptr()
         number = self._numbers.get(start)
         if number is None or not tensor.is_contiguous():
             return None
-        return Place(number, tensor.data_ptr() - start, tuple(tensor.shape), tensor.dtype)
+        return BlockOffset(number, tensor.data_ptr() - start, tuple(tensor.shape), tensor.dtype)
 
-    def tensor(self, place: Place) -> torch.Tensor:
+    def tensor(self, place: BlockOffset) -> torch.Tensor:
         """Return the tensor at a place that is in use."""
         block = torch.from_numpy(self._memory[place.block])
         return view_of(block, place.offset, place.shape, place.dtype)
@@ -82,15 +82,15 @@ class SharedBuffers(BufferPool):
         if free and self._first:
             old = [b for b in free if self._numbers[b.ctypes.data] < self._first]
             free[:] = [b for b in free if self._numbers[b.ctypes.data] >= self._first]
-            self._dropped(old)
+            self._drop_block(old)
 
     def _block_size(self, size: int) -> int:
         return max(1, -(-size // _PAGE)) * _PAGE
 
-    def _made(self, size: int) -> Bytes:
+    def _make_block(self, size: int) -> Bytes:
         descriptor = anonymous_file(size)
         try:
-            block = mapped(descriptor, size)
+            block = map_file(descriptor, size)
             with self._lock:
                 number = self._made_blocks
                 self._made_blocks += 1
@@ -101,7 +101,7 @@ class SharedBuffers(BufferPool):
             os.close(descriptor)
         return block
 
-    def _dropped(self, blocks: list[Bytes]) -> None:
+    def _drop_block(self, blocks: list[Bytes]) -> None:
         for block in blocks:
             number = self._numbers.pop(block.ctypes.data)
             del self._memory[number]
@@ -116,10 +116,10 @@ class OwnBuffers(SharedBuffers):
     def __init__(self) -> None:
         super().__init__(_not_announced, _not_announced)
 
-    def _made(self, size: int) -> Bytes:
+    def _make_block(self, size: int) -> Bytes:
         return np.empty(size, np.uint8)
 
-    def _dropped(self, blocks: list[Bytes]) -> None:
+    def _drop_block(self, blocks: list[Bytes]) -> None:
         pass
 
 
@@ -174,7 +174,7 @@ class Views:
     def add(self, number: int, descriptor: int, size: int) -> None:
         """Map a block; the descriptor is closed."""
         try:
-            block = mapped(descriptor, size)
+            block = map_file(descriptor, size)
             self._blocks[number] = block if self._device is None else np.asarray(_PageLocked(block, self._device))
         finally:
             os.close(descriptor)
@@ -189,11 +189,11 @@ class Views:
         """Forget a block; tensors that are in use keep it."""
         self._blocks.pop(number, None)
 
-    def tensor(self, place: Place) -> torch.Tensor:
+    def tensor(self, place: BlockOffset) -> torch.Tensor:
         """Return the tensor at a place."""
         return view_of(torch.from_numpy(self._blocks[place.block]), place.offset, place.shape, place.dtype)
 
-    def lend(self, blocks: Iterable[int]) -> Callable[[Place], torch.Tensor]:
+    def lend(self, blocks: Iterable[int]) -> Callable[[BlockOffset], torch.Tensor]:
         """Return a function that makes the tensors at places in some blocks; these come back when the last is gone."""
         leases: dict[int, torch.Tensor] = {}
         for number in set(blocks):
@@ -211,7 +211,7 @@ class Views:
         # A copy in one step: the receiving thread adds to it.
         return sum(self._blocks[number].nbytes for number in list(self._lent) if number in self._blocks)
 
-    def returned(self) -> tuple[int, ...]:
+    def take_returned(self) -> tuple[int, ...]:
         """Return the numbers of the blocks that came back since the last call."""
         # Appended to by whatever thread drops a tensor; only this one takes out, so the length does not shrink.
         loans = [self._returned.popleft() for _ in range(len(self._returned))]

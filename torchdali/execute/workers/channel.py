@@ -18,7 +18,7 @@ import torch
 from torchdali.execute.process_state import ProcessId, is_stopped
 from torchdali.execute.shared_memory import socket_of
 from torchdali.execute.workers.blocks import OwnBuffers, SharedBuffers, Views
-from torchdali.execute.workers.messages import Block, Drop, SentBatch, read, write
+from torchdali.execute.workers.messages import Drop, SentBatch, SentBlock, read, write
 
 __all__ = ["Channel", "begin_worker", "leave"]
 
@@ -97,7 +97,7 @@ class Channel:
         with contextlib.suppress(ConnectionError, EOFError):  # any other end is told: no memory, say
             while True:
                 message = read(self._connection)
-                if isinstance(message, Block):
+                if isinstance(message, SentBlock):
                     _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
                     self.views.add(message.number, descriptors[0], message.size)
                 elif isinstance(message, Drop):
@@ -132,7 +132,7 @@ class Channel:
 
     def _announce(self, number: int, descriptor: int, size: int) -> None:
         with self.lock:
-            self.send(Block(number, size))
+            self.send(SentBlock(number, size))
             socket.send_fds(self._socket, [b"d"], [descriptor])
 
     def _forget(self, number: int) -> None:

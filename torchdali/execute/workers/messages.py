@@ -16,17 +16,31 @@ import numpy.typing as npt
 import torch
 
 from torchdali import pickling
-from torchdali.errors import self_explanatory, stripped
+from torchdali.errors import self_explanatory, strip_frames
 from torchdali.execute.bad_samples import BadSample
 from torchdali.execute.timings import Times
-from torchdali.execute.workers.blocks import Place, SharedBuffers
+from torchdali.execute.workers.blocks import BlockOffset, SharedBuffers
 from torchdali.reading.cursor import Keys
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = [
-    "Block", "Draw", "Drop", "Failure", "Inline", "Made", "Ready", "Refused", "SentBatch", "inline", "read",
-    "read_failure", "received", "sent", "write", "write_failure",
+    "Draw",
+    "Drop",
+    "Failure",
+    "Inline",
+    "Made",
+    "Ready",
+    "Refused",
+    "SentBatch",
+    "SentBlock",
+    "inline",
+    "read",
+    "read_failure",
+    "receive",
+    "send",
+    "write",
+    "write_failure",
 ]  # fmt: skip
 
 _LARGE = 1 << 20  # bytes; less is as fast within a message
@@ -52,7 +66,7 @@ def inline(tensor: torch.Tensor) -> Inline:
     return Inline(data, tuple(tensor.shape), tensor.dtype)
 
 
-def _restored(sent: Inline) -> torch.Tensor:
+def _restore_inline(sent: Inline) -> torch.Tensor:
     """Return the tensor that `inline` was given; its memory is its own."""
     if not sent.data.size:
         return torch.empty(sent.shape, dtype=sent.dtype)
@@ -71,26 +85,26 @@ class SentBatch(NamedTuple):
     layout: str
     dtype: torch.dtype | None
     ndim: int | None
-    dense: Inline | Place | None
-    samples: tuple[Inline | Place | None, ...] = ()
+    dense: Inline | BlockOffset | None
+    samples: tuple[Inline | BlockOffset | None, ...] = ()
     infos: tuple[str, ...] | None = None
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[BlockOffset]:
         """Return the positions of its tensors in shared memory."""
-        return [each for each in (self.dense, *self.samples) if isinstance(each, Place)]
+        return [each for each in (self.dense, *self.samples) if isinstance(each, BlockOffset)]
 
-    def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[Place], torch.Tensor]) -> SentBatch:
+    def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[BlockOffset], torch.Tensor]) -> SentBatch:
         """Return the batch for a process that knows some blocks: data in other blocks goes over the pipe."""
 
-        def reachable(each: Inline | Place | None) -> Inline | Place | None:
-            return inline(tensor(each)) if isinstance(each, Place) and not known(each.block) else each
+        def reachable(each: Inline | BlockOffset | None) -> Inline | BlockOffset | None:
+            return inline(tensor(each)) if isinstance(each, BlockOffset) and not known(each.block) else each
 
         if all(known(place.block) for place in self.places()):
             return self
         return self._replace(dense=reachable(self.dense), samples=tuple(map(reachable, self.samples)))
 
 
-def sent(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], with_infos: bool = False) -> SentBatch:
+def send(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], with_infos: bool = False) -> SentBatch:
     """Return a batch in a form that goes to another process: its bytes if they are few, or its place in shared memory.
 
     Args:
@@ -103,12 +117,12 @@ def sent(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], wi
     samples: list[Any] = [dense] if dense is not None else batch.samples()
     there = [sample for sample in samples if sample is not None]
     if sum(sample.nbytes for sample in there) < buffers.smallest:
-        moved: list[Inline | Place] = [inline(sample) for sample in there]
+        moved: list[Inline | BlockOffset] = [inline(sample) for sample in there]
     elif dense is not None and (place := buffers.place(dense)) is not None:
         kept.append(dense)
         moved = [place]
     else:
-        moved = _copied(there, buffers, kept)
+        moved = _copy_tensors(there, buffers, kept)
     head = batch.layout(), batch.torch_dtype, batch.ndim() if batch.torch_dtype is not None else None
     names = None if infos is None else tuple(infos)
     if dense is not None:
@@ -117,7 +131,9 @@ def sent(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], wi
     return SentBatch(*head, None, tuple(None if s is None else next(by_turn) for s in samples), names)
 
 
-def _copied(tensors: Sequence[torch.Tensor], buffers: SharedBuffers, kept: list[torch.Tensor]) -> list[Inline | Place]:
+def _copy_tensors(
+    tensors: Sequence[torch.Tensor], buffers: SharedBuffers, kept: list[torch.Tensor]
+) -> list[Inline | BlockOffset]:
     """Copy tensors into one block of shared memory."""
     offsets, size = [], 0
     for tensor in tensors:
@@ -127,27 +143,27 @@ def _copied(tensors: Sequence[torch.Tensor], buffers: SharedBuffers, kept: list[
     kept.append(memory)
     start = buffers.place(memory)
     assert start is not None
-    places: list[Inline | Place] = []
+    places: list[Inline | BlockOffset] = []
     for tensor, offset in zip(tensors, offsets, strict=True):
         target = memory[offset : offset + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
         target.copy_(tensor.detach())
-        places.append(Place(start.block, offset, tuple(tensor.shape), tensor.dtype))
+        places.append(BlockOffset(start.block, offset, tuple(tensor.shape), tensor.dtype))
     return places
 
 
-def received(batch: SentBatch, tensor: Callable[[Place], torch.Tensor]) -> TensorList:
+def receive(batch: SentBatch, tensor: Callable[[BlockOffset], torch.Tensor]) -> TensorList:
     """Return a batch that was sent.
 
     Args:
         tensor: Returns the tensor at a position in shared memory.
     """
 
-    def restored(each: Inline | Place) -> torch.Tensor:
-        return tensor(each) if isinstance(each, Place) else _restored(each)
+    def restore(each: Inline | BlockOffset) -> torch.Tensor:
+        return tensor(each) if isinstance(each, BlockOffset) else _restore_inline(each)
 
     if batch.dense is not None:
-        return TensorList.from_dense(restored(batch.dense), batch.layout, batch.infos)
-    samples: list[Any] = [None if each is None else restored(each) for each in batch.samples]
+        return TensorList.from_dense(restore(batch.dense), batch.layout, batch.infos)
+    samples: list[Any] = [None if each is None else restore(each) for each in batch.samples]
     return TensorList.from_samples(samples, batch.layout, batch.dtype, batch.ndim, batch.infos)
 
 
@@ -225,7 +241,7 @@ def write_failure(error: BaseException) -> Failure:
         data = pickling.dumps(error)
         pickling.loads(data)
     cause = error.__cause__ or error
-    lines = traceback.format_exception(type(cause), stripped(cause), cause.__traceback__)
+    lines = traceback.format_exception(type(cause), strip_frames(cause), cause.__traceback__)
     marks = {k: v for k, v in error.__dict__.items() if k in ("batch_level", "part", "__notes__")}
     return Failure(data, f"{type(error).__name__}: {error}", "".join(lines), marks)
 
@@ -308,7 +324,7 @@ def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
         rest = rest[count:]
 
 
-class Block(NamedTuple):
+class SentBlock(NamedTuple):
     """A block of shared memory of the sender; its descriptor follows."""
 
     number: int

@@ -15,7 +15,7 @@ from torchdali import pickling
 from torchdali.cores import cores
 from torchdali.declaration.registry import Operator, registry
 from torchdali.environment import read_number
-from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.batch import ReaderState, Settings
 from torchdali.execute.caching import CachedDataset, KeptSamples
 from torchdali.execute.chunks import is_of_user
 from torchdali.execute.process_state import has_gil, others_sleep
@@ -63,7 +63,7 @@ class Placing:
 
 def place(
     planned: Plan,
-    readers: Mapping[Node, Reader],
+    readers: Mapping[Node, ReaderState],
     processes: int | None,
     settings: Settings,
     start_method: str,
@@ -78,7 +78,7 @@ def place(
         asked: Number of processes; None for this choice.
         is_fast: The fast path makes the samples.
     """
-    processes = _wanted() if processes is None else processes
+    processes = _requested_processes() if processes is None else processes
     if processes is None and settings.synchronous:
         return Placing(1, reason="exec_async=False, or exec_pipelined=False")
     count = default_processes(settings.num_threads, is_fast) if processes is None else processes
@@ -99,7 +99,7 @@ def place(
     return Placing(processes=count, stages=stages, reason=why, forked=forked, waits=forked or processes is not None)
 
 
-def place_elsewhere(planned: Plan, readers: Mapping[Node, Reader], processes: int) -> Placing:
+def place_elsewhere(planned: Plan, readers: Mapping[Node, ReaderState], processes: int) -> Placing:
     """Decide which stages run in replicas on other machines.
 
     Raises:
@@ -116,7 +116,7 @@ def place_elsewhere(planned: Plan, readers: Mapping[Node, Reader], processes: in
     return Placing(processes, stages, why, forked=False)
 
 
-def _wanted() -> int | None:
+def _requested_processes() -> int | None:
     """Return the number that the environment asks for, if it does."""
     return read_number("TORCHDALI_PROCESSES", 0, 1) or None
 
@@ -136,7 +136,7 @@ def _keeps_shared(argument: Any) -> bool:
     return isinstance(kept, Shared) or any(isinstance(each, Shared) for each in getattr(kept, "__dict__", {}).values())
 
 
-class _Call(Protocol):
+class _OperatorCall(Protocol):
     """An operator and its arguments: a node, or a reader of a mixture."""
 
     @property
@@ -145,7 +145,7 @@ class _Call(Protocol):
     def constants(self) -> Mapping[str, Any]: ...
 
 
-def _calls(node: Node) -> Sequence[_Call]:
+def _calls(node: Node) -> Sequence[_OperatorCall]:
     """Return the operators that a node runs: its own, those before a cache, the readers of a mixture."""
     kept = node.constants.get("samples")
     if isinstance(kept, KeptSamples):
@@ -154,13 +154,13 @@ def _calls(node: Node) -> Sequence[_Call]:
     return (node, *[each for each in sources if hasattr(each, "operator")]) if isinstance(sources, list) else (node,)
 
 
-def _is_impure(call: _Call) -> bool:
+def _is_impure(call: _OperatorCall) -> bool:
     """Return True for code of the user, but of no source, that isn't declared pure."""
     is_users = is_of_user(call) or any(hasattr(value, "users_dataset") for value in call.constants.values())
     return is_users and call.operator.kind != "source" and not _is_pure(call)
 
 
-def _is_pure(call: _Call) -> bool:
+def _is_pure(call: _OperatorCall) -> bool:
     return call.operator.options.pure or bool(call.constants.get("pure"))
 
 
@@ -179,7 +179,7 @@ def may_fork() -> bool:
     return threading.active_count() == 1 and not uses_gpu and others_sleep()
 
 
-def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool, elsewhere: bool = False) -> str:
+def _stays(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, elsewhere: bool = False) -> str:
     """Return why a stage, and those after it, stay in the process of the user; empty if they need not."""
     steps = [node for node in stage.steps if node.operator.kind != "source"]
     chained = () if stage.chain is None else stage.chain.nodes
@@ -202,7 +202,7 @@ def _stays(stage: Stage, readers: Mapping[Node, Reader], forked: bool, elsewhere
     return ""
 
 
-def _reads_here(node: Node, reader: Reader, elsewhere: bool) -> str:
+def _reads_here(node: Node, reader: ReaderState, elsewhere: bool) -> str:
     if elsewhere and isinstance(reader.dataset, CachedDataset) and reader.dataset.kept.in_memory:
         return "fn.cache keeps samples in the memory of this machine: give it path=, a folder that all machines share"
     if reader.processes is not None or (_reads_ahead(node, reader.dataset) and not elsewhere):

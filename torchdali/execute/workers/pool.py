@@ -31,7 +31,7 @@ import torch
 
 from torchdali.errors import PipelineError
 from torchdali.execute.workers.blocks import Views
-from torchdali.execute.workers.messages import Block, Drop
+from torchdali.execute.workers.messages import Drop, SentBlock
 from torchdali.execute.workers.worker import NotStarted, Process, Worker, WorkerJob
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.threads import Thread, close_at_end
@@ -48,7 +48,7 @@ _RESTARTS = 2  # times that a worker is replaced, on average, in _RESTART_WINDOW
 _RESTART_WINDOW = 60.0
 
 
-class Starts(Protocol):
+class WorkerStart(Protocol):
     """Start of a worker in the place of one that died; see `starting.Starter`."""
 
     @property
@@ -79,7 +79,7 @@ class WorkerPool:
         self,
         workers: Sequence[Worker],
         run: Callable[[Callable[[], None]], None],
-        starter: Starts | None,
+        starter: WorkerStart | None,
         ahead: int = 2,
         device: torch.device | None = None,
     ) -> None:
@@ -104,9 +104,9 @@ class WorkerPool:
         self._closed = threading.Event()
         self._looked = 0.0
         with keep_torch_threads(1) as ready:
-            self._watch = Thread(self._watched, (ready,), "torchdali-processes")
+            self._watch = Thread(self._watch_workers, (ready,), "torchdali-processes")
             self._watch.start()
-        self._guard = Thread(self._guarded, (), "torchdali-guard")
+        self._guard = Thread(self._guard_workers, (), "torchdali-guard")
         self._guard.start()
         close_at_end(self)
 
@@ -154,7 +154,7 @@ class WorkerPool:
         """Tell all workers of a block of shared memory."""
         for worker in self.workers:
             if worker.alive and worker.shares_memory:
-                worker.send(Block(number, size), descriptor)
+                worker.send(SentBlock(number, size), descriptor)
                 worker.blocks.add(number)
 
     def forget(self, number: int) -> None:
@@ -166,7 +166,7 @@ class WorkerPool:
 
     # ------------------------------------------------------------ watching
 
-    def _watched(self, ready: threading.Barrier) -> None:
+    def _watch_workers(self, ready: threading.Barrier) -> None:
         use_one_torch_thread(ready)
         try:
             while not self._over:
@@ -201,7 +201,7 @@ class WorkerPool:
                 self._remove_dead(worker)
         self._replace()
 
-    def _guarded(self) -> None:
+    def _guard_workers(self) -> None:
         """End workers that somebody suspended, and maintain their starter.
 
         In a thread of its own: one may be stopped in the middle of a message, for which the watching thread waits.

@@ -30,8 +30,8 @@ from torchdali.execute.workers.messages import (
     Made,
     Ready,
     Refused,
-    received,
-    sent,
+    receive,
+    send,
     write_failure,
 )
 from torchdali.execute.workers.placing import has_user_code
@@ -44,11 +44,11 @@ from torchdali.reading.user_random import seed_sample, seed_worker
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["SampleSeeds", "Task", "make_batches", "serve"]
+__all__ = ["ReplicaTask", "SampleSeeds", "make_batches", "serve"]
 
 
 @dataclass
-class Task:
+class ReplicaTask:
     """The plan and the readers for a replica.
 
     Attributes:
@@ -95,7 +95,7 @@ class SampleSeeds:
             yield
 
 
-def serve(connection: Any, make: Callable[[], Task], user: ProcessId) -> None:
+def serve(connection: Any, make: Callable[[], ReplicaTask], user: ProcessId) -> None:
     """Work until the process of the user closes the connection or is gone."""
     server, channel = os.getppid(), Channel(connection)
     if has_room():
@@ -107,7 +107,7 @@ def serve(connection: Any, make: Callable[[], Task], user: ProcessId) -> None:
     os._exit(0)
 
 
-def make_batches(channel: Channel, make: Callable[[], Task]) -> None:
+def make_batches(channel: Channel, make: Callable[[], ReplicaTask]) -> None:
     """Make batches until the process of the user closes the connection or is gone.
 
     Args:
@@ -126,7 +126,7 @@ def make_batches(channel: Channel, make: Callable[[], Task]) -> None:
 class _Stages(StageRunner):
     """The stages that run here; a batch that is done is handed over instead of kept for the user."""
 
-    def __init__(self, task: Task, buffers: BufferPool, hand_over: Callable[[InFlightBatch], None]) -> None:
+    def __init__(self, task: ReplicaTask, buffers: BufferPool, hand_over: Callable[[InFlightBatch], None]) -> None:
         start, first = task.settings.starter(), task.first_thread
         super().__init__(
             task.plan, task.settings, task.datasets, task.bad_samples, lambda number: start(first + number),
@@ -162,7 +162,7 @@ class _Stages(StageRunner):
 
 
 class _Replica:
-    def __init__(self, channel: Channel, task: Task) -> None:
+    def __init__(self, channel: Channel, task: ReplicaTask) -> None:
         self._channel, self._task = channel, task
         self._turns = 0
         self._warned: list[tuple[str, type[Warning], str, int]] = []
@@ -214,7 +214,7 @@ class _Replica:
         nodes = self._task.plan.graph.nodes
         try:
             for (k, i), value in draw.values.items():
-                batch.values[nodes[k].outputs[i]] = received(value, self._channel.views.tensor)
+                batch.values[nodes[k].outputs[i]] = receive(value, self._channel.views.tensor)
             for k, keys in draw.keys.items():
                 node = nodes[k]
                 batch.keys[node] = keys
@@ -255,7 +255,7 @@ class _Replica:
         error, batch.error = batch.error, None
         if error is None:
             values = {
-                (k, edge.index): sent(batch.values[edge], self._channel.buffers, kept)
+                (k, edge.index): send(batch.values[edge], self._channel.buffers, kept)
                 for k, edge in self._needed
                 if edge in batch.values
             }

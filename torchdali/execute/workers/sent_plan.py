@@ -10,8 +10,8 @@ from torchdali.declaration.registry import is_ours
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import Settings
 from torchdali.execute.sent_graph import SentGraph
-from torchdali.execute.workers.replica import Task
-from torchdali.execute.workers.server import Order
+from torchdali.execute.workers.replica import ReplicaTask
+from torchdali.execute.workers.server import ForkRequest
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Plan, nodes_of, plan
 
@@ -29,8 +29,8 @@ def new_task(
     datasets: Mapping[Node, Any],
     settings: Settings,
     bad_samples: BadSamples,
-    order: Order,
-) -> Task:
+    order: ForkRequest,
+) -> ReplicaTask:
     """Return the task of a replica; only the user's process has the device.
 
     Args:
@@ -43,7 +43,7 @@ def new_task(
     }
     own = replace(settings, device=None, synchronous=False, num_threads=order.threads)
     unreported = BadSamples(bad_samples.policy, bad_samples.budget)
-    return Task(planned, stages, opened, own, order.first_thread, order.cores, unreported)
+    return ReplicaTask(planned, stages, opened, own, order.first_thread, order.cores, unreported)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SentPlan:
         needed = {node for node in nodes_of(planned.stages[:stages]) if node.operator.kind != "source"}
         return cls(SentGraph.of(planned.graph, needed), stages, settings, bad_samples)
 
-    def task(self, order: Order) -> Task:
+    def task(self, order: ForkRequest) -> ReplicaTask:
         """Make the graph and the plan again, and open the readers."""
         planned = plan(self.graph.graph())
         readers = readers_of(planned, self.stages)

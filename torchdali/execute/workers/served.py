@@ -61,7 +61,7 @@ class _OthersChild(ABC):
         self._ended = 0.0  # when it was first seen to have ended
 
     @abstractmethod
-    def _told(self, patience: float = 0.0) -> int | None:
+    def _exit_code(self, patience: float = 0.0) -> int | None:
         """Return the exit code that the server has told in time; `LOST` if it will not, None if it has not yet."""
 
     @property
@@ -72,7 +72,7 @@ class _OthersChild(ABC):
     @property
     def exitcode(self) -> int | None:
         """Exit code, negative for a signal, `LOST` if nobody says; None while the process runs."""
-        code = self._told()
+        code = self._exit_code()
         if code not in (None, LOST):
             return code
         if self.id is None:
@@ -87,7 +87,7 @@ class _OthersChild(ABC):
         deadline = time.monotonic() + (1e9 if timeout is None else timeout)
         while self.exitcode is None and (left := deadline - time.monotonic()) > 0:
             tick = min(_TICK, left)
-            if self._told(tick) == LOST:
+            if self._exit_code(tick) == LOST:
                 time.sleep(tick)
 
     def terminate(self) -> None:
@@ -120,7 +120,7 @@ class ServedProcess(_OthersChild):
         self._lock = threading.Lock()  # several threads of a pool ask
 
     @classmethod
-    def ended(cls) -> ServedProcess:
+    def already_ended(cls) -> ServedProcess:
         """Return a process that could not be forked."""
         status, said = os.pipe()
         os.close(said)
@@ -135,7 +135,7 @@ class ServedProcess(_OthersChild):
         self._listen(1, _GRACE)
         return super().pid
 
-    def _told(self, patience: float = 0.0) -> int | None:
+    def _exit_code(self, patience: float = 0.0) -> int | None:
         self._listen(2, patience)
         if len(self._said) > 1:
             return self._said[1]
@@ -170,7 +170,7 @@ class ForkserverProcess(_OthersChild):
         self._process, self.id = process, ProcessId.of(process.pid)
         self._lock = threading.Lock()  # multiprocessing reads the code once
 
-    def _told(self, patience: float = 0.0) -> int | None:
+    def _exit_code(self, patience: float = 0.0) -> int | None:
         with self._lock:
             self._process.join(patience)
             code: int | None = self._process.exitcode

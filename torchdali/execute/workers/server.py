@@ -31,17 +31,17 @@ from torchdali.execute.workers.messages import Refused
 from torchdali.execute.workers.served import LOST, ServedProcess, how_ended, say
 from torchdali.forks import ForkSafeLock
 
-__all__ = ["Order", "Server", "main"]
+__all__ = ["ForkRequest", "Server", "main"]
 
 _POLL = 0.5  # seconds between looks at whether the process of the user is there
 _GRACE = 1.0  # seconds for the server to end
 _STILL = 2  # looks in a row at which it was stopped: after Ctrl-Z and fg, it may wake late
 
-Run = Callable[[Any, "Order", "int | None", ProcessId], None]
+Run = Callable[[Any, "ForkRequest", "int | None", ProcessId], None]
 """Runs a worker: connection, order, descriptor of the plan, the process of the user."""
 
 
-class Order(NamedTuple):
+class ForkRequest(NamedTuple):
     """The worker to fork.
 
     Attributes:
@@ -101,7 +101,7 @@ class Server:
         self._at_exit = multiprocessing.util.Finalize(None, process.kill, exitpriority=1)
 
     @classmethod
-    def forked(cls, run: Run) -> Server:
+    def fork(cls, run: Run) -> Server:
         """Fork this process, which has no threads.
 
         Args:
@@ -110,16 +110,16 @@ class Server:
         ours, theirs = _pair()
         arguments = (ours, theirs, run, ProcessId.of(os.getpid()))
         process: Any = multiprocessing.get_context("fork").Process(
-            target=_forked, args=arguments, name="torchdali-server", daemon=True
+            target=_run_forked, args=arguments, name="torchdali-server", daemon=True
         )
         with theirs, warnings.catch_warnings():
             # Python 3.12 counts threads of native libraries too; see `placing.may_fork`.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
-        return cls._offered(cls(_Child(process), ours))
+        return cls._offer(cls(_Child(process), ours))
 
     @classmethod
-    def shared(cls) -> Server:
+    def share(cls) -> Server:
         """Return the server that another pipeline uses, or a new interpreter."""
         global _shared
         with _sharing:
@@ -127,7 +127,7 @@ class Server:
             if server is not None and server._owner == os.getpid() and server.alive:
                 server._users += 1
                 return server
-        return cls._offered(cls._anew())
+        return cls._offer(cls._anew())
 
     @classmethod
     def _anew(cls) -> Server:
@@ -141,7 +141,7 @@ class Server:
         return cls(_Child(_Popen(process)), ours)
 
     @classmethod
-    def _offered(cls, server: Server) -> Server:
+    def _offer(cls, server: Server) -> Server:
         global _shared
         with _sharing:
             if _shared is None or _shared._owner != os.getpid() or not _shared.alive:
@@ -154,7 +154,7 @@ class Server:
         with self._lock:
             return bool(self._users) and (self._serving.alive or self._spare.alive)
 
-    def start(self, order: Order, plan: int | None) -> tuple[ServedProcess, Connection]:
+    def start(self, order: ForkRequest, plan: int | None) -> tuple[ServedProcess, Connection]:
         """Have a worker forked; returns at once.
 
         Args:
@@ -222,7 +222,7 @@ class Server:
             try:
                 return _Serving(_order(control, _Spare(), [theirs.fileno()]), ours)
             except OSError:
-                return _Serving(ServedProcess.ended(), ours)
+                return _Serving(ServedProcess.already_ended(), ours)
 
     def release(self) -> None:
         """End the server if no other pipeline uses it."""
@@ -259,7 +259,7 @@ def _stream_pair(kind: socket.SocketKind = socket.SOCK_STREAM) -> tuple[socket.s
     return ours, theirs
 
 
-def _order(control: socket.socket, order: Order | _Spare, descriptors: list[int]) -> ServedProcess:
+def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: list[int]) -> ServedProcess:
     """Send an order, with descriptors for the new process, and return that process."""
     status, said = os.pipe()
     process = ServedProcess(status)
@@ -316,7 +316,7 @@ main({descriptor}, {user})
 # ---------------------------------------------------------------- in the server
 
 
-def _forked(ours: socket.socket, control: socket.socket, run: Run, user: ProcessId) -> None:
+def _run_forked(ours: socket.socket, control: socket.socket, run: Run, user: ProcessId) -> None:
     ours.close()
     main(control, run, user)
 
@@ -340,7 +340,7 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
         if control.fileno() not in ready:
             continue
         data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 3)
-        order: Order | _Spare | None = pickle.loads(data) if data else None
+        order: ForkRequest | _Spare | None = pickle.loads(data) if data else None
         if order is None:
             break
         pid = _fork(descriptors)
@@ -369,7 +369,7 @@ def _fork(descriptors: list[int]) -> int | None:
         return None
 
 
-def _begin(run: Run, order: Order | _Spare, descriptors: list[int], wake: int, user: ProcessId) -> None:
+def _begin(run: Run, order: ForkRequest | _Spare, descriptors: list[int], wake: int, user: ProcessId) -> None:
     """Run a worker or a spare in this process, which a server has just forked."""
     try:
         signal.set_wakeup_fd(-1)

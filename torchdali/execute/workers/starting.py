@@ -17,16 +17,16 @@ from typing import Any
 from torchdali import pickling
 from torchdali.execute.affinity import cores_of_processes
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.batch import ReaderState, Settings
 from torchdali.execute.process_state import ProcessId
 from torchdali.execute.shared_memory import anonymous_file
 from torchdali.execute.workers.messages import Ready, Refused
 from torchdali.execute.workers.placing import Placing
 from torchdali.execute.workers.pool import START
-from torchdali.execute.workers.replica import Task, serve
+from torchdali.execute.workers.replica import ReplicaTask, serve
 from torchdali.execute.workers.sent_plan import SentPlan, new_task, readers_of
 from torchdali.execute.workers.served import LOST
-from torchdali.execute.workers.server import Order, Server
+from torchdali.execute.workers.server import ForkRequest, Server
 from torchdali.execute.workers.server import main as serve_orders
 from torchdali.execute.workers.worker import NotStarted, Worker
 from torchdali.graph.nodes import Node
@@ -61,7 +61,7 @@ class Starter:
         placing: Placing,
         planned: Plan,
         settings: Settings,
-        readers: Mapping[Node, Reader],
+        readers: Mapping[Node, ReaderState],
         bad_samples: BadSamples,
     ) -> None:
         self.plan = planned
@@ -71,14 +71,14 @@ class Starter:
         self._file: int | None = None
         if placing.forked:
             make = partial(new_task, planned, placing.stages, datasets, settings, bad_samples)
-            self._server = Server.forked(partial(_run, make))
+            self._server = Server.fork(partial(_run, make))
         else:
             sent = pickling.dumps(SentPlan.of(planned, placing.stages, settings, bad_samples))
             data = pickle.dumps((_Surroundings.here(), sent))
             self._file = anonymous_file(len(data))
             with open(self._file, "wb", closefd=False) as file:
                 file.write(data)
-            self._server = Server.shared()
+            self._server = Server.share()
 
     def start(self, number: int) -> Worker:
         """Have a worker started, and return it before it is ready.
@@ -88,7 +88,7 @@ class Starter:
         """
         if self._file is not None and not self._server.alive:
             self._server.release()
-            self._server = Server.shared()
+            self._server = Server.share()
         return Worker(*self._server.start(self._orders[number], self._file), number)
 
     def look(self) -> None:
@@ -148,7 +148,7 @@ class Starter:
             self._file = None
 
 
-def sizes_of(planned: Plan, stages: int, readers: Mapping[Node, Reader]) -> dict[int, int]:
+def sizes_of(planned: Plan, stages: int, readers: Mapping[Node, ReaderState]) -> dict[int, int]:
     """Return the number of records of each reader in the first stages, by index."""
     return {planned.index[n]: len(readers[n].dataset) for n in readers_of(planned, stages)}
 
@@ -173,7 +173,7 @@ def read_first_message(worker: Worker, sizes: Mapping[int, int]) -> None:
         raise NotStarted(f"a process finds other numbers of records ({message.sizes}) than this one ({sizes})")
 
 
-def _orders(placing: Placing, settings: Settings) -> list[Order]:
+def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:
     """Divide the threads, and the cores where memory is divided, among the workers."""
     threads, first = [], 0
     for number in range(placing.processes):
@@ -181,7 +181,7 @@ def _orders(placing: Placing, settings: Settings) -> list[Order]:
         first += threads[-1]
     cores = [()] * len(threads) if settings.start_thread else cores_of_processes(threads)
     return [
-        Order(count, sum(threads[:number]), tuple(cores[number]), not placing.forked)
+        ForkRequest(count, sum(threads[:number]), tuple(cores[number]), not placing.forked)
         for number, count in enumerate(threads)
     ]
 
@@ -189,7 +189,9 @@ def _orders(placing: Placing, settings: Settings) -> list[Order]:
 # ---------------------------------------------------------------- in the worker
 
 
-def _run(make: Callable[[Order], Task], connection: Any, order: Order, file: int | None, user: ProcessId) -> None:
+def _run(
+    make: Callable[[ForkRequest], ReplicaTask], connection: Any, order: ForkRequest, file: int | None, user: ProcessId
+) -> None:
     """Run a worker: of the pipeline for which the server was forked, or of another one."""
     if order.is_sent:
         _run_sent(connection, order, file, user)
@@ -197,11 +199,11 @@ def _run(make: Callable[[Order], Task], connection: Any, order: Order, file: int
         serve(connection, partial(make, order), user)
 
 
-def _run_sent(connection: Any, order: Order, file: int | None, user: ProcessId) -> None:
+def _run_sent(connection: Any, order: ForkRequest, file: int | None, user: ProcessId) -> None:
     """Run a worker whose plan is in a file."""
     assert file is not None
 
-    def make() -> Task:
+    def make() -> ReplicaTask:
         with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as data:
             surroundings, text = pickle.loads(data[:])
         os.close(file)

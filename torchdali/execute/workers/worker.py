@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from torchdali.execute.process_state import is_stopped
-from torchdali.execute.shared_memory import anonymous_file, mapped, socket_of
+from torchdali.execute.shared_memory import anonymous_file, map_file, socket_of
 from torchdali.execute.workers.blocks import LEDGER, Views
-from torchdali.execute.workers.messages import Block, Drop, read, write
+from torchdali.execute.workers.messages import Drop, SentBlock, read, write
 from torchdali.execute.workers.served import LOST, NO_MEMORY, how_ended, signal_of
 
 __all__ = ["NotStarted", "Process", "Worker", "WorkerJob"]
@@ -129,16 +129,16 @@ class Worker:
         # Numbers of blocks go along: the worker alone decides what to write where, so that none is written while a
         # tensor on it is alive.
         self.jobs[number] = job
-        self.send(job.message(number, self.blocks, self.views.returned()))
+        self.send(job.message(number, self.blocks, self.views.take_returned()))
 
     def open_ledger(self) -> None:
         """Share memory in which the worker writes which job it began last; without room, all count as begun."""
         with contextlib.suppress(OSError, MemoryError):
             descriptor = anonymous_file(8)
             try:
-                self._ledger = mapped(descriptor, 8).view(np.int64)
+                self._ledger = map_file(descriptor, 8).view(np.int64)
                 self._ledger[0] = -1
-                self.send(Block(LEDGER, 8), descriptor)
+                self.send(SentBlock(LEDGER, 8), descriptor)
             finally:
                 os.close(descriptor)
 
@@ -158,7 +158,7 @@ class Worker:
         if isinstance(message, Drop):
             self.views.drop(message.number)
             return None
-        if not isinstance(message, Block):
+        if not isinstance(message, SentBlock):
             return message
         _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
         if not descriptors:

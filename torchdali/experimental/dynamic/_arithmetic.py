@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchdali.experimental.dynamic._value import HOOKS, Value
+from torchdali.experimental.dynamic._value import HOOKS, LazyValue
 from torchdali.graph.nodes import BINARY, COMPARISON, UNARY
 
 __all__ = ["install"]
 
 
-def install(kind: type[Value]) -> None:
+def install(kind: type[LazyValue]) -> None:
     """Give a class the operators."""
     for name in (*BINARY, *COMPARISON, *UNARY):
         setattr(kind, f"__{name}__", _forward(name))

@@ -10,13 +10,13 @@ import torch
 from torch.nn.functional import pad as torch_pad
 
 from torchdali.experimental.dynamic._arithmetic import install
-from torchdali.experimental.dynamic._convert import list_of_samples, moved, sample_of
+from torchdali.experimental.dynamic._convert import list_of_samples, move, sample_of
 from torchdali.experimental.dynamic._device import Device, DeviceLike, device
 from torchdali.experimental.dynamic._dtypes import DType
-from torchdali.experimental.dynamic._operation import Result
+from torchdali.experimental.dynamic._operation import OperationResult
 from torchdali.experimental.dynamic._printing import text_of_batch
 from torchdali.experimental.dynamic._tensor import Tensor
-from torchdali.experimental.dynamic._value import HOOKS, Value
+from torchdali.experimental.dynamic._value import HOOKS, LazyValue
 from torchdali.tensors import TensorCPU, TensorGPU, TensorList
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "as_batch", "batch"]
 
 
-class Batch(Value):
+class Batch(LazyValue):
     """Samples of one type and number of axes, whose shapes may differ.
 
     Operators and arithmetic work on each sample. A batch has no indices of its own, since these could mean samples
@@ -51,7 +51,7 @@ class Batch(Value):
         dtype: Any = None,
         device: DeviceLike = None,
         layout: str | None = None,
-        invocation_result: Result | None = None,
+        invocation_result: OperationResult | None = None,
         copy: bool = False,
     ) -> None:
         self._list, self._result = None, invocation_result
@@ -79,7 +79,7 @@ class Batch(Value):
         """Return all samples as one tensor with the batch as its first axis."""
         values = self._values()
         kind = TensorCPU if values.device.type == "cpu" else TensorGPU
-        return kind(_stacked(values, pad), f"N{values.layout()}" if values.layout() else "")
+        return kind(_stack(values, pad), f"N{values.layout()}" if values.layout() else "")
 
     @property
     def batch_size(self) -> int:
@@ -93,9 +93,9 @@ class Batch(Value):
         return self._values().shape()
 
     @property
-    def tensors(self) -> Samples:
+    def tensors(self) -> BatchSamples:
         """The samples, as a sequence of `Tensor`."""
-        return Samples(self, range(self.batch_size))
+        return BatchSamples(self, range(self.batch_size))
 
     @property
     def slice(self) -> BatchSlice:
@@ -114,7 +114,7 @@ class Batch(Value):
         if isinstance(sample_range, slice):
             chosen = list(range(n))[sample_range]
         else:
-            chosen = [_checked(int(i), n) for i in sample_range]
+            chosen = [_check_index(int(i), n) for i in sample_range]
         values = self._values()
         return _batch_of(
             TensorList.from_samples([samples[i] for i in chosen], values.layout(), dtype=values.torch_dtype)
@@ -133,7 +133,7 @@ class Batch(Value):
         target = _device_of(device)
         if target == self.device and not force_copy:
             return self
-        return _batch_of(moved(self._values(), target))
+        return _batch_of(move(self._values(), target))
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
         """Return one torch tensor ``(batch, ...)``.
@@ -150,7 +150,7 @@ class Batch(Value):
         if dense is None:
             if copy is False:
                 raise ValueError("the samples are separate tensors: pass copy=None or copy=True")
-            return _stacked(values, pad)
+            return _stack(values, pad)
         return dense.clone() if copy else dense
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
@@ -225,7 +225,7 @@ class Batch(Value):
 install(Batch)
 
 
-class Samples(Sequence[Tensor]):
+class BatchSamples(Sequence[Tensor]):
     """The samples of a batch; they are computed when one is looked at."""
 
     def __init__(self, batch: Batch, indices: Sequence[int]) -> None:
@@ -237,13 +237,13 @@ class Samples(Sequence[Tensor]):
     @overload
     def __getitem__(self, index: int) -> Tensor: ...
     @overload
-    def __getitem__(self, index: slice) -> Samples: ...
+    def __getitem__(self, index: slice) -> BatchSamples: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return Samples(self._batch, self._indices[index])
+            return BatchSamples(self._batch, self._indices[index])
         if isinstance(index, Sequence):
-            return Samples(self._batch, [self._indices[_checked(i, len(self))] for i in index])
-        return Tensor(batch=self._batch, index_in_batch=self._indices[_checked(index, len(self))])
+            return BatchSamples(self._batch, [self._indices[_check_index(i, len(self))] for i in index])
+        return Tensor(batch=self._batch, index_in_batch=self._indices[_check_index(index, len(self))])
 
 
 class BatchSlice:
@@ -261,12 +261,12 @@ def _samples_of(data: Any) -> Any:
     """Return samples without the classes of this mode around them."""
     if isinstance(data, Tensor):
         return data._storage
-    if isinstance(data, (list, tuple, Samples)):
+    if isinstance(data, (list, tuple, BatchSamples)):
         return [each._storage if isinstance(each, Tensor) else each for each in data]
     return data
 
 
-def _stacked(values: TensorList, pad: bool) -> torch.Tensor:
+def _stack(values: TensorList, pad: bool) -> torch.Tensor:
     shapes = values.shape()
     if len(set(shapes)) > 1:
         if not pad:
@@ -275,16 +275,16 @@ def _stacked(values: TensorList, pad: bool) -> torch.Tensor:
                 "pad=True fills them up with zeros"
             )
         full = [max(axis) for axis in zip(*shapes, strict=True)]
-        return torch.stack([_padded(sample, full) for sample in values.samples()])
-    return values.stacked()
+        return torch.stack([_pad(sample, full) for sample in values.samples()])
+    return values.stack()
 
 
-def _padded(sample: torch.Tensor, full: Sequence[int]) -> torch.Tensor:
+def _pad(sample: torch.Tensor, full: Sequence[int]) -> torch.Tensor:
     missing = [(0, n - have) for n, have in zip(full, sample.shape, strict=True)]
     return torch_pad(sample, [number for pair in reversed(missing) for number in pair])
 
 
-def _checked(index: int, count: int) -> int:
+def _check_index(index: int, count: int) -> int:
     if not -count <= index < count:
         raise IndexError(f"sample index {index} is out of range for a batch of {count}")
     return index % count
@@ -315,11 +315,11 @@ def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout:
     return Batch(tensors, dtype, device, layout)
 
 
-def _converted(dtype: DType, data: Any = None, *rest: Any, **arguments: Any) -> Tensor | Batch:
+def _convert(dtype: DType, data: Any = None, *rest: Any, **arguments: Any) -> Tensor | Batch:
     """Return data converted to an element type; see `DType.__call__`."""
     if isinstance(data, (Batch, TensorList)):
         return Batch(data, dtype, *rest, **arguments)
     return Tensor(data, dtype, *rest, **arguments)
 
 
-DType._convert = staticmethod(_converted)
+DType._convert = staticmethod(_convert)

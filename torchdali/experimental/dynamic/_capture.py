@@ -26,10 +26,10 @@ from torchdali.experimental.dynamic._context import EvalContext
 from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._matching import CallForm, CallMatcher, copied_node
 from torchdali.experimental.dynamic._mode import EvalMode
-from torchdali.experimental.dynamic._operation import Operation, Result
+from torchdali.experimental.dynamic._operation import Operation, OperationResult
 from torchdali.experimental.dynamic._rng import RNG, get_default_rng
-from torchdali.experimental.dynamic._structure import Runner
-from torchdali.experimental.dynamic._value import Value
+from torchdali.experimental.dynamic._structure import StructureRunner
+from torchdali.experimental.dynamic._value import LazyValue
 from torchdali.graph.nodes import DataNode, Node
 
 __all__ = ["Capture", "Template", "current_capture"]
@@ -45,7 +45,7 @@ def current_capture() -> Capture | None:
 
 
 @dataclass(frozen=True)
-class _Call:
+class _TemplateCall:
     """One call of the template.
 
     Attributes:
@@ -63,7 +63,7 @@ class _Call:
     rng: RNG | None
     draw: int
     asked: frozenset[int]
-    outer: tuple[Result, ...]
+    outer: tuple[OperationResult, ...]
     form: CallForm | None
 
 
@@ -75,7 +75,7 @@ class Template:
         roots: The items of the loop, in that iteration.
     """
 
-    def __init__(self, calls: Sequence[_Call], roots: Sequence[DataNode]) -> None:
+    def __init__(self, calls: Sequence[_TemplateCall], roots: Sequence[DataNode]) -> None:
         self.calls, self.roots = calls, roots
         self.nodes = {call.node for call in calls}
         self.matcher = CallMatcher(self.nodes)
@@ -87,10 +87,10 @@ class Template:
 
 @dataclass
 class _Recorded:
-    """A call of the first iteration; see `_Call`."""
+    """A call of the first iteration; see `_TemplateCall`."""
 
     operation: Operation
-    outer: tuple[Result, ...]
+    outer: tuple[OperationResult, ...]
     form: CallForm | None = None
 
 
@@ -111,7 +111,7 @@ class _Iteration:
     operations: list[Operation] = field(default_factory=list)
 
 
-class _Started:
+class _StartedIterations:
     """Iterations that were started and not finished yet, in their order."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class _Started:
 class _StartedIteration:
     """An iteration that is computed."""
 
-    def __init__(self, line: _Started, finish: Callable[[], None]) -> None:
+    def __init__(self, line: _StartedIterations, finish: Callable[[], None]) -> None:
         self._line, self._finish = line, finish
         self._error: Exception | None = None
         self.done = False
@@ -194,8 +194,8 @@ class Capture:
         self._now: _Iteration | None = None
         self._next_call = 0
         self._matches = True
-        self._runners: dict[Any, Runner] = {}
-        self._started = _Started()
+        self._runners: dict[Any, StructureRunner] = {}
+        self._started = _StartedIterations()
 
     def __iter__(self) -> Iterator[Any]:
         ahead: deque[_Iteration] = deque()
@@ -207,7 +207,7 @@ class Capture:
                     item = next(self._items, None)
                     if item is None:
                         break
-                    ahead.append(self._prepared(*item, len(ahead)))
+                    ahead.append(self._prepare(*item, len(ahead)))
                 if not ahead:
                     return
                 yield from self._body(ahead.popleft())
@@ -253,7 +253,7 @@ class Capture:
 
     # ------------------------------------------------------------ running ahead
 
-    def _prepared(self, item: Any, state: Any, distance: int) -> _Iteration:
+    def _prepare(self, item: Any, state: Any, distance: int) -> _Iteration:
         """Copy the template onto an item, and have it computed."""
         iteration, template = _Iteration(item, state), self.template
         if template is None:
@@ -267,14 +267,14 @@ class Capture:
             operation.captured = True
             iteration.operations.append(operation)
         calls = zip(iteration.operations, template.calls, strict=True)
-        results = [Result(o, i) for o, call in calls for i in sorted(call.asked)]
+        results = [OperationResult(o, i) for o, call in calls for i in sorted(call.asked)]
         if results:
             started = self._begin(results)
             for result in results:
                 result.operation.future = started
         return iteration
 
-    def _begin(self, results: list[Result]) -> _StartedIteration:
+    def _begin(self, results: list[OperationResult]) -> _StartedIteration:
         """Begin to compute an iteration."""
         try:
             with torch.no_grad():
@@ -286,7 +286,7 @@ class Capture:
         """Prepare the results again if they were computed with other random numbers than the loop's body will draw."""
         items = [(iteration.item, iteration.state) for iteration in ahead]
         ahead.clear()
-        ahead.extend(self._prepared(*item, i) for i, item in enumerate(items))
+        ahead.extend(self._prepare(*item, i) for i, item in enumerate(items))
 
     # ------------------------------------------------------------ the calls of the body
 
@@ -300,11 +300,11 @@ class Capture:
         known = self._matching(operation)
         if self._first:
             outer = [o for o in operation.needs if not o.captured]
-            held = tuple(Result(o, e.index) for o in outer for e in o.node.outputs)
+            held = tuple(OperationResult(o, e.index) for o in outer for e in o.node.outputs)
             self._recorded.append(_Recorded(known, held))
         return known
 
-    def repeated(
+    def repeat(
         self,
         declared: Operator,
         inputs: Sequence[Any],
@@ -383,7 +383,7 @@ def _roots(item: Any) -> list[DataNode]:
     values = item if isinstance(item, tuple) else (item,)
     roots = []
     for value in values:
-        if isinstance(value, Value):
+        if isinstance(value, LazyValue):
             roots.append(value._edge())
             assert value._result is not None
             value._result.operation.captured = True
@@ -396,7 +396,7 @@ def _size_of(item: Any) -> int:
     return size
 
 
-def _calls_of(recorded: Sequence[_Recorded]) -> list[_Call]:
+def _calls_of(recorded: Sequence[_Recorded]) -> list[_TemplateCall]:
     counts: dict[RNG, int] = {}
     calls = []
     for each in recorded:
@@ -405,5 +405,7 @@ def _calls_of(recorded: Sequence[_Recorded]) -> list[_Call]:
             draw = counts.get(operation.rng, 0)
             counts[operation.rng] = draw + 1
         indices = frozenset(operation.asked)
-        calls.append(_Call(operation.node, operation.device, operation.rng, draw, indices, each.outer, each.form))
+        calls.append(
+            _TemplateCall(operation.node, operation.device, operation.rng, draw, indices, each.outer, each.form)
+        )
     return calls

@@ -8,7 +8,7 @@ import weakref
 from typing import Any
 
 from torchdali.experimental.dynamic._checkpoint import Checkpoint
-from torchdali.experimental.dynamic._engine import Engine
+from torchdali.experimental.dynamic._engine import OperationEngine
 from torchdali.experimental.dynamic._operation import Operation
 from torchdali.experimental.dynamic._scoped import Scoped, innermost
 from torchdali.experimental.dynamic._stream import Stream, get_current_stream, stream_on
@@ -50,7 +50,7 @@ class EvalContext(Scoped):
             raise ValueError("give num_threads or thread_pool, not both")
         self._pool = thread_pool or (None if num_threads is None else ThreadPool(num_threads))
         self._device_id, self._stream = device_id, stream_on(cuda_stream, device_id)
-        self._engine: Engine | None = None
+        self._engine: OperationEngine | None = None
         self._lock = ForkSafeLock()
         self._pending: weakref.WeakValueDictionary[int, Operation] = weakref.WeakValueDictionary()  # by `serial`
         self._cache: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -110,7 +110,7 @@ class EvalContext(Scoped):
         """Compute all operations whose results are still wanted."""
         with self._lock:
             pending = [operation for each in self._pending.valuerefs() if (operation := each()) is not None]
-            waiting = [o for o in pending if o.results is None and o.held()]
+            waiting = [o for o in pending if o.results is None and o.held_outputs()]
             if waiting:
                 self.engine().run(sorted(waiting, key=lambda o: o.serial))
             self._pending.clear()
@@ -120,10 +120,10 @@ class EvalContext(Scoped):
         # Without the lock, which may be held for as long as others are computed; `evaluate_all` copies the references.
         self._pending[operation.serial] = operation
 
-    def engine(self) -> Engine:
+    def engine(self) -> OperationEngine:
         """Return the engine of this process, which may have been forked from the one that began."""
         if self._engine is None or self._engine.num_threads != self.num_threads or self._process != os.getpid():
-            self._engine, self._process = Engine(self.num_threads, self._device_id), os.getpid()
+            self._engine, self._process = OperationEngine(self.num_threads, self._device_id), os.getpid()
         return self._engine
 
     def cache_results(self, invocation: Any, results: Any) -> None:

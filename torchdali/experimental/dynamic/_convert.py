@@ -108,8 +108,8 @@ def list_of_samples(
             raise ValueError("a batch needs a first axis; a single number has none")
         batch = TensorList.from_dense(tensor, own[1:] if own else "")
     else:
-        batch = _gathered(data, dtype, copy)
-    return _placed(batch, place, layout)
+        batch = _gather(data, dtype, copy)
+    return _place_batch(batch, place, layout)
 
 
 def _is_array(data: Any) -> bool:
@@ -126,7 +126,7 @@ def _cast_list(data: TensorList, dtype: Any, copy: bool) -> TensorList:
     return TensorList.from_samples(samples, data.layout(), dtype=torch_dtype or data.torch_dtype)
 
 
-def _gathered(data: Iterable[Any], dtype: Any, copy: bool) -> TensorList:
+def _gather(data: Iterable[Any], dtype: Any, copy: bool) -> TensorList:
     pairs = [sample_of(each, dtype, copy) for each in data]
     if not pairs:
         if dtype is None:
@@ -147,23 +147,23 @@ def _gathered(data: Iterable[Any], dtype: Any, copy: bool) -> TensorList:
     return TensorList.from_samples(samples, layout)
 
 
-def _placed(values: TensorList, place: Any, layout: str | None) -> TensorList:
+def _place_batch(values: TensorList, place: Any, layout: str | None) -> TensorList:
     target = device(place)
     if target is not None and values.device != to_torch_device(target):
-        values = moved(values, target)
+        values = move(values, target)
     if layout is not None and layout != values.layout():
-        values = relabeled(values, layout)
+        values = relabel(values, layout)
     return values
 
 
-def moved(values: TensorList, target: Device) -> TensorList:
+def move(values: TensorList, target: Device) -> TensorList:
     """Return a copy on another device."""
     place = to_torch_device(target)
     samples = [sample.to(place, non_blocking=place.type != "cpu") for sample in values.samples()]
     return TensorList.from_samples(samples, values.layout(), dtype=values.torch_dtype)
 
 
-def relabeled(values: TensorList, layout: str) -> TensorList:
+def relabel(values: TensorList, layout: str) -> TensorList:
     """Return the same samples with another layout.
 
     Raises:

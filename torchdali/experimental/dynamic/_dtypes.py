@@ -13,12 +13,30 @@ from torchdali import types
 from torchdali.types import DALIDataType
 
 __all__ = [
-    "DType", "DataType", "ImageType", "InterpType", "as_torch_dtype", "bfloat16", "bool", "dtype", "float16",
-    "float32", "float64", "int16", "int32", "int64", "int8", "type_id", "uint16", "uint32", "uint64", "uint8",
+    "DType",
+    "DataType",
+    "ImageType",
+    "InterpType",
+    "as_torch_dtype",
+    "bfloat16",
+    "bool",
+    "dtype",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "type_id",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]  # fmt: skip
 
 
-class _Kind(enum.Enum):
+class _DTypeFamily(enum.Enum):
     """The family of an element type."""
 
     signed = 1
@@ -54,14 +72,14 @@ class DType:
     bytes: int
     name: str
 
-    Kind: ClassVar[type[_Kind]] = _Kind
+    Kind: ClassVar[type[_DTypeFamily]] = _DTypeFamily
     _convert: ClassVar[Callable[..., Any]]  # set by the module that converts, which imports this one
     _by_id: ClassVar[dict[DALIDataType, DType]] = {}
     _by_name: ClassVar[dict[str, DType]] = {}
 
     def __init__(
         self,
-        kind: _Kind,
+        kind: _DTypeFamily,
         bits: int,
         exponent_bits: int | None = None,
         significand_bits: int | None = None,
@@ -70,7 +88,7 @@ class DType:
         name: str | None = None,
         docs: str | None = None,
     ) -> None:
-        if kind is _Kind.float and exponent_bits is None:
+        if kind is _DTypeFamily.float and exponent_bits is None:
             exponent_bits, significand_bits = _DEFAULT_BITS[bits]
         self.kind, self.bits, self.type_id = kind, bits, type_id
         self.exponent_bits, self.significand_bits = exponent_bits, significand_bits
@@ -79,7 +97,7 @@ class DType:
         self.__doc__ = docs or f"The element type {self.name}."
 
     def _key(self) -> tuple[Any, ...]:
-        named = self.name if self.kind is _Kind.enum else None
+        named = self.name if self.kind is _DTypeFamily.enum else None
         return self.kind, self.bits, self.exponent_bits, self.significand_bits, named
 
     def __eq__(self, other: object) -> builtins.bool:
@@ -132,7 +150,9 @@ class DType:
         return known
 
 
-def _define(name: str, long_name: str, kind: _Kind, bits: int, type_id: DALIDataType | None, **options: Any) -> DType:
+def _define(
+    name: str, long_name: str, kind: _DTypeFamily, bits: int, type_id: DALIDataType | None, **options: Any
+) -> DType:
     dtype = DType(kind, bits, type_id=type_id, name=name, **options)
     if type_id is not None:
         DType._by_id[type_id] = dtype
@@ -140,22 +160,22 @@ def _define(name: str, long_name: str, kind: _Kind, bits: int, type_id: DALIData
     return dtype
 
 
-int8: DType = _define("i8", "int8", _Kind.signed, 8, DALIDataType.INT8)
-int16: DType = _define("i16", "int16", _Kind.signed, 16, DALIDataType.INT16)
-int32: DType = _define("i32", "int32", _Kind.signed, 32, DALIDataType.INT32)
-int64: DType = _define("i64", "int64", _Kind.signed, 64, DALIDataType.INT64)
-uint8: DType = _define("u8", "uint8", _Kind.unsigned, 8, DALIDataType.UINT8)
-uint16: DType = _define("u16", "uint16", _Kind.unsigned, 16, DALIDataType.UINT16)
-uint32: DType = _define("u32", "uint32", _Kind.unsigned, 32, DALIDataType.UINT32)
-uint64: DType = _define("u64", "uint64", _Kind.unsigned, 64, DALIDataType.UINT64)
-float16: DType = _define("f16", "float16", _Kind.float, 16, DALIDataType.FLOAT16)
-float32: DType = _define("f32", "float32", _Kind.float, 32, DALIDataType.FLOAT)
-float64: DType = _define("f64", "float64", _Kind.float, 64, DALIDataType.FLOAT64)
-bfloat16: DType = _define("bfloat16", "bf16", _Kind.float, 16, None, exponent_bits=8, significand_bits=7)
-bool: DType = _define("bool", "boolean", _Kind.bool, 1, DALIDataType.BOOL, bytes=1)
-DataType: DType = _define("DataType", "data_type", _Kind.enum, 32, DALIDataType.DATA_TYPE)
-ImageType: DType = _define("ImageType", "image_type", _Kind.enum, 32, DALIDataType.IMAGE_TYPE)
-InterpType: DType = _define("InterpType", "interp_type", _Kind.enum, 32, DALIDataType.INTERP_TYPE)
+int8: DType = _define("i8", "int8", _DTypeFamily.signed, 8, DALIDataType.INT8)
+int16: DType = _define("i16", "int16", _DTypeFamily.signed, 16, DALIDataType.INT16)
+int32: DType = _define("i32", "int32", _DTypeFamily.signed, 32, DALIDataType.INT32)
+int64: DType = _define("i64", "int64", _DTypeFamily.signed, 64, DALIDataType.INT64)
+uint8: DType = _define("u8", "uint8", _DTypeFamily.unsigned, 8, DALIDataType.UINT8)
+uint16: DType = _define("u16", "uint16", _DTypeFamily.unsigned, 16, DALIDataType.UINT16)
+uint32: DType = _define("u32", "uint32", _DTypeFamily.unsigned, 32, DALIDataType.UINT32)
+uint64: DType = _define("u64", "uint64", _DTypeFamily.unsigned, 64, DALIDataType.UINT64)
+float16: DType = _define("f16", "float16", _DTypeFamily.float, 16, DALIDataType.FLOAT16)
+float32: DType = _define("f32", "float32", _DTypeFamily.float, 32, DALIDataType.FLOAT)
+float64: DType = _define("f64", "float64", _DTypeFamily.float, 64, DALIDataType.FLOAT64)
+bfloat16: DType = _define("bfloat16", "bf16", _DTypeFamily.float, 16, None, exponent_bits=8, significand_bits=7)
+bool: DType = _define("bool", "boolean", _DTypeFamily.bool, 1, DALIDataType.BOOL, bytes=1)
+DataType: DType = _define("DataType", "data_type", _DTypeFamily.enum, 32, DALIDataType.DATA_TYPE)
+ImageType: DType = _define("ImageType", "image_type", _DTypeFamily.enum, 32, DALIDataType.IMAGE_TYPE)
+InterpType: DType = _define("InterpType", "interp_type", _DTypeFamily.enum, 32, DALIDataType.INTERP_TYPE)
 
 
 def dtype(obj: Any) -> DType:
@@ -195,7 +215,7 @@ def as_torch_dtype(obj: Any) -> torch.dtype:
     kind = dtype(obj)
     if kind == bfloat16:
         return torch.bfloat16
-    if kind.kind is _Kind.enum:
+    if kind.kind is _DTypeFamily.enum:
         return torch.int32
     return types.to_torch_dtype(type_id(kind))
 

@@ -15,24 +15,24 @@ from typing import Any
 import torch
 
 from torchdali.calls.running import run_batch
-from torchdali.errors import located
+from torchdali.errors import locate_error
 from torchdali.execute.device_stream import resolve_device
 from torchdali.experimental.dynamic._device import to_torch_device
-from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
-from torchdali.experimental.dynamic._structure import Runner, Structure, structure_of
+from torchdali.experimental.dynamic._operation import Operation, OperationResult, operation_of
+from torchdali.experimental.dynamic._structure import Structure, StructureRunner, structure_of
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.kernels.memory import SMALL_SAMPLE
 from torchdali.reading.cursor import Keys
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 
-__all__ = ["Engine"]
+__all__ = ["OperationEngine"]
 
 _KEPT = 8  # executors of graphs that were run last
 _FEW = 3  # operators on small values that cost less one by one than an executor
 
 
-class Engine:
+class OperationEngine:
     """Runs operations on threads.
 
     Args:
@@ -43,7 +43,7 @@ class Engine:
     def __init__(self, num_threads: int, device_id: int | None) -> None:
         self.num_threads = num_threads
         self._device: torch.device | None = resolve_device(device_id)
-        self._runners: OrderedDict[Any, Runner] = OrderedDict()
+        self._runners: OrderedDict[Any, StructureRunner] = OrderedDict()
         self._lock = threading.Lock()
 
     def run(self, operations: Sequence[Operation]) -> None:
@@ -59,7 +59,7 @@ class Engine:
             self._put(work.key, runner)
             work.deliver(outputs)
 
-    def begin(self, results: Sequence[Result], runners: dict[Any, Runner]) -> Callable[[], None]:
+    def begin(self, results: Sequence[OperationResult], runners: dict[Any, StructureRunner]) -> Callable[[], None]:
         """Begin to compute results; return a function that waits for them and sets them.
 
         Other results are not set, whoever holds them: which are held may change at any moment in another thread.
@@ -69,7 +69,7 @@ class Engine:
             runners: Of the caller, by structure: an empty dictionary at first, to be given back at the end. The
                 functions must be called in the order of the calls that returned them, from any thread.
         """
-        started: list[tuple[Runner, _Work]] = []
+        started: list[tuple[StructureRunner, _OperationWork]] = []
         try:
             for work in _works(list(dict.fromkeys(r.operation for r in results)), results):
                 key = work.key
@@ -97,20 +97,20 @@ class Engine:
 
         return finish
 
-    def give_back(self, runners: dict[Any, Runner]) -> None:
+    def give_back(self, runners: dict[Any, StructureRunner]) -> None:
         """Keep runners for the next caller of `begin`; all that they were given must be finished."""
         while runners:
             key, runner = runners.popitem()
             self._put((key,), runner)
 
-    def _runner(self, work: _Work, several: bool) -> Runner:
-        return Runner(work.structure, self.num_threads, work.device or self._device, work.size, several)
+    def _runner(self, work: _OperationWork, several: bool) -> StructureRunner:
+        return StructureRunner(work.structure, self.num_threads, work.device or self._device, work.size, several)
 
-    def _take(self, key: Any) -> Runner | None:
+    def _take(self, key: Any) -> StructureRunner | None:
         with self._lock:
             return self._runners.pop(key, None)
 
-    def _put(self, key: Any, runner: Runner) -> None:
+    def _put(self, key: Any, runner: StructureRunner) -> None:
         """Keep a runner for the next graph of its structure; close those that were not used for longest."""
         with self._lock:
             self._runners[key] = runner
@@ -120,7 +120,7 @@ class Engine:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _OperationWork:
     """Operations on batches of one size, which an executor is to compute.
 
     Attributes:
@@ -158,14 +158,16 @@ class _Work:
             operation.finish(tuple(results.get(e) for e in node.outputs))
 
 
-def _works(operations: Sequence[Operation], results: Sequence[Result] | None = None) -> Iterator[_Work]:
+def _works(
+    operations: Sequence[Operation], results: Sequence[OperationResult] | None = None
+) -> Iterator[_OperationWork]:
     """Yield the work for executors, by size and accelerator; compute the rest immediately.
 
     Args:
         results: The results to deliver; otherwise all that are held.
     """
-    for (size, device), chosen in _divided(operations).items():
-        nodes = _needed(chosen)
+    for (size, device), chosen in _divide(operations).items():
+        nodes = _needed_nodes(chosen)
         computed = [n for n in nodes if _results(n) is None]
         if not computed:
             continue
@@ -179,13 +181,13 @@ def _works(operations: Sequence[Operation], results: Sequence[Result] | None = N
             _run_one_by_one(computed, values, size)
             continue
         if results is None:
-            edges = _wanted(computed, chosen)
+            edges = _wanted_edges(computed, chosen)
         else:
             edges = [r.edge for r in results if r.operation.node in computed]
-        yield _Work(structure_of(computed, edges, size), values, size, device)
+        yield _OperationWork(structure_of(computed, edges, size), values, size, device)
 
 
-def _divided(operations: Sequence[Operation]) -> dict[tuple[int, torch.device | None], list[Operation]]:
+def _divide(operations: Sequence[Operation]) -> dict[tuple[int, torch.device | None], list[Operation]]:
     """Group operations by size and accelerator; those on the CPU join the first accelerator's of their size."""
     groups: dict[tuple[int, torch.device | None], list[Operation]] = {}
     accelerators = {o.size: to_torch_device(o.device) for o in reversed(operations) if o.device.device_id is not None}
@@ -201,7 +203,7 @@ def _results(node: Node) -> tuple[TensorList | None, ...] | None:
     return None if operation is None else operation.results
 
 
-def _needed(operations: Iterable[Operation]) -> list[Node]:
+def _needed_nodes(operations: Iterable[Operation]) -> list[Node]:
     """Return the nodes that operations need, each after those it needs; nothing before a known result."""
     order: dict[Node, None] = {}
     stack: list[tuple[Node, bool]] = [(o.node, False) for o in operations]
@@ -217,14 +219,14 @@ def _needed(operations: Iterable[Operation]) -> list[Node]:
     return list(order)
 
 
-def _wanted(nodes: Sequence[Node], operations: Sequence[Operation]) -> list[DataNode]:
+def _wanted_edges(nodes: Sequence[Node], operations: Sequence[Operation]) -> list[DataNode]:
     """Return the edges whose values somebody holds, or asks for."""
     targets = set(operations)
     edges = []
     for node in nodes:
         operation = operation_of(node)
         if operation is not None:
-            held = operation.held()
+            held = operation.held_outputs()
             edges += [e for e in node.outputs if e.index in held or operation in targets]
     return edges
 
@@ -253,7 +255,7 @@ def _run_one_by_one(nodes: Sequence[Node], values: dict[DataNode, TensorList], s
             results = run_batch(node.operator, inputs, node.constants, per_sample, rng, size)
         except Exception as error:
             where = f"operator {node.operator.name!r} failed\n  {node.where}"
-            raise located(error, where) from error
+            raise locate_error(error, where) from error
         values.update(zip(node.outputs, results, strict=True))
         if operation is not None:
             operation.finish(results)

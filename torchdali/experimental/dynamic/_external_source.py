@@ -46,7 +46,7 @@ class ExternalSource:
         if cycle not in _CYCLES:
             raise ValueError(f"cycle={cycle!r}: it is 'no', 'quiet' or 'raise'")
         self._cycle = _CYCLES[cycle]
-        self._source, self._items = _opened(source, self._cycle)
+        self._source, self._items = _open_source(source, self._cycle)
         self._num_outputs, self._device = num_outputs, device
         self._layouts = _each(layout, num_outputs)
         self._dtypes = _each(dtype, num_outputs)
@@ -61,10 +61,10 @@ class ExternalSource:
         parts = (item,) if self._num_outputs == 1 else item
         if not isinstance(parts, (tuple, list)) or len(parts) != self._num_outputs:
             raise ValueError(f"the source gave no tuple of {self._num_outputs} outputs")
-        outputs = tuple(self._made(part, i, batch_size) for i, part in enumerate(parts))
+        outputs = tuple(self._make(part, i, batch_size) for i, part in enumerate(parts))
         return outputs[0] if self._num_outputs == 1 else outputs
 
-    def _made(self, part: Any, i: int, batch_size: int | None) -> Any:
+    def _make(self, part: Any, i: int, batch_size: int | None) -> Any:
         options = self._dtypes[i], self._device, self._layouts[i]
         if isinstance(part, (Batch, list)) or type(part).__name__.startswith("TensorList"):
             batch = Batch(part, *options)
@@ -100,7 +100,7 @@ class ExternalSource:
             yield item, None
 
 
-def _opened(source: Any, cycle: str) -> tuple[Any, Iterator[Any] | None]:
+def _open_source(source: Any, cycle: str) -> tuple[Any, Iterator[Any] | None]:
     if inspect.isgeneratorfunction(source):
         source = _Restarted(source)
     if not callable(source) and isinstance(source, Iterable):

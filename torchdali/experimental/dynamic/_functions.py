@@ -13,7 +13,7 @@ from torchdali.experimental.dynamic._capture import current_capture
 from torchdali.experimental.dynamic._invoke import invoke
 from torchdali.experimental.dynamic._rng import RNG, get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor
-from torchdali.experimental.dynamic._value import Value
+from torchdali.experimental.dynamic._value import LazyValue
 
 __all__ = ["function_of"]
 
@@ -44,7 +44,7 @@ def function_of(declared: Operator) -> Callable[..., Any]:
         if capture is None:
             result = call(inputs, arguments, batch_size, device)
         else:
-            result = capture.repeated(declared, inputs, arguments, batch_size)
+            result = capture.repeat(declared, inputs, arguments, batch_size)
             if result is None:
                 result = call(inputs, dict(arguments), batch_size, device)
             capture.remember(declared, inputs, arguments, batch_size, result)
@@ -60,7 +60,7 @@ def function_of(declared: Operator) -> Callable[..., Any]:
         rng = None
         if declared.schema.random:
             rng = arguments.pop("rng", None)
-            rng = get_default_rng() if rng is None else _checked(rng)
+            rng = get_default_rng() if rng is None else _check_rng(rng)
         filled = [*inputs, *_inputs_by_name(declared, len(inputs), arguments)]
         return invoke(declared, filled, arguments, batch_size, device, rng)
 
@@ -131,7 +131,7 @@ def _check(title: str, names: frozenset[str], required: list[str], arguments: Ma
             raise TypeError(f"{title}() missing required keyword-only argument {name!r}")
 
 
-def _checked(rng: Any) -> RNG:
+def _check_rng(rng: Any) -> RNG:
     if not isinstance(rng, RNG):
         raise TypeError(f"rng is an RNG, not {type(rng).__name__}")
     return rng
@@ -146,5 +146,5 @@ def _inputs_by_name(declared: Operator, count: int, arguments: dict[str, Any]) -
 def _as_torch(result: Any) -> Any:
     if isinstance(result, (tuple, list)):
         return tuple(map(_as_torch, result))
-    assert isinstance(result, (Tensor, Batch, Value))
+    assert isinstance(result, (Tensor, Batch, LazyValue))
     return result.torch()

@@ -7,15 +7,15 @@ from typing import Any
 from torchdali.calls.decorators import source
 from torchdali.declaration.registry import registry
 from torchdali.experimental.dynamic._device import Device
-from torchdali.experimental.dynamic._operation import Operation, Result
+from torchdali.experimental.dynamic._operation import Operation, OperationResult
 from torchdali.graph import nodes
-from torchdali.reading.sources import Source, SourceBatch
+from torchdali.reading.sources import BatchSource, SourceBatch
 from torchdali.tensors import TensorList
 
-__all__ = ["GIVEN", "GivenValue", "given"]
+__all__ = ["GIVEN", "GivenValue", "make_result"]
 
 
-class GivenValue(Source):
+class GivenValue(BatchSource):
     """A source whose data comes with each batch, see `Executor.schedule`."""
 
     def next(self, batch_size: int, prepared: SourceBatch | None = None) -> tuple[TensorList, ...]:
@@ -29,7 +29,7 @@ class GivenValue(Source):
 
 
 @source(name="_given_value")
-def _given_value() -> Source:
+def _given_value() -> BatchSource:
     """Deliver a batch that is there already."""
     return GivenValue()
 
@@ -37,9 +37,9 @@ def _given_value() -> Source:
 GIVEN = registry["_given_value"]
 
 
-def given(values: TensorList, where: Device) -> Result:
+def make_result(values: TensorList, where: Device) -> OperationResult:
     """Return values as a result of an operation that is done."""
     kind = "cpu" if where.device_type == "cpu" else "gpu"
     node = nodes.add_node(GIVEN, [], {}, {}, device=kind, outputs=1)
     operation = Operation(node, len(values), None, where, results=(values,))
-    return Result(operation, 0)
+    return OperationResult(operation, 0)

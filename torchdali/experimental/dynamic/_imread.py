@@ -9,7 +9,7 @@ from typing import Any
 from torchdali.declaration.registry import registry
 from torchdali.experimental.dynamic._batch import as_batch
 from torchdali.experimental.dynamic._functions import function_of
-from torchdali.experimental.dynamic._value import Value
+from torchdali.experimental.dynamic._value import LazyValue
 
 __all__ = ["imread"]
 
@@ -30,10 +30,10 @@ def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
     Raises:
         OSError: a file cannot be read. RuntimeError: it isn't an image.
     """
-    if not isinstance(filepaths, (str, bytes, os.PathLike, Value)):
+    if not isinstance(filepaths, (str, bytes, os.PathLike, LazyValue)):
         names = [_as_bytes(path) for path in filepaths]
         return _decode(_read(as_batch(names)), device=device, **arguments)
-    name = filepaths if isinstance(filepaths, Value) else _as_bytes(filepaths)
+    name = filepaths if isinstance(filepaths, LazyValue) else _as_bytes(filepaths)
     return _decode(_read(name), device=device, **arguments)
 
 

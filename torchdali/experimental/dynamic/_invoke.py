@@ -7,22 +7,22 @@ from typing import Any
 
 import torch
 
-from torchdali.calls.dispatch import CheckedCall, bind, record, unshared
+from torchdali.calls.dispatch import CheckedCall, bind, copy_returned_inputs, record
 from torchdali.calls.running import run_batch
 from torchdali.declaration.registry import Operator, expression
-from torchdali.errors import located
+from torchdali.errors import locate_error
 from torchdali.experimental.dynamic._batch import Batch, _batch_of
 from torchdali.experimental.dynamic._capture import current_capture
 from torchdali.experimental.dynamic._context import EvalContext
-from torchdali.experimental.dynamic._convert import as_list, moved
+from torchdali.experimental.dynamic._convert import as_list, move
 from torchdali.experimental.dynamic._device import Device, device, to_torch_device
 from torchdali.experimental.dynamic._dtypes import DType
-from torchdali.experimental.dynamic._given import given
+from torchdali.experimental.dynamic._given import make_result
 from torchdali.experimental.dynamic._mode import EvalMode
-from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
+from torchdali.experimental.dynamic._operation import Operation, OperationResult, operation_of
 from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
-from torchdali.experimental.dynamic._value import HOOKS, Value
+from torchdali.experimental.dynamic._value import HOOKS, LazyValue
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
@@ -60,7 +60,7 @@ def invoke(
         raise TypeError(str(error)) from None
     present = {name: value for name, value in arguments.items() if value is not None}
     size = _common_size([*inputs, *present.values()], batch_size)
-    call = _Call(size, _is_deferred(size, [*inputs, *present.values()]))
+    call = _EagerCall(size, _is_deferred(size, [*inputs, *present.values()]))
     where = _device_of(declared, place, inputs)
     kind = _kind(declared, where)
     source = Device.CPU if kind == "mixed" else where
@@ -71,41 +71,41 @@ def invoke(
     checked = bind(declared, operands, named)
     chosen = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
     if call.deferred:
-        return call.recorded(chosen, checked, where, rng)
-    return call.computed(chosen, checked, where, rng)
+        return call.record(chosen, checked, where, rng)
+    return call.compute(chosen, checked, where, rng)
 
 
 def invoke_arithmetic(name: str, operands: Sequence[Any]) -> Any:
     """Compute an arithmetic operator or mathematical function; see `_arithmetic.compute`."""
     size = _common_size(operands, None)
-    call = _Call(size, _is_deferred(size, operands))
-    where = next((o.device for o in operands if isinstance(o, Value)), Device.current())
+    call = _EagerCall(size, _is_deferred(size, operands))
+    where = next((o.device for o in operands if isinstance(o, LazyValue)), Device.current())
     numbers = (bool, int, float)
     converted = [o if isinstance(o, numbers) else call.operand(o, where) for o in operands]
     if all(isinstance(o, numbers) for o in converted):
         converted[0] = call.operand(converted[0], where)
-    return call.wrapped(expression(name)(*converted), where)
+    return call.wrap(expression(name)(*converted), where)
 
 
-def invoke_subscript(data: Value, ranges: Any) -> Any:
+def invoke_subscript(data: LazyValue, ranges: Any) -> Any:
     """Index into a tensor, or into each sample of a batch."""
     parts = ranges if isinstance(ranges, tuple) else (ranges,)
     numbers = [n for p in parts for n in ((p.start, p.stop, p.step) if isinstance(p, slice) else (p,))]
-    operands = [data, *[n for n in numbers if isinstance(n, Value)]]
+    operands = [data, *[n for n in numbers if isinstance(n, LazyValue)]]
     size = _common_size(operands, None)
-    call = _Call(size, _is_deferred(size, operands))
+    call = _EagerCall(size, _is_deferred(size, operands))
 
     def position(part: Any) -> Any:
         if isinstance(part, slice):
             return slice(*map(position, (part.start, part.stop, part.step)))
-        return call.operand(part, Device.CPU) if isinstance(part, Value) else part
+        return call.operand(part, Device.CPU) if isinstance(part, LazyValue) else part
 
     index = tuple(map(position, parts))
     result = expression("subscript")(call.operand(data, data.device), index)
-    return call.wrapped(result, data.device)
+    return call.wrap(result, data.device)
 
 
-class _Call:
+class _EagerCall:
     """One call: whether its operands are batches, and whether it is computed now.
 
     Attributes:
@@ -115,22 +115,22 @@ class _Call:
 
     def __init__(self, size: int | None, deferred: bool) -> None:
         self.size, self.deferred = size, deferred
-        self._results: list[Result] = []
+        self._results: list[OperationResult] = []
 
     def operand(self, value: Any, where: Device) -> Any:
         """Return an operand as a node (of a recorded call) or as a batch."""
-        if isinstance(value, Value) and isinstance(value, Batch) == (self.size is not None):
+        if isinstance(value, LazyValue) and isinstance(value, Batch) == (self.size is not None):
             if self.deferred and value.device == where:
                 return value._edge()
             values = value._values()
         else:
-            values = as_list(value._single() if isinstance(value, Value) else value, self.size)
+            values = as_list(value._single() if isinstance(value, LazyValue) else value, self.size)
         if values.device != to_torch_device(where):
-            values = moved(values, where)
-        return self._held(values, where) if self.deferred else values
+            values = move(values, where)
+        return self._hold(values, where) if self.deferred else values
 
-    def _held(self, values: TensorList, where: Device) -> DataNode:
-        result = given(values, where)
+    def _hold(self, values: TensorList, where: Device) -> DataNode:
+        result = make_result(values, where)
         self._results.append(result)  # until the operation that needs it holds it
         return result.edge
 
@@ -138,48 +138,48 @@ class _Call:
         """Return a named argument: a constant unchanged, a tensor or batch as values per sample."""
         if isinstance(value, DType):
             return value.type_id
-        if not isinstance(value, (Value, torch.Tensor)):
+        if not isinstance(value, (LazyValue, torch.Tensor)):
             return value
         known = declared.schema.arguments.get(name)
         if known is not None and known.edge is None:
-            single = value._single().torch() if isinstance(value, Value) else value
+            single = value._single().torch() if isinstance(value, LazyValue) else value
             return single.tolist()
         return self.operand(value, Device.CPU)
 
-    def computed(self, declared: Operator, checked: CheckedCall, where: Device, generator: RNG | None) -> Any:
+    def compute(self, declared: Operator, checked: CheckedCall, where: Device, generator: RNG | None) -> Any:
         """Run the call now, in this thread."""
         size = 1 if self.size is None else self.size
         rng = None if generator is None else BatchRng.following(generator._key(), 0, size)
         try:
             results = run_batch(declared, checked.inputs, checked.constants, checked.per_sample, rng, size)
         except Exception as error:  # of the class that a call which is computed later has
-            raise located(error, f"operator {declared.name!r} failed") from error
+            raise locate_error(error, f"operator {declared.name!r} failed") from error
         if checked.device == "mixed":
-            results = tuple([moved(each, where) for each in results])
+            results = tuple([move(each, where) for each in results])
         if self.size is None:
-            results = tuple(unshared(declared, results, checked.inputs))
+            results = tuple(copy_returned_inputs(declared, results, checked.inputs))
         values = [_of_list(r) if self.size is None else _batch_of(r) for r in results]
         several = declared.returns_list(checked.constants, len(checked.inputs))
         return tuple(values) if several else values[0]
 
-    def recorded(self, declared: Operator, checked: CheckedCall, where: Device, rng: RNG | None) -> Any:
+    def record(self, declared: Operator, checked: CheckedCall, where: Device, rng: RNG | None) -> Any:
         """Record the call for later."""
-        return self.wrapped(record(declared, checked), where, rng)
+        return self.wrap(record(declared, checked), where, rng)
 
-    def wrapped(self, result: Any, where: Device, rng: RNG | None = None) -> Any:
+    def wrap(self, result: Any, where: Device, rng: RNG | None = None) -> Any:
         """Return an operator's results, nodes or batches, as the classes of this mode."""
         if isinstance(result, (list, tuple)):
-            return tuple(self.wrapped(each, where, rng) for each in result)
+            return tuple(self.wrap(each, where, rng) for each in result)
         if isinstance(result, torch.Tensor):
             result = TensorList.from_samples([result])
         if isinstance(result, TensorList):
             return _of_list(result) if self.size is None else _batch_of(result)
         return self._pending(result, where, rng)
 
-    def _pending(self, edge: DataNode, where: Device, rng: RNG | None) -> Value:
+    def _pending(self, edge: DataNode, where: Device, rng: RNG | None) -> LazyValue:
         assert edge.source is not None
         operation = operation_of(edge.source) or self._operation(edge.source, where, rng)
-        result = Result(operation, edge.index)
+        result = OperationResult(operation, edge.index)
         output = (Tensor if self.size is None else Batch)(invocation_result=result)
         if EvalMode.current() in (EvalMode.sync_cpu, EvalMode.sync_full):
             output.evaluate()
@@ -210,12 +210,12 @@ def _common_size(operands: Sequence[Any], batch_size: int | None) -> int | None:
 
 def _is_deferred(size: int | None, operands: Sequence[Any]) -> bool:
     """Return whether a call is recorded: batches are, to be computed together; single tensors in deferred mode."""
-    if any(isinstance(o, Value) and _needs_gradient(o) for o in operands):
+    if any(isinstance(o, LazyValue) and _needs_gradient(o) for o in operands):
         return False
     return size is not None or EvalMode.current() is EvalMode.deferred
 
 
-def _needs_gradient(value: Value) -> bool:
+def _needs_gradient(value: LazyValue) -> bool:
     if value._list is None or not torch.is_grad_enabled():
         return False
     dense = value._list.dense()
@@ -228,7 +228,7 @@ def _device_of(declared: Operator, place: Any, inputs: Sequence[Any]) -> Device:
     target = device(place)
     if target is not None:
         return target
-    first = next((v for v in inputs if isinstance(v, Value)), None)
+    first = next((v for v in inputs if isinstance(v, LazyValue)), None)
     if first is None:
         return Device.current()
     return first.device

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from torchdali.declaration.registry import Operator
-from torchdali.experimental.dynamic._operation import Operation, Result, operation_of
+from torchdali.experimental.dynamic._operation import Operation, OperationResult, operation_of
 from torchdali.experimental.dynamic._rng import RNG
 from torchdali.experimental.dynamic._structure import frozen
-from torchdali.experimental.dynamic._value import Value
+from torchdali.experimental.dynamic._value import LazyValue
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import edges
 from torchdali.graph.rewrite import copy_node
@@ -28,7 +28,7 @@ _PLAIN = frozenset((
 def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[Node]) -> Node:
     """Copy a node, and those before it that are not copied yet; results of operations not in ``calls`` stay."""
 
-    def copied(edge: DataNode) -> DataNode:
+    def copy_edge(edge: DataNode) -> DataNode:
         if edge not in copies:
             assert edge.source is not None
             if edge.source not in calls and operation_of(edge.source) is not None:
@@ -36,7 +36,7 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
             copied_node(edge.source, copies, calls)
         return copies[edge]
 
-    new = {edge: copied(edge) for edge in edges(node)}
+    new = {edge: copy_edge(edge) for edge in edges(node)}
     copy = copy_node(node, new)
     copies.update(zip(node.outputs, copy.outputs, strict=True))
     return copy
@@ -48,7 +48,7 @@ class CallForm:
     Args:
         declared: The operator.
         kinds: Types of the inputs, then of the named arguments.
-        operands: These: edges of the template, plain values, and lists as `_typed` gives them.
+        operands: These: edges of the template, plain values, and lists as `_types_and_values` gives them.
         names: Of these.
         size: The argument ``batch_size``.
         makes: Class of the results.
@@ -86,13 +86,13 @@ class CallForm:
         values = (*inputs, *arguments.values())
         kinds, operands = tuple(map(type, values)), list[Any]()
         for value, kind in zip(values, kinds, strict=True):
-            edge = value._result.edge if isinstance(value, Value) and value._result else None
+            edge = value._result.edge if isinstance(value, LazyValue) and value._result else None
             if edge is not None and edge.source in nodes:
                 operands.append(edge)
             elif kind in _PLAIN:
                 operands.append(value)
             elif kind in (list, tuple) and _PLAIN.issuperset(map(type, value)):
-                operands.append(_typed(value))
+                operands.append(_types_and_values(value))
             else:
                 return None
         outputs = result if isinstance(result, tuple) else (result,)
@@ -117,14 +117,14 @@ class CallForm:
         if tuple(map(type, values)) != self._kinds:
             return False
         for value, kind, expected in zip(values, self._kinds, self._operands, strict=True):
-            if isinstance(value, Value):
+            if isinstance(value, LazyValue):
                 # Computed values may want a gradient.
                 if value._list is not None or value._result is None:
                     return False
                 if value._result.edge is not copies.get(expected):
                     return False
             elif kind is list or kind is tuple:
-                if _typed(value) != expected:
+                if _types_and_values(value) != expected:
                     return False
             elif value is not expected and (kind is RNG or value != expected):
                 return False
@@ -132,11 +132,11 @@ class CallForm:
 
     def results(self, operation: Operation) -> Any:
         """Return the results of the call, as results of an operation that is prepared."""
-        outputs = [self._makes(invocation_result=Result(operation, i)) for i in self._indices]
+        outputs = [self._makes(invocation_result=OperationResult(operation, i)) for i in self._indices]
         return tuple(outputs) if self._several else outputs[0]
 
 
-def _typed(values: Sequence[Any]) -> tuple[tuple[type, Any], ...]:
+def _types_and_values(values: Sequence[Any]) -> tuple[tuple[type, Any], ...]:
     return tuple((type(each), each) for each in values)
 
 
@@ -181,7 +181,7 @@ class CallMatcher:
             return edge is expected
         if copies.get(expected, expected) is edge:
             return True
-        value, its_value = _known(edge), _known(expected)
+        value, its_value = _known_value(edge), _known_value(expected)
         if value is not None and its_value is not None and expected not in copies:
             return _equal_values(value, its_value)
         # Nodes that only serve another one, for example constants, are made again in each iteration.
@@ -201,7 +201,7 @@ def _difference(node: Node, expected: Node) -> str:
     return ", ".join(f"{n}={node.constants.get(n)!r}, was {expected.constants.get(n)!r}" for n in names)
 
 
-def _known(edge: DataNode) -> TensorList | None:
+def _known_value(edge: DataNode) -> TensorList | None:
     """Return the value of an edge, or None if it is not computed yet."""
     operation = None if edge.source is None else operation_of(edge.source)
     if operation is None or operation.results is None:

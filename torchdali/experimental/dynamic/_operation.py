@@ -12,7 +12,7 @@ from torchdali.graph.nodes import DataNode, Node
 from torchdali.reading.cursor import Keys
 from torchdali.tensors import TensorList
 
-__all__ = ["Operation", "Result", "operation_of"]
+__all__ = ["Operation", "OperationResult", "operation_of"]
 
 _serial = itertools.count()
 # Weak on both sides: an operation lives as long as a result of it, or an operation that needs it.
@@ -33,7 +33,7 @@ class Evaluator(Protocol):
         ...
 
 
-class Started(Protocol):
+class StartedComputation(Protocol):
     """The interface of computations that were started."""
 
     def result(self) -> None:
@@ -92,17 +92,17 @@ class Operation:
         self.serial = next(_serial)
         self.asked: set[int] = set()
         self.captured = False
-        self.future: Started | None = None
+        self.future: StartedComputation | None = None
         self.needs = () if results is not None else _before(node)
         # Results that somebody holds, by identity; an evaluation delivers these, and drops the others.
-        self.handles: weakref.WeakValueDictionary[int, Result] = weakref.WeakValueDictionary()
+        self.handles: weakref.WeakValueDictionary[int, OperationResult] = weakref.WeakValueDictionary()
         self.claim(node)
 
     def claim(self, node: Node) -> None:
         """Make a node known as this operation's."""
         _of_node[node] = weakref.ref(self)
 
-    def held(self) -> set[int]:
+    def held_outputs(self) -> set[int]:
         """Return the outputs that somebody holds."""
         # The references in one step: a result may go in another thread meanwhile.
         return {result.index for each in self.handles.valuerefs() if (result := each()) is not None}
@@ -128,7 +128,7 @@ def _before(node: Node) -> tuple[Operation, ...]:
     return tuple(operations)
 
 
-class Result:
+class OperationResult:
     """One output of an operation."""
 
     index: int

@@ -17,11 +17,11 @@ from torchdali.experimental.dynamic._capture import Capture, Template
 from torchdali.experimental.dynamic._context import EvalContext
 from torchdali.experimental.dynamic._convert import as_list
 from torchdali.experimental.dynamic._device import Device
-from torchdali.experimental.dynamic._given import given
-from torchdali.experimental.dynamic._operation import Operation, Result
+from torchdali.experimental.dynamic._given import make_result
+from torchdali.experimental.dynamic._operation import Operation, OperationResult
 from torchdali.experimental.dynamic._rng import get_default_rng
 from torchdali.experimental.dynamic._tensor import Tensor, _of_list
-from torchdali.experimental.dynamic._value import Value
+from torchdali.experimental.dynamic._value import LazyValue
 from torchdali.forks import cached_property
 from torchdali.graph import nodes
 from torchdali.reading import file_lists
@@ -131,7 +131,7 @@ class Reader:
                     raise ValueError(f"{name}: a batch of {value.batch_size} samples in a call for {size or 1}")
                 batches[name] = value._values()
             else:
-                batches[name] = as_list(value._single() if isinstance(value, Value) else value, size)
+                batches[name] = as_list(value._single() if isinstance(value, LazyValue) else value, size)
         return batches
 
     def next_epoch(
@@ -152,12 +152,12 @@ class Reader:
         context = ctx or EvalContext.current()
         count = self._batches(size or 1) - self._resumed
         self._resumed, self._iterating, self._shown = 0, object(), None
-        batches = self._taken(count, size, context, self._iterating)
+        batches = self._iterate_taken(count, size, context, self._iterating)
         if capture:
-            return self._captured(Capture(self._ahead(batches), context, self._reached, self._template))
+            return self._iterate_captured(Capture(self._ahead(batches), context, self._note_position, self._template))
         return batches
 
-    def _captured(self, loop: Capture) -> Iterator[Any]:
+    def _iterate_captured(self, loop: Capture) -> Iterator[Any]:
         """Go through a captured loop; keep its template for the next one."""
         try:
             yield from loop
@@ -169,11 +169,11 @@ class Reader:
         for outputs in batches:
             yield outputs, self._state()
 
-    def _reached(self, state: dict[str, Any] | None) -> None:
+    def _note_position(self, state: dict[str, Any] | None) -> None:
         """Let `get_state` return the position of the batch that the loop is at."""
         self._shown = state
 
-    def _taken(self, count: int, size: int | None, context: EvalContext, token: object) -> Iterator[Any]:
+    def _iterate_taken(self, count: int, size: int | None, context: EvalContext, token: object) -> Iterator[Any]:
         total = self._batches(size or 1)
         for i in range(count):
             self._delivered = total - count + i
@@ -210,7 +210,7 @@ class Reader:
         """Return tensors or batches that are read when they are needed; labels are there at once."""
         declared = self._declared
         count = declared.count_outputs(self._constants)
-        held = {name: given(values, Device.CPU) for name, values in call.items()}
+        held = {name: make_result(values, Device.CPU) for name, values in call.items()}
         edges = {name: result.edge for name, result in held.items()}
         node = nodes.add_node(declared, [], self._constants, edges, device="cpu", outputs=count)
         operation = Operation(node, len(keys.records), context, Device.CPU, records=keys)
@@ -221,7 +221,7 @@ class Reader:
             if edge in known:
                 outputs.append((_of_list if size is None else _batch_of)(known[edge]))
             else:
-                result = Result(operation, edge.index)
+                result = OperationResult(operation, edge.index)
                 outputs.append((Tensor if size is None else Batch)(invocation_result=result))
         return tuple(outputs) if declared.returns_list(self._constants) else outputs[0]
 

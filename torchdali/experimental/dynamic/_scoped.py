@@ -15,19 +15,19 @@ class Scoped:
     """A context that is current inside its ``with`` block; see `innermost`."""
 
     def __enter__(self: Self) -> Self:
-        _entered(type(self)).append(self)
+        _entered_stack(type(self)).append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _entered(type(self)).pop()
+        _entered_stack(type(self)).pop()
 
 
 def innermost(kind: type[Self]) -> Self | None:
     """Return the context of a class that this thread entered last and has not left, or None."""
-    entered = _entered(kind)
+    entered = _entered_stack(kind)
     return entered[-1] if entered else None
 
 
-def _entered(kind: type) -> list[Any]:
+def _entered_stack(kind: type) -> list[Any]:
     entered: list[Any] = vars(_local).setdefault(kind.__name__, [])
     return entered

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import Reader, Settings
+from torchdali.execute.batch import ReaderState, Settings
 from torchdali.execute.executor import Executor
 from torchdali.experimental.dynamic._given import GIVEN, GivenValue
 from torchdali.graph.keys import comparable, key_of
@@ -22,7 +22,7 @@ from torchdali.reading.cursor import Keys
 from torchdali.reading.sources import SourceBatch
 from torchdali.tensors import TensorList
 
-__all__ = ["Runner", "Structure", "frozen", "structure_of"]
+__all__ = ["Structure", "StructureRunner", "frozen", "structure_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class _Records:
         return {}
 
 
-class Runner:
+class StructureRunner:
     """An executor for graphs of one structure.
 
     Args:
@@ -115,7 +115,7 @@ class Runner:
         size: int,
         several: bool = False,
     ) -> None:
-        traced, leaves = _copied(structure)
+        traced, leaves = _copy_structure(structure)
         planned = plan(rewrite(traced, exact=False, scaled=False, device=None))
         by_name = {node.name: node for node in planned.graph.nodes}
         self._inputs = [by_name[node.name] for node in leaves]
@@ -123,7 +123,7 @@ class Runner:
         reading = [n for n in structure.nodes if n.operator.kind == "reader"]
         self._records = [_Records() for _ in reading]
         readers: dict[Node, Any] = {
-            node: Reader(node.constants["_dataset"], self._records[i])  # type: ignore[arg-type]
+            node: ReaderState(node.constants["_dataset"], self._records[i])  # type: ignore[arg-type]
             for i, node in enumerate(n for n in planned.graph.nodes if n.operator.kind == "reader")
         }
         settings = Settings(size, num_threads, 0, device, synchronous=not several, one_stream=True)
@@ -161,7 +161,7 @@ class Runner:
         return self._executor.pop(after=taken.number - (taken.tag is tag)).outputs
 
 
-def _copied(structure: Structure) -> tuple[Graph, list[Node]]:
+def _copy_structure(structure: Structure) -> tuple[Graph, list[Node]]:
     """Copy a structure into a graph, with sources for the values that are computed already."""
     new: dict[DataNode, DataNode] = {}
     leaves = []

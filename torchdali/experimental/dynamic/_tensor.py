@@ -10,17 +10,17 @@ import numpy as np
 import torch
 
 from torchdali.experimental.dynamic._arithmetic import install
-from torchdali.experimental.dynamic._convert import moved, relabeled, sample_of
+from torchdali.experimental.dynamic._convert import move, relabel, sample_of
 from torchdali.experimental.dynamic._device import Device, DeviceLike, device, to_torch_device
-from torchdali.experimental.dynamic._operation import Result
+from torchdali.experimental.dynamic._operation import OperationResult
 from torchdali.experimental.dynamic._printing import text_of_tensor
-from torchdali.experimental.dynamic._value import HOOKS, Value
+from torchdali.experimental.dynamic._value import HOOKS, LazyValue
 from torchdali.tensors import TensorCPU, TensorGPU, TensorList
 
 __all__ = ["Tensor", "as_tensor", "tensor"]
 
 
-class Tensor(Value):
+class Tensor(LazyValue):
     """One tensor with a layout; it may be computed only when it is looked at (see `EvalMode`).
 
     Arithmetic, comparison and indexing give tensors. `torch` and ``torch.as_tensor``, NumPy and DLPack share
@@ -49,9 +49,9 @@ class Tensor(Value):
         dtype: Any = None,
         device: DeviceLike = None,
         layout: str | None = None,
-        batch: Value | None = None,
+        batch: LazyValue | None = None,
         index_in_batch: int | None = None,
-        invocation_result: Result | None = None,
+        invocation_result: OperationResult | None = None,
         copy: bool = False,
     ) -> None:
         self._list, self._result, self._batch = None, invocation_result, None
@@ -67,15 +67,15 @@ class Tensor(Value):
         if plain and isinstance(data, Tensor) and data._list is None and data._batch is None:
             self._result = data._result
             return
-        if isinstance(data, Value):
+        if isinstance(data, LazyValue):
             data = data._single()
         sample, own = sample_of(data, dtype, copy)
         self._list = TensorList.from_samples([sample], own)
         target = _target(place, data)
         if self._list.device != to_torch_device(target):
-            self._list = moved(self._list, target)
+            self._list = move(self._list, target)
         if layout is not None:
-            self._list = relabeled(self._list, layout)
+            self._list = relabel(self._list, layout)
 
     def _values(self) -> TensorList:
         if self._list is None and self._batch is not None:
@@ -136,7 +136,7 @@ class Tensor(Value):
         target = _target(device)
         if target == self.device and not force_copy:
             return self
-        return _of_list(moved(self._values(), target) if target != self.device else _cloned(self))
+        return _of_list(move(self._values(), target) if target != self.device else _clone(self))
 
     def torch(self, copy: bool = False) -> torch.Tensor:
         """Return a torch tensor that shares the memory, or a copy; gradients flow through it."""
@@ -234,7 +234,7 @@ def _of_list(values: TensorList) -> Tensor:
     return tensor
 
 
-def _cloned(value: Tensor) -> TensorList:
+def _clone(value: Tensor) -> TensorList:
     return TensorList.from_samples([value._sample().clone()], value.layout or "")
 
 
@@ -266,4 +266,4 @@ def as_tensor(
 
 def _one(data: Any, pad: bool) -> Any:
     """Return a batch as one tensor, padded; other data unchanged."""
-    return data._single(pad=True) if pad and isinstance(data, Value) else data
+    return data._single(pad=True) if pad and isinstance(data, LazyValue) else data

@@ -25,10 +25,10 @@ def get_num_threads() -> int:
 def set_num_threads(n: int) -> None:
     """Set how many threads compute if nothing else is said; ValueError for less than one."""
     global _number
-    _number = _checked(operator.index(n))
+    _number = _check_count(operator.index(n))
 
 
-def _checked(number: int) -> int:
+def _check_count(number: int) -> int:
     if number < 1:
         raise ValueError(f"the number of threads must be at least 1, not {number}")
     return number
@@ -43,7 +43,7 @@ class ThreadPool:
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
-        self._number = get_num_threads() if num_threads is None else _checked(num_threads)
+        self._number = get_num_threads() if num_threads is None else _check_count(num_threads)
         self._device_id = device_id
 
     @property

@@ -9,12 +9,12 @@ import torch
 
 from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._dtypes import DType, of_torch
-from torchdali.experimental.dynamic._given import given
-from torchdali.experimental.dynamic._operation import Result
+from torchdali.experimental.dynamic._given import make_result
+from torchdali.experimental.dynamic._operation import OperationResult
 from torchdali.graph.nodes import DataNode
 from torchdali.tensors import TensorCPU, TensorGPU, TensorList
 
-__all__ = ["HOOKS", "Value"]
+__all__ = ["HOOKS", "LazyValue"]
 
 
 class _Hooks:
@@ -26,13 +26,13 @@ class _Hooks:
     """
 
     arithmetic: Callable[[str, Sequence[Any]], Any]
-    subscript: Callable[[Value, Any], Any]
+    subscript: Callable[[LazyValue, Any], Any]
 
 
 HOOKS = _Hooks()
 
 
-class Value:
+class LazyValue:
     """A tensor or a batch: computed, or a result of an operation that is not done yet.
 
     Attributes:
@@ -42,7 +42,7 @@ class Value:
 
     __slots__ = ("__weakref__", "_list", "_result")
     _list: TensorList | None
-    _result: Result | None
+    _result: OperationResult | None
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == compares element by element
     __array_ufunc__: ClassVar[None] = None  # NumPy leaves arithmetic with its arrays to this class
@@ -100,7 +100,7 @@ class Value:
         """Return the value as an edge of a graph."""
         result = self._result
         if result is None:
-            result = self._result = given(self._values(), self.device)
+            result = self._result = make_result(self._values(), self.device)
         return result.edge
 
     @property

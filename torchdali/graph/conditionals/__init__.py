@@ -29,20 +29,32 @@ from torchdali.graph.conditionals._branches import (
     if_else,
     if_return,
     load,
+    make_undefined,
     not_,
     or_,
     python_only,
     read,
     store_attribute,
     store_item,
-    undefined,
 )
 from torchdali.graph.conditionals._rewriting import RUNTIME, rewrite
 from torchdali.graph.nodes import DataNode
 
 __all__ = [
-    "and_", "convert", "converted", "do_not_convert", "if_else", "if_return", "load", "not_", "or_",
-    "python_only", "read", "store_attribute", "store_item", "undefined",
+    "and_",
+    "convert",
+    "convert_callable",
+    "do_not_convert",
+    "if_else",
+    "if_return",
+    "load",
+    "make_undefined",
+    "not_",
+    "or_",
+    "python_only",
+    "read",
+    "store_attribute",
+    "store_item",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -238,6 +250,6 @@ def _qualified_name(function: types.FunctionType) -> str:
     return name
 
 
-def converted(function: Any) -> Any:
+def convert_callable(function: Any) -> Any:
     """Return the callable to use instead of the one that the user's code calls."""
     return convert(function)

@@ -14,8 +14,17 @@ from torchdali.graph.constants import as_node
 from torchdali.graph.nodes import Condition, DataNode
 
 __all__ = [
-    "and_", "if_else", "if_return", "load", "not_", "or_", "python_only", "read", "store_attribute", "store_item",
-    "undefined",
+    "and_",
+    "if_else",
+    "if_return",
+    "load",
+    "make_undefined",
+    "not_",
+    "or_",
+    "python_only",
+    "read",
+    "store_attribute",
+    "store_item",
 ]  # fmt: skip
 
 
@@ -43,7 +52,7 @@ def read(value: Any) -> Any:
     return value
 
 
-def undefined(name: str) -> Undefined:
+def make_undefined(name: str) -> Undefined:
     """Make the value of a variable before it is set."""
     return Undefined(name)
 
@@ -124,10 +133,10 @@ def if_else(
         (body if test else orelse)()
         return
     before = get()
-    _traced(test, True, body)
+    _trace_branch(test, True, body)
     on_true = get()
     put(before)
-    _traced(test, False, orelse)
+    _trace_branch(test, False, orelse)
     on_false = get()
     put(tuple(_merge_variable(test, *v) for v in zip(names, before, on_true, on_false, strict=True)))
 
@@ -144,10 +153,10 @@ def if_return(
     if not isinstance(test, DataNode):
         return (body if test else orelse)()
     before = get()
-    on_true = _traced(test, True, body)
+    on_true = _trace_branch(test, True, body)
     after_true = get()
     put(before)
-    on_false = _traced(test, False, orelse)
+    on_false = _trace_branch(test, False, orelse)
     after_false = get()
     put(
         tuple(
@@ -196,7 +205,7 @@ def _shortcut(
 ) -> Any:
     left = lookup("_logical")(left, expression=word, side="left")
     before = get()
-    other = _traced(
+    other = _trace_branch(
         left,
         word == "and",
         lambda: lookup("_logical")(as_node(right()), expression=word, side="right"),
@@ -208,7 +217,7 @@ def _shortcut(
     return _merge(left, on_true, on_false, f"the result of `{word}`")
 
 
-def _traced(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
+def _trace_branch(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
     """Run a branch, marking the recorded nodes with the condition."""
     if test.device != "cpu":
         raise ValueError(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchdali.graph.conditionals._simple import mangled, simplify
+from torchdali.graph.conditionals._simple import mangle, simplify
 
 __all__ = ["RUNTIME", "rewrite"]
 
@@ -61,8 +61,8 @@ class _Rewriter(ast.NodeTransformer):
         self._name = definition.name
         unset = simplify(definition)
         parameters = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
-        declared = set(_declared(definition.body, ast.Global, ast.Nonlocal))
-        self._globals = set(_declared(definition.body, ast.Global))
+        declared = set(_declared_names(definition.body, ast.Global, ast.Nonlocal))
+        self._globals = set(_declared_names(definition.body, ast.Global))
         branched = {
             name
             for node in _own(definition.body)
@@ -75,7 +75,7 @@ class _Rewriter(ast.NodeTransformer):
         unset_here = branched - parameters - declared
         self._unset = self._unset - parameters - set(_targets(definition.body)) | unset_here
         definition.body = self.block(definition.body)
-        starts = [_assign(name, _call("undefined", ast.Constant(name))) for name in sorted(unset_here)]
+        starts = [_assign(name, _call("make_undefined", ast.Constant(name))) for name in sorted(unset_here)]
         after_docstring = 1 if ast.get_docstring(definition) is not None else 0
         definition.body[after_docstring:after_docstring] = [*starts, *self._first]
 
@@ -97,11 +97,11 @@ class _Rewriter(ast.NodeTransformer):
         """Rewrite an ``if`` with a return in it as ``return if_return(test, body, orelse)``."""
         first: list[ast.FunctionDef] = []
         if rest and not isinstance(rest[0], _Tail) and not any(map(_always_returns, (node.body, node.orelse))):
-            first = [self.branch(self.block(_copied(rest)), _targets(rest))]
+            first = [self.branch(self.block(_copy_statements(rest)), _targets(rest))]
             rest = [_at(_Tail(first[0], rest), node)]
         whole = [list(branch) if _always_returns(branch) else [*branch, *rest] for branch in (node.body, node.orelse)]
         places = _places([*whole[0], *whole[1]])
-        functions = [self.branch(self.block(_copied(w)), _targets(w)) for w in whole]
+        functions = [self.branch(self.block(_copy_statements(w)), _targets(w)) for w in whole]
         functions += self.accessors(_targets([*whole[0], *whole[1]]), places)
         call = self.run("if_return", node, functions, places)
         return [*first, *functions, _at(ast.Return(call), node)]
@@ -111,7 +111,7 @@ class _Rewriter(ast.NodeTransformer):
         word: str,
         node: ast.If,
         functions: Sequence[ast.FunctionDef],
-        places: Sequence[_Target],
+        places: Sequence[_AssignmentTarget],
     ) -> ast.Call:
         """Build the call that runs an ``if``, with branches, accessors, and the names of the variables to set."""
         names = [*_nonlocal_names(functions[-1]), *(place.text for place in places)]
@@ -156,13 +156,15 @@ class _Rewriter(ast.NodeTransformer):
     def branch(self, body: list[ast.stmt], names: Sequence[str]) -> ast.FunctionDef:
         return self.define([], [*_nonlocal(names), *(body or [ast.Pass()])])
 
-    def accessors(self, names: Sequence[str], places: Sequence[_Target]) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+    def accessors(
+        self, names: Sequence[str], places: Sequence[_AssignmentTarget]
+    ) -> tuple[ast.FunctionDef, ast.FunctionDef]:
         """Build the getter of variables, attributes and elements as a tuple, and their setter."""
         loads: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
         loads += [_call("load", _lambda(p.value()), ast.Constant(p.text)) for p in places]
         get = self.define([], [ast.Return(ast.Tuple(loads, ast.Load()))])
         stores: list[ast.stmt] = []
-        targets: list[str | _Target] = [*names, *places]
+        targets: list[str | _AssignmentTarget] = [*names, *places]
         for i, target in enumerate(targets):
             item = ast.Subscript(ast.Name(_VALUES, ast.Load()), ast.Constant(i), ast.Load())
             stores.append(_assign(target, item) if isinstance(target, str) else target.store(item, self._class_name))
@@ -239,7 +241,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
-        node.func = ast.copy_location(_call("converted", node.func), node.func)
+        node.func = ast.copy_location(_call("convert_callable", node.func), node.func)
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
@@ -339,7 +341,7 @@ def _obstacle(statements: Sequence[ast.stmt]) -> str:
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
-def _declared(statements: Sequence[ast.stmt], *kinds: type[ast.Global | ast.Nonlocal]) -> list[str]:
+def _declared_names(statements: Sequence[ast.stmt], *kinds: type[ast.Global | ast.Nonlocal]) -> list[str]:
     """Return the names that statements declare to be of an outer scope."""
     return [name for n in _own(statements) if isinstance(n, kinds) for name in n.names]
 
@@ -381,7 +383,7 @@ def _targets(statements: Sequence[ast.stmt]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Target:
+class _AssignmentTarget:
     """An attribute (``point.x``) or element (``boxes[0]``) that a branch sets.
 
     Attributes:
@@ -400,7 +402,7 @@ class _Target:
         """Return a statement, in a class, that sets it."""
         owner = _lambda(_loading(self.target.value))
         if isinstance(self.target, ast.Attribute):
-            attribute = ast.Constant(mangled(self.target.attr, class_name))
+            attribute = ast.Constant(mangle(self.target.attr, class_name))
             return ast.Expr(_call("store_attribute", owner, attribute, value))
         return ast.Expr(_call("store_item", owner, _loading(self.target.slice), value))
 
@@ -414,7 +416,7 @@ def _loading(node: ast.expr) -> ast.expr:
     return expression
 
 
-def _places(statements: Sequence[ast.stmt]) -> list[_Target]:
+def _places(statements: Sequence[ast.stmt]) -> list[_AssignmentTarget]:
     """Return the attributes and elements that statements set, of objects that they do not set themselves."""
     variables = set(_targets(statements))
     places = {
@@ -423,7 +425,7 @@ def _places(statements: Sequence[ast.stmt]) -> list[_Target]:
         if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
     }
     return [
-        _Target(node, text)
+        _AssignmentTarget(node, text)
         for text, node in sorted(places.items(), key=lambda pair: len(pair[0]))
         if _is_place(node) and variables.isdisjoint(_names_in(node))
     ]
@@ -448,7 +450,7 @@ def _names_in(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def _copied(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+def _copy_statements(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     return [copy.deepcopy(statement) for statement in statements]
 
 

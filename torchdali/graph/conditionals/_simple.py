@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-__all__ = ["mangled", "simplify"]
+__all__ = ["mangle", "simplify"]
 
 
 def simplify(definition: ast.FunctionDef) -> list[str]:
@@ -48,7 +48,7 @@ class _Simple(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = inner
 
 
-def mangled(name: str, class_name: str) -> str:
+def mangle(name: str, class_name: str) -> str:
     """Return a name as Python mangles it in a class."""
     bare = class_name.lstrip("_")
     return f"_{bare}{name}" if bare and name.startswith("__") and not name.endswith("__") else name

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from torchdali.declaration.registry import registry
 from torchdali.errors import self_explanatory
 from torchdali.formats.remote import RemoteOptions
-from torchdali.graph.keys import comparable, key_of, numbered
+from torchdali.graph.keys import comparable, edge_numbering, key_of
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import edges, is_metadata
 from torchdali.graph.rewrite._nodes import copy_node
@@ -119,16 +119,16 @@ def _reader_of(before: Graph, cache: Node) -> Node:
         RuntimeError: there is none or more than one, or another operator is not allowed there.
     """
     if cache.scope:
-        raise _refused(cache, cache, "is in a branch of an `if`: move it before the `if`")
+        raise _refuse(cache, cache, "is in a branch of an `if`: move it before the `if`")
     readers = []
     for node in before.nodes:
         if why := _stands_in_the_way(node, cache):
-            raise _refused(cache, node, why)
+            raise _refuse(cache, node, why)
         if node.operator.kind == "reader":
             readers.append(node)
     if len(readers) != 1:
         which = "no reader" if not readers else f"{len(readers)} readers"
-        raise _refused(
+        raise _refuse(
             cache, readers[-1] if readers else cache, f"takes samples of {which}: give each one its own cache"
         )
     return readers[0]
@@ -158,7 +158,7 @@ def _stands_in_the_way(node: Node, cache: Node) -> str:
     return ""
 
 
-def _refused(cache: Node, node: Node, why: str) -> RuntimeError:
+def _refuse(cache: Node, node: Node, why: str) -> RuntimeError:
     text = (
         f"fn.cache cannot keep this: operator {node.title!r} {why}\n  {node.where}\nThe cache is here\n  {cache.where}"
     )
@@ -174,7 +174,7 @@ def digest(graph: Graph) -> bytes:
     Raises:
         RuntimeError: an argument is an object that cannot be compared across runs; names it.
     """
-    edge = numbered(graph.nodes)
+    edge = edge_numbering(graph.nodes)
     keys = [key_of(node, edge, partial(_value, node), _left_out(node)) for node in graph.nodes]
     text = repr(([(key.operator, *map(list, key[1:])) for key in keys], [edge(e) for e in graph.outputs]))
     return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).digest()

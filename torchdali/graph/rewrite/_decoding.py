@@ -31,7 +31,7 @@ def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
     dropped = {node for chain in by_last.values() for node in chain[:-1]}
     new: dict[DataNode, DataNode] = {}
     nodes = [
-        _joined(by_last[node], new, scaled) if node in by_last else copy_node(node, new)
+        _join_chain(by_last[node], new, scaled) if node in by_last else copy_node(node, new)
         for node in graph.nodes
         if node not in dropped
     ]
@@ -87,7 +87,7 @@ def _edit(node: Node) -> Edit | None:
         return None
 
 
-def _joined(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bool) -> Node:
+def _join_chain(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bool) -> Node:
     """Copy a chain as one operator."""
     first, last = chain[0], chain[-1]
     values: dict[str, DataNode] = {}

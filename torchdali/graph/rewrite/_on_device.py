@@ -63,10 +63,10 @@ def _makes_bytes(node: Node) -> bool:
 def share_decoding(graph: Graph) -> Graph:
     """Let an engine of the device decode its share of the images that are decoded whole."""
     shared = [node for node in graph.nodes if node.operator.name == "decoders.image" and _is_shared(node)]
-    return _with_shares(graph, {node: _Share("_decode_share", (node,)) for node in shared})
+    return _with_shares(graph, {node: _ShareDecoder("_decode_share", (node,)) for node in shared})
 
 
-class _Share(NamedTuple):
+class _ShareDecoder(NamedTuple):
     """The operator that decodes in the place of a decoder, and sends a share of the images to the device.
 
     Attributes:
@@ -82,7 +82,7 @@ class _Share(NamedTuple):
     numbers: tuple[str, ...] = ()
 
 
-def _with_shares(graph: Graph, shares: Mapping[Node, _Share]) -> Graph:
+def _with_shares(graph: Graph, shares: Mapping[Node, _ShareDecoder]) -> Graph:
     """Replace decoders."""
     if not shares:
         return graph
@@ -179,7 +179,7 @@ def _decode_seen(graph: Graph) -> Graph:
         if resize in decoders and _sees_a_part(decoders[resize], resize, crop)
     }
     return _with_shares(graph, {
-        decoders[resize]: _Share("_decode_share", (decoders[resize], resize, crop), resize, ("size", *_REGIONS))
+        decoders[resize]: _ShareDecoder("_decode_share", (decoders[resize], resize, crop), resize, ("size", *_REGIONS))
         for resize, crop in crops.items()
     })  # fmt: skip
 
@@ -238,7 +238,7 @@ def _decode_regions(graph: Graph) -> Graph:
     """Let an engine decode its share of images whose random window is resized: whole, and the resize takes it."""
     pairs = pairs_of(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
     shares = {
-        decoder: _Share("_decode_random_share", (decoder,), resize, _REGIONS)
+        decoder: _ShareDecoder("_decode_random_share", (decoder,), resize, _REGIONS)
         for resize, decoder in pairs.items()
         if _is_shared(decoder) and _resizes_to(resize)
     }

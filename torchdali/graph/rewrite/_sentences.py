@@ -28,10 +28,10 @@ def fast_path(graph: Graph) -> list[str]:
     if native.library() is None:
         return [f"fast path: not used: {native.status().text}"]
     together = [encoded_operator(stage.chain) for stage in plan(graph).stages if stage.chain is not None]
-    return [f"fast path: {_said(node, graph, node in together)}" for node in decoders]
+    return [f"fast path: {_decoder_sentence(node, graph, node in together)}" for node in decoders]
 
 
-def _said(node: Node, graph: Graph, together: bool) -> str:
+def _decoder_sentence(node: Node, graph: Graph, together: bool) -> str:
     """Return the sentence for a decoder.
 
     Args:
@@ -39,18 +39,19 @@ def _said(node: Node, graph: Graph, together: bool) -> str:
     """
     engine = node.constants.get("hw_decoder_load", 0.0) > 0
     if node.operator.name not in CHAINS and "encoded" not in node.operator.chunks:
-        return f"not used: {_named(node)} makes something else than RGB bytes"
+        return f"not used: {_name_operators(node)} makes something else than RGB bytes"
     if node.operator.name not in CHAINS and not together:
-        return f"not used: {_named(node)} is in a branch, or beside other operators, and leaves images to the device"
-    sentence = f"{_named(node)} in one call" + (", but for images that the device decodes" if engine else "")
+        names = _name_operators(node)
+        return f"not used: {names} is in a branch, or beside other operators, and leaves images to the device"
+    sentence = f"{_name_operators(node)} in one call" + (", but for images that the device decodes" if engine else "")
     after = list(_users(node, graph))
     if not after:
         return f"{sentence}, which is all"
     if len(after) > 1:
-        return f"{sentence}; {len(after)} operators use its result: {', '.join(map(_named, after))}"
+        return f"{sentence}; {len(after)} operators use its result: {', '.join(map(_name_operators, after))}"
     if after[0].device == "gpu":
-        return f"{sentence}; {_named(after[0])} runs on the device"
-    return f"{sentence}; {_named(after[0])} stands in the way of more"
+        return f"{sentence}; {_name_operators(after[0])} runs on the device"
+    return f"{sentence}; {_name_operators(after[0])} stands in the way of more"
 
 
 def _users(node: Node, graph: Graph) -> Iterator[Node]:
@@ -58,6 +59,6 @@ def _users(node: Node, graph: Graph) -> Iterator[Node]:
     return (other for other in graph.nodes if any(id(edge) in outputs for edge in edges(other)))
 
 
-def _named(node: Node) -> str:
+def _name_operators(node: Node) -> str:
     line = f" (line {node.lines[0].line})" if node.lines else ""
     return f"{node.title}{line}"

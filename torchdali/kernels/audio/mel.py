@@ -80,10 +80,10 @@ _COLUMNS = 16  # from so many on, a row or column of a BLAS product has the same
 
 def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:
     """Replace an axis by its products with the rows of a matrix."""
-    return on_one_thread(_applied, x, filters, axis)
+    return on_one_thread(_apply, x, filters, axis)
 
 
-def _applied(x: Tensor, filters: Tensor, axis: int) -> Tensor:
+def _apply(x: Tensor, filters: Tensor, axis: int) -> Tensor:
     if x.ndim == 1:
         x = x.clone()  # the last bit of a BLAS product depends on alignment; fresh memory has always the same
     if axis == x.ndim - 2:

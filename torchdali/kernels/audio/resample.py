@@ -155,7 +155,7 @@ def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
     result = np.empty((len(rows), length), np.float32)
     for row, out in zip(rows, result, strict=True):
         for start in range(0, length, _BLOCK):
-            _gathered(row, ratio, start, x.shape[-1], half, out[start : start + _BLOCK])
+            _gather(row, ratio, start, x.shape[-1], half, out[start : start + _BLOCK])
     return torch.from_numpy(result).reshape(*x.shape[:-1], length)
 
 
@@ -170,7 +170,7 @@ def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Ar
     return whole, phase, fine
 
 
-def _gathered(padded: Array, ratio: float, start: int, samples: int, half: int, out: Array) -> None:
+def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, out: Array) -> None:
     """Write outputs from `start` on: each is the sum of the samples around it, weighed as at the nearest known place.
 
     Args:

@@ -17,12 +17,12 @@ def on_scale_of(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Return samples as floats on the scale of a dtype; samples of this dtype keep their values."""
     if x.dtype == dtype:
         return x.to(torch.float32)
-    return _scaled(_to_unit(x), dtype)
+    return _scale(_to_unit(x), dtype)
 
 
 def from_unit(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Convert floats whose full scale is 1 to a type, rounding and saturating."""
-    return x if dtype == x.dtype else convert(_scaled(x, dtype), dtype)
+    return x if dtype == x.dtype else convert(_scale(x, dtype), dtype)
 
 
 def _to_unit(x: Tensor) -> Tensor:
@@ -34,6 +34,6 @@ def _to_unit(x: Tensor) -> Tensor:
     return x.to(torch.float32) * (2.0 / scale) - 1.0
 
 
-def _scaled(x: Tensor, dtype: torch.dtype) -> Tensor:
+def _scale(x: Tensor, dtype: torch.dtype) -> Tensor:
     scale = full_scale(dtype)
     return x * scale if dtype.is_signed else (x + 1.0) * (0.5 * scale)

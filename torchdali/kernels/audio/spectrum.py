@@ -62,7 +62,7 @@ def spectrogram(
     if is_plain(x) and x.ndim == 1:
         return spectrograms([x.numpy()], window, size, step, power, centered=centered, reflected=reflected)[0]
     if centered:
-        x = _padded(x, length // 2, (count - 1) * step + length, reflected)
+        x = _pad_signals(x, length // 2, (count - 1) * step + length, reflected)
     weights = torch.from_numpy(window).to(x.device)
     frames = x.unfold(-1, length, step)[..., :count, :] * weights
     return _modulus(on_one_thread(torch.fft.rfft, frames, size), power)
@@ -124,7 +124,7 @@ def _modulus(spectrum: Tensor, power: int, out: Array | None = None) -> Tensor:
     return torch.from_numpy(values)
 
 
-def _padded(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
+def _pad_signals(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
     """Return signals from `before` samples before their start, `total` samples long."""
     samples = x.shape[-1]
     after = total - before - samples
@@ -132,10 +132,10 @@ def _padded(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
         x, after = x[..., : total - before], 0
     if not reflected:
         return torch.nn.functional.pad(x, (before, after))
-    return x[..., _mirrored(samples, before, total).to(x.device)]
+    return x[..., _mirror_indices(samples, before, total).to(x.device)]
 
 
-def _mirrored(samples: int, before: int, total: int) -> Tensor:
+def _mirror_indices(samples: int, before: int, total: int) -> Tensor:
     """Return the indices of a signal that is mirrored at its first and last sample, again and again."""
     at = torch.arange(-before, total - before)
     if samples == 1:
@@ -148,7 +148,7 @@ def _padded_array(x: Array, before: int, total: int, reflected: bool) -> Array:
     samples = len(x)
     after = max(total - before - samples, 0)
     if reflected and samples <= max(before, after):
-        reflection: Array = x[_mirrored(samples, before, total).numpy()]
+        reflection: Array = x[_mirror_indices(samples, before, total).numpy()]
         return reflection
     result = np.empty(before + samples + after, np.float32)
     result[before : before + samples] = x

@@ -12,7 +12,7 @@ import numpy as np
 from torchdali.forks import cached_property
 from torchdali.kernels.memory import Array
 
-__all__ = ["FEW", "FIRST", "MOST", "Boxes", "Rules", "Windows", "kept", "moved", "search"]
+__all__ = ["FEW", "FIRST", "MOST", "Boxes", "Rules", "Windows", "keep_boxes", "move_boxes", "search"]
 
 Draw = Callable[[Array, int, int], Array]
 """Returns random numbers in [0, 1) for some samples, from one attempt to another: ``(1 + 2 d, samples, attempts)``."""
@@ -139,7 +139,7 @@ def search(boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, c
         RuntimeError: nothing fits, and the search has no end.
     """
     count, axes = len(boxes.counts), boxes.low.shape[1]
-    state = _State(count, axes, _Thresholds(boxes, rules, crops is not None))
+    state = _SearchState(count, axes, _Thresholds(boxes, rules, crops is not None))
     limit = None if rules.total is None else -(-rules.total // rules.attempts) * rules.attempts
     begin, end = 0, FIRST if rules.every else FEW
     pending = np.arange(count)
@@ -192,14 +192,14 @@ def _candidates(draws: Array, rules: Rules, sizes: Array | None, crops: Array | 
         extent = np.zeros_like(start) + crops.astype(np.float32)
         scale = sizes.astype(np.float32)
         return _Candidates(start / scale, (start + extent) / scale, start, extent, _ANY)
-    extent, allowed = _shaped(first, rules, sizes)
+    extent, allowed = _shape_extents(first, rules, sizes)
     room = 1 - extent
     start = (np.minimum(room, 0) + second * np.abs(room)).astype(np.float32)
     extent = extent.astype(np.float32)
     return _Candidates(start, start + extent, start, extent, allowed)
 
 
-def _shaped(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Array, Array]:
+def _shape_extents(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Array, Array]:
     """Return extents, and whether their ratios are allowed."""
     least, greatest = rules.scaling
     pixels = least + (greatest - least) * draws
@@ -287,7 +287,7 @@ def _reachable(boxes: Boxes, rules: Rules) -> Array:
     return live
 
 
-class _State:
+class _SearchState:
     """Search state: the best window of each sample."""
 
     def __init__(self, count: int, axes: int, thresholds: _Thresholds) -> None:
@@ -333,7 +333,7 @@ class _State:
             hits.flat[tried[good[keeps]]] = True
         over: Array | None = None
         if rules.attempts > 1:
-            over = self._ended(samples, enough, starts)
+            over = self._find_ended(samples, enough, starts)
             hits = hits & ~over
         first = np.minimum(_first(hits), whole)
         has_hit: Array = first < count
@@ -360,7 +360,7 @@ class _State:
         self._last[samples] = thresholds[:, -1]
         return thresholds
 
-    def _ended(self, samples: Array, enough: Array, starts: Array) -> Array:
+    def _find_ended(self, samples: Array, enough: Array, starts: Array) -> Array:
         """Return which attempts are not made, since their round is over."""
         before = enough.cumsum(1) - enough
         over: Array = before > before[:, np.maximum(starts, 0)]
@@ -422,7 +422,7 @@ def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Ru
         return np.ones(len(good), np.bool_)
     owners = owners[good]
     low, high = (each[:, good] for each in windows)
-    keeps: Array = np.any(_kept(boxes.of(owners), _beside((low, high)), rules.prune), 0)
+    keeps: Array = np.any(_keep_boxes(boxes.of(owners), _beside((low, high)), rules.prune), 0)
     keeps |= boxes.empty[owners]
     return keeps
 
@@ -433,7 +433,7 @@ def _beside(windows: Ends) -> Ends:
 
 
 def _score(box: Ends, window: Ends, rules: Rules) -> Array:
-    seen, area = _seen(box, window)
+    seen, area = _visible_area(box, window)
     with np.errstate(divide="ignore", invalid="ignore"):
         if rules.overlap:
             shares = np.fmax(seen / area, np.float32(-1))  # of a box without area: -1
@@ -452,7 +452,7 @@ def _product(sides: Array) -> Array:
     return area if len(sides) == 2 else area * sides[2]
 
 
-def _seen(box: Ends, window: Ends) -> Ends:
+def _visible_area(box: Ends, window: Ends) -> Ends:
     """Return the area of boxes inside of windows, and of the boxes; axes come first."""
     sides = np.minimum(box[1], window[1])
     sides -= np.maximum(box[0], window[0])
@@ -460,9 +460,9 @@ def _seen(box: Ends, window: Ends) -> Ends:
     return _product(sides), _area(*box)
 
 
-def _kept(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | None) -> Array:
+def _keep_boxes(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | None) -> Array:
     if prune is not None:
-        seen, area = _seen(box, window)
+        seen, area = _visible_area(box, window)
         with np.errstate(divide="ignore", invalid="ignore"):
             kept: Array = (seen > 0) & (seen / area >= np.float32(prune))
             return kept
@@ -471,13 +471,13 @@ def _kept(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | 
     return inside
 
 
-def kept(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
+def keep_boxes(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
     """Return which of all boxes are kept in the windows ``(batch, d)``, relative to the images."""
     window = low.take(boxes.owner, 0).T, high.take(boxes.owner, 0).T
-    return _kept((boxes.low.T, boxes.high.T), window, prune)
+    return _keep_boxes((boxes.low.T, boxes.high.T), window, prune)
 
 
-def moved(boxes: Boxes, places: Array, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
+def move_boxes(boxes: Boxes, places: Array, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
     """Return some boxes clipped to the windows and relative to them, unchanged where a window is whole."""
     owner = boxes.owner[places]
     start, extent = low[owner], (high - low)[owner]

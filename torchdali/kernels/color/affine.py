@@ -15,7 +15,7 @@ from torch import Tensor
 from torchdali.kernels.convert import convert
 from torchdali.kernels.device.tables import factors
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.folding import folded
+from torchdali.kernels.folding import fold
 from torchdali.kernels.memory import Bytes, in_transform, place
 from torchdali.kernels.opencv import opencv, opencv_for
 from torchdali.kernels.rounding import HALF_UP, to_bytes
@@ -50,7 +50,7 @@ def affine_intensities(
     """Compute `affine_intensity`, with a factor and an offset for each ``x[i]``."""
     if not x.is_cpu and numbers:
         scales, offsets = factors(numbers, x[..., None]).unbind(-1)
-        return _narrowed(torch.addcmul(offsets, _wide(x), scales), x.dtype, dtype, out)
+        return _narrow(torch.addcmul(offsets, _wide(x), scales), x.dtype, dtype, out)
     result = place(out, x.shape, dtype, x.device)
     largest = max((255 * abs(f) + abs(o) for f, o in numbers), default=0)
     if x.dtype == torch.uint8 and dtype in _BYTES_TO and largest < _LARGEST:
@@ -219,10 +219,10 @@ def affine_each_rgb(
     *weights, result = factors(numbers, x[..., None]).unbind(-1)
     for channel, weight in zip(_wide(x).split(1, -1), weights, strict=True):
         result = torch.addcmul(result, channel, weight)
-    return _narrowed(result, x.dtype, dtype, out)
+    return _narrow(result, x.dtype, dtype, out)
 
 
-def _narrowed(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
+def _narrow(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     """Convert results to the output dtype; `x` may be overwritten."""
     return to_bytes(x, out) if dtype == source == torch.uint8 else convert(x, dtype)
 
@@ -233,7 +233,7 @@ def _tensors(matrix: Matrix, offset: tuple[float, ...], device: torch.device) ->
     return weights, torch.tensor(offset, dtype=torch.float32, device=device)[:, None]
 
 
-@folded
+@fold
 def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
     """Return the matrix that turns hue (degrees) and scales saturation and value of RGB.
 
@@ -244,11 +244,11 @@ def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
     return tuple([tuple([value * y + c * i + s * q for y, i, q in row]) for row in _TURNED])
 
 
-def _turned() -> tuple[tuple[tuple[float, ...], ...], ...]:
+def _rotate_chroma() -> tuple[tuple[tuple[float, ...], ...], ...]:
     """Return the contributions of the luma, and of cosine and sine of the chroma, to each entry of the matrix."""
     y, i, q = (torch.outer(_FROM_YIQ[:, k], _TO_YIQ[k]) for k in range(3))
     crossed = torch.outer(_FROM_YIQ[:, 1], _TO_YIQ[2]) - torch.outer(_FROM_YIQ[:, 2], _TO_YIQ[1])
     return tuple(tuple(map(tuple, row)) for row in torch.stack((y, i + q, crossed), -1).tolist())
 
 
-_TURNED = _turned()
+_TURNED = _rotate_chroma()

@@ -130,7 +130,7 @@ def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_
     planes = channels.flatten(0, -3)
     counts, size = _count_tiles(planes, tiles_y, tiles_x)
     tables = _limited_tables(counts, size[0] * size[1], clip_limit)
-    _interleave(_blended(planes, tables, (tiles_y, tiles_x), size).view(channels.shape), out)
+    _interleave(_blend(planes, tables, (tiles_y, tiles_x), size).view(channels.shape), out)
 
 
 def _count_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> tuple[Tensor, tuple[int, int]]:
@@ -150,13 +150,13 @@ def _whole_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:
     height, width = planes.shape[1:]
     if height % tiles_y == 0 and width % tiles_x == 0:
         return planes.contiguous()
-    rows = _reflected(height, tiles_y - height % tiles_y, planes.device)
-    columns = _reflected(width, tiles_x - width % tiles_x, planes.device)
+    rows = _reflect(height, tiles_y - height % tiles_y, planes.device)
+    columns = _reflect(width, tiles_x - width % tiles_x, planes.device)
     return planes.index_select(1, rows).index_select(2, columns)
 
 
 @device_cache(maxsize=64)
-def _reflected(length: int, more: int, device: torch.device) -> Tensor:
+def _reflect(length: int, more: int, device: torch.device) -> Tensor:
     places = [source_index(i, length, "reflect_101") for i in range(length + more)]
     return torch.tensor(places, device=device)
 
@@ -177,7 +177,7 @@ def _dealt(rest: Tensor) -> Tensor:
     return ((bins % step == 0) & (bins // step < rest)).to(rest.dtype)
 
 
-def _blended(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequence[int]) -> Tensor:
+def _blend(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequence[int]) -> Tensor:
     """Map each pixel by the four tiles around it, weighted by how near their middles are."""
     (above, below, down), (left, right, across) = (
         _neighbours(length, count, extent, planes.device)
@@ -186,12 +186,12 @@ def _blended(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Seque
     first = torch.arange(len(planes), device=planes.device)[:, None, None] * (tiles[0] * tiles[1])
     values = planes.to(torch.int64) + first * _BINS
 
-    def mapped(y: Tensor, x: Tensor) -> Tensor:
+    def map_tile(y: Tensor, x: Tensor) -> Tensor:
         tile = (y[:, None] * tiles[1] + x) * _BINS
         return tables.flatten().take(values + tile)
 
-    top = mapped(above, left) * (1 - across) + mapped(above, right) * across
-    bottom = mapped(below, left) * (1 - across) + mapped(below, right) * across
+    top = map_tile(above, left) * (1 - across) + map_tile(above, right) * across
+    bottom = map_tile(below, left) * (1 - across) + map_tile(below, right) * across
     down = down[:, None]
     return (top * (1 - down) + bottom * down).round_().to(torch.uint8)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.folding import folded
+from torchdali.kernels.folding import fold
 from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["lab_to_rgb", "rgb_to_lab"]
@@ -45,7 +45,7 @@ def rgb_to_lab(x: Tensor) -> Tensor:
 
 
 @device_cache(maxsize=16)
-@folded
+@fold
 def _forward_tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return linear intensity by level, cube root by intensity, and the matrix in whole numbers."""
     level = np.arange(256) / 255
@@ -82,7 +82,7 @@ def lab_to_rgb(lightness: Tensor, lab: Tensor, out: Tensor) -> None:
 
 
 @device_cache(maxsize=16)
-@folded
+@fold
 def _backward_matrix(device: torch.device) -> Tensor:
     matrix = np.linalg.inv(_TO_XYZ / _WHITE[:, None])
     return torch.from_numpy(matrix.T.astype(np.float32)).to(device)

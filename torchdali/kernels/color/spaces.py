@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchdali.kernels.color.affine import Matrix
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.folding import folded
+from torchdali.kernels.folding import fold
 from torchdali.kernels.memory import place
 from torchdali.kernels.opencv import opencv_for
 
@@ -27,7 +27,7 @@ def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 @device_cache(maxsize=16)
-@folded
+@fold
 def _backwards(device: torch.device) -> Tensor:
     return torch.tensor([2, 1, 0], device=device)
 
@@ -49,7 +49,7 @@ def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
 
 
 @device_cache(maxsize=16)
-@folded
+@fold
 def _gray_steps(blue_first: bool, device: torch.device) -> Tensor:
     return torch.tensor(_GRAY_STEPS[:: -1 if blue_first else 1], device=device)
 
@@ -64,7 +64,7 @@ _YCBCR_OFFSET = (16.0, 128.0, 128.0)
 
 
 @functools.cache
-@folded
+@fold
 def space_matrix(source: str, target: str) -> tuple[Matrix, tuple[float, ...]]:
     """Return matrix and offset between two of RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
 

@@ -25,10 +25,10 @@ from torchdali.kernels.resample.weights import (
     TAP,
     TAP_OF_ROWS,
     filter_table,
-    stretched,
+    stretch_taps,
 )
 
-__all__ = ["COLUMNS", "FIELDS", "Regions", "Rows", "lookup_table", "resize_batch", "table_of"]
+__all__ = ["COLUMNS", "FIELDS", "Regions", "ResizeTable", "lookup_table", "resize_batch", "table_of"]
 
 FIELDS = (
     "offset",
@@ -108,7 +108,7 @@ def resize_batch(
     return out
 
 
-class Rows(NamedTuple):
+class ResizeTable(NamedTuple):
     """The table of a resize, and the sizes of its first pass.
 
     Attributes:
@@ -122,7 +122,7 @@ class Rows(NamedTuple):
     longest: int
 
 
-def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> Rows | None:
+def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> ResizeTable | None:
     """Build the table of a resize, see `resize_batch`; None if an axis reads too many pixels."""
     table = _table(sides, regions)
     if table is None:
@@ -130,7 +130,7 @@ def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> R
     lines = table[:, 5] * channels
     table[:, 0], table[:, 5], table[:, 6] = offsets, lines.cumsum() - lines, 0
     each = lines.tolist()
-    return Rows(table, sum(each), max(each))
+    return ResizeTable(table, sum(each), max(each))
 
 
 def _table(sides: Array, regions: Regions) -> Array | None:
@@ -224,10 +224,10 @@ def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Arr
     grown = np.maximum(_ONE, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
     shrinking, growing = regions.filters
     if shrinking == growing:
-        return *stretched(growing, grown), _PLACES[growing]
+        return *stretch_taps(growing, grown), _PLACES[growing]
     shrinks = np.abs(extents) > regions.size
     density, reach = (np.where(shrinks, *each) for each in zip(
-        stretched(shrinking, grown), stretched(growing, grown), strict=True
+        stretch_taps(shrinking, grown), stretch_taps(growing, grown), strict=True
     ))  # fmt: skip
     return density, reach, np.where(shrinks, _PLACES[shrinking], _PLACES[growing])
 

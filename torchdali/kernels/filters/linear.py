@@ -188,8 +188,8 @@ def correlate(
     result = correlate_by_opencv(x, axes, window, anchor, *outside, dtype, out)
     if result is not None:
         return result if same else _inside(result, axes, sizes, anchor)
-    x = _bordered(x, axes, sizes, anchor, border, fill) if same else _floating(x)
-    return _summed(x, axes, sizes, _weights(window), dtype)
+    x = _add_outside(x, axes, sizes, anchor, border, fill) if same else _floating(x)
+    return _sum_windows(x, axes, sizes, _weights(window), dtype)
 
 
 def correlate_each(
@@ -207,12 +207,12 @@ def correlate_each(
         dtype: As of `correlate`.
     """
     sizes = windows.shape[1:]
-    x = _bordered(x, axes, sizes, anchor, border, 0.0) if same else _floating(x)
+    x = _add_outside(x, axes, sizes, anchor, border, 0.0) if same else _floating(x)
     weights = windows.flatten(1).view(len(x), *[1] * (x.ndim - 1), -1).unbind(-1)
-    return _summed(x, axes, sizes, weights, dtype)
+    return _sum_windows(x, axes, sizes, weights, dtype)
 
 
-def _bordered(
+def _add_outside(
     x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int], border: str, fill: float
 ) -> Tensor:
     """Add the values outside that windows of pixels inside read; floating."""
@@ -222,7 +222,9 @@ def _bordered(
     return x
 
 
-def _summed(x: Tensor, axes: Sequence[int], sizes: Sequence[int], weights: Sequence[Any], dtype: torch.dtype) -> Tensor:
+def _sum_windows(
+    x: Tensor, axes: Sequence[int], sizes: Sequence[int], weights: Sequence[Any], dtype: torch.dtype
+) -> Tensor:
     """Sum the elements of the windows that are inside, weighted."""
     lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
     total: Tensor | None = None

@@ -43,7 +43,7 @@ _UP = 1e-4  # makes OpenCV round halves up, as the sums of DALI are; it rounds t
 SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed matters little
 
 
-class _Reach(NamedTuple):
+class _BorderReach(NamedTuple):
     """Pixels beyond a border that the output lines there read.
 
     Lines and pixels are counted from the border: ``weights[i][j]`` is the weight in line i of the pixel j beyond.
@@ -69,7 +69,7 @@ class ByteLines(NamedTuple):
     size: int
     antialias: bool
     flip: bool
-    reach: _Reach | None
+    reach: _BorderReach | None
     scale: float | None = None
 
 
@@ -125,19 +125,19 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
     by_axis = {axis + 1: lines[axis] for axis in sorted(lines, reverse=True)}
     if any(t.reach is not None for t in by_axis.values()):
         for axis, t in by_axis.items():
-            out = _interpolated(images, {axis: t})
+            out = _interpolate_region(images, {axis: t})
             if t.reach is not None:
                 _mix_border(out, images, axis, t.low, t.high, t.reach)
             images = out
     else:
-        images = _interpolated(images, by_axis)
+        images = _interpolate_region(images, by_axis)
     flips = tuple(axis for axis, t in by_axis.items() if t.flip)
     if flips:
         images = np.ascontiguousarray(np.flip(images, flips))
     return torch.from_numpy(images.reshape(*x.shape[:-3], *images.shape[1:]))
 
 
-def _interpolated(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
+def _interpolate_region(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
     """Resize the regions of some axes of ``(N, H, W, C)``; the others stay."""
     size, scales = list(images.shape[1:3]), [None, None]  # type: list[int], list[float | None]
     for axis, t in by_axis.items():
@@ -166,7 +166,7 @@ def _interpolate(images: Bytes, size: Sequence[int], antialias: bool, scales: Se
     return result
 
 
-def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach: _Reach) -> None:
+def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach: _BorderReach) -> None:
     """Mix pixels of `source` beyond the region into the border lines of `out`."""
     last = source.shape[axis] - 1
     if reach.lines == reach.pixels == 1:
@@ -214,7 +214,7 @@ def _lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
 
 
 @lru_cache(maxsize=256)
-def _reach(scale: float, antialias: bool, whole: bool) -> _Reach | None:
+def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
     """Weights beyond the borders of a region, or None if they change nothing."""
     stretch = max(1.0, scale) if antialias else 1.0
     lines = math.ceil((stretch - 0.5) / scale - 0.5)
@@ -224,7 +224,7 @@ def _reach(scale: float, antialias: bool, whole: bool) -> _Reach | None:
     outside = [_outside((i + 0.5) * scale, stretch, pixels) for i in range(lines)]
     if whole:  # all pixels beyond are the edge pixel
         outside, pixels = [[sum(weights)] for weights in outside], 1
-    return _Reach(lines, pixels, outside)
+    return _BorderReach(lines, pixels, outside)
 
 
 def _outside(position: float, stretch: float, pixels: int) -> list[float]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, to_bytes
 from torchdali.kernels.exactness import exactness
-from torchdali.kernels.memory import is_plain, narrowed
+from torchdali.kernels.memory import is_plain, narrow
 from torchdali.kernels.resample.bytes import (
     ByteLines,
     byte_lines,
@@ -152,7 +152,7 @@ def _by_sums(
     overshoots = source != torch.uint8 or any(axes[i].filter in OVERSHOOT for i in order)
     for i in order:
         last = as_bytes and i == order[-1]
-        finish = functools.partial(to_bytes, saturate=overshoots) if last else _unchanged
+        finish = functools.partial(to_bytes, saturate=overshoots) if last else _keep_pixels
         x = _weighted_sum(x, first + i, axes[i], sums[i], parts[i], finish)
     out = convert(x, dtype)
     return out.contiguous() if windows is None else out
@@ -171,14 +171,14 @@ def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
     return max(each.start + each.extent for each in seen)
 
 
-def _unchanged(sums: Tensor) -> Tensor:
+def _keep_pixels(sums: Tensor) -> Tensor:
     return sums
 
 
 def _read(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     """Return the part of a tensor that is given by a start and an extent for some axes."""
     parts = {axis: part for axis, part in parts.items() if part[1] != x.shape[axis]}
-    return narrowed(x, parts) if parts else x
+    return narrow(x, parts) if parts else x
 
 
 def _turn(i: int, axis: Axis) -> tuple[bool, int]:

@@ -7,7 +7,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
-from torchdali.kernels.folding import folded
+from torchdali.kernels.folding import fold
 from torchdali.kernels.limits import check_pixels
 
 __all__ = ["resize_shape"]
@@ -109,11 +109,11 @@ def resize_shape(
     if rounding not in ROUNDINGS:
         raise RuntimeError(f"no rounding {rounding!r}: one of {', '.join(ROUNDINGS)}")
     fixed = _per_axis("alignment", alignment, count)
-    return _rounded(lengths, exact, region, subpixel_scale, fixed, ROUNDINGS[rounding])
+    return _round_sizes(lengths, exact, region, subpixel_scale, fixed, ROUNDINGS[rounding])
 
 
 @functools.lru_cache(maxsize=256)
-@folded
+@fold
 def _plain_size(size: tuple[float, ...] | float, count: int) -> tuple[int, ...] | None:
     """Return the `size` of `resize_shape` for each axis, if there is nothing to round, to flip or to find out."""
     sizes = _per_axis("size", size, count)
@@ -149,7 +149,7 @@ def _per_axis(name: str, values: Sequence[float] | float, count: int) -> list[fl
     return [_f32(value) for value in values]
 
 
-@folded
+@fold
 def _f32(value: float) -> float:
     """Round to float32, as DALI's arguments are: it decides which way a half goes."""
     rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
@@ -198,15 +198,15 @@ def _default(targets: list[float], extents: list[float], limits: list[float]) ->
     if not scales:
         return extents
     mean = math.prod(scales) ** (1 / len(scales))
-    sides = [g or _scaled(mean, e) for g, e in zip(targets, extents, strict=True)]
-    return _limited(sides, limits)
+    sides = [g or _scale_extent(mean, e) for g, e in zip(targets, extents, strict=True)]
+    return _limit_sizes(sides, limits)
 
 
 def _scales(targets: list[float], extents: list[float]) -> list[float]:
     return [abs(g / e) for g, e in zip(targets, extents, strict=True) if g and e]
 
 
-def _scaled(scale: float, extent: float) -> float:
+def _scale_extent(scale: float, extent: float) -> float:
     """Return a scaled extent; of about half a pixel float32 decides where it goes, as in DALI."""
     exact, single = scale * extent, _f32(_f32(scale) * extent)
     is_half = math.isfinite(exact) and abs(exact % 1 - 0.5) < 1e-6 * abs(exact)
@@ -216,10 +216,10 @@ def _scaled(scale: float, extent: float) -> float:
 def _stretch(targets: list[float], extents: list[float], limits: list[float]) -> list[float]:
     if not any(targets):
         return extents
-    return _limited([g or e for g, e in zip(targets, extents, strict=True)], limits)
+    return _limit_sizes([g or e for g, e in zip(targets, extents, strict=True)], limits)
 
 
-def _limited(sides: list[float], limits: list[float]) -> list[float]:
+def _limit_sizes(sides: list[float], limits: list[float]) -> list[float]:
     return [math.copysign(limit, w) if 0 < limit < abs(w) else w for w, limit in zip(sides, limits, strict=True)]
 
 
@@ -234,7 +234,7 @@ def _keep_aspect(
         return extents
     bounds = [_f32(limit / abs(e)) for limit, e in zip(limits, extents, strict=True) if limit > 0 and e]
     scale = min(choose(scales), *bounds) if bounds else choose(scales)
-    return [math.copysign(_scaled(scale, e), g) for g, e in zip(targets, extents, strict=True)]
+    return [math.copysign(_scale_extent(scale, e), g) for g, e in zip(targets, extents, strict=True)]
 
 
 MODES: dict[str, _Rule] = {
@@ -253,7 +253,7 @@ ROUNDINGS: dict[str, Callable[[float], int]] = {
 }
 
 
-def _rounded(
+def _round_sizes(
     lengths: Sequence[int],
     exact: list[float],
     region: Region,

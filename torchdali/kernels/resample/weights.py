@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.folding import folded
+from torchdali.kernels.folding import fold
 from torchdali.kernels.limits import MAX_TAPS
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
     "nearest",
     "passes",
     "resize_axes",
-    "stretched",
+    "stretch_taps",
     "taps",
 ]
 
@@ -144,7 +144,7 @@ def passes(axes: tuple[Axis, ...]) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
-@folded
+@fold
 def _passes(fields: tuple[Fields, ...]) -> tuple[int, ...]:
     axes = [Axis(*each) for each in fields]
     return min(itertools.permutations(range(len(axes))), key=lambda order: _cost(axes, order))
@@ -174,7 +174,7 @@ def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device)
 
 
 @device_cache(maxsize=64)
-@folded  # which is why the axis comes as a plain tuple
+@fold  # which is why the axis comes as a plain tuple
 def _nearest(fields: Fields, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
     axis = Axis(*fields)
     step = _f32((axis.high - axis.low) / axis.size)
@@ -196,12 +196,12 @@ def taps(axis: Axis, first_pass: bool, device: torch.device, window: tuple[int, 
 
 
 @device_cache(maxsize=256)
-@folded
+@fold
 def _taps(
     fields: Fields, first_pass: bool, device: torch.device, window: tuple[int, int] | None
 ) -> tuple[int, int, Tensor, Tensor]:
     axis = Axis(*fields)
-    start, lowest, weight = _seen(axis, first_pass)
+    start, lowest, weight = _input_range(axis, first_pass)
     pixel = (lowest[:, None] + np.arange(weight.shape[1]) + start).clip(0, axis.length - 1)
     if window is not None:
         part = slice(window[0], window[0] + window[1])
@@ -212,7 +212,7 @@ def _taps(
     return first, extent, torch.from_numpy(pixel - first).to(device), weights.to(device)
 
 
-def _seen(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int64], _Floats]:
+def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int64], _Floats]:
     """Return where a pass begins to read, and for each output pixel the first it sees from there, and the weights.
 
     Each operation is in float32 and in DALI's order, so that the weights have its bits (with linear and cubic filters).
@@ -240,7 +240,7 @@ def _seen(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int64], _Fl
 
 def inside_of(axis: Axis) -> tuple[int, int]:
     """Return the first output pixel that sees nothing beyond the input, and the first after it that does."""
-    _, lowest, weight = _seen(axis, True)
+    _, lowest, weight = _input_range(axis, True)
     within = np.flatnonzero((lowest >= 0) & (lowest + weight.shape[1] <= axis.length))
     return (int(within[0]), int(within[-1]) + 1) if len(within) else (0, 0)
 
@@ -261,7 +261,7 @@ def bags(
 
 
 @device_cache(maxsize=256)
-@folded
+@fold
 def _bags(
     fields: Fields,
     first_pass: bool,
@@ -291,7 +291,7 @@ def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
     return density, knots / density
 
 
-def stretched(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def stretch_taps(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Compute `taps` to stretch a filter, for several scales: table entries per pixel, and radii in pixels."""
     times, knots = _STRETCHED[name]
     radius = np.minimum((times * scales).astype(_f32), _f32(_LARGEST_RADIUS))

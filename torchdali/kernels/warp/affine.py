@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.folding import folded
+from torchdali.kernels.folding import fold
 from torchdali.kernels.warp.sample import TIE, Matrix, fill_in, sample, sample_linear
 from torchdali.kernels.warp.sample_opencv import warp_by_opencv
 
@@ -89,7 +89,7 @@ def affine_positions(matrix: Matrix, size: Sequence[int], device: torch.device) 
     return positions
 
 
-@folded
+@fold
 def invert(matrix: Matrix) -> list[list[float]]:
     """Return the affine map back.
 
@@ -112,11 +112,11 @@ def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[flo
     In the plane, where y points down, that is counter-clockwise as seen; in space it is right-handed around `axis`,
     which for z is the other way round.
     """
-    radians = _rounded(math.radians(angle))
+    radians = _round_to_float32(math.radians(angle))
     c, s = math.cos(radians), math.sin(radians)
     if axis is None:
         return [[c, s], [-s, c]]
-    c, s = _rounded(c), _rounded(s)
+    c, s = _round_to_float32(c), _round_to_float32(s)
     norm = math.sqrt(sum(v * v for v in axis))
     x, y, z = (v / norm if norm else math.nan for v in axis)
     k = 1 - c
@@ -127,7 +127,7 @@ def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[flo
     ]
 
 
-def _rounded(value: float) -> float:
+def _round_to_float32(value: float) -> float:
     """Round to float32: it decides the meaning of 45 degrees in `rotated_size`."""
     return float(np.float32(value))
 

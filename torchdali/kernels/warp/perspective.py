@@ -36,7 +36,7 @@ def warp_perspective(
     if mode == "nearest" or border in ("wrap", "reflect_101") or rounded or len(set(fill)) > 1:
         u, v = perspective_positions(matrix, size[0], size[1], x.device)
         if rounded:  # as DALI does for this type only
-            u, v = _quantized(u), _quantized(v)
+            u, v = _quantize(u), _quantize(v)
         return sample_at(x, (u, v), mode=mode, border=border, fill=fill)
     base = convert_number(float(fill[0]), x.dtype) if border == "constant" else 0.0
     grid = _perspective_grid(matrix, size, x.shape[-3:-1], x.device)
@@ -65,7 +65,7 @@ def perspective_positions(matrix: Matrix, height: int, width: int, device: torch
     return u.mul_(scale), v.mul_(scale)
 
 
-def _quantized(position: Tensor) -> Tensor:
+def _quantize(position: Tensor) -> Tensor:
     """Round to steps of 1/32 pixel, as OpenCV does for some types."""
     return (position * _STEPS).round_().mul_(1 / _STEPS)
 
@@ -95,15 +95,15 @@ def sample_at(
         return _nearest(x, positions, border, colors)
     base = colors[0] if border == "constant" else 0.0
     if border != "constant" or len(set(colors)) == 1:
-        return _interpolated(x, positions, mode, border, base, x.dtype)
+        return _interpolate(x, positions, mode, border, base, x.dtype)
     each = torch.tensor(colors, dtype=torch.float32, device=x.device)
-    return convert(_interpolated(x - each, positions, mode, border, 0.0, torch.float32) + each, x.dtype)
+    return convert(_interpolate(x - each, positions, mode, border, 0.0, torch.float32) + each, x.dtype)
 
 
 _PADDING = {"constant": "zeros", "replicate": "border", "wrap": "border"}
 
 
-def _interpolated(
+def _interpolate(
     x: Tensor,
     positions: tuple[Tensor, Tensor],
     mode: str,
@@ -114,7 +114,7 @@ def _interpolated(
     u, v = positions
     if border == "wrap":  # the pixels that interpolation reads are at most two pixels away
         u, v = u.remainder(x.shape[-2]) + 2, v.remainder(x.shape[-3]) + 2
-        x = _wrapped(x)
+        x = _wrap_pad(x)
     height, width = x.shape[-3:-1]
     corners = border == "reflect_101" and min(height, width) > 1
     if corners:
@@ -133,7 +133,7 @@ def _interpolated(
     )
 
 
-def _wrapped(x: Tensor) -> Tensor:
+def _wrap_pad(x: Tensor) -> Tensor:
     """Pad by two pixels of the other side."""
     height, width = x.shape[-3:-1]
     rows = torch.arange(-2, height + 2, device=x.device).remainder(height)
@@ -150,7 +150,7 @@ def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: S
         return sample_nearest(x, index, colors[0] if constant else None, x.dtype)
     # Far outside is as good as just outside, except where the image repeats.
     column, row = (p.clamp_(-(2.0**30), 2.0**30).to(torch.int64) for p in whole)
-    index = _mapped(row, height, border) * width + _mapped(column, width, border)
+    index = _map_pixels(row, height, border) * width + _map_pixels(column, width, border)
     out = sample_nearest(x, index, None, x.dtype)
     if not constant:
         return out
@@ -158,7 +158,7 @@ def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: S
     return torch.where(outside[..., None], torch.tensor(colors, dtype=x.dtype, device=x.device), out)
 
 
-def _mapped(i: Tensor, length: int, border: str) -> Tensor:
+def _map_pixels(i: Tensor, length: int, border: str) -> Tensor:
     """Return the pixel for each index."""
     if border == "wrap":
         return i.remainder(length)

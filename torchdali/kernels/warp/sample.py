@@ -18,8 +18,8 @@ from torchdali.kernels.window import round_half_away_number
 
 __all__ = [
     "TIE",
-    "fill_in",
     "Matrix",
+    "fill_in",
     "grid_of",
     "interpolate",
     "nearest_index",
@@ -151,7 +151,7 @@ def sample_nearest(x: Tensor, index: Tensor, fill: float | None, dtype: torch.dt
         signed = None if fill is None else _as_signed(int(fill_in(fill, dtype)))
         return sample_nearest(x.view(torch.int16), index, signed, torch.int16).view(dtype)
     if fill is not None:
-        x = _bordered(x, axes, fill)
+        x = _add_border(x, axes, fill)
     lead, channels = x.shape[: x.dim() - 1 - axes], x.shape[-1]
     if not lead:
         return x.reshape(-1, channels).index_select(0, index.flatten()).view(*index.shape, channels)
@@ -163,7 +163,7 @@ def _as_signed(value: int) -> int:
     return value - 2**16 if value >= 2**15 else value
 
 
-def _bordered(x: Tensor, axes: int, fill: float) -> Tensor:
+def _add_border(x: Tensor, axes: int, fill: float) -> Tensor:
     """Put a border of one pixel around an image."""
     first = x.dim() - 1 - axes
     shape = [n + 2 if first <= a < x.dim() - 1 else n for a, n in enumerate(x.shape)]

@@ -21,13 +21,13 @@ from torchdali.tensors import TensorList
 from torchdali.types import BatchInfo, SampleInfo
 
 __all__ = [
+    "BatchLoader",
+    "CallResults",
     "CallableSource",
     "IterableSource",
-    "BatchLoader",
     "Outputs",
-    "SampleRange",
     "Position",
-    "CallResults",
+    "SampleRange",
 ]
 
 Columns = list[Any]
@@ -90,7 +90,7 @@ class Outputs:
                 f"return a tuple of as many, in a source of batches one batch an output{hint}"
             ) from None
 
-    def transposed(self, rows: Sequence[Any]) -> Columns:
+    def transpose(self, rows: Sequence[Any]) -> Columns:
         """Return one list of samples an output."""
         if self.count is None:
             return [list(rows)]
@@ -119,7 +119,7 @@ class CallableSource:
         """Return the data of a range of a batch, one item an output; the same data for the same range."""
         if self.divisible:
             rows = [self._sample(samples, i) for i in range(samples.start, samples.stop)]
-            return self._outputs.transposed(rows)
+            return self._outputs.transpose(rows)
         seed_sample(samples.epoch, samples.iteration)
         position = BatchInfo(samples.iteration, samples.epoch) if self._batch_info else samples.iteration
         try:
@@ -171,7 +171,7 @@ class _Pass:
     stops: int = 0
 
 
-def _asked(given: _Pass | None) -> int:
+def _count_requests(given: _Pass | None) -> int:
     """Return how often the iterator of a pass was asked for an item."""
     return 0 if given is None else sys.maxsize - operator.length_hint(given.numbers)
 
@@ -209,7 +209,7 @@ class IterableSource:
             batch: Identifies it: a second call returns the same data. None for data that no call has returned.
         """
         if batch is None or self._drawn[0] is not batch:
-            self._before, self._drawn = (self._pass, _asked(self._pass)), (batch, [])
+            self._before, self._drawn = (self._pass, _count_requests(self._pass)), (batch, [])
         drawn = self._drawn[1]
         while len(drawn) < self._count_items(samples):
             self._take_item(drawn, batch)
@@ -217,7 +217,7 @@ class IterableSource:
             self._pass.items = drawn[-1][0] + 1
         if self._batch:
             return self._outputs.columns(drawn[0][1])
-        return self._outputs.transposed([item for _, item in drawn])
+        return self._outputs.transpose([item for _, item in drawn])
 
     def is_past(self, samples: SampleRange, batch: object) -> bool:
         """Return whether an exception in `draw` is the batch's: otherwise the same data can be drawn again."""
@@ -226,7 +226,7 @@ class IterableSource:
             return False
         if len(drawn) == self._count_items(samples) or self._pass is not (before or self._pass):
             return True
-        return _asked(self._pass) - asked > len(drawn)
+        return _count_requests(self._pass) - asked > len(drawn)
 
     def _count_items(self, samples: SampleRange) -> int:
         return 1 if self._batch else samples.stop - samples.start

@@ -33,9 +33,9 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
             wrong length.
     """
     if isinstance(data, TensorList):
-        batch = _copied(data, copy)
+        batch = _copy_batch(data, copy)
     elif isinstance(data, (list, tuple)):
-        batch = _gathered(data, copy)
+        batch = _gather(data, copy)
     else:
         tensor = _tensor(data, "batch", copy)
         if tensor.dim() == 0:
@@ -67,7 +67,7 @@ def _name_axes(batch: TensorList, layout: str) -> None:
         raise RuntimeError(f"The layout {layout!r} cannot describe {batch.ndim()}-dimensional data") from None
 
 
-def _copied(data: TensorList, copy: bool) -> TensorList:
+def _copy_batch(data: TensorList, copy: bool) -> TensorList:
     def own(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.clone() if copy else tensor
 
@@ -78,11 +78,11 @@ def _copied(data: TensorList, copy: bool) -> TensorList:
     return TensorList.from_samples(samples, data.layout(), source_info=infos)
 
 
-def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
-    stacked = _stacked(samples) if copy else None
+def _gather(samples: Sequence[Any], copy: bool) -> TensorList:
+    stacked = _stack(samples) if copy else None
     if stacked is not None:
         return TensorList.from_dense(stacked)
-    batch = (_joined(samples) if copy else None) or _as_arrays(samples, copy)
+    batch = (_join_rows(samples) if copy else None) or _as_arrays(samples, copy)
     if batch is not None:
         return batch
     tensors = [_tensor(sample, "sample", copy) for sample in samples]
@@ -99,7 +99,7 @@ def _gathered(samples: Sequence[Any], copy: bool) -> TensorList:
 _FEW = 1 << 16  # bytes of a batch; below, one copy costs less than a tensor a sample
 
 
-def _joined(samples: Sequence[Any]) -> TensorList | None:
+def _join_rows(samples: Sequence[Any]) -> TensorList | None:
     """Make a batch with one copy, of few rows: arrays of one type that differ in their first extent, and only there."""
     first = samples[0] if samples else None
     if type(first) is not np.ndarray or not first.ndim or first.nbytes > _FEW:
@@ -132,7 +132,7 @@ def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
         first = torch.from_numpy(arrays[0])
     except (TypeError, ValueError):
         return None
-    return TensorList.from_arrays(arrays, _supported(first).dtype)
+    return TensorList.from_arrays(arrays, _check_supported(first).dtype)
 
 
 def _is_usual(array: np.ndarray[Any, Any]) -> bool:
@@ -148,7 +148,7 @@ def _describe(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
 
 
-def _stacked(samples: Sequence[Any]) -> torch.Tensor | None:
+def _stack(samples: Sequence[Any]) -> torch.Tensor | None:
     """Make a dense batch with one copy, of arrays or tensors of one shape and type."""
     if not samples:
         return None
@@ -165,13 +165,13 @@ def _stacked(samples: Sequence[Any]) -> torch.Tensor | None:
     )
     if not alike:
         return None
-    return _supported(torch.stack([s.detach() for s in samples]).contiguous())
+    return _check_supported(torch.stack([s.detach() for s in samples]).contiguous())
 
 
 OF_DATA_SET = "a data set of dictionaries, or of samples one by one, is read by fn.readers.dataset(dataset=...)"
 
 
-def _supported(tensor: torch.Tensor) -> torch.Tensor:
+def _check_supported(tensor: torch.Tensor) -> torch.Tensor:
     try:
         from_torch_dtype(tensor.dtype)
     except TypeError as error:
@@ -194,7 +194,7 @@ def _tensor(value: Any, what: str, copy: bool) -> torch.Tensor:
     if hasattr(value, "__array_interface__"):
         return _from_numpy(np.asarray(value), copy)
     if isinstance(value, torch.Tensor):
-        _supported(value)
+        _check_supported(value)
         if not value.is_contiguous() or value.is_neg():
             value, copy = value.resolve_neg().contiguous(), False
     try:
@@ -221,7 +221,7 @@ def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor
         tensor = torch.from_numpy(array.copy() if copy or not array.flags.writeable else array)
     except (TypeError, ValueError) as error:
         raise RuntimeError(f"data of the type {array.dtype} are not supported: {error}") from error
-    return _supported(tensor)
+    return _check_supported(tensor)
 
 
 class Expected:

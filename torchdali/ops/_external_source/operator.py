@@ -27,7 +27,7 @@ from torchdali.ops._external_source.callbacks import (
     Outputs,
 )
 from torchdali.ops._external_source.sources import FedByUser, InProcess, InWorkers
-from torchdali.reading.sources import Source
+from torchdali.reading.sources import BatchSource
 
 __all__ = ["ExternalSource", "external_source"]
 
@@ -55,7 +55,7 @@ def _external_source(
     prefetch_queue_depth: int | None = None,
     batch_info: bool | None = None,
     background: bool = False,
-) -> Annotated[Source, OutputCount(1)]:
+) -> Annotated[BatchSource, OutputCount(1)]:
     outputs = Outputs(num_outputs, output_layouts(layout, num_outputs))
     expected = expected_outputs(dtype, ndim, layout, num_outputs)
     whole = batch is not False

@@ -18,14 +18,14 @@ import torch
 
 from torchdali.ops._external_source.callbacks import BatchLoader, Position, SampleRange
 from torchdali.ops._external_source.convert import Expected, to_batch
-from torchdali.reading.sources import Source, SourceBatch, SourceSettings, WorkResult, wait_for_data
+from torchdali.reading.sources import BatchSource, SourceBatch, SourceSettings, WorkResult, wait_for_data
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import wait_for
 
 __all__ = ["FedByUser", "InProcess", "InWorkers"]
 
 
-class _Positioned(Source):
+class _Positioned(BatchSource):
     """A source that keeps its position, and checks the batches that it delivers."""
 
     def __init__(self, expected: Sequence[Expected]) -> None:
@@ -33,7 +33,7 @@ class _Positioned(Source):
         self._epoch = self._iteration = self._sample = 0
         self._begun: object = None
 
-    def _checked(self, batches: tuple[TensorList, ...], batch_size: int) -> tuple[TensorList, ...]:
+    def _check_outputs(self, batches: tuple[TensorList, ...], batch_size: int) -> tuple[TensorList, ...]:
         """Return the batch of each output, which must fit the declaration, the batches before, and each other."""
         sizes = [len(batch) for batch in batches]
         if max(sizes) > batch_size:
@@ -155,7 +155,7 @@ class InProcess(_Positioned):
             columns = self._loader.data.draw(self._range(batch_size), batch)
             is_repeated = False
             with torch.no_grad():
-                outputs = self._checked(self._loader.batches(columns), batch_size)
+                outputs = self._check_outputs(self._loader.batches(columns), batch_size)
         except StopIteration as stop:
             # Without its traceback: the frames lead to the caller's, whose variables hold the pipeline.
             failure, after, is_repeated = StopIteration(*stop.args), {}, False
@@ -212,7 +212,7 @@ class InWorkers(_Positioned):
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the next batch of each output."""
-        return self._checked(self._take(batch_size), batch_size)
+        return self._check_outputs(self._take(batch_size), batch_size)
 
     def _take(self, batch_size: int) -> tuple[TensorList, ...]:
         while len(self._ahead) <= self._depth:
@@ -229,7 +229,7 @@ class InWorkers(_Positioned):
             raise StopIteration
         self._ahead.popleft()
         self._advance(batch_size)
-        return tuple(map(_joined, zip(*parts, strict=True)))
+        return tuple(map(_join, zip(*parts, strict=True)))
 
     def _ask(self, samples: SampleRange) -> list[Future[WorkResult]]:
         pieces = min(samples.stop, 2 * self._workers.count) if self._divisible else 1
@@ -278,7 +278,7 @@ class InWorkers(_Positioned):
         self._workers.close()
 
 
-def _joined(parts: Sequence[TensorList]) -> TensorList:
+def _join(parts: Sequence[TensorList]) -> TensorList:
     if len(parts) == 1:
         return parts[0]
     samples = [sample for part in parts for sample in part.samples()]
@@ -310,12 +310,12 @@ class FedByUser(_Positioned):
         self._batch_size = settings.batch_size
 
     def feed(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> None:
-        """Queue one batch (on the user's thread); see `converted`."""
-        batch = self.converted(data, layout, cuda_stream)
+        """Queue one batch (on the user's thread); see `convert`."""
+        batch = self.convert(data, layout, cuda_stream)
         self._fed.append(batch)
         self._changed.put(None)
 
-    def converted(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> TensorList:
+    def convert(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> TensorList:
         """Return data of the user as a batch.
 
         Raises:
@@ -346,7 +346,7 @@ class FedByUser(_Positioned):
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the batch that was chosen, or wait for one."""
-        return self._checked(self._take(batch_size, prepared), batch_size)
+        return self._check_outputs(self._take(batch_size, prepared), batch_size)
 
     def _take(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         batch = self._wait() if prepared is None else next(iter(prepared.outputs), None)

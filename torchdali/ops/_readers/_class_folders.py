@@ -178,9 +178,9 @@ def _contents(path: str) -> tuple[list[str], list[str]]:
                 names[0 if _is_folder(entry) else 1].append(entry.name)
     except OSError as error:
         raise RuntimeError(f"cannot list the folder {path!r}: {error.strerror}{hint_for_folder(path)}") from None
-    return _sorted(names[0]), _sorted(names[1])
+    return _sort_names(names[0]), _sort_names(names[1])
 
 
-def _sorted(names: list[str]) -> list[str]:
+def _sort_names(names: list[str]) -> list[str]:
     plain = all(map(str.isascii, names))  # then both orders are one
     return sorted(names) if plain else sorted(names, key=os.fsencode)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torchdali.codecs.video import VideoIndex
-from torchdali.codecs.video_clips import padded, uniform
+from torchdali.codecs.video_clips import pad_frames, uniform
 from torchdali.codecs.video_files import index_file
 from torchdali.errors import DecodeError, warn
 from torchdali.formats.storage import read_text
@@ -57,7 +57,7 @@ def find_videos(
         raise RuntimeError("give exactly one of filenames, file_root and file_list")
     local_only(filenames=names, file_root=root, file_list=listed)
     if listed:
-        return _listed(listed), True
+        return _list_videos(listed), True
     if root:
         return _in_folders(root), True
     if labels is not None and len(labels) != len(names):
@@ -81,7 +81,7 @@ def _files(folder: str) -> list[str]:
     return [path for path in paths if os.path.isfile(path)]
 
 
-def _listed(path: str) -> list[ListedVideo]:
+def _list_videos(path: str) -> list[ListedVideo]:
     try:
         lines = read_text(path).split("\n")
     except RuntimeError as error:
@@ -158,7 +158,7 @@ def clips(
         else:
             starts = _ranges(start, end, length, step, stride, pad_mode)
         mode = "edge" if pad_mode == "none" else pad_mode
-        listed += [Clip(video.path, video.label, tuple(padded(s, end, mode))) for s in starts]
+        listed += [Clip(video.path, video.label, tuple(pad_frames(s, end, mode))) for s in starts]
     return listed
 
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["ENCODED", "Leaf", "chosen", "features_of", "leaves_of_features", "leaves_of_sample", "nested"]
+__all__ = ["ENCODED", "NestedValue", "chosen", "features_of", "leaves_of_features", "leaves_of_sample", "nest"]
 
 ENCODED = frozenset(("bytes", "path"))  # keys of an image or a sound of Hugging Face that is not decoded
 Path = tuple[str | int, ...]
 
 
-class Leaf(NamedTuple):
+class NestedValue(NamedTuple):
     """A value of each sample.
 
     Attributes:
@@ -63,9 +63,9 @@ class Leaf(NamedTuple):
         return tensor.to(self.empty.dtype) if same else self.empty.clone()
 
 
-def leaves_of_sample(sample: Any, as_tensor: Callable[[Any], Tensor]) -> list[Leaf]:
+def leaves_of_sample(sample: Any, as_tensor: Callable[[Any], Tensor]) -> list[NestedValue]:
     """List the values of a sample, which shows the form of all."""
-    return [Leaf(path, _empty_like(value, as_tensor)) for path, value in _walk(sample, (), top=True)]
+    return [NestedValue(path, _empty_like(value, as_tensor)) for path, value in _walk(sample, (), top=True)]
 
 
 def _walk(value: Any, path: Path, top: bool = False) -> Iterator[tuple[Path, Any]]:
@@ -95,12 +95,12 @@ def _empty_like(value: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor | None
 # ---------------------------------------------------------------- features of Hugging Face
 
 
-def leaves_of_features(features: Mapping[str, Any]) -> list[Leaf]:
+def leaves_of_features(features: Mapping[str, Any]) -> list[NestedValue]:
     """List the values of samples by the features of a dataset of Hugging Face."""
     return [leaf for name, feature in features.items() for leaf in _of_feature(feature, (name,), ())]
 
 
-def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[Leaf]:
+def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[NestedValue]:
     """Walk through a feature; ``axes`` are the lengths of the lists that it is in, 0 for any."""
     inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
     if isinstance(feature, Mapping):
@@ -112,7 +112,7 @@ def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[Lea
         dtype = _declared_type(str(getattr(feature, "dtype", "")))
         shape = tuple(n or 0 for n in getattr(feature, "shape", None) or ())
         listed = bool(axes) and axes[0] == 0 and dtype is not None
-        yield Leaf(path, torch.empty((*axes, *shape), dtype=dtype) if listed else None, is_declared=listed)
+        yield NestedValue(path, torch.empty((*axes, *shape), dtype=dtype) if listed else None, is_declared=listed)
 
 
 def _declared_type(name: str) -> torch.dtype | None:
@@ -125,7 +125,7 @@ def _declared_type(name: str) -> torch.dtype | None:
 # ---------------------------------------------------------------- outputs
 
 
-def chosen(leaves: Sequence[Leaf], columns: Sequence[str]) -> list[Leaf]:
+def chosen(leaves: Sequence[NestedValue], columns: Sequence[str]) -> list[NestedValue]:
     """Return the leaves that some names, or beginnings of names, select.
 
     Raises:
@@ -138,7 +138,7 @@ def chosen(leaves: Sequence[Leaf], columns: Sequence[str]) -> list[Leaf]:
     return [leaf for those in groups for leaf in those]
 
 
-def nested(leaves: Sequence[Leaf], outputs: Any) -> Any:
+def nest(leaves: Sequence[NestedValue], outputs: Any) -> Any:
     """Return outputs in the form of a sample: unchanged, or dictionaries, or a list for a tuple with dictionaries."""
     if not any(isinstance(key, str) for leaf in leaves for key in leaf.path):
         return outputs

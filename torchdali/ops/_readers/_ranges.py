@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.remote import Pending, Remote, RemoteFile
-from torchdali.formats.storage import Storage
-from torchdali.reading.cursor import Runs
+from torchdali.formats.remote import PendingBytes, Remote, RemoteFile
+from torchdali.formats.storage import ByteStorage
+from torchdali.reading.cursor import ShuffleRuns
 from torchdali.reading.datasets import Indices
 
 __all__ = ["MISSING", "Ranges"]
@@ -26,7 +26,7 @@ _RANGE, _GAP = 4 << 20, 64 << 10  # bytes of a request, and between two parts of
 _RUNS = 16  # of a block, at least
 
 
-class _Part(NamedTuple):
+class _PendingRange(NamedTuple):
     """A range on its way: file, offset, and its bytes."""
 
     file: int
@@ -34,17 +34,17 @@ class _Part(NamedTuple):
     future: Future[npt.NDArray[np.uint8]]
 
 
-class _Run:
+class _RangeRun:
     """Ranges of one run, in their order, and how many of its records are still wanted."""
 
-    def __init__(self, parts: Sequence[_Part], size: int, records: int) -> None:
+    def __init__(self, parts: Sequence[_PendingRange], size: int, records: int) -> None:
         self._parts, self.size, self.left = parts, size, records
         self._keys = [(part.file, part.start) for part in parts]
 
-    def pending(self, file: int, offset: int, count: int) -> Pending:
+    def pending(self, file: int, offset: int, count: int) -> PendingBytes:
         """Return a part of a range."""
         part = self._parts[max(0, bisect_right(self._keys, (file, offset)) - 1)]
-        return Pending(part.future, offset - part.start, count)
+        return PendingBytes(part.future, offset - part.start, count)
 
 
 class Ranges:
@@ -66,7 +66,7 @@ class Ranges:
     """
 
     def __init__(
-        self, remote: Remote, storages: Sequence[Storage], files: Indices, places: Indices,
+        self, remote: Remote, storages: Sequence[ByteStorage], files: Indices, places: Indices,
         arguments: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self.remote, self._storages, self._files, self._places = remote, storages, files, places
@@ -74,15 +74,15 @@ class Ranges:
         self.bytes_ahead = int(remote.options.io_ahead)
         mean, window = max(1.0, float(self._sizes.mean())), remote.options.shuffle_window
         shuffled = bool(arguments.get("random_shuffle") or arguments.get("shuffle_after_epoch"))
-        self.runs: Runs | None = None
+        self.runs: ShuffleRuns | None = None
         if shuffled and window is not None:
             run = max(1, round(min(_RANGE, window // _RUNS) / mean))
-            self.runs = Runs(run, max(1, round(window / mean / run)) * run)
+            self.runs = ShuffleRuns(run, max(1, round(window / mean / run)) * run)
         self._run = 1 if shuffled else max(1, round(_RANGE / mean))
         if self.runs is not None:
             self._run = self.runs.run
         self._most = self.bytes_ahead + 2 * int(window or 0) + (64 << 20)
-        self._live: OrderedDict[int, _Run] = OrderedDict()
+        self._live: OrderedDict[int, _RangeRun] = OrderedDict()
         self._size = 0
 
     @property
@@ -94,7 +94,7 @@ class Ranges:
         """Return the bytes of some records."""
         return int(self._sizes[records].sum())
 
-    def start(self, records: Sequence[int]) -> list[list[Pending | None]]:
+    def start(self, records: Sequence[int]) -> list[list[PendingBytes | None]]:
         """Start to read records; None marks a missing component."""
         runs = {number: self._live.get(number) or self._begin(number) for number in {r // self._run for r in records}}
         for number in dict.fromkeys(records):
@@ -114,7 +114,7 @@ class Ranges:
     def _forget(self, number: int) -> None:
         self._size -= self._live.pop(number).size
 
-    def _begin(self, number: int) -> _Run:
+    def _begin(self, number: int) -> _RangeRun:
         """Request the ranges of a run: components that are near each other in one range."""
         rows = slice(number * self._run, (number + 1) * self._run)
         places = self._places[rows]
@@ -127,8 +127,8 @@ class Ranges:
         merge: Callable[..., Any] = importlib.import_module("fsspec.utils").merge_offset_ranges
         columns = [list(column) for column in zip(*ranges, strict=True)] or [[], [], []]
         merged = list(zip(*merge(*columns, max_gap=_GAP, max_block=_RANGE * 2), strict=True))
-        parts = [_Part(file, start, self._future(file, start, end - start)) for file, start, end in merged]
-        run = _Run(parts, sum(end - start for _, start, end in merged), len(places))
+        parts = [_PendingRange(file, start, self._future(file, start, end - start)) for file, start, end in merged]
+        run = _RangeRun(parts, sum(end - start for _, start, end in merged), len(places))
         self._live[number] = run
         self._size += run.size
         return run

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from torch import Tensor
 
 from torchdali.errors import warn
-from torchdali.formats.manifest import Manifest, Shard, is_manifest
-from torchdali.formats.remote import NoSuchObject, Pending, Remote, RemoteOptions
-from torchdali.formats.storage import Bytes, Storage, described_storage, open_storage, read_text
+from torchdali.formats.manifest import Manifest, ManifestShard, is_manifest
+from torchdali.formats.remote import NoSuchObject, PendingBytes, Remote, RemoteOptions
+from torchdali.formats.storage import Bytes, ByteStorage, described_storage, open_storage, read_text
 from torchdali.formats.urls import is_url, shown
 from torchdali.ops._readers._ranges import Ranges
 from torchdali.reading.datasets import Indices, Read
@@ -33,7 +33,7 @@ __all__ = [
     "open_containers",
     "open_remote",
     "over_containers",
-    "parsed",
+    "parse_records",
     "ranges_of",
     "record_offsets",
 ]
@@ -57,7 +57,7 @@ class RecordsDataset:
     wrong = "cannot read the record"
 
     def __init__(
-        self, storages: Sequence[Storage], offsets: Sequence[Offsets], arguments: Mapping[str, Any] | None = None
+        self, storages: Sequence[ByteStorage], offsets: Sequence[Offsets], arguments: Mapping[str, Any] | None = None
     ) -> None:
         self._storages = storages
         self._files = np.repeat(np.arange(len(offsets)), [len(part) for part in offsets])
@@ -87,7 +87,7 @@ class RecordsDataset:
         parts = self._ranges.start(records)
         return [functools.partial(self.read, record, part[0]) for record, part in zip(records, parts, strict=True)]
 
-    def read(self, index: int, part: Pending | None = None) -> tuple[Tensor, ...]:
+    def read(self, index: int, part: PendingBytes | None = None) -> tuple[Tensor, ...]:
         """Return the outputs of a record.
 
         Args:
@@ -138,14 +138,14 @@ class Names:
 
 
 def ranges_of(
-    storages: Sequence[Storage], files: Indices, places: Indices, arguments: Mapping[str, Any]
+    storages: Sequence[ByteStorage], files: Indices, places: Indices, arguments: Mapping[str, Any]
 ) -> Ranges | None:
     """Return the object that requests the records of containers; None if none is remote."""
     remote = next((each for storage in storages if (each := getattr(storage, "remote", None)) is not None), None)
     return None if remote is None else Ranges(remote, storages, files, places, arguments)
 
 
-def _paths(storages: Sequence[Storage]) -> list[str]:
+def _paths(storages: Sequence[ByteStorage]) -> list[str]:
     return [storage.path for storage in storages]
 
 
@@ -170,7 +170,7 @@ class Indexed(NamedTuple):
         text: Of the index; None if the container must be scanned.
     """
 
-    storage: Storage
+    storage: ByteStorage
     path: str = ""
     text: str | None = None
 
@@ -199,20 +199,22 @@ def open_containers(
         raise RuntimeError("use_o_direct goes with dont_use_mmap=True: a mapped file is not read")
     remote = open_remote([*paths, *(index_paths or ())], options)
 
-    def opened(path: str, index: str = "", shard: Shard | None = None) -> Indexed:
+    def open_indexed(path: str, index: str = "", shard: ManifestShard | None = None) -> Indexed:
         version = None if shard is None else shard.version
         storage = open_storage(path, mapped=mapped, direct=direct, remote=remote, version=version)
         return Indexed(storage, index, _text(index, remote) if shard is None else shard.text)
 
     if index_paths and len(index_paths) == 1 and is_manifest(index_paths[0]):
         manifest = Manifest.read(index_paths[0], kind, remote)
-        calls = [functools.partial(opened, path, index_paths[0], manifest.shard(path)) for path in paths]
+        calls = [functools.partial(open_indexed, path, index_paths[0], manifest.shard(path)) for path in paths]
     elif index_paths and len(index_paths) != len(paths):
         raise RuntimeError(
             f"index_path has {len(index_paths)} files for {len(paths)} of data: give one for each, in the same order"
         )
     else:
-        calls = [functools.partial(opened, *each) for each in zip(paths, index_paths or [""] * len(paths), strict=True)]
+        calls = [
+            functools.partial(open_indexed, *each) for each in zip(paths, index_paths or [""] * len(paths), strict=True)
+        ]
     return in_threads(calls, 1 if remote is None else remote.options.io_concurrency)
 
 
@@ -260,10 +262,10 @@ def in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
         return list(pool.map(lambda context, call: context.run(call), contexts, calls))
 
 
-def parsed(
+def parse_records(
     container: Indexed,
-    parse: Callable[[str, str, Storage], T],
-    scan: Callable[[Storage], Iterator[Any]],
+    parse: Callable[[str, str, ByteStorage], T],
+    scan: Callable[[ByteStorage], Iterator[Any]],
     write: Callable[[str, list[Any]], None],
 ) -> T | list[Any]:
     """Return the records of a container: from its index, or found by a scan.
@@ -285,13 +287,13 @@ def parsed(
 
 def record_offsets(
     containers: Sequence[Indexed],
-    parse: Callable[[str, str, Storage], Offsets],
-    scan: Callable[[Storage], Iterator[tuple[int, int]]],
+    parse: Callable[[str, str, ByteStorage], Offsets],
+    scan: Callable[[ByteStorage], Iterator[tuple[int, int]]],
     write: Callable[[str, list[tuple[int, int]]], None],
 ) -> list[Offsets]:
-    """Return offset and size of the records of each container, see `parsed`."""
+    """Return offset and size of the records of each container, see `parse_records`."""
 
     def offsets(container: Indexed) -> Offsets:
-        return np.array(parsed(container, parse, scan, write), np.int64).reshape(-1, 2)
+        return np.array(parse_records(container, parse, scan, write), np.int64).reshape(-1, 2)
 
     return over_containers(offsets, containers)

@@ -72,7 +72,7 @@ class COCODataset:
             *map(torch.from_numpy, (annotations.boxes[begin:end].copy(), labels)),
         ]
         if self._masks == "pixels":
-            outputs.append(self._drawn(index, labels))
+            outputs.append(self._draw_masks(index, labels))
         elif self._masks:
             polygons, vertices = annotations.outlines.of(index)
             if self._masks == "coordinates":
@@ -82,7 +82,7 @@ class COCODataset:
             outputs.append(torch.from_numpy(annotations.ids[index : index + 1].copy()))
         return tuple(outputs)
 
-    def _drawn(self, index: int, labels: npt.NDArray[np.int32]) -> Tensor:
+    def _draw_masks(self, index: int, labels: npt.NDArray[np.int32]) -> Tensor:
         annotations = self._annotations
         try:
             drawn = draw(annotations.sizes[index], annotations.segmentations[index], labels)

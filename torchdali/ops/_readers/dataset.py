@@ -21,12 +21,12 @@ from torchdali.forks import cached_property
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.ops._readers._nested import (
     ENCODED,
-    Leaf,
+    NestedValue,
     chosen,
     features_of,
     leaves_of_features,
     leaves_of_sample,
-    nested,
+    nest,
 )
 from torchdali.reading.datasets import Dataset, LoaderOptions, Read
 from torchdali.reading.sources import SourceWorkers, Work, WorkResult
@@ -112,7 +112,7 @@ class MapStyle:
                 f"dataset: a {type(dataset).__name__} must have len() and items by index; pass an iterable "
                 "to fn.external_source instead"
             )
-        self.users_dataset = _undecoded(dataset)
+        self.users_dataset = _disable_decoding(dataset)
 
     @classmethod
     def from_argument(cls, value: Any) -> MapStyle:
@@ -138,11 +138,11 @@ class MapStyle:
         return list(self.first) if isinstance(self.first, Mapping) else []
 
     @cached_property
-    def _leaves(self) -> list[Leaf]:
+    def _leaves(self) -> list[NestedValue]:
         features = features_of(self.users_dataset)
         return leaves_of_sample(self.first, as_tensor) if features is None else leaves_of_features(features)
 
-    def leaves(self, columns: Sequence[str] | None) -> list[Leaf]:
+    def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
         """Return the values of each sample that are outputs.
 
         Raises:
@@ -155,7 +155,7 @@ class MapStyle:
         return chosen(self._leaves, columns) if columns else self._leaves
 
 
-def _undecoded(dataset: Any) -> Any:
+def _disable_decoding(dataset: Any) -> Any:
     """Return a Hugging Face dataset whose images and sounds are delivered encoded, as in storage."""
     module = sys.modules.get("datasets")
     if module is None or features_of(dataset) is None:
@@ -184,7 +184,7 @@ class _Read:
         count: Number of values of a sample that is a tuple; None for others.
     """
 
-    def __init__(self, dataset: Any, leaves: Sequence[Leaf], count: int | None) -> None:
+    def __init__(self, dataset: Any, leaves: Sequence[NestedValue], count: int | None) -> None:
         self.dataset, self._leaves, self._count = dataset, leaves, count
 
     def rows(self, records: list[int], epochs: list[int]) -> list[Row | Exception]:
@@ -227,7 +227,7 @@ def _reads_several(dataset: Any) -> bool:
     return bool(getattr(dataset, "__getitems__", None))
 
 
-def value_of(leaf: Leaf, sample: Any) -> Tensor:
+def value_of(leaf: NestedValue, sample: Any) -> Tensor:
     """Return a value of a sample as a tensor; an error names the value, and the remedy."""
     kind: type[Exception] = RuntimeError
     try:
@@ -253,7 +253,7 @@ def _picklable(error: Exception) -> Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
 
 
-class _Part:
+class _RecordBatch:
     """Some records that are being read together."""
 
     def __init__(self, future: Future[Any]) -> None:
@@ -289,7 +289,7 @@ class PythonDataset:
         workers: Number of processes.
     """
 
-    def __init__(self, source: MapStyle, leaves: Sequence[Leaf], workers: int) -> None:
+    def __init__(self, source: MapStyle, leaves: Sequence[NestedValue], workers: int) -> None:
         self._source, self._leaves, self._workers = source, leaves, workers
         self._read = _Read(source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None)
         self._processes: SourceWorkers | None = None
@@ -310,7 +310,7 @@ class PythonDataset:
         size, reads = max(1, self._size_of_part(len(records))), list[Read]()
         for start in range(0, len(records), size):
             subset = list(records[start : start + size])
-            part = _Part(self._submit(subset, list(epochs[start : start + size])))
+            part = _RecordBatch(self._submit(subset, list(epochs[start : start + size])))
             reads += [partial(part.row, place) for place in range(len(subset))]
         return reads
 
@@ -361,7 +361,7 @@ def _count(arguments: Mapping[str, Any]) -> int | None:
 
 def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
     leaves = arguments["dataset"].leaves(arguments.get("columns"))
-    return nested(leaves, outputs)
+    return nest(leaves, outputs)
 
 
 @reader(name="readers.dataset", outputs=_count, layout=_layouts, results=_results, marks=("view",))

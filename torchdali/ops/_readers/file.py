@@ -16,7 +16,7 @@ from torchdali.calls.decorators import reader
 from torchdali.codecs.files import read_file
 from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.errors import warn
-from torchdali.formats.remote import Pending, Remote, RemoteOptions
+from torchdali.formats.remote import PendingBytes, Remote, RemoteOptions
 from torchdali.formats.storage import file_identity, read_text
 from torchdali.formats.urls import is_url, shown
 from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND, in_folders, name_filter
@@ -128,11 +128,11 @@ class FileDataset(ListedFiles):
         started = {record: self._start(self._remote, record) for record in dict.fromkeys(records)}
         return [functools.partial(self.read, record, started[record]) for record in records]
 
-    def _start(self, remote: Remote, record: int) -> Pending | None:
+    def _start(self, remote: Remote, record: int) -> PendingBytes | None:
         path = self._path(record)
         return remote.start(path) if is_url(path) else None
 
-    def read(self, index: int, part: Pending | None = None) -> tuple[torch.Tensor]:
+    def read(self, index: int, part: PendingBytes | None = None) -> tuple[torch.Tensor]:
         """Return the bytes of a file.
 
         Args:
@@ -172,7 +172,7 @@ def _size(path: str) -> int:
 
 
 def read_whole(
-    path: str, remote: Remote | None, part: Pending | None, mapped: bool, direct: bool = False
+    path: str, remote: Remote | None, part: PendingBytes | None, mapped: bool, direct: bool = False
 ) -> torch.Tensor:
     """Return the bytes of a whole file.
 
@@ -262,7 +262,7 @@ def file(
         return dataset(files, numbers, file_root or "")
     if file_list is not None:
         root = os.path.dirname(file_list) if file_root is None else file_root
-        return dataset(*_listed(file_list), root, file_list=file_list)
+        return dataset(*_read_list(file_list), root, file_list=file_list)
     assert file_root is not None
     names = name_filter("file_filters", file_filters, case_sensitive_filter)
     folders = None
@@ -296,7 +296,7 @@ def _check(root: str | None, files: list[str] | None, labels: list[int] | None, 
 _ENTRY = re.compile(r"(?P<path>.*\S)\s+(?P<label>\d+)\s*")
 
 
-def _listed(path: str) -> tuple[list[str], list[int]]:
+def _read_list(path: str) -> tuple[list[str], list[int]]:
     """Read a list of files and labels."""
     try:
         lines = _lines(path)

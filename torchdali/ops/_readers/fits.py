@@ -15,7 +15,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import reader
 from torchdali.codecs.files import read_file
-from torchdali.codecs.signatures import described
+from torchdali.codecs.signatures import describe_content
 from torchdali.declaration.schema import FilePath, OutputCount, shares, to_dtype
 from torchdali.errors import MissingExtraError
 from torchdali.forks import ForkSafeLock
@@ -70,7 +70,7 @@ class FitsDataset(ListedFiles):
         except MemoryError:
             raise
         except Exception as error:
-            raise RuntimeError(f"cannot read the FITS file {path}: {error}{described(data, 'FITS')}") from None
+            raise RuntimeError(f"cannot read the FITS file {path}: {error}{describe_content(data, 'FITS')}") from None
         if not self._dtypes:
             return tuple(images)
         return tuple(image.to(dtype) for image, dtype in zip(images, self._dtypes, strict=True))

@@ -15,7 +15,7 @@ from torch import Tensor
 from torchdali.calls.decorators import reader
 from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
-from torchdali.formats.storage import Bytes, MappedFile, Storage, read_text
+from torchdali.formats.storage import Bytes, ByteStorage, MappedFile, read_text
 from torchdali.formats.urls import is_url, shown
 from torchdali.ops._readers._records import Offsets, RecordsDataset, in_threads, open_remote
 from torchdali.reading.datasets import Dataset, LoaderOptions
@@ -40,7 +40,7 @@ class MDSDataset(RecordsDataset):
     wrong = "cannot read the sample"
 
     def __init__(
-        self, storages: Sequence[Storage], offsets: Sequence[Offsets], fields: Sequence[int | None],
+        self, storages: Sequence[ByteStorage], offsets: Sequence[Offsets], fields: Sequence[int | None],
         parsers: Sequence[tuple[int, Callable[[Bytes], Tensor]]], arguments: Mapping[str, Any],
     ) -> None:  # fmt: skip
         super().__init__(storages, offsets, arguments)
@@ -124,7 +124,7 @@ def mds(
         raise RuntimeError(f"columns must be among {names}, got {missing}")
     parsers = [(names.index(name), _parser(name, form[names.index(name)][1])) for name in columns]
     calls = [
-        partial(_opened, os.path.join(os.path.dirname(place), name), size, count, remote)
+        partial(_open_shard, os.path.join(os.path.dirname(place), name), size, count, remote)
         for name, size, count in counts
     ]
     opened = in_threads(calls, 1 if remote is None else remote.options.io_concurrency)
@@ -132,10 +132,10 @@ def mds(
     return MDSDataset(storages, offsets, [size for _, _, size in form], parsers, options)
 
 
-def _opened(path: str, size: int, count: int, remote: Remote | None) -> tuple[Storage, Offsets]:
+def _open_shard(path: str, size: int, count: int, remote: Remote | None) -> tuple[ByteStorage, Offsets]:
     """Open a shard, and read the offsets of its samples."""
     length = 4 * (count + 2)
-    storage: Storage
+    storage: ByteStorage
     if remote is None:
         storage = MappedFile(path)
         head = storage.read(0, min(length, storage.size))

@@ -15,7 +15,7 @@ from torchdali.calls.dispatch import bind
 from torchdali.declaration.registry import Operator, registry
 from torchdali.declaration.schema import OutputCount, shares
 from torchdali.formats.remote import RemoteOptions
-from torchdali.formats.urls import represented
+from torchdali.formats.urls import represent
 from torchdali.reading.cursor import EpochOrder
 from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read, start_reads
 from torchdali.reading.file_lists import list_identity
@@ -70,7 +70,7 @@ class WeightedReader:
 
     def __repr__(self) -> str:
         shares_ = {name: value for name, value in self.weight._asdict().items() if value is not None}
-        arguments = [f"{name}={represented(value)}" for name, value in {**shares_, **self.constants}.items()]
+        arguments = [f"{name}={represent(value)}" for name, value in {**shares_, **self.constants}.items()]
         return f"WeightedReader({', '.join([self.name, *arguments])})"
 
     @property

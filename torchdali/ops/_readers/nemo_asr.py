@@ -14,7 +14,7 @@ from torchdali.codecs.audio import decode_part
 from torchdali.codecs.files import read_file
 from torchdali.declaration.schema import DType, FilePath, OutputCount, shares
 from torchdali.errors import DecodeError
-from torchdali.formats.nemo import Entry, read_manifest
+from torchdali.formats.nemo import Recording, read_manifest
 from torchdali.formats.storage import file_identity
 from torchdali.ops._readers._records import local_only
 from torchdali.reading.datasets import Dataset, LoaderOptions
@@ -38,7 +38,7 @@ class NemoDataset:
     """
 
     def __init__(
-        self, entries: Sequence[Entry], decoding: Mapping[str, Any], rate: bool, text: bool, index: bool
+        self, entries: Sequence[Recording], decoding: Mapping[str, Any], rate: bool, text: bool, index: bool
     ) -> None:  # fmt: skip
         if not entries:
             raise RuntimeError("no files found: the manifests name no recording within the limits")
@@ -71,7 +71,7 @@ class NemoDataset:
         if self._rate:
             outputs.append(torch.tensor(rate, dtype=torch.float32))
         if self._text:
-            outputs.append(torch.from_numpy(np.frombuffer(_encoded(entry.text), np.uint8).copy()))
+            outputs.append(torch.from_numpy(np.frombuffer(_encode_text(entry.text), np.uint8).copy()))
         if self._index:
             outputs.append(torch.tensor([entry.number], dtype=torch.int64))
         return tuple(outputs)
@@ -81,7 +81,7 @@ class NemoDataset:
         return self._entries[index].path if output is None else ""
 
 
-def _encoded(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 

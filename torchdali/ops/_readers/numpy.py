@@ -16,7 +16,7 @@ from torchdali.calls.decorators import operator, reader
 from torchdali.codecs.files import read_after
 from torchdali.declaration.schema import Data, DType, FilePath, PerSample, Takes, one_of, shares
 from torchdali.formats import npy
-from torchdali.formats.remote import FAR, Pending, Remote, RemoteOptions
+from torchdali.formats.remote import FAR, PendingBytes, Remote, RemoteOptions
 from torchdali.formats.storage import Bytes, PlainFile, read_text
 from torchdali.formats.urls import is_url
 from torchdali.kernels.convert import convert
@@ -35,7 +35,7 @@ _WINDOW = {
 _SMALL = 1 << 18  # bytes of a file that is read as a whole
 npy.HEAD = 1 << 16  # bytes of a remote file that are read first: a request takes longer than they
 _Window = tuple[list[int], list[int], list[int]]
-_Parts = tuple[Pending, ...]
+_Parts = tuple[PendingBytes, ...]
 
 
 class NumpyDataset(ListedFiles):
@@ -64,7 +64,7 @@ class NumpyDataset(ListedFiles):
         super().__init__(paths, root, remote)
         self._region, self._axes, self._from_folder = dict(region), list(axes), from_folder
         self._policy, self._mapped, self._direct = policy, mapped, direct
-        self._usual: tuple[bytes, npy.Header] | None = None
+        self._usual: tuple[bytes, npy.NpyHeader] | None = None
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
@@ -94,7 +94,7 @@ class NumpyDataset(ListedFiles):
                 return head.result()[slab.what.offset :][: slab.size]
             return remote.read(url, slab.what.offset, slab.size, version)
 
-        return tuple(Pending(each, 0, FAR) for each in (head, remote.submit(read)))
+        return tuple(PendingBytes(each, 0, FAR) for each in (head, remote.submit(read)))
 
     def _content(self, index: int, parts: _Parts) -> Tensor:
         return read_whole(self._path(index), self._remote, parts[0] if parts else None, self._mapped, self._direct)
@@ -148,7 +148,7 @@ class NumpyDataset(ListedFiles):
         """Return a region, reading only the rows around it if that is less than all."""
         part = None
         if len(parts) == 2:
-            part = self._arrived(*parts, region)
+            part = self._take_region(*parts, region)
         elif not self._direct and not is_url(self._path(index)):
             part = self._from_disk(self._path(index), region)
         if part is None:
@@ -162,7 +162,9 @@ class NumpyDataset(ListedFiles):
     def _window(self, shape: Sequence[int], region: Mapping[str, Any]) -> _Window:
         return slice_window(shape, "", axes=self._axes or list(range(len(shape))), **region)
 
-    def _arrived(self, head: Pending, content: Pending, region: Mapping[str, Any]) -> tuple[Tensor, _Window]:
+    def _take_region(
+        self, head: PendingBytes, content: PendingBytes, region: Mapping[str, Any]
+    ) -> tuple[Tensor, _Window]:
         """Return the part of a remote file with the region, and the region in it."""
         what = npy.header(head.bytes())
         window = self._window(what.shape, region)

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 from torchdali.calls.decorators import source
 from torchdali.declaration.schema import OutputCount
 from torchdali.forks import cached_property
-from torchdali.ops._readers._nested import Leaf, chosen, leaves_of_sample, nested
+from torchdali.ops._readers._nested import NestedValue, chosen, leaves_of_sample, nest
 from torchdali.ops._readers.dataset import as_tensor, is_image, value_of
-from torchdali.reading.sources import Source, SourceBatch
+from torchdali.reading.sources import BatchSource, SourceBatch
 from torchdali.tensors import TensorList
 
 __all__ = ["IterableStyle", "SampleStream", "stream"]
@@ -70,7 +70,7 @@ class IterableStyle:
         """Start from the first sample; the loop that `first` began counts."""
         return self._begun[1].pop() if self._begun[1] else iter(self.users_dataset)
 
-    def leaves(self, columns: Sequence[str] | None) -> list[Leaf]:
+    def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
         """Return the values of each sample that are outputs.
 
         Raises:
@@ -115,7 +115,7 @@ def _without_decoding(dataset: Any) -> Any:
     return dataset
 
 
-class SampleStream(Source):
+class SampleStream(BatchSource):
     """Batches of a stream, drawn by the thread that starts batches.
 
     Args:
@@ -126,7 +126,7 @@ class SampleStream(Source):
     """
 
     def __init__(
-        self, samples: IterableStyle, leaves: Sequence[Leaf], layouts: Sequence[str], epoch_size: int | None
+        self, samples: IterableStyle, leaves: Sequence[NestedValue], layouts: Sequence[str], epoch_size: int | None
     ) -> None:
         self._samples, self._leaves, self._layouts, self._epoch_size = samples, leaves, layouts, epoch_size
         self._iterator: Iterator[Any] | None = None
@@ -243,7 +243,7 @@ def _count(arguments: Mapping[str, Any]) -> int | None:
 
 
 def _results(arguments: Mapping[str, Any], outputs: Sequence[Any]) -> Any:
-    return nested(arguments["dataset"].leaves(arguments.get("columns")), outputs)
+    return nest(arguments["dataset"].leaves(arguments.get("columns")), outputs)
 
 
 @source(name="readers.stream", outputs=_count, layout=_layouts, results=_results)
@@ -253,7 +253,7 @@ def stream(
     columns: list[str] | None = None,
     layouts: list[str] | None = None,
     epoch_size: int | None = None,
-) -> Annotated[Source, OutputCount(1)]:
+) -> Annotated[BatchSource, OutputCount(1)]:
     """Take samples from a stream that another library fetches. Not in DALI.
 
     A stream is any iterable dataset of torch: mosaicml's or litdata's `StreamingDataset`, one of Hugging Face, a

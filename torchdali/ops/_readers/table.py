@@ -19,10 +19,10 @@ from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.errors import MissingExtraError
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
-from torchdali.formats.storage import MappedFile, Storage, open_storage
+from torchdali.formats.storage import ByteStorage, MappedFile, open_storage
 from torchdali.formats.urls import shown
 from torchdali.ops._readers._records import in_threads, open_remote
-from torchdali.reading.cursor import Runs
+from torchdali.reading.cursor import ShuffleRuns
 from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read
 from torchdali.reading.file_lists import list_digest
 from torchdali.reading.groups import GroupOrder
@@ -42,13 +42,13 @@ class _Group(NamedTuple):
     load: Callable[[], Any]
 
 
-class _File:
+class _StorageFile:
     """A storage as a file that pyarrow reads."""
 
     closed = False
     mode = "rb"
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: ByteStorage) -> None:
         self._storage, self._at = storage, 0
 
     def read(self, count: int = -1) -> bytes:
@@ -89,14 +89,14 @@ def _pyarrow(module: str) -> Any:
         raise MissingExtraError(module.partition(".")[0], "columns", "reading tables") from None
 
 
-def _parquet_groups(storage: Storage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
+def _parquet_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
     parquet = _pyarrow("pyarrow.parquet")
-    whole = parquet.ParquetFile(_File(storage))
+    whole = parquet.ParquetFile(_StorageFile(storage))
     metadata, schema = whole.metadata, whole.schema_arrow
     _check_columns(storage.path, schema.names, columns)
 
     def load(number: int) -> Any:
-        file = parquet.ParquetFile(_File(storage), metadata=metadata, pre_buffer=True)
+        file = parquet.ParquetFile(_StorageFile(storage), metadata=metadata, pre_buffer=True)
         return file.read_row_group(number, columns=list(columns), use_threads=False)
 
     groups = []
@@ -108,7 +108,7 @@ def _parquet_groups(storage: Storage, columns: Sequence[str]) -> tuple[list[_Gro
     return groups, schema
 
 
-def _arrow_groups(storage: Storage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
+def _arrow_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
     """Map a file of Arrow, or a stream of it, as Hugging Face writes them."""
     if not isinstance(storage, MappedFile):
         raise RuntimeError(f"Arrow files are mapped into memory: download {storage.path} first, or write parquet")
@@ -129,7 +129,7 @@ def _check_columns(path: str, names: Sequence[str], columns: Sequence[str]) -> N
         raise RuntimeError(f"columns of {path} must be among {list(names)}, got {missing}")
 
 
-class _Rows:
+class _PendingRows:
     """Rows of a part of a table that is on its way."""
 
     def __init__(self, future: Future[Any], columns: Sequence[str]) -> None:
@@ -190,15 +190,15 @@ class TableDataset:
         options = RemoteOptions() if remote is None else remote.options
         window = int(options.shuffle_window or _WINDOW)
         block = max(1, round(window / max(1, sizes / len(groups))))
-        self.runs: Runs | None = None
+        self.runs: ShuffleRuns | None = None
         if arguments.get("random_shuffle"):
             rows = np.array([group.rows for group in groups])
-            self.runs = Runs(1, max(1, round(block * rows.mean())))
+            self.runs = ShuffleRuns(1, max(1, round(block * rows.mean())))
             self.draw = GroupOrder(rows, same=bool(arguments.get("stick_to_shard"))).draw
         self.remotes = () if remote is None else (remote,)
         self.bytes_ahead = int(options.io_ahead)
         self._most = self.bytes_ahead + 2 * window + _KEPT
-        self._live: OrderedDict[int, _Rows] = OrderedDict()
+        self._live: OrderedDict[int, _PendingRows] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = DaemonPool(_THREADS if remote is None else options.io_concurrency, "torchdali-table")
 
@@ -218,18 +218,18 @@ class TableDataset:
         """Start to read the groups of some rows."""
         return [partial(self.read, record, *self._place(record)) for record in records]
 
-    def _place(self, record: int) -> tuple[_Rows, int]:
+    def _place(self, record: int) -> tuple[_PendingRows, int]:
         number = int(np.searchsorted(self._ends, record, side="right"))
         with self._lock:
             rows = self._live.get(number)
             if rows is None:
-                rows = self._live[number] = _Rows(self._pool.submit(self._groups[number].load), self._columns)
+                rows = self._live[number] = _PendingRows(self._pool.submit(self._groups[number].load), self._columns)
             self._live.move_to_end(number)
             while len(self._live) > 1 and sum(self._groups[each].size for each in self._live) > self._most:
                 self._live.popitem(last=False)
         return rows, record - int(self._ends[number]) + self._groups[number].rows
 
-    def read(self, index: int, rows: _Rows | None = None, place: int = 0) -> tuple[Tensor, ...]:
+    def read(self, index: int, rows: _PendingRows | None = None, place: int = 0) -> tuple[Tensor, ...]:
         """Return the values of a row.
 
         Args:
@@ -274,7 +274,7 @@ class LanceDataset:
         """Start to read some rows, in one call."""
         unique = sorted(set(records))
         take = partial(self._data.take, unique, columns=self._columns)
-        rows, places = _Rows(self._pool.submit(take), self._columns), {each: i for i, each in enumerate(unique)}
+        rows, places = _PendingRows(self._pool.submit(take), self._columns), {each: i for i, each in enumerate(unique)}
         return [partial(rows.row, places[record]) for record in records]
 
     def read(self, index: int) -> tuple[Tensor, ...]:
@@ -334,7 +334,7 @@ def table(
     remote = open_remote(paths, options)
     opener = _OPENERS[endings.pop()]
 
-    def opened(path: str) -> tuple[list[_Group], Any]:
+    def open_table(path: str) -> tuple[list[_Group], Any]:
         storage = open_storage(path, remote=remote)
         try:
             return opener(storage, columns)
@@ -342,7 +342,7 @@ def table(
             raise RuntimeError(f"cannot read {shown(path)}: {str(error).partition(chr(10))[0]}") from None
 
     files = in_threads(
-        [partial(opened, path) for path in paths], 1 if remote is None else remote.options.io_concurrency
+        [partial(open_table, path) for path in paths], 1 if remote is None else remote.options.io_concurrency
     )
     groups = [group for of_file, _ in files for group in of_file if group.rows]
     return TableDataset(paths, groups, columns, options, remote)

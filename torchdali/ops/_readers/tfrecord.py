@@ -14,7 +14,7 @@ from torchdali.calls.decorators import reader
 from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.formats import tfrecord as format
 from torchdali.formats.remote import RemoteOptions
-from torchdali.formats.storage import Bytes, Storage
+from torchdali.formats.storage import Bytes, ByteStorage
 from torchdali.graph.nodes import DataNode
 from torchdali.ops._readers._records import Offsets, RecordsDataset, open_containers, record_offsets
 from torchdali.reading.datasets import Dataset, LoaderOptions
@@ -36,7 +36,8 @@ class TFRecordDataset(RecordsDataset):
     """
 
     def __init__(
-        self, storages: Sequence[Storage], offsets: Sequence[Offsets], features: Mapping[str, Feature], verify: bool,
+        self, storages: Sequence[ByteStorage], offsets: Sequence[Offsets], features: Mapping[str, Feature],
+        verify: bool,
         arguments: Mapping[str, Any],
     ) -> None:  # fmt: skip
         super().__init__(storages, offsets, arguments)
@@ -154,13 +155,13 @@ def _number_extractor(name: str, feature: Feature) -> Extract:
         _check_kind(name, feature, value)
         values = value.floats() if dtype is np.float32 else np.array(value.integers(), dtype)
         if len(values) != count:
-            values = _fitted(name, feature, values, count)
+            values = _fit_shape(name, feature, values, count)
         return torch.from_numpy(values.reshape(shape))
 
     return extract
 
 
-def _fitted(name: str, feature: Feature, values: Any, count: int) -> Any:
+def _fit_shape(name: str, feature: Feature, values: Any, count: int) -> Any:
     """Fill values up to the shape; a feature of any length has whole multiples of it."""
     if not feature.fixed:
         if count == 0 or len(values) % count:

@@ -78,9 +78,9 @@ class VideoDataset:
         with self._files.lend(clip.path) as decoder:
             frames = read_clip(decoder, clip.frames, self._fill)
         frames = frames if self._finish is None else self._finish(frames, **varying)
-        return (frames, *self._known(clip))
+        return (frames, *self._known_outputs(clip))
 
-    def _known(self, clip: Clip) -> list[Tensor]:
+    def _known_outputs(self, clip: Clip) -> list[Tensor]:
         outputs = []
         if self._labels:
             outputs.append(torch.tensor([clip.label], dtype=torch.int32))
@@ -262,7 +262,7 @@ def _legacy(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None =
     if arguments.get("channels", 3) != 3:
         raise RuntimeError(f"channels={arguments['channels']}: frames have 3")
 
-    def converted(frames: Tensor, **varying: Any) -> Tensor:
+    def convert_frames(frames: Tensor, **varying: Any) -> Tensor:
         frames = frames if finish is None else finish(frames, **varying)
         if kind == torch.uint8:
             return frames
@@ -272,7 +272,7 @@ def _legacy(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None =
     before = arguments.get("file_list_include_preceding_frame", False)
     return _dataset(
         arguments, fill_frame([0]), "constant" if arguments.get("pad_sequences") else "none",
-        frames=listed_frames, rounding=(not before, False), finish=converted,
+        frames=listed_frames, rounding=(not before, False), finish=convert_frames,
     )  # fmt: skip
 
 
@@ -314,8 +314,8 @@ def video_resize(
     constants = {name: value for name, value in arguments.items() if name in names}
     body: Any = resize
 
-    def resized(frames: Tensor, **varying: Any) -> Tensor:
+    def resize_frames(frames: Tensor, **varying: Any) -> Tensor:
         smaller: Tensor = body.body(frames, layout="FHWC", **{**constants, **varying})
         return smaller
 
-    return _legacy(arguments, resized)
+    return _legacy(arguments, resize_frames)

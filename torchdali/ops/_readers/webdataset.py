@@ -17,10 +17,10 @@ from torchdali.declaration.schema import FilePath, OutputCount, one_of, shares, 
 from torchdali.errors import warn
 from torchdali.formats import tar
 from torchdali.formats.manifest import is_manifest
-from torchdali.formats.remote import Pending, RemoteOptions
-from torchdali.formats.storage import Storage
+from torchdali.formats.remote import PendingBytes, RemoteOptions
+from torchdali.formats.storage import ByteStorage
 from torchdali.ops._readers._ranges import MISSING
-from torchdali.ops._readers._records import Indexed, Names, open_containers, over_containers, parsed, ranges_of
+from torchdali.ops._readers._records import Indexed, Names, open_containers, over_containers, parse_records, ranges_of
 from torchdali.reading.datasets import Dataset, Indices, LoaderOptions, Read
 from torchdali.reading.file_lists import list_digest
 
@@ -48,7 +48,7 @@ class WebDataset:
 
     def __init__(
         self,
-        storages: Sequence[Storage],
+        storages: Sequence[ByteStorage],
         files: npt.NDArray[np.int64],
         places: npt.NDArray[np.int64],
         dtypes: Sequence[torch.dtype],
@@ -90,7 +90,7 @@ class WebDataset:
         file = self._identities[self._files.item(index)]
         return None if file is None else file + self._places[index].tobytes()
 
-    def read(self, index: int, pending: Sequence[Pending | None] | None = None) -> tuple[Tensor, ...]:
+    def read(self, index: int, pending: Sequence[PendingBytes | None] | None = None) -> tuple[Tensor, ...]:
         """Return the components of a sample.
 
         Args:
@@ -109,9 +109,9 @@ class WebDataset:
             ]
         if self._as_bytes:
             return tuple(parts)
-        return tuple(self._viewed(index, part, d) for part, d in zip(parts, self._dtypes, strict=True))
+        return tuple(self._view_component(index, part, d) for part, d in zip(parts, self._dtypes, strict=True))
 
-    def _viewed(self, index: int, part: Tensor, dtype: torch.dtype) -> Tensor:
+    def _view_component(self, index: int, part: Tensor, dtype: torch.dtype) -> Tensor:
         if part.numel() % dtype.itemsize:
             raise RuntimeError(
                 f"component size and dtype incompatible: {part.numel()} bytes as {dtype} in {self.info(index)}"
@@ -135,7 +135,7 @@ class WebDataset:
         return f"{storage.path}:{_place(storage, offset)}:{name}"
 
 
-def _place(storage: Storage, offset: int) -> int:
+def _place(storage: ByteStorage, offset: int) -> int:
     return storage.place(offset) if isinstance(storage, tar.Archive) else offset
 
 
@@ -188,7 +188,7 @@ def webdataset(
         raise RuntimeError("The number of index files, if any, must match the number of archives in the dataset")
     containers = open_containers("webdataset", paths, index_paths, options=options)
     fold: Callable[[str], str] = str if case_sensitive_extensions else str.lower
-    archives = over_containers(lambda each: _opened(each, groups, policy, fold), containers)
+    archives = over_containers(lambda each: _open_archive(each, groups, policy, fold), containers)
     opened, places, names = zip(*archives, strict=True)
     files = np.repeat(np.arange(len(archives)), [len(part) for part in places])
     members = Names(name.encode(errors="surrogateescape") for part in names for name in part)
@@ -235,21 +235,21 @@ def _checked_dtype(value: Any) -> torch.dtype:
     return dtype
 
 
-def _opened(
+def _open_archive(
     container: Indexed, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
-) -> tuple[Storage, npt.NDArray[np.int64], list[str]]:
+) -> tuple[ByteStorage, npt.NDArray[np.int64], list[str]]:
     """Return the storage that an archive is read from, and its result of `_places`."""
     storage = container.storage
     if not container.path:
         archive = tar.Archive(storage)
         samples = list(tar.samples(archive))
         return archive.storage, *_places(storage, samples, groups, policy, fold)
-    samples = parsed(container, tar.parse_index, tar.indexed_samples, tar.write_index)
+    samples = parse_records(container, tar.parse_index, tar.indexed_samples, tar.write_index)
     return storage, *_places(storage, samples, groups, policy, fold)
 
 
 def _places(
-    storage: Storage,
+    storage: ByteStorage,
     samples: list[list[tar.Component]],
     groups: Sequence[frozenset[str]],
     policy: str,
@@ -284,7 +284,10 @@ def _places(
 
 
 def _underful(
-    storage: Storage, sample: Sequence[tar.Component], row: Sequence[tuple[int, int]], groups: Sequence[frozenset[str]]
+    storage: ByteStorage,
+    sample: Sequence[tar.Component],
+    row: Sequence[tuple[int, int]],
+    groups: Sequence[frozenset[str]],
 ) -> str:
     missing = [output for output, (offset, _) in enumerate(row) if offset == MISSING]
     extensions = ", ".join(";".join(sorted(groups[output])) for output in missing)
@@ -296,7 +299,7 @@ def _underful(
 
 
 def _check_extensions(
-    storage: Storage,
+    storage: ByteStorage,
     samples: Sequence[Sequence[tar.Component]],
     rows: Sequence[Sequence[tuple[int, int]]],
     groups: Sequence[frozenset[str]],
@@ -316,7 +319,7 @@ def _check_extensions(
     warn(text)
 
 
-def _warn_of_torn_samples(storage: Storage, samples: Sequence[Sequence[tar.Component]]) -> None:
+def _warn_of_torn_samples(storage: ByteStorage, samples: Sequence[Sequence[tar.Component]]) -> None:
     """Warn of samples whose members are not adjacent: each part is a sample of its own, as in DALI."""
     keys = Counter(tar.split_name(sample[0][3])[0] for sample in samples if sample[0][3])
     torn = [key for key, count in keys.items() if count > 1]

@@ -63,10 +63,10 @@ class NumbaFunction:
         if device != "cpu":
             raise ValueError(f"numba_function runs on 'cpu' only, not on {device!r}")
         self._out_types, self._in_types = _numpy_types(out_types), _numpy_types(in_types)
-        self._outs_ndim, self._ins_ndim = _listed(outs_ndim), _listed(ins_ndim)
+        self._outs_ndim, self._ins_ndim = _as_list(outs_ndim), _as_list(ins_ndim)
         _check_counts("output", self._out_types, self._outs_ndim)
         _check_counts("input", self._in_types, self._ins_ndim)
-        self._run, self._setup = _compiled(run_fn), setup_fn and _compiled(setup_fn)
+        self._run, self._setup = _compile(run_fn), setup_fn and _compile(setup_fn)
         self._batch_processing, self._kwargs, self._device = batch_processing, kwargs, device
 
     @property
@@ -124,7 +124,7 @@ class NumbaFunction:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     try:
         numba = importlib.import_module("numba")
     except ImportError as error:
@@ -133,7 +133,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-def _listed(value: Any) -> list[int]:
+def _as_list(value: Any) -> list[int]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 

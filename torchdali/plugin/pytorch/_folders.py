@@ -23,7 +23,7 @@ __all__ = [
     "check",
     "class_numbers",
     "folder",
-    "normalized",
+    "normalize_planes",
     "sides",
     "testing",
     "training",
@@ -187,7 +187,7 @@ def training(
         images, augmented = augmented(images), augmentation(None)
     if on_device:  # small bytes go up, as the CPU's fast path makes them
         images, labels = images.gpu(), labels.gpu()
-    return normalized(augmented(images), mean, std, mirror=fn.random.coin_flip()), labels
+    return normalize_planes(augmented(images), mean, std, mirror=fn.random.coin_flip()), labels
 
 
 @pipeline_def
@@ -210,8 +210,8 @@ def testing(
         images = cache_in(fn.crop(images, crop=size), cache)
         if on_device:
             images, labels = images.gpu(), labels.gpu()
-        return normalized(images, mean, std), labels
-    return normalized(images, mean, std, crop=size), labels
+        return normalize_planes(images, mean, std), labels
+    return normalize_planes(images, mean, std, crop=size), labels
 
 
 def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> tuple[Any, Any]:
@@ -241,7 +241,7 @@ def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
     return [places[folder] for folder in sorted(folders, key=os.fsencode)]
 
 
-def normalized(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:
+def normalize_planes(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:
     """Return bytes as planes of float32; mean and deviation are of pixels from 0 to 1."""
     return fn.crop_mirror_normalize(
         images,

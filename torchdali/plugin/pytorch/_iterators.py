@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchdali.pipeline import Pipeline
     from torchdali.tensors import TensorList
 
-__all__ = ["DALIClassificationIterator", "DALIGenericIterator", "DALIRaggedIterator", "stacked"]
+__all__ = ["DALIClassificationIterator", "DALIGenericIterator", "DALIRaggedIterator", "stack"]
 
 
 _RAGGED = "use DALIRaggedIterator with output_types SPARSE_LIST_TAG for this output"
@@ -44,7 +44,7 @@ class _NamedOutputs(BaseIterator):
     def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> list[dict[str, Any]]:
         names = self.output_map
         if any(len(batch) != len(names) for batch in outputs):
-            raise _miscounted(names, len(outputs[0]))
+            raise _count_error(names, len(outputs[0]))
         whole = [None] * len(outputs) if counts is None else counts
         return [
             {name: self._value(i, batch, count) for i, (name, batch) in enumerate(zip(names, batches, strict=True))}
@@ -56,7 +56,7 @@ class _NamedOutputs(BaseIterator):
         raise NotImplementedError
 
 
-def _miscounted(names: list[str], count: int) -> Exception:
+def _count_error(names: list[str], count: int) -> Exception:
     text = f"output_map has {len(names)} names, {names}, but the pipeline has {count} outputs: give one name for each."
     return KeyError(text) if len(names) > count else IndexError(text)
 
@@ -126,7 +126,7 @@ class DALIGenericIterator(_NamedOutputs):
     def _value(self, output: int, batch: TensorList, count: int | None) -> torch.Tensor:
         dense = batch.dense()
         if dense is None:
-            dense = stacked(batch, self.output_map[output])
+            dense = stack(batch, self.output_map[output])
         return dense if count is None else dense[:count]
 
 
@@ -219,7 +219,7 @@ class DALIRaggedIterator(_NamedOutputs):
     def _value(self, output: int, batch: TensorList, count: int | None) -> Any:
         kind = self._types[output]
         if kind == self.DENSE_TAG:
-            return stacked(batch, self.output_map[output])[:count]
+            return stack(batch, self.output_map[output])[:count]
         samples = batch.samples()[:count]
         return list(samples) if kind == self.SPARSE_LIST_TAG else _sparse(samples, batch)
 
@@ -235,7 +235,7 @@ def _checked_types(types: Sequence[str] | None, names: list[str]) -> list[str]:
     return list(types)
 
 
-def stacked(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
+def stack(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
     """Return a batch as one tensor.
 
     Args:
@@ -247,7 +247,7 @@ def stacked(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
         RuntimeError: shapes differ, or the batch is empty.
     """
     try:
-        return batch.stacked()
+        return batch.stack()
     except RuntimeError as error:
         if not len(batch):
             raise RuntimeError(

@@ -5,9 +5,10 @@ takes, a new epoch at every ``iter()``, and equally many batches on every rank.
 
 How the pieces fit together:
 
-- `_Batches` is one of DALI's iterators with PARTIAL or DROP over padded readers. It counts epochs, shards and batches.
+- `_ListIterator` is one of DALI's iterators with PARTIAL or DROP over padded readers.
+  It counts epochs, shards and batches.
 - `Loader` builds it on first use, and again in another process, on another rank or in another worker.
-- The last batches of an epoch are cut so that no rank has an empty one, see `_Batches`.
+- The last batches of an epoch are cut so that no rank has an empty one, see `_ListIterator`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from torchdali.plugin.pytorch._folders import (
     training,
 )
 from torchdali.plugin.pytorch._habits import OF_FOLDERS, OF_PIPELINES, answering
-from torchdali.plugin.pytorch._iterators import stacked
+from torchdali.plugin.pytorch._iterators import stack
 from torchdali.tuning import Report, tune
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class _ProcessRank(NamedTuple):
         }
 
 
-class _Starts:
+class _StartCounter:
     """Number of times that a DataLoader has started workers for a Loader, in memory that all of them share.
 
     A DataLoader starts its workers again in each epoch. They all begin the same epoch, on every rank, and only the
@@ -140,7 +141,7 @@ class _Starts:
         self._share()  # a copy, unless it came to a process that this one started
 
 
-class _Batches(BaseIterator):
+class _ListIterator(BaseIterator):
     """An iterator that delivers a batch as a list with a value for each output.
 
     If the samples do not divide, the iterator below it gives the ranks with one sample less than others an empty last
@@ -198,7 +199,7 @@ class _Batches(BaseIterator):
         if self._file_names:
             values.append([batch[0][i].source_info() for i in range(len(batch[0]))][:count])
         if is_kept and kept is not None and self.batch_size == 1:
-            return [_joined(*pair) for pair in zip(kept[1], values, strict=True)]
+            return [_join_batches(*pair) for pair in zip(kept[1], values, strict=True)]
         if left == 2 and self.batch_size == 1:
             self._kept = epochs.epoch, values
         elif left == 2 and self._ends_empty:
@@ -212,12 +213,12 @@ class _Batches(BaseIterator):
             return list(output.samples()[:count])
         tensor = output.dense()
         if tensor is None:
-            tensor = stacked(output, self._names[i], f"give the Loader ragged=[{self._names[i]!r}]")
+            tensor = stack(output, self._names[i], f"give the Loader ragged=[{self._names[i]!r}]")
         return _as_label(tensor if count is None else tensor[:count])
 
     # ------------------------------------------------------------ epochs
 
-    def __iter__(self) -> _Batches:
+    def __iter__(self) -> _ListIterator:
         if not self._resumed:
             self._kept = None
         super().__iter__()
@@ -284,7 +285,7 @@ class _Batches(BaseIterator):
         self._pipes[0].close()
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _join_batches(first: Any, second: Any) -> Any:
     """Return the values of two batches as one batch."""
     return first + second if isinstance(first, list) else torch.cat([first, second])
 
@@ -296,7 +297,7 @@ def _as_label(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-class _Size:
+class _LoaderSize:
     """The number of samples of a Loader."""
 
     def __init__(self, loader: Loader) -> None:
@@ -407,10 +408,10 @@ class Loader(IterableDataset[Any]):
         self._ragged = [ragged] if isinstance(ragged, (str, int)) else list(ragged)
         self._reader_name, self._size, self._classes = reader_name, size, classes
         self._distributed = distributed
-        self._batches: _Batches | None = None
+        self._batches: _ListIterator | None = None
         self._place: _ProcessRank | None = None
         self._epoch: int | None = None
-        self._starts, self._ranks = _Starts(), (0, 1)
+        self._starts, self._ranks = _StartCounter(), (0, 1)
         self._has_delivered = False
         self._loops = 0
 
@@ -517,10 +518,10 @@ class Loader(IterableDataset[Any]):
     def pipeline(self) -> Pipeline:
         """The pipeline of this process."""
         with LEAVING:
-            pipe: Pipeline = self._opened()._pipes[0]
+            pipe: Pipeline = self._open_iterator()._pipes[0]
             return pipe
 
-    def _opened(self) -> _Batches:
+    def _open_iterator(self) -> _ListIterator:
         """Return the iterator of this process; make it if there is none, or if it is of another process or rank."""
         with LEAVING:
             place = _ProcessRank.here(self._distributed, self._ranks)
@@ -535,7 +536,7 @@ class Loader(IterableDataset[Any]):
             return self._epoch or 0
         return self._starts.epoch()
 
-    def _open(self, place: _ProcessRank) -> _Batches:
+    def _open(self, place: _ProcessRank) -> _ListIterator:
         pipe = self._new_pipeline()
         pipe.change_readers(place.divide)
         pipe.build()
@@ -546,7 +547,7 @@ class Loader(IterableDataset[Any]):
         ragged = [names.index(r) if isinstance(r, str) else r for r in self._ragged]
         epoch = {"reader_name": reader} if reader is not None else {"size": -1 if self._size is None else self._size}
         policy = LastBatchPolicy.DROP if self._drop_last else LastBatchPolicy.PARTIAL
-        return _Batches(pipe, names, ragged, self._file_names, last_batch_policy=policy, **epoch)
+        return _ListIterator(pipe, names, ragged, self._file_names, last_batch_policy=policy, **epoch)
 
     def _new_pipeline(self) -> Pipeline:
         # A pipeline that is not yet built may be taken over in a forked process, too: it has no threads yet.
@@ -591,7 +592,7 @@ class Loader(IterableDataset[Any]):
             self._has_delivered = False
             return
         with LEAVING:
-            batches = iter(self._opened())
+            batches = iter(self._open_iterator())
         while True:
             with LEAVING:
                 batch = next(batches, None)
@@ -621,7 +622,7 @@ class Loader(IterableDataset[Any]):
             TypeError: only the source of the pipeline knows: give the Loader its `size`.
         """
         with LEAVING:
-            count = len(self._opened())
+            count = len(self._open_iterator())
         if not count:
             raise TypeError("only the source of this pipeline knows when an epoch ends: give the Loader size=")
         return count
@@ -634,14 +635,14 @@ class Loader(IterableDataset[Any]):
         """
         self._epoch = epoch  # for processes in which the pipeline is made again
         with LEAVING:
-            self._opened().go_to(epoch)
+            self._open_iterator().go_to(epoch)
 
     # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the last batch that was delivered, as JSON values."""
         with LEAVING:
-            return self._opened().state_dict()
+            return self._open_iterator().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next loop go on where `state_dict` was called, also in mid-epoch.
@@ -650,7 +651,7 @@ class Loader(IterableDataset[Any]):
             RuntimeError, ValueError: the state is of another pipeline, dataset or number of ranks.
         """
         with LEAVING:
-            batches = self._opened()
+            batches = self._open_iterator()
             batches.load_state_dict(state)
         if get_worker_info() is not None:
             # Others may be in mid-epoch: one that has delivered its part must wait for them.
@@ -677,7 +678,7 @@ class Loader(IterableDataset[Any]):
             TypeError: only the source knows.
         """
         with LEAVING:
-            size = self._opened().dataset_size
+            size = self._open_iterator().dataset_size
         if size < 0:
             raise TypeError("only the source of this pipeline knows how many samples there are")
         return size
@@ -685,13 +686,13 @@ class Loader(IterableDataset[Any]):
     @property
     def dataset(self) -> Any:
         """A sized object, for ``len(loader.dataset)``."""
-        return _Size(self)
+        return _LoaderSize(self)
 
     @property
     def batch_size(self) -> int:
         """Samples of a full batch, on this rank."""
         with LEAVING:
-            return self._opened().batch_size
+            return self._open_iterator().batch_size
 
     @property
     def classes(self) -> list[str]:
@@ -738,7 +739,7 @@ class Loader(IterableDataset[Any]):
     def explain_epoch(self) -> None:
         """Print, rank by rank, how many samples and batches the present epoch has, and why."""
         with LEAVING:
-            self._opened().explain_epoch()
+            self._open_iterator().explain_epoch()
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
         """Return a contact sheet of the batch that comes next, with the names of its classes.
@@ -753,7 +754,7 @@ class Loader(IterableDataset[Any]):
             RuntimeError: a source of the pipeline cannot be asked twice. ValueError: no output can be drawn.
         """
         known: dict[str, Any] = {} if self._classes is None else {"classes": list(self._classes)}
-        left = self._opened().left
+        left = self._open_iterator().left
         if 0 < left < (options.get("count") or self.batch_size):  # the rest is padding
             options = {**options, "count": left}
         return self.pipeline.show(path, **{**known, **options})
@@ -775,7 +776,7 @@ class Loader(IterableDataset[Any]):
 
         if self._batches is None and self._make is None:
             return pictures.document(repr(self), [], "")  # a pipeline that is taken over when the loop begins
-        size = self._opened().dataset_size
+        size = self._open_iterator().dataset_size
         facts = [] if size < 0 else [("samples", f"{size:,}")]
         try:
             return pictures.document(repr(self), facts, pictures.image_tag(self.show(count=8, size=112)))

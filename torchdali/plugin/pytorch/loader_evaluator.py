@@ -52,10 +52,10 @@ class LoaderEvaluator:
     def __iter__(self) -> Iterator[Any]:
         self.batch_times = []
         started = time.perf_counter()
-        yield from self._timed(self._replayed() if self.mode == "replay" else iter(self.dataloader))
+        yield from self._time(self._replay() if self.mode == "replay" else iter(self.dataloader))
         self._total = time.perf_counter() - started
 
-    def _timed(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def _time(self, batches: Iterator[Any]) -> Iterator[Any]:
         while True:
             started = time.perf_counter()
             try:
@@ -65,7 +65,7 @@ class LoaderEvaluator:
             self.batch_times.append(time.perf_counter() - started)
             yield batch
 
-    def _replayed(self) -> Iterator[Any]:
+    def _replay(self) -> Iterator[Any]:
         if not self.cached_batches:
             self.cached_batches = list(itertools.islice(self.dataloader, self.num_cached_batches))
         if not self.cached_batches:

@@ -78,7 +78,7 @@ def _column(batch: TensorList) -> Any:
     """Return a batch as a column: an array, or an array of arrays of different shapes."""
     batch = cast("TensorListCPU | TensorListGPU", batch).as_cpu()
     if batch.is_dense_tensor():
-        return _array(batch.stacked())
+        return _array(batch.stack())
     column = np.empty(len(batch), object)
     column[:] = [_array(each) for each in batch.samples()]
     return column

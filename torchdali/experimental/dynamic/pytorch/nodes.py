@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchdali.experimental.dynamic._readers import Reader as _Reader
-from torchdali.experimental.dynamic._value import Value
+from torchdali.experimental.dynamic._value import LazyValue
 
 try:
     from torchdata.nodes import BaseNode
@@ -126,7 +126,7 @@ class ToTorch(_Following):
     def next(self) -> tuple[torch.Tensor, ...]:
         """Return the next tensors, in the order of the dictionary."""
         values = next(self._source).values()
-        tensors = tuple(v.torch() if isinstance(v, Value) else torch.as_tensor(v) for v in values)
+        tensors = tuple(v.torch() if isinstance(v, LazyValue) else torch.as_tensor(v) for v in values)
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
             for tensor in tensors:

@@ -137,8 +137,8 @@ class ColorJitter(Transform):
         """Return images with other colors."""
         turn = tuple(360 * share for share in self.hue)
         return vision_color(
-            images, brightness=_drawn(self.brightness), contrast=_drawn(self.contrast),
-            saturation=_drawn(self.saturation), hue=_drawn(turn),
+            images, brightness=_draw(self.brightness), contrast=_draw(self.contrast),
+            saturation=_draw(self.saturation), hue=_draw(turn),
         )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def _turns(value: Any) -> tuple[float, float]:
     return low, high
 
 
-def _drawn(values: Sequence[float]) -> Any:
+def _draw(values: Sequence[float]) -> Any:
     """Return a number, or a node of random ones, one a sample."""
     low, high = values
     return low if low == high else fn.random.uniform(range=[low, high])

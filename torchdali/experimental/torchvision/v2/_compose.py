@@ -14,7 +14,7 @@ from torchdali import fn
 from torchdali.data_node import DataNode
 from torchdali.errors import strip_internal_frames
 from torchdali.experimental.torchvision.v2._color import Normalize
-from torchdali.experimental.torchvision.v2._images import as_image, batch_of, layout_of, stacked
+from torchdali.experimental.torchvision.v2._images import as_image, batch_of, layout_of, stack
 from torchdali.experimental.torchvision.v2._transform import (
     ToPILImage,
     ToPureTensor,
@@ -121,16 +121,16 @@ class Compose:
         if not len(batch):
             raise RuntimeError("a tensor without images")
         try:
-            return self._returned(self._run(batch, layout), data_input)
+            return self._return(self._run(batch, layout), data_input)
         except Exception as error:
             strip_internal_frames(error)
             raise
 
-    def _returned(self, results: Any, source: Any) -> Any:
+    def _return(self, results: Any, source: Any) -> Any:
         last = next((t for t in reversed(self.op_list) if isinstance(t, _MARKS)), None)
         is_image = isinstance(source, PIL.Image.Image)
         leading = () if is_image else tuple(source.shape[:-3])
-        tensor = stacked(results, "HWC" if is_image else "CHW", leading)
+        tensor = stack(results, "HWC" if is_image else "CHW", leading)
         to_image = isinstance(last, ToPILImage) if last is not None else is_image
         if not to_image:
             return tensor
@@ -145,7 +145,7 @@ class Compose:
         with self._lock:
             # A forked process has the object, and none of its threads.
             if self._pipeline is None or self._process != os.getpid() or self._dtype != batch.dtype:
-                self._pipeline = self._built(layout)
+                self._pipeline = self._build(layout)
                 self._warn_of_scales(batch.dtype)
                 self._process, self._dtype = os.getpid(), batch.dtype
             try:
@@ -154,7 +154,7 @@ class Compose:
                 self._pipeline = None  # one that failed is at its end
                 raise
 
-    def _built(self, layout: str) -> Pipeline:
+    def _build(self, layout: str) -> Pipeline:
         options = {"prefetch_queue_depth": 1, "device_id": None, **self.pipeline_kwargs}
         if options["device_id"] is None and any(t.device == "gpu" for t in self.op_list):
             options["device_id"] = 0
@@ -176,7 +176,7 @@ class Compose:
 
     def _apply(self, images: Any, layout: str) -> Any:
         for each in self.op_list:
-            images = each.apply(each.placed(images), layout)
+            images = each.apply(each.place(images), layout)
         return images
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ __all__ = [
     "image_of",
     "layout_of",
     "pixels_of",
-    "stacked",
+    "stack",
     "tensor_of",
 ]
 
@@ -61,7 +61,7 @@ def batch_of(data: Any) -> torch.Tensor:
     return batch
 
 
-def stacked(results: TensorList, layout: str, leading: tuple[int, ...]) -> torch.Tensor:
+def stack(results: TensorList, layout: str, leading: tuple[int, ...]) -> torch.Tensor:
     """Return results as one tensor ``(*leading, C, H, W)``.
 
     Raises:
@@ -73,7 +73,7 @@ def stacked(results: TensorList, layout: str, leading: tuple[int, ...]) -> torch
             f"the images of a batch came out in different shapes, {' and '.join(map(str, sorted(shapes)[:2]))}: "
             "a transform that changes the size must do so for all of them"
         )
-    images = results.stacked()
+    images = results.stack()
     if layout == "HWC":
         images = images.movedim(-1, 1)
     return dense(images).reshape(*leading, *images.shape[1:])

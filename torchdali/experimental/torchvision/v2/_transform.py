@@ -38,7 +38,7 @@ class Transform:
         """
         return images
 
-    def placed(self, images: Any) -> Any:
+    def place(self, images: Any) -> Any:
         """Return a node on the device of the transform."""
         here = images.device
         if here not in ("cpu", "gpu") or here == self.device:
@@ -94,15 +94,15 @@ class RandomApply(Transform):
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return images with the transforms applied to some of them."""
-        images = self.placed(images)
+        images = self.place(images)
 
-        def applied() -> Any:
+        def apply() -> Any:
             result = images
             for each in self.op_list:
-                result = each.apply(each.placed(result), layout)
-            return self.placed(result)
+                result = each.apply(each.place(result), layout)
+            return self.place(result)
 
-        return if_return(fn.random.coin_flip(probability=self.p) == 1, applied, lambda: images)
+        return if_return(fn.random.coin_flip(probability=self.p) == 1, apply, lambda: images)
 
 
 def checked_transforms(op_list: Any) -> list[Transform]:

@@ -30,7 +30,7 @@ from torchdali.experimental.torchvision.v2._images import (
     batch_of,
     image_of,
     layout_of,
-    stacked,
+    stack,
     tensor_of,
 )
 from torchdali.experimental.torchvision.v2._transform import Transform
@@ -43,7 +43,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Flip(Transform):
+class _FlipBoth(Transform):
     def __init__(self, horizontal: int, vertical: int) -> None:
         super().__init__()
         self._axes = (horizontal, vertical)
@@ -58,8 +58,8 @@ def _at_once(transform: Transform, data: Any, device: Any) -> Any:
     batch = batch_of(data).to(_torch_device(device, data))
     outputs = transform.apply(TensorList.from_dense(batch, layout), layout)
     if isinstance(data, PIL.Image.Image):
-        return as_image(stacked(outputs, layout, ()))
-    return stacked(outputs, layout, tuple(data.shape[:-3]))
+        return as_image(stack(outputs, layout, ()))
+    return stack(outputs, layout, tuple(data.shape[:-3]))
 
 
 def _torch_device(device: Any, data: Any) -> torch.device:
@@ -134,12 +134,12 @@ def _shape(inpt: Any) -> tuple[int, ...]:
 
 def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
     """Mirror left to right."""
-    return _at_once(_Flip(horizontal=1, vertical=0), inpt, device)
+    return _at_once(_FlipBoth(horizontal=1, vertical=0), inpt, device)
 
 
 def vertical_flip(inpt: Any, device: Any = "cpu") -> Any:
     """Mirror top to bottom."""
-    return _at_once(_Flip(horizontal=0, vertical=1), inpt, device)
+    return _at_once(_FlipBoth(horizontal=0, vertical=1), inpt, device)
 
 
 def normalize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["BLOCK", "bordered", "nearest_even", "number", "reflected"]
+__all__ = ["BLOCK", "border_index", "nearest_even", "number", "reflect_index"]
 
 BLOCK = 512  # elements that a program computes
 
@@ -20,7 +20,7 @@ def number(table, i):
 
 
 @triton.jit
-def reflected(pixel, length):
+def reflect_index(pixel, length):
     """Return the pixel for an index beyond the borders, reflected without repeating the edge."""
     period = tl.maximum(2 * length - 2, 1)
     pixel = tl.abs(pixel) % period
@@ -28,10 +28,10 @@ def reflected(pixel, length):
 
 
 @triton.jit
-def bordered(pixel, length, border: tl.constexpr):
+def border_index(pixel, length, border: tl.constexpr):
     """Return the pixel for an index beyond the borders: `BORDERS` of filters and warps, by their numbers."""
     if border == 0:
-        pixel = reflected(pixel, length)
+        pixel = reflect_index(pixel, length)
     elif border == 1:
         pixel = (pixel % (2 * length) + 2 * length) % (2 * length)
         pixel = tl.minimum(pixel, 2 * length - 1 - pixel)

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from torchdali.kernels.device.triton_kernels._common import BLOCK, bordered, nearest_even, number
+from torchdali.kernels.device.triton_kernels._common import BLOCK, border_index, nearest_even, number
 
 __all__ = ["copy_windows", "warp", "warp_kernel", "windows_kernel"]
 
@@ -21,7 +21,7 @@ def _pixel(source, y, x, height, width, channels, border: tl.constexpr, fill, ma
     inside = mask
     if border == 4:
         inside = mask & (y >= 0) & (y < height) & (x >= 0) & (x < width)
-    place = bordered(y, height, border) * width + bordered(x, width, border)
+    place = border_index(y, height, border) * width + border_index(x, width, border)
     value = tl.load(source + place * channels, mask=inside, other=0).to(tl.float32)
     return tl.where(inside, value, fill)
 

@@ -136,7 +136,7 @@ def _place_of(
 
 
 @triton.jit
-def _normalized(value, numbers, channel, channels: tl.constexpr, mask):
+def _normalize(value, numbers, channel, channels: tl.constexpr, mask):
     centre = tl.load(numbers + channel, mask=mask, other=0.0)
     factor = tl.load(numbers + channels + channel, mask=mask, other=0.0)
     offset = tl.load(numbers + 2 * channels + channel, mask=mask, other=0.0)
@@ -156,7 +156,7 @@ def finished_columns_kernel(
     y, x, channel = _place_of(place, sample, flags, height, width, channels, channel_first, has_flags, mirror)
     value = _column(wide, row, filters, y, x * channels + channel, width * channels, mask)
     value = _as_byte(value).to(tl.uint8).to(tl.float32)
-    value = _normalized(value, numbers, channel, channels, mask)
+    value = _normalize(value, numbers, channel, channels, mask)
     place += sample * height * width * channels
     tl.store(out + place, value.to(out.dtype.element_ty), mask=mask)
 
@@ -174,7 +174,7 @@ def normalize_kernel(
     y, x, channel = _place_of(place, sample, flags, height, width, channels, channel_first, has_flags, mirror)
     pixel = (tl.load(row + 2) + y) * tl.load(row + 1) + tl.load(row + 3) + x
     value = tl.load(flat + tl.load(row) + pixel * channels + channel, mask=mask, other=0).to(tl.float32)
-    value = _normalized(value, numbers, channel, channels, mask)
+    value = _normalize(value, numbers, channel, channels, mask)
     tl.store(out + sample * height * width * channels + place, value.to(out.dtype.element_ty), mask=mask)
 
 

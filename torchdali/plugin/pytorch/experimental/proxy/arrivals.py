@@ -19,7 +19,7 @@ from typing import Any
 
 from torch.utils.data import dataloader
 
-__all__ = ["has_arrived", "watched"]
+__all__ = ["has_arrived", "watch_workers"]
 
 _LOOK_EVERY = 0.5  # seconds
 _STILL = 2  # looks in a row at which a worker was stopped: after Ctrl-Z and fg, it may wake late
@@ -28,7 +28,7 @@ _PATIENCE = 2.0  # seconds
 _Torchs: Any = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
 
 
-def watched(arrivals: Any) -> Any:
+def watch_workers(arrivals: Any) -> Any:
     """Let an iterator of torch's loader watch its workers; return it."""
     if _Torchs is not None and type(arrivals) is _Torchs:
         arrivals.__class__ = _Watching

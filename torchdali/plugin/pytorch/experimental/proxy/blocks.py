@@ -55,7 +55,7 @@ def _block(size: int) -> torch.Tensor:
         if len(_own[k]) >= size:
             _own[k][0] = 1
             return _own[k]
-    fresh = _shared(size + size // 4)  # the next batch may be larger
+    fresh = _share(size + size // 4)  # the next batch may be larger
     fresh[0] = 1
     if free:
         _own[free[0]] = fresh
@@ -64,7 +64,7 @@ def _block(size: int) -> torch.Tensor:
     return fresh
 
 
-def _shared(size: int) -> torch.Tensor:
+def _share(size: int) -> torch.Tensor:
     storage: Any = torch.UntypedStorage._new_shared(size, device="cpu")
     return torch.empty(0, dtype=torch.uint8).set_(storage, 0, (size,), (1,))
 

@@ -11,9 +11,9 @@ import torch
 from torch.utils import data as _torch
 
 from torchdali.errors import strip_internal_frames
-from torchdali.plugin.pytorch.experimental.proxy.arrivals import has_arrived, watched
-from torchdali.plugin.pytorch.experimental.proxy.server import DALIServer, Pending
-from torchdali.plugin.pytorch.experimental.proxy.worker import Collate, NamedSamples
+from torchdali.plugin.pytorch.experimental.proxy.arrivals import has_arrived, watch_workers
+from torchdali.plugin.pytorch.experimental.proxy.server import DALIServer, PendingBatch
+from torchdali.plugin.pytorch.experimental.proxy.worker import CollateAndPack, NamedSamples
 
 __all__ = ["DataLoader"]
 
@@ -49,7 +49,7 @@ class DataLoader(_torch.DataLoader[_T_co]):
                 )
             super().__init__(*args, **kwargs)
             self.dali_server = dali_server
-            self.collate_fn = Collate(self.collate_fn)
+            self.collate_fn = CollateAndPack(self.collate_fn)
 
     def ensure_server_listening(self) -> None:
         """Start the server unless it is started."""
@@ -59,17 +59,17 @@ class DataLoader(_torch.DataLoader[_T_co]):
         """Begin an epoch."""
         self.ensure_server_listening()
         pin = self.pin_memory and torch.cuda.is_available()
-        return _Batches(super().__iter__(), self.dali_server, pin)
+        return _EpochIterator(super().__iter__(), self.dali_server, pin)
 
     def _get_iterator(self) -> Any:
         if isinstance(self.dataset, _torch.IterableDataset):
-            return watched(super()._get_iterator())
+            return watch_workers(super()._get_iterator())
         named = copy.copy(self)
         named.__dict__["dataset"] = NamedSamples(self.dataset)
-        return watched(super(DataLoader, named)._get_iterator())
+        return watch_workers(super(DataLoader, named)._get_iterator())
 
 
-class _Batches:
+class _EpochIterator:
     """The batches of one epoch, in their order; some of them in flight.
 
     Torch's iterator is asked by the thread that asks this one, so that its errors, time-outs, signals of
@@ -81,10 +81,10 @@ class _Batches:
     def __init__(self, arrivals: Iterator[Any], server: DALIServer, pin: bool) -> None:
         self._arrivals, self._depth, self._pin = arrivals, server.depth, pin
         self._waits = server.deterministic
-        self._ahead: deque[Pending | Exception] = deque()
+        self._ahead: deque[PendingBatch | Exception] = deque()
         self._ended = False
 
-    def __iter__(self) -> _Batches:
+    def __iter__(self) -> _EpochIterator:
         return self
 
     def __len__(self) -> int:
@@ -120,7 +120,7 @@ class _Batches:
 
     def _advance(self) -> None:
         try:
-            self._ahead.append(Pending(next(self._arrivals), pin=self._pin))
+            self._ahead.append(PendingBatch(next(self._arrivals), pin=self._pin))
         except StopIteration:
             self._ended = True
         except Exception as error:

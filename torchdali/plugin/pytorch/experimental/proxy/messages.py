@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from torchdali.plugin.pytorch.experimental.proxy.packing import Column
+from torchdali.plugin.pytorch.experimental.proxy.packing import PackedColumn
 
 __all__ = [
-    "Call",
     "DALIOutputBatchRef",
     "DALIOutputSampleRef",
     "DALIPipelineRunRef",
-    "Target",
+    "ProxyCall",
+    "TargetPipeline",
     "gather",
     "replace",
 ]
@@ -27,7 +27,7 @@ _T = TypeVar("_T", bound="_Reference")
 
 
 @dataclasses.dataclass(frozen=True)
-class Target:
+class TargetPipeline:
     """The pipeline that a call is for, as far as a worker process must know it.
 
     Attributes:
@@ -43,7 +43,7 @@ class Target:
     batch_size: int
 
 
-class Call:
+class ProxyCall:
     """One call of a proxy: the inputs of a sample, until they are part of a run.
 
     Args:
@@ -52,7 +52,7 @@ class Call:
         origin: Description of the sample, for error messages; None if it is unknown.
     """
 
-    def __init__(self, target: Target, inputs: Sequence[Any], origin: str | None) -> None:
+    def __init__(self, target: TargetPipeline, inputs: Sequence[Any], origin: str | None) -> None:
         self.target, self.origin = target, origin
         self.inputs: Sequence[Any] = inputs
         self.run: DALIPipelineRunRef | None = None
@@ -70,7 +70,7 @@ class DALIPipelineRunRef:
             number of axes.
     """
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Sequence[ProxyCall]) -> None:
         self.target = calls[0].target
         self.origins = [call.origin for call in calls]
         if len(calls) > self.target.batch_size:
@@ -79,7 +79,8 @@ class DALIPipelineRunRef:
                 f"batch_size={len(calls)} (it is {self.target.batch_size}), or the loader with a smaller one"
             )
         self.columns = [
-            Column([call.inputs[k] for call in calls], name, self.origins) for k, name in enumerate(self.target.inputs)
+            PackedColumn([call.inputs[k] for call in calls], name, self.origins)
+            for k, name in enumerate(self.target.inputs)
         ]
         for index, call in enumerate(calls):
             call.run, call.index, call.inputs = self, index, ()
@@ -150,7 +151,7 @@ _NOTHING = torch.empty(0)
 class DALIOutputSampleRef(_Reference):
     """Represents one sample of an output; becomes ``(...)``."""
 
-    source: Call
+    source: ProxyCall
 
 
 class DALIOutputBatchRef(_Reference):
@@ -196,7 +197,7 @@ default_collate_fn_map[DALIOutputSampleRef] = collate
 
 def gather(data: Any) -> None:
     """Let the calls in a collated batch that belong to no run yet make runs together."""
-    waiting: dict[Target, dict[int, Call]] = {}
+    waiting: dict[TargetPipeline, dict[int, ProxyCall]] = {}
 
     def note(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:
         if ref.source.run is None:

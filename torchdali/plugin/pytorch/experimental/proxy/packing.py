@@ -15,10 +15,10 @@ from PIL import Image
 from torchdali.plugin.pytorch.experimental.proxy.blocks import Outgoing
 from torchdali.tensors import TensorList
 
-__all__ = ["Column", "as_input"]
+__all__ = ["PackedColumn", "as_input"]
 
 
-class Column:
+class PackedColumn:
     """One input of the samples of a batch.
 
     Args:

@@ -16,19 +16,19 @@ from torchdali.plugin.pytorch.experimental.proxy.messages import (
     DALIOutputBatchRef,
     DALIOutputSampleRef,
     DALIPipelineRunRef,
-    Target,
+    TargetPipeline,
     gather,
     replace,
 )
 from torchdali.plugin.pytorch.experimental.proxy.worker import Proxy
 from torchdali.tensors import TensorList
 
-__all__ = ["DALIServer", "Pending"]
+__all__ = ["DALIServer", "PendingBatch"]
 
 _servers: weakref.WeakValueDictionary[str, DALIServer] = weakref.WeakValueDictionary()
 
 
-class _Run:
+class _PipelineRun:
     """A run of the pipeline, and its result."""
 
     def __init__(self, server: DALIServer, ref: DALIPipelineRunRef) -> None:
@@ -87,7 +87,7 @@ class DALIServer:
         if pipeline.max_batch_size is None:
             raise ValueError("the pipeline of a proxy needs a batch_size")
         self._pipe, self.deterministic = pipeline, deterministic
-        self._target = Target(uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size)
+        self._target = TargetPipeline(uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size)
         self._lock = threading.RLock()
         self._collected = 0  # batches of the pipeline that were taken
         self._started = False
@@ -129,7 +129,7 @@ class DALIServer:
             RuntimeError: samples of a batch that differ in shape. Otherwise the pipeline's error.
         """
         try:
-            return Pending(obj, only=self).data()
+            return PendingBatch(obj, only=self).data()
         except Exception as error:
             strip_internal_frames(error)
             raise
@@ -141,8 +141,8 @@ class DALIServer:
 
     # ------------------------------------------------------------ runs
 
-    def _start(self, ref: DALIPipelineRunRef) -> _Run:
-        run = _Run(self, ref)
+    def _start(self, ref: DALIPipelineRunRef) -> _PipelineRun:
+        run = _PipelineRun(self, ref)
         names = zip(ref.target.inputs, ref.columns, strict=True)
         inputs = {name: column.batch(ref.origins) for name, column in names}
         with self._lock:
@@ -152,7 +152,7 @@ class DALIServer:
         ref.columns = []
         return run
 
-    def _finish(self, run: _Run) -> Sequence[TensorList]:
+    def _finish(self, run: _PipelineRun) -> Sequence[TensorList]:
         with self._lock:
             while not run.done and self._collect():
                 pass
@@ -171,7 +171,7 @@ class DALIServer:
         if batch is None:
             return False
         run, result = batch
-        if isinstance(run, _Run) and not run.done:
+        if isinstance(run, _PipelineRun) and not run.done:
             if isinstance(result, StopIteration):
                 run.error = RuntimeError("another source of the proxy's pipeline is at its end")
             elif isinstance(result, Exception):
@@ -183,7 +183,7 @@ class DALIServer:
         return True
 
 
-class Pending:
+class PendingBatch:
     """A batch whose runs have started.
 
     Args:
@@ -195,7 +195,7 @@ class Pending:
     def __init__(self, batch: Any, only: DALIServer | None = None, pin: bool = False) -> None:
         gather(batch)
         self._batch, self._only, self._pin = batch, only, pin
-        self._runs: dict[int, _Run] = {}
+        self._runs: dict[int, _PipelineRun] = {}
         replace(batch, DALIOutputBatchRef, lambda ref: self._begin(ref, ref.source))
         replace(batch, DALIOutputSampleRef, lambda ref: self._begin(ref, ref.source.run))
 
@@ -224,13 +224,13 @@ class Pending:
                 f"the samples of output {ref.output} differ in shape, {sorted(set(output.shape()))[:4]}: make "
                 "them equal in the pipeline, or give the DataLoader a collate_fn that keeps a list of them"
             )
-        return self._pinned(output.stacked())
+        return self._pin_tensor(output.stack())
 
     def _sample(self, ref: DALIOutputSampleRef) -> Any:
         run = self._runs.get(id(ref.source.run))
         if run is None:
             return ref
-        return self._pinned(run.server._finish(run)[ref.output].samples()[ref.source.index])
+        return self._pin_tensor(run.server._finish(run)[ref.output].samples()[ref.source.index])
 
-    def _pinned(self, tensor: torch.Tensor) -> torch.Tensor:
+    def _pin_tensor(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.pin_memory() if self._pin and tensor.device.type == "cpu" else tensor

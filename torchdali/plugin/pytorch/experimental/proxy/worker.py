@@ -9,14 +9,14 @@ from typing import Any
 
 from torchdali.errors import note
 from torchdali.plugin.pytorch.experimental.proxy.messages import (
-    Call,
     DALIOutputSampleRef,
-    Target,
+    ProxyCall,
+    TargetPipeline,
     gather,
 )
 from torchdali.plugin.pytorch.experimental.proxy.packing import as_input
 
-__all__ = ["Collate", "NamedSamples", "Proxy"]
+__all__ = ["CollateAndPack", "NamedSamples", "Proxy"]
 
 
 class _Loading(threading.local):
@@ -35,7 +35,7 @@ class Proxy:
     `DALIServer.produce_data`.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: TargetPipeline) -> None:
         self._target = target
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -45,16 +45,16 @@ class Proxy:
             TypeError: not exactly one value for each input of the pipeline, or one that cannot be an input.
         """
         target = self._target
-        values = args if not kwargs else self._ordered(args, kwargs)
+        values = args if not kwargs else self._order_outputs(args, kwargs)
         if len(values) != len(target.inputs):
-            self._ordered(args, kwargs)
+            self._order_outputs(args, kwargs)
         inputs = [as_input(value, name) for name, value in zip(target.inputs, values, strict=True)]
-        call = Call(target, inputs, _origin(values))
+        call = ProxyCall(target, inputs, _origin(values))
         if target.outputs == 1:
             return DALIOutputSampleRef(call, 0)
         return tuple(DALIOutputSampleRef(call, k) for k in range(target.outputs))
 
-    def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _order_outputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         names = self._target.inputs
         arguments = [*names[: len(args)], *kwargs]
         if len(args) > len(names) or sorted(arguments) != sorted(names):
@@ -75,7 +75,7 @@ def _origin(values: tuple[Any, ...]) -> str | None:
     return ", ".join(map(str, parts)) or None
 
 
-class Collate:
+class CollateAndPack:
     """Makes a batch as a function says, then packs the inputs of the pipeline in it."""
 
     def __init__(self, collate_fn: Callable[[Any], Any]) -> None:
