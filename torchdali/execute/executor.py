@@ -315,11 +315,12 @@ class Executor:
                 self._prepared[node] = prepared
                 size = len(prepared.outputs[0]) if prepared.outputs else 1
                 self.profile.step(node, started, max(1, size), self._scheduled)
-        self._ended = any(isinstance(each.error, StopIteration) for each in self._prepared.values())
-        failed = {node: each for node, each in self._prepared.items() if each.is_repeated}
-        if failed:  # the batch has the error alone; the data of the others is for the next one
-            batch.prepared = failed
-            self._prepared = {node: each for node, each in self._prepared.items() if node not in failed}
+        taken = self._prepared
+        self._ended = any([isinstance(each.error, StopIteration) for each in taken.values()])
+        if any([each.is_repeated for each in taken.values()]):
+            # The batch has only the error; the data of the others is for the next one.
+            batch.prepared = {node: each for node, each in taken.items() if each.is_repeated}
+            self._prepared = {node: each for node, each in taken.items() if not each.is_repeated}
 
     def _put_in_flight(self, batch: InFlightBatch) -> None:
         with self._lock:

@@ -345,8 +345,8 @@ class BaseIterator(IteratorOldNames):
         return batch
 
     def _release_all(self) -> None:
-        with self._driving():
-            for pipe in self._pipes:
+        for pipe in self._pipes:
+            with pipe.driven_by(PipelineAPIType.ITERATOR):
                 pipe.release_outputs()
 
     def _numbers(self) -> list[int]:
