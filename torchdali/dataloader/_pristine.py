@@ -9,9 +9,11 @@ in the object's class, and in `PIL.Image.Image`. Nothing is called.
 from __future__ import annotations
 
 import builtins
+import dis
 import enum
 import functools
 import importlib.util
+import itertools
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -106,6 +108,19 @@ def _codes(module: str) -> dict[str, list[CodeType]]:
     return codes
 
 
+@functools.lru_cache(maxsize=1024)
+def _constants(module: str) -> dict[str, Any]:
+    """Return the constants of the classes in a module's file, by qualified name, unless a name is set twice."""
+    found: dict[str, list[Any]] = {}
+    for qualname, code in ((qualname, code) for qualname, codes in _codes(module).items() for code in codes):
+        if "__qualname__" in code.co_names:  # the body of a class
+            for before, each in itertools.pairwise(dis.get_instructions(code)):
+                if each.opname == "STORE_NAME":
+                    is_constant = before.opcode in dis.hasconst
+                    found.setdefault(f"{qualname}.{each.argval}", []).append((is_constant, before.argval))
+    return {name: values[0][1] for name, values in found.items() if len(values) == 1 and values[0][0]}
+
+
 @functools.cache
 def _folders() -> tuple[str, ...]:
     """Return the folders of the trusted packages."""
@@ -138,8 +153,15 @@ def _check_code(function: FunctionType, module: str, qualname: str) -> None:
             return
         if not _is_trusted(inner):
             break
-        inner = getattr(inner, "__wrapped__", None)
+        inner = getattr(inner, "__wrapped__", None) or _find_tagged(inner)
     raise ChangedError(f"`{module}.{qualname}` was replaced")
+
+
+def _find_tagged(function: FunctionType) -> Any:
+    """Return the method of a module that `torch.compile` has wrapped, to note when modules are created."""
+    if function.__module__ != "torch._dynamo.mutation_guard":
+        return None
+    return next(_inner_functions(function), None)
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -217,10 +239,9 @@ class _ReachableFunctions:
         value = namespace[name]
         self.checked.add(namespace, f"{module}.{qualname}".removesuffix(f".{name}"), name)
         functions = [each for each in _functions(value) if isinstance(each, FunctionType)]
-        if not functions and not isinstance(value, (BuiltinFunctionType, type)) and _is_checked(module):
-            was_function = qualname in _codes(module)
-            if was_function or ("." in qualname and _first_values.setdefault((module, qualname), value) is not value):
-                raise ChangedError(f"`{module}.{qualname}` was replaced")
+        is_data = not functions and not isinstance(value, (BuiltinFunctionType, type)) and _is_checked(module)
+        if is_data and (qualname in _codes(module) or _is_other_value(module, qualname, value)):
+            raise ChangedError(f"`{module}.{qualname}` was replaced")
         for function in functions:
             self._add_function(function, module, qualname)
 
@@ -337,7 +358,18 @@ def _kernels(functional: Any) -> Iterator[FunctionType]:
             yield from (each for each in _functions(kernel) if isinstance(each, FunctionType))
 
 
-_first_values: dict[tuple[str, str], Any] = {}  # of the data of classes, when they were first seen
+def _is_other_value(module: str, qualname: str, value: Any) -> bool:
+    """Return whether a class's data differs from its file's constant; if it's computed, from the first value seen."""
+    if "." not in qualname:
+        return False
+    is_computed = isinstance(value, enum.Enum) or hasattr(type(value), "__get__")  # a field of a named tuple
+    if is_computed or qualname not in _constants(module):
+        return _first_values.setdefault((module, qualname), value) is not value
+    constant = _constants(module)[qualname]
+    return type(value) is not type(constant) or bool(value != constant)
+
+
+_first_values: dict[tuple[str, str], Any] = {}
 _reaches: dict[Any, _ReachableFunctions] = {}
 
 
