@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import io
+import linecache
 import pickle
 import random
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -403,6 +405,39 @@ def test_errors_leave_pillow_as_it_was(files: dict[str, str]) -> None:
     with pytest.raises(FileNotFoundError):
         list(DataLoader(Own(["missing"])))
     assert _pillow() is before
+
+
+@pytest.mark.parametrize(("method", "step"), [("__enter__", 1), ("__exit__", 1), ("_restore", 11), ("swap", 41)])
+def test_an_interrupt_leaves_pillow_as_it_was(files: dict[str, str], method: str, step: int) -> None:
+    before, left = (Image.open(files["color"]), _pillow())[1], 0
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal left
+        code = frame.f_code
+        if Path(code.co_filename).name != "_lazy_opening.py":
+            return None
+        # Python looks for signals where functions begin and after calls, not between `try` and the next line.
+        if event == "line" and code.co_name == method and linecache.getline(code.co_filename, frame.f_lineno).strip() != "try:":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    for line in range(1, 300, step):
+        left, loader = line, iter(DataLoader(Own([files["color"]])))
+        sys.settrace(trace)
+        try:
+            next(loader)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        assert _pillow() is before
+        if left > 0:
+            break
+    with LazyOpening():
+        assert type(Image.open(files["color"])) is LazyJpeg
+    assert 1 < line < 290
 
 
 def _patched_method(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,6 @@ class LazyOpening:
 
     def __init__(self, in_all_threads: bool = False) -> None:
         self.is_used, self._thread, self._in_all_threads = False, 0, in_all_threads
-        self._entered: list[_Replacement] = []
         self._replacements = self._find_replacements()
 
     def _find_replacements(self) -> list[_Replacement]:
@@ -124,21 +123,33 @@ class LazyOpening:
 
     def __enter__(self) -> LazyOpening:
         self.is_used = False
-        if self._replacements and _in_use.acquire(blocking=False):  # else another thread was faster
-            self._thread, self._entered = threading.get_ident(), self._replacements
-            for each in self._entered:
-                each.swap(each.original, each.value)
-        return self
+        try:
+            if self._replacements and _users.setdefault("", self) is self:  # else another thread was faster
+                self._thread = threading.get_ident()
+                for each in self._replacements:
+                    each.swap(each.original, each.value)
+            return self
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *error: object) -> None:
-        if self._entered:
-            for each in self._entered:
+        try:
+            self._restore()
+        except BaseException:  # an interrupt
+            self._restore()
+            raise
+
+    def _restore(self) -> None:
+        """Undo the replacements that are left of those of this object."""
+        if _users.get("") is self:
+            for each in self._replacements:
                 each.swap(each.value, each.original)
-            self._thread, self._entered = 0, []
-            _in_use.release()
+            self._thread = 0
+            del _users[""]
 
 
-_in_use = threading.Lock()
+_users: dict[str, LazyOpening] = {}  # at most one; not a lock, since an interrupt may follow when it was acquired
 
 
 class _Replacement(NamedTuple):
