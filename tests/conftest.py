@@ -119,14 +119,27 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what ``--one-in`` does, and mark a sample of the golden tests."""
+    """Leave out what ``--one-in`` does; mark slow rows, and a sample of the golden tests."""
     count, first = config.getoption("--one-in"), {}
+    _thin(items)
     items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % count == 0]
     for item in items:
         if item.get_closest_marker("golden"):
             first.setdefault(_kind(item), item)
     for item in first.values():
         item.add_marker("sample")
+
+
+def _thin(items: list[pytest.Item]) -> None:
+    """Mark the rows of a test as slow that its marker ``thin`` leaves out of the quick suite."""
+    rows: Counter[str] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("thin")
+        if marker is not None:
+            test = item.nodeid.partition("[")[0]
+            if rows[test] % marker.args[0]:
+                item.add_marker("slow")
+            rows[test] += 1
 
 
 def _kind(item: pytest.Item) -> str:

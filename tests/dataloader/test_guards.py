@@ -54,6 +54,7 @@ def outcome(loader: Any) -> tuple[str, bool]:
     return error, any(issubclass(each.category, Image.DecompressionBombWarning) for each in caught)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("most", [None, PIXELS, PIXELS - 1, PIXELS // 2, PIXELS // 2 - 1, 0, -1])
 @pytest.mark.parametrize("name", STEPS)
 def test_pillows_limit_of_pixels_is_that_of_the_moment(name: str, most: int | None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

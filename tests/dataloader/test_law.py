@@ -280,6 +280,7 @@ def check_calls(dataset: Any, place: Location, value: Any) -> None:
     assert counts[0] == counts[1], f"{place} is called {counts[1]} times, and {counts[0]} times by torch"
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", list(datasets([])))
 def test_replaced_functions_and_attributes_take_part(paths: list[str], name: str) -> None:
     dataset = datasets(paths)[name]

@@ -343,9 +343,10 @@ def begin(worker: int) -> None:
     torch.manual_seed(worker + int(torch.randint(9, ())))
 
 
-LOADERS: list[tuple[type, dict[str, Any]]] = [
+LOADERS: list[Any] = [
     (Own, {}), (Own, {"num_workers": 2}), (Own, {"num_workers": 2, "persistent_workers": True}), (Own, {"num_workers": 1, "worker_init_fn": begin}),
-    (Own, {"num_workers": 1, "multiprocessing_context": "spawn", "persistent_workers": True, "worker_init_fn": begin}), (Streamed, {}), (Streamed, {"num_workers": 2}),
+    pytest.param(Own, {"num_workers": 1, "multiprocessing_context": "spawn", "persistent_workers": True, "worker_init_fn": begin}, marks=pytest.mark.slow),
+    (Streamed, {}), (Streamed, {"num_workers": 2}),
 ]  # fmt: skip
 
 

@@ -486,6 +486,7 @@ OWN: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", OWN)
 def test_transforms_of_the_users_own_get_the_images_of_pillow(root: Path, name: str, workers: int) -> None:

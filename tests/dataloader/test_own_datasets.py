@@ -198,6 +198,7 @@ def is_equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("dataset", DATASETS, ids=lambda make: make.__name__.strip("_"))
 def test_two_epochs_are_those_of_torchs_loader(root: Path, dataset: Any, workers: int) -> None:

@@ -398,6 +398,7 @@ SIDES = [1, 27, 28, 31, 32, 33, 36, 70, 100, (33, 2), (2, 40), (33, 1, 2, 90), (
          (-40, 0, 50, 3), -16, -14, (-16, 0, -16, 9)]  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("mode", ["reflect", "symmetric", "edge", "constant"])
 @pytest.mark.parametrize("tensors", [False, True], ids=["PIL", "tensor"])
 @MODULES
@@ -408,6 +409,7 @@ def test_borders(mode: str, tensors: bool, m: Any) -> None:
         check(transform)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("mode", ["reflect", "symmetric", "edge", "constant"])
 @MODULES
 def test_borders_of_files(mode: str, m: Any, tmp_path: Path) -> None:
@@ -430,6 +432,7 @@ CROPS: dict[str, Make] = {
 }
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", CROPS)
 @pytest.mark.parametrize("files", [False, True], ids=["in memory", "files"])
 @MODULES

@@ -77,6 +77,7 @@ ARGUMENTS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.parametrize("name", ARGUMENTS)
 @pytest.mark.parametrize("kind", ["files", "arrays", "rows"])

@@ -55,6 +55,7 @@ def numbers(batches: list[Any]) -> list[list[int]]:
     return [batch["number"].tolist() for batch in batches]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("dataset", [Own, AtOnce])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(

@@ -57,12 +57,16 @@ SAMPLES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"persistent_workers": True}, {"multiprocessing_context": "spawn"}], ids=str)
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, {}) for name in SAMPLES), ("growing", {"persistent_workers": True}), ("two views", {"persistent_workers": True}),
+        pytest.param("a tensor", {"multiprocessing_context": "spawn"}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)  # fmt: skip
 def test_batches_are_torchs(name: str, options: dict[str, Any]) -> None:
-    if "multiprocessing_context" in options and name != "a part":
-        return
-    sample = image if "multiprocessing_context" in options else SAMPLES[name]
+    sample = SAMPLES[name]
     arguments: dict[str, Any] = {"batch_size": 4, "num_workers": 2, **options}
     theirs, ours = torch.utils.data.DataLoader(Large(sample), **arguments), DataLoader(Large(sample), **arguments)
     for _ in range(2):

@@ -517,6 +517,7 @@ FIRST = {
 }
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize("name", FIRST)
 def test_run_with_any_module_imported_first(tmp_path: Path, name: str) -> None:
     script = tmp_path / "script.py"
