@@ -32,9 +32,10 @@ test-all: ## run the slow tests and the parity tests too
 	$(PYTHON) -m pytest
 	$(PYTHON) -m pytest -m "slow or parity or golden"
 
-lint: ## check style and layout
+lint: ## check style, layout and words
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m tests.docs.words
 
 format: ## lay the code out
 	$(PYTHON) -m ruff format .

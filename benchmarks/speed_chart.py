@@ -1,6 +1,7 @@
-"""Draw a chart of images/s, with one bar per loader: ``python -m benchmarks.speed_chart FIGURES.json > docs/speed.svg``
+"""Draw a chart of images/s, with one bar per loader.
 
-The file contains the images/s of each loader, by pipeline, in the order of the bars::
+Usage: ``python -m benchmarks.speed_chart FIGURES.json > docs/speed.svg``. The file contains the images/s of each
+loader, by pipeline, in the order of the bars::
 
     {"train": {"torchdali": 1800, "NVIDIA DALI": 780}, "validate": {"torchdali": 1700, "NVIDIA DALI": 660}}
 """

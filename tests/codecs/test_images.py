@@ -283,7 +283,7 @@ def test_what_is_not_an_image(data: bytes, reason: str) -> None:
 
 
 def test_a_damaged_png_stream_does_not_end_the_process(capfd: Any) -> None:
-    """torchvision's own decoder does: hence it is not used for PNG."""
+    """The decoder of torchvision ends it, so PNGs aren't decoded by it."""
     data = bytearray(LOSSLESS["png"][0])
     start = data.index(b"IDAT")
     (length,) = struct.unpack_from(">I", data, start - 4)

@@ -79,7 +79,6 @@ class Some(Numbers):
 @contextmanager
 def declared(dataset: Any) -> Iterator[Callable[..., Any]]:
     """Declare a reader of a data set, for a while."""
-
     with own_operators():
 
         @reader(name="readers._many")

@@ -245,7 +245,7 @@ def _name(header: bytes) -> str:
 
 
 def _pax(text: bytes) -> Iterator[tuple[str, str]]:
-    """Read records ``length key=value\\n``."""
+    """Read the records of a pax header: ``length key=value`` and a line feed."""
     at, end = 0, len(text.rstrip(b"\0"))
     while at < end:
         space = text.find(b" ", at, at + 9)

@@ -325,8 +325,10 @@ def _core(name: str, common: torch.dtype, carrier: torch.dtype, last: Operand) -
 
 
 def _widely(function: Function, x: Tensor) -> Tensor:
-    """Compute in float64 on the CPU: in float32 torch before 2.15 overflows early (`sinh`, `cosh` from 88.7 on), and
-    `atanh` of one element differs in the last bit from `atanh` of several.
+    """Compute in float64 on the CPU.
+
+    In float32 torch before 2.15 overflows early (`sinh`, `cosh` from 88.7 on), and `atanh` of one element differs in
+    the last bit from `atanh` of several.
     """
     return function(x.double()).to(x.dtype) if x.device.type == "cpu" else function(x)
 

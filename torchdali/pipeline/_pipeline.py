@@ -809,8 +809,10 @@ class Pipeline(PipelineOldNames):
         return {"capacities": [], "per_sample_capacities": []}
 
     def explain(self) -> str:
-        """Return the graph, the plan, cached parts and those on the fast path, the processes if several, and which
-        bodies for several samples have failed so far.
+        """Return a text on how the pipeline runs.
+
+        It has the graph, the plan, the cached parts, the parts on the fast path, the processes if there are several,
+        and the batched implementations that have failed so far.
         """
         executor = self._planned
         plan, placing = executor.plan, executor.placing

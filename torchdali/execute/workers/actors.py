@@ -43,7 +43,6 @@ class _Actor:
 
     def run(self, address: tuple[str, int], key: bytes, plan: bytes, threads: int) -> None:
         """Make batches for the process at an address, until it says that it is enough, or is gone."""
-
         torch.set_num_threads(1)
         task: Future[ReplicaTask] = Future()
         try:

@@ -1,0 +1,41 @@
+"""The texts of the package keep the limits of `tests.docs.words`."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.docs import words
+
+
+def test_no_habit_of_language_grows() -> None:
+    found, limits = words.count_all(), words.read_limits()
+    assert limits.keys() == found.keys(), "run: python -m tests.docs.words --lower"
+    assert {name: places for name, places in found.items() if len(places) > limits[name]} == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "expected"),
+    [
+        ('"""What it does."""', "docstrings", {"what", "first word"}),
+        ('def f():\n    """Return the values that of such a file are left."""', "docstrings", {"that of", "such", "leaves, is left"}),
+        ('class A:\n    """Lies behind; 3 images a second, as it is."""', "docstrings", {"lies, stands", "behind, beside", "an image a second", "as it is"}),
+        ('raise ValueError(f"{x} is no picture")', "messages", {"is no", "picture, data set, body"}),
+        ('warnings.warn("the value of which is to be")', "messages", {"of which", "is to be"}),
+        ('print("what is no message")', "messages", set()),
+        ('"""Return a value, whatever that is; such as 3."""', "docstrings", set()),
+    ],
+)  # fmt: skip
+def test_patterns(code: str, kind: str, expected: set[str]) -> None:
+    read = {"docstrings": words.read_docstring, "messages": words.read_message}[kind]
+    texts = [text for node in ast.walk(ast.parse(code)) for text in read("a.py", node)]
+    assert {name.partition(": ")[2] for name, places in words.find(kind, texts).items() if places} == expected
+
+
+def test_names() -> None:
+    code = "def _opened(): ...\ndef open_all(): ...\nclass A:\n    @property\n    def closed(self): ...\nclass _A: ...\nclass B: ..."
+    nodes = [(path, node) for path in ("a.py", "b.py") for node in ast.walk(ast.parse(code if path == "a.py" else "class A: ..."))]
+    found = words.read_names(nodes)
+    assert [text.words for text in found["participle functions"]] == ["_opened"]
+    assert [text.words for text in found["shared class names"]] == ["A"]

@@ -1,0 +1,159 @@
+"""Count habits of language that make texts hard to read, and compare them with limits that only fall.
+
+``python -m tests.docs.words`` fails if a count is above its limit in ``words.json``. ``--list PATTERN`` prints the places
+of a pattern, and ``--lower`` writes lower counts as the new limits. CONTRIBUTING.md has the words to use instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMITS = Path(__file__).with_suffix(".json")
+
+PATTERNS = {
+    "what": r"\bwhat\b(?! if\b)",
+    "that of": r"\b(?:that|those) of\b",
+    "of which": r"\bof (?:which|whose)\b",
+    "lies, stands": r"\b(?:lies?|stands?|hangs? on)\b",
+    "behind, beside": r"\b(?:behind|beside|anew)\b",
+    "is no": r"\b(?:is|are|was|were) (?:no|none)\b",
+    "as it is": r"\bas (?:it|they) (?:is|are|was|were)\b",
+    "is to be": r"\b(?:is|are) to be\b",
+    "leaves, is left": r"\b(?:leaves|(?:is|are|was|were) left)\b",
+    "such": r"\bsuch\b(?! as\b)",
+    "picture, data set, body": r"\b(?:pictures?|data sets?|bod(?:y|ies))\b",
+    "an image a second": r"\b(?:images|samples|batches|files|times|bytes|calls?|one) an? (?:second|sample|image|batch|call|channel|core)\b",
+    "words of this project": r"\b(?:interpreter's|Python's) lock\b|\b(?:conductor|obituary|LinkedChain|errands?|\w*normalis\w*)\b",
+    "first word": r"\A(?:what|whether|who|where|which|how|when)\b",
+}
+PARTICIPLE = re.compile(
+    r"_*(?:[a-z]+ed|made|found|given|taken|held|kept|drawn|begun|said|told|left|sent|known|seen|built|lent)_*"
+)
+DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Text(NamedTuple):
+    """A docstring, the words of a message, or a page without its code."""
+
+    place: str
+    words: str
+
+
+def parse(folder: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the definitions, calls and raised errors of all modules in a folder, and their paths."""
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        yield from ((name, node) for node in ast.walk(tree) if isinstance(node, (*DEFINITIONS, ast.Raise, ast.Call)))
+
+
+def read_docstring(path: str, node: ast.AST) -> Iterator[Text]:
+    """Yield the docstring of a definition."""
+    if isinstance(node, DEFINITIONS) and (text := ast.get_docstring(node)):
+        yield Text(f"{path}:{node.body[0].lineno}", text)
+
+
+def read_message(path: str, node: ast.AST) -> Iterator[Text]:
+    """Yield the words of a raised error, or of a warning."""
+    call = node.exc if isinstance(node, ast.Raise) else node
+    if not isinstance(call, ast.Call) or (call is node and "warn" not in name_of(call.func)):
+        return
+    words = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    if words:
+        yield Text(f"{path}:{call.lineno}", " ".join(words))
+
+
+def name_of(function: ast.AST) -> str:
+    """Return the last part of a function's name; "" if it has none."""
+    return str(getattr(function, "attr", getattr(function, "id", "")))
+
+
+def read_pages() -> Iterator[Text]:
+    """Yield the pages, without blocks of code."""
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        if "operators" not in path.parts:  # written from the docstrings
+            text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+            yield Text(path.relative_to(ROOT).as_posix(), text)
+
+
+def read_texts() -> dict[str, list[Text]]:
+    """Return all texts, by kind."""
+    nodes = list(parse(ROOT / "torchdali"))
+    return {
+        "docstrings": [text for path, node in nodes for text in read_docstring(path, node)],
+        "messages": [text for path, node in nodes for text in read_message(path, node)],
+        "pages": list(read_pages()),
+        **read_names(nodes),
+    }
+
+
+def read_names(nodes: list[tuple[str, ast.AST]]) -> dict[str, list[Text]]:
+    """Return functions that participles name, and names of several classes."""
+    functions = [
+        Text(f"{path}:{node.lineno}", node.name)
+        for path, node in nodes
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and PARTICIPLE.fullmatch(node.name)
+        and not any("property" in name_of(each) for each in node.decorator_list)
+    ]  # fmt: skip
+    classes: dict[str, set[str]] = {}
+    for path, node in nodes:
+        if isinstance(node, ast.ClassDef):
+            classes.setdefault(node.name.lstrip("_"), set()).add(path)
+    shared = [Text(", ".join(sorted(paths)), name) for name, paths in classes.items() if len(paths) > 1]
+    return {"participle functions": functions, "shared class names": shared}
+
+
+def find(kind: str, texts: list[Text]) -> dict[str, list[str]]:
+    """Return the places of each pattern in texts of a kind, as ``kind: pattern``."""
+    if "functions" in kind or "names" in kind:
+        return {kind: [f"{text.place}: {text.words}" for text in texts]}
+    return {f"{kind}: {name}": list(find_pattern(pattern, texts)) for name, pattern in PATTERNS.items()}
+
+
+def find_pattern(pattern: str, texts: list[Text]) -> Iterator[str]:
+    """Yield the places of a pattern, and the words around it."""
+    for text in texts:
+        for match in re.finditer(pattern, text.words, re.IGNORECASE):
+            around = text.words[max(0, match.start() - 40) : match.end() + 40]
+            yield f"{text.place}: ...{' '.join(around.split())}..."
+
+
+def count_all() -> dict[str, list[str]]:
+    """Return the places of all patterns."""
+    return {name: places for kind, texts in read_texts().items() for name, places in find(kind, texts).items()}
+
+
+def read_limits() -> dict[str, int]:
+    """Return the largest counts that are allowed."""
+    limits: dict[str, int] = json.loads(LIMITS.read_text(encoding="utf-8"))
+    return limits
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", metavar="PATTERN", help="print the places of a pattern, like 'pages: what'")
+    parser.add_argument("--lower", action="store_true", help="write lower counts as the new limits")
+    options = parser.parse_args()
+    found, limits = count_all(), read_limits()
+    for place in found.get(options.list, ()):
+        print(place)
+    if options.lower:
+        lower = {name: min(len(places), limits.get(name, len(places))) for name, places in found.items()}
+        LIMITS.write_text(json.dumps(lower, indent=1) + "\n", encoding="utf-8")
+    above = {name: len(places) for name, places in found.items() if len(places) > limits.get(name, 0)}
+    for name, count in above.items():
+        print(f"{name}: {count}, at most {limits.get(name, 0)} are allowed; see --list {name!r}")
+    return bool(above)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
