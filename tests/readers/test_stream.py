@@ -157,7 +157,10 @@ def test_streams_of_hugging_face_come_encoded() -> None:
     datasets = pytest.importorskip("datasets")
     image = pytest.importorskip("PIL.Image")
     pictures = [image.fromarray(np.full((8, 9, 3), 10 * i, np.uint8)) for i in range(12)]
-    table = datasets.Dataset.from_dict({"image": pictures, "label": list(range(12))}, features=datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")}))
+    table = datasets.Dataset.from_dict(
+        {"image": pictures, "label": list(range(12))},
+        features=datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")}),
+    )
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None)
     def define() -> Any:
@@ -177,7 +180,10 @@ def test_streams_of_hugging_face_come_encoded() -> None:
 
 def test_webdataset_is_a_stream(tmp_path: Path) -> None:
     wds = pytest.importorskip("webdataset")
-    write_tar(tmp_path / "a.tar", [(f"{i:03}.{ext}", data) for i in range(7) for ext, data in (("bin", bytes([0, i])), ("cls", b"%d" % i))])
+    write_tar(
+        tmp_path / "a.tar",
+        [(f"{i:03}.{ext}", data) for i in range(7) for ext, data in (("bin", bytes([0, i])), ("cls", b"%d" % i))],
+    )
 
     dataset = wds.WebDataset(str(tmp_path / "a.tar"), shardshuffle=False).to_tuple("bin", "cls")
 
@@ -200,7 +206,9 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
 def test_what_is_no_stream(case: str) -> None:
     dataset, kind, text = WRONG[case]
     with pytest.raises(kind, match=text):
-        pipeline_def(batch_size=1, num_threads=1, device_id=None)(lambda: fn.readers.stream(dataset=dataset()))().build()
+        pipeline_def(batch_size=1, num_threads=1, device_id=None)(
+            lambda: fn.readers.stream(dataset=dataset())
+        )().build()
 
 
 def test_errors_of_a_stream_arrive() -> None:
@@ -217,6 +225,48 @@ def test_errors_of_a_stream_arrive() -> None:
         batches.load_state_dict(state)
 
 
+class Failing(Plain):
+    """Fails once at some samples, and goes on with the same sample."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return FailingIterator()
+
+
+class FailingIterator:
+    def __init__(self) -> None:
+        self.place, self.failures = -1, [7, 11, 12]
+
+    def __iter__(self) -> FailingIterator:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        if self.place + 1 in self.failures:
+            self.failures.remove(self.place + 1)
+            raise OSError("the network is down")
+        self.place += 1
+        if self.place == COUNT:
+            raise StopIteration
+        return {"data": bytes([0, self.place]), "label": self.place}
+
+
+@pytest.mark.parametrize("epoch_size", [None, 2 * COUNT])
+def test_an_error_loses_no_sample(epoch_size: int | None) -> None:
+    pipe = pipeline_def(batch_size=5, num_threads=1, device_id=None)(
+        lambda: fn.readers.stream(dataset=Failing(), columns=["label"], epoch_size=epoch_size)["label"]
+    )()
+    seen: list[int] = []
+    failures = 0
+    while len(seen) < (COUNT if epoch_size is None else 2 * COUNT):
+        try:
+            seen += pipe.run()[0].stack().flatten().tolist()
+        except OSError as error:
+            assert "the network is down" in str(error)
+            failures += 1
+    assert seen == list(range(COUNT)) * (1 if epoch_size is None else 2) and failures == (
+        3 if epoch_size is None else 6
+    )
+
+
 # ---------------------------------------------------------------- archives
 
 SIZES = (40, 10, 3, 17)
@@ -224,7 +274,11 @@ SIZES = (40, 10, 3, 17)
 
 def members(shard: int) -> list[tuple[str, bytes]]:
     long = "long" * 30 if shard == 1 else ""
-    return [(f"{long}{shard}{i:03}.{ext}", data) for i in range(SIZES[shard]) for ext, data in (("bin", bytes([shard, i]) * 1500), ("cls", b"%d" % i))]
+    return [
+        (f"{long}{shard}{i:03}.{ext}", data)
+        for i in range(SIZES[shard])
+        for ext, data in (("bin", bytes([shard, i]) * 1500), ("cls", b"%d" % i))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +329,9 @@ def test_archives_come_in_order_or_shuffled(archives: list[Path]) -> None:
 def test_resuming_archives_at_each_batch_is_exact(ranks: int, shuffle: bool, archives: list[Path]) -> None:
     everything: Counter[tuple[int, int]] = Counter()
     for rank in range(ranks):
-        make = lambda rank=rank: TarStream(list(map(str, archives)), shuffle=shuffle, buffer=16, shard_id=rank, num_shards=ranks)  # noqa: E731
+        make = lambda rank=rank: TarStream(
+            list(map(str, archives)), shuffle=shuffle, buffer=16, shard_id=rank, num_shards=ranks
+        )  # noqa: E731
         for i, each in enumerate(_states(make)):
             whole, state = each
             again = make()
@@ -298,7 +354,10 @@ def test_archives_in_a_pipeline(archives: list[Path]) -> None:
         return sample["bin"], sample["cls"]
 
     with Loader(define) as batches:
-        epochs = [[(data[i, 0].item(), labels[i].item()) for data, labels in batches for i in range(len(data))] for _ in range(2)]
+        epochs = [
+            [(data[i, 0].item(), labels[i].item()) for data, labels in batches for i in range(len(data))]
+            for _ in range(2)
+        ]
     assert epochs[0] != epochs[1] and sorted(epochs[0]) == sorted(epochs[1]) == EVERY
 
 
@@ -310,7 +369,9 @@ def server(archives: list[Path]) -> Iterator[ObjectServer]:
         yield server
 
 
-def test_each_byte_is_read_once_and_the_first_sample_comes_before_the_last_byte(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_byte_is_read_once_and_the_first_sample_comes_before_the_last_byte(
+    server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(remote_module, "_BLOCK", 4096)
     monkeypatch.setattr(tar_stream, "_BATCH", 8)
     stream = TarStream([f"{server.url}/{shard}.tar" for shard in range(len(SIZES))])
@@ -321,19 +382,27 @@ def test_each_byte_is_read_once_and_the_first_sample_comes_before_the_last_byte(
     found = 1 + sum(1 for _ in samples)
     ranges = [(path, wanted) for method, path, wanted in server.requests if method == "GET" and wanted]
     assert found == len(EVERY) and len(ranges) == len(set(ranges))
-    sizes = sum(int(last) - int(begin) + 1 for _, wanted in ranges for begin, last in [wanted.removeprefix("bytes=").split("-")])
+    sizes = sum(
+        int(last) - int(begin) + 1 for _, wanted in ranges for begin, last in [wanted.removeprefix("bytes=").split("-")]
+    )
     assert sizes <= sum(map(len, server.objects.values()))
 
 
 def test_requests_of_archives_are_counted(server: ObjectServer) -> None:
     dataset = TarStream([f"{server.url}/{shard}.tar" for shard in range(len(SIZES))])
-    with Loader(pipeline_def(batch_size=8, num_threads=1, device_id=None)(lambda: fn.readers.stream(dataset=dataset, columns=["bin"])["bin"])) as batches:
+    with Loader(
+        pipeline_def(batch_size=8, num_threads=1, device_id=None)(
+            lambda: fn.readers.stream(dataset=dataset, columns=["bin"])["bin"]
+        )
+    ) as batches:
         assert sum(map(len, batches)) == len(EVERY)
         (line,) = batches.stats().stores
     assert line.startswith(f"stores: {len(server.requests):,} requests, 0 of them again")
 
 
-def test_members_larger_than_a_block_are_read_once(tmp_path: Path, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_larger_than_a_block_are_read_once(
+    tmp_path: Path, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(remote_module, "_BLOCK", 1024)
     write_tar(tmp_path / "a.tar", [(f"{i}.bin", bytes([i]) * 9000) for i in range(6)])
     server.objects["large.tar"] = (tmp_path / "a.tar").read_bytes()

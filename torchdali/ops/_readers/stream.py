@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import inspect
 import itertools
@@ -19,6 +18,8 @@ from torchdali.reading.sources import BatchSource, SourceBatch
 from torchdali.tensors import TensorList
 
 __all__ = ["IterableStyle", "SampleStream", "stream"]
+
+_END = object()  # of an iterator
 
 
 class IterableStyle:
@@ -131,6 +132,7 @@ class SampleStream(BatchSource):
         self._samples, self._leaves, self._layouts, self._epoch_size = samples, leaves, layouts, epoch_size
         self._iterator: Iterator[Any] | None = None
         self._begun: object = None
+        self._drawn: list[Any] = []  # samples of a batch that an exception interrupted
         self._start_at(0, 0, 0, 0, 0)
 
     @property
@@ -142,34 +144,39 @@ class SampleStream(BatchSource):
     def _start_at(self, epoch: int, sample: int, passes: int, taken: int, place: Any) -> None:
         self._epoch, self._sample, self._passes, self._taken, self._place = epoch, sample, passes, taken, place
         self._since, self._ended = 0, False  # samples that the iterator gave
+        self._position = passes, taken, place  # before `_drawn`
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the next batch of each output."""
         count = batch_size if self._epoch_size is None else min(batch_size, self._epoch_size - self._sample)
-        rows = [tuple(value_of(leaf, sample) for leaf in self._leaves) for sample in self._take(count)]
-        if not rows:
+        if not self._drawn:
+            self._position = self._passes, self._taken, self._place
+        self._take(count)
+        if not self._drawn:
             raise StopIteration
-        self._sample += len(rows)
+        samples, self._drawn = self._drawn, []
+        self._sample += len(samples)
         self._place = self._samples.place(self._since)
+        rows = [tuple(value_of(leaf, sample) for leaf in self._leaves) for sample in samples]
         columns = zip(zip(*rows, strict=True), self._layouts, strict=True)
         return tuple(TensorList.from_samples(list(column), layout) for column, layout in columns)
 
-    def _take(self, count: int) -> list[Any]:
-        samples: list[Any] = []
-        while len(samples) < count and not self._ended:
+    def _take(self, count: int) -> None:
+        """Draw samples until `_drawn` has `count`, or the epoch ends. After an exception, the next call goes on."""
+        while len(self._drawn) < count and not self._ended:
             if self._iterator is None:
                 self._iterator = self._begin()
-            part = _next_samples(self._iterator, count - len(samples))
-            self._taken, self._since = self._taken + len(part), self._since + len(part)
-            samples += part
-            if len(samples) < count:
-                if self._epoch_size is None:
-                    self._ended = True
-                    break
-                if not self._taken:
-                    raise RuntimeError(f"the stream, {self._samples!r}, has no samples in its pass {self._passes}")
+            # By `next` alone: some streams start again whenever somebody calls `iter`.
+            sample = next(self._iterator, _END)
+            if sample is not _END:
+                self._taken, self._since = self._taken + 1, self._since + 1
+                self._drawn.append(sample)
+            elif self._epoch_size is None:
+                self._ended = True
+            elif not self._taken:
+                raise RuntimeError(f"the stream, {self._samples!r}, has no samples in its pass {self._passes}")
+            else:
                 self._iterator, self._passes, self._taken, self._place = None, self._passes + 1, 0, 0
-        return samples
 
     def _begin(self) -> Iterator[Any]:
         dataset, self._since = self._samples.users_dataset, 0
@@ -189,13 +196,15 @@ class SampleStream(BatchSource):
             return
         self._begun, self._epoch, self._sample = epoch, self._epoch + 1, 0
         if self._epoch_size is None:
+            self._drawn = []
             self._iterator, self._passes, self._taken, self._place, self._ended = None, self._epoch, 0, 0, False
 
     def state(self) -> dict[str, Any]:
-        """Return the position, with the stream's own position if it has one."""
+        """Return the position after the last batch, with the stream's own position if it has one."""
+        passes, taken, place = self._position if self._drawn else (self._passes, self._taken, self._place)
         return {
-            "epoch": self._epoch, "sample": self._sample, "passes": self._passes, "taken": self._taken,
-            "ended": int(self._ended), "place": copy.deepcopy(self._place),
+            "epoch": self._epoch, "sample": self._sample, "passes": passes, "taken": taken,
+            "ended": int(self._ended and not self._drawn), "place": copy.deepcopy(place),
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -211,22 +220,13 @@ class SampleStream(BatchSource):
         epoch, sample, passes, taken = numbers
         if not sample + passes + taken:  # the start of an epoch, whatever came before
             passes = epoch
-        self._iterator = None
+        self._iterator, self._drawn = None, []
         self._start_at(epoch, sample, passes, taken, state["place"])
         self._ended = bool(ended)
 
     def close(self) -> None:
         """Let go of the stream."""
         self._iterator = None
-
-
-def _next_samples(iterator: Iterator[Any], count: int) -> list[Any]:
-    """Return up to so many samples, by `next` alone: some streams start again whenever somebody calls `iter`."""
-    samples: list[Any] = []
-    with contextlib.suppress(StopIteration):
-        while len(samples) < count:
-            samples.append(next(iterator))
-    return samples
 
 
 def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[str, ...]:
