@@ -37,7 +37,7 @@ Bytes = npt.NDArray[np.uint8]
 _EARLY = SizeOrNone(256_000_000)  # bytes that are requested early
 _PRICE = 0.4  # dollars for a million GET requests, as Amazon lists it for S3 Standard
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
-_BLOCK, _AHEAD, _KEPT = 1 << 20, 16, 32  # bytes, and blocks, of small reads one after the other
+_BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8  # of small reads in order: bytes, blocks of a request, and files at a time
 
 
 class NoSuchObject(RuntimeError):
@@ -455,6 +455,7 @@ class RemoteFile:
             raise RuntimeError(f"cannot read {self.path} by ranges: the store does not tell its size")
         self.size = self.version.size
         self._blocks: OrderedDict[int, PendingBytes] = OrderedDict()
+        self._ahead, self._latest = max(_TOGETHER, remote.options.io_ahead // _FILES // _BLOCK), -1
         self._process = os.getpid()
         self._lock = ForkSafeLock()
 
@@ -467,11 +468,12 @@ class RemoteFile:
         """Return a range; of a small one the blocks around it are kept, and those that follow are read ahead."""
         self._check(offset, count)
         first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
-        if count > _BLOCK * (_AHEAD if first in self._blocks else 1):
+        if count > _BLOCK * (self._ahead if first in self._blocks else 1):
             return self.remote.read(self._url, offset, count, self.version)
         parts = [self._block(number).bytes() for number in range(first, last + 1)]
-        whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return whole[offset - first * _BLOCK :][:count]
+        parts[-1] = parts[-1][: offset + count - last * _BLOCK]
+        parts[0] = parts[0][offset - first * _BLOCK :]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _check(self, offset: int, count: int) -> None:
         if offset < 0 or count < 0 or offset + count > self.size:
@@ -482,16 +484,24 @@ class RemoteFile:
             if self._process != os.getpid():  # in a forked process nobody continues its parent's reads
                 self._blocks.clear()
                 self._process = os.getpid()
-            in_order = number == 0 or number - 1 in self._blocks
-            last = (self.size - 1) // _BLOCK if in_order else number
-            for each in range(number, min(last, number + _AHEAD) + 1):
-                if each not in self._blocks:
-                    start = each * _BLOCK
-                    count = max(0, min(_BLOCK, self.size - start))
-                    self._blocks[each] = self.start(start, count)
-            while len(self._blocks) > _KEPT:  # the oldest; those that are read ahead are wanted next
-                self._blocks.popitem(last=False)
+            if number not in self._blocks or number != self._latest:
+                self._request(number)
+                self._latest = number
             return self._blocks[number]
+
+    def _request(self, number: int) -> None:
+        """Request a block alone, and after reads in order the blocks that follow, several together."""
+        bounds, end = [number, number + 1], max(1, -(-self.size // _BLOCK))
+        if number == 0 or number - 1 in self._blocks:
+            bounds += range((number // _TOGETHER + 1) * _TOGETHER, number + self._ahead + _TOGETHER, _TOGETHER)
+        for first, last in itertools.pairwise(bounds):
+            missing = [each for each in range(first, min(last, end)) if each not in self._blocks]
+            if missing:
+                start, stop = missing[0] * _BLOCK, min((missing[-1] + 1) * _BLOCK, self.size)
+                future = self.start(start, stop - start).future
+                self._blocks |= {each: PendingBytes(future, each * _BLOCK - start, _BLOCK) for each in missing}
+        while len(self._blocks) > self._ahead + 3 * _TOGETHER:  # the oldest; those that follow are wanted next
+            self._blocks.popitem(last=False)
 
     def start(self, offset: int, count: int, exact: bool = False) -> PendingBytes:
         """Start to read a range, see `Remote.read`."""

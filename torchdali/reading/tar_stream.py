@@ -31,7 +31,7 @@ class _StreamPosition(NamedTuple):
 class TarStream:
     """Read webdataset archives in one pass, for `fn.readers.stream`.
 
-    An archive is read from its first byte on, several megabytes ahead, and each byte once: the first batch comes
+    An archive is read from its first byte on, an eighth of ``io_ahead`` ahead, each byte once: the first batch comes
     before the first archive has arrived. A sample is a dictionary of bytes by extension; ``cls`` is a number.
 
     With an index or a manifest, `fn.readers.webdataset` shuffles better and tells the length of an epoch.

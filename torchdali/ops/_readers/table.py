@@ -19,7 +19,7 @@ from torchdali.declaration.schema import FilePath, OutputCount, shares
 from torchdali.errors import MissingExtraError
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.remote import Remote, RemoteFile, RemoteOptions
-from torchdali.formats.storage import ByteStorage, MappedFile, open_storage
+from torchdali.formats.storage import Bytes, ByteStorage, MappedFile, open_storage
 from torchdali.formats.urls import shown
 from torchdali.ops._readers._records import in_threads, open_remote
 from torchdali.reading.cursor import ShuffleRuns
@@ -51,12 +51,12 @@ class _StorageFile:
     def __init__(self, storage: ByteStorage) -> None:
         self._storage, self._at = storage, 0
 
-    def read(self, count: int = -1) -> bytes:
+    def read(self, count: int = -1) -> Bytes:
         end = self._storage.size if count is None or count < 0 else min(self._at + count, self._storage.size)
         start, self._at = self._at, max(self._at, end)
         if isinstance(self._storage, RemoteFile):
-            return self._storage.start(start, self._at - start, exact=True).bytes().tobytes()
-        return self._storage.read(start, self._at - start).tobytes()
+            return self._storage.start(start, self._at - start, exact=True).bytes()
+        return self._storage.read(start, self._at - start)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._at = offset + (0, self._at, self._storage.size)[whence]
