@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from torchdali.formats import recordio, tar, tfrecord
+from torchdali.formats.storage import write_text
 
 __all__ = ["main"]
 
@@ -40,14 +41,14 @@ def write(folder: Path, source: Path) -> None:
             size = tfrecord.write_record(file, tfrecord.write_example({"image": data, "label": [label]}))
             found.append((at, size))
             at += size
-    tfrecord.write_index(str(folder / "a.tfrecord.idx"), found)
+    write_text(str(folder / "a.tfrecord.idx"), tfrecord.index_text(found))
     with open(folder / "a.rec", "wb") as file:
         found, at = [], 0
         for number, (data, label) in enumerate(samples):
             size = recordio.write_image(file, data, [float(label)], number)
             found.append((at, size))
             at += size
-    recordio.write_index(str(folder / "a.rec.idx"), found)
+    write_text(str(folder / "a.rec.idx"), recordio.index_text(found))
     with open(folder / "a.tar", "wb") as file:
         parts, at = [], 0
         for number, (data, label) in enumerate(samples):
@@ -58,7 +59,7 @@ def write(folder: Path, source: Path) -> None:
                 at += tar.write_member(file, name, content)
             parts.append(row)
         tar.write_end(file)
-    tar.write_index(str(folder / "a.tar.idx"), parts)
+    write_text(str(folder / "a.tar.idx"), tar.index_text(parts))
     (folder / "npy").mkdir()
     rng = np.random.default_rng(0)
     for number in range(len(samples)):

@@ -16,7 +16,7 @@ from PIL import Image
 from torchdali import fn, pipeline_def
 from torchdali.containers import pack
 from torchdali.experimental.dynamic.checkpoint import Checkpoint
-from torchdali.formats import coco, coco_saved, nemo, recordio, storage, tar, tfrecord
+from torchdali.formats import coco, coco_saved, nemo, storage, tfrecord
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links and pipes")
 
@@ -53,9 +53,7 @@ def _packed(folder: Path) -> None:
 
 
 WRITERS: dict[str, Callable[[Path], object]] = {
-    "tar": lambda folder: tar.write_index(str(folder / "a.idx"), [[("jpg", 0, 1, "a")]]),
-    "tfrecord": lambda folder: tfrecord.write_index(str(folder / "a.idx"), [(0, 10)]),
-    "recordio": lambda folder: recordio.write_index(str(folder / "a.idx"), [(0, 10)]),
+    "index": lambda folder: storage.write_text(str(folder / "a.idx"), "0 10\n"),
     "coco": lambda folder: coco_saved.save(_annotations(folder), str(folder)),
     "dump_image": _dumped, "checkpoint": _checkpoint, "pack": _packed,
     "dynamic": lambda folder: Checkpoint().save(folder / "state.json"),
@@ -82,9 +80,7 @@ def test_links_in_the_place_of_files_are_not_followed(writer: str, target: str, 
 
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "tar": ("a.idx", lambda folder: tar.read_index(str(folder / "a.idx"), storage.PlainFile(__file__))),
-    "tfrecord": ("a.idx", lambda folder: tfrecord.read_index(str(folder / "a.idx"))),
-    "recordio": ("a.idx", lambda folder: recordio.read_index(str(folder / "a.idx"), storage.PlainFile(__file__))),
+    "index": ("a.idx", lambda folder: storage.read_text(str(folder / "a.idx"))),
     "nemo": ("a.json", lambda folder: nemo.read_manifest(str(folder / "a.json"), 0, 0)),
     "coco": ("a.json", lambda folder: coco.parse(str(folder / "a.json"), coco.Form())),
     "saved names": ("filenames.dat", lambda folder: coco_saved.load(str(folder), True, True)),
@@ -109,6 +105,6 @@ def test_a_pipe_of_a_shell_is_read() -> None:
     os.write(here, b"0 16\n")
     os.close(here)
     try:
-        assert tfrecord.read_index(f"/dev/fd/{there}").tolist() == [[0, 16]]
+        assert tfrecord.parse_index(storage.read_text(f"/dev/fd/{there}"), "").tolist() == [[0, 16]]
     finally:
         os.close(there)

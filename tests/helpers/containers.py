@@ -12,6 +12,7 @@ import numpy as np
 
 from torchdali.formats import recordio, tfrecord
 from torchdali.formats.protobuf import VARINT, tag, write_bytes, write_varint
+from torchdali.formats.storage import write_text
 
 Examples = Sequence[Mapping[str, Any]]
 
@@ -25,7 +26,7 @@ def write_tfrecord(path: Path, examples: Examples) -> tuple[str, str]:
             places.append((at, size))
             at += size
     index = f"{path}.idx"
-    tfrecord.write_index(index, places)
+    write_text(str(index), tfrecord.index_text(places))
     return str(path), index
 
 
@@ -62,7 +63,7 @@ def write_recordio(path: Path, images: Sequence[tuple[bytes, Sequence[float]]]) 
             size = recordio.write_image(file, data, labels)
             places.append((at, size))
             at += size
-    recordio.write_index(f"{path}.idx", places)
+    write_text(f"{path}.idx", recordio.index_text(places))
     return str(path), f"{path}.idx"
 
 

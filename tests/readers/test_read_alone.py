@@ -11,6 +11,7 @@ import pytest
 from tests.helpers.containers import write_recordio
 from torchdali import fn, pipeline_def
 from torchdali.formats import storage
+from torchdali.formats.storage import write_text
 
 COUNT = 32
 IMAGES = [bytes([i]) * (7 + 41 * i) for i in range(COUNT)]
@@ -59,7 +60,7 @@ def test_one_damaged_record_is_left_out(tmp_path: Path) -> None:
 
     found = list(format.scan(storage.open_storage(str(path))))
     path.write_bytes(data)
-    format.write_index(str(index), found)
+    write_text(str(index), format.index_text(found))
     (output,) = read_all(fn.readers.mxnet, path=[str(path)], index_path=[str(index)], bad_samples="skip")
     assert [bytes(s.numpy()) for s in output[0].samples()] == IMAGES[1:]
     assert output[0].source_infos is not None and "at index" in output[0].source_infos[0]

@@ -88,7 +88,7 @@ def index(
             progress(end(record), storage.size)
     if not tables:
         raise RuntimeError(f"{path} has no samples")
-    write_text(target, [text(tables)])
+    write_text(target, text(tables))
     return target, len(tables)
 
 

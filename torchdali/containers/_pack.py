@@ -253,9 +253,9 @@ def _plan(source: SampleSource, target: _ShardFolder, options: PackOptions) -> l
     except (ValueError, KeyError, TypeError):
         raise RuntimeError(f"{path} is damaged: empty the folder, and pack again") from None
     starts = _starts(source.sizes() * _ratio(source, options) + 1024, options.shard_size)
-    write_text(path, [json.dumps({"form": form, "starts": starts})])
+    write_text(path, json.dumps({"form": form, "starts": starts}))
     if source.classes:
-        write_text(target.at("classes.txt"), (f"{name}\n" for name in source.classes))
+        write_text(target.at("classes.txt"), "".join(f"{name}\n" for name in source.classes))
     return starts
 
 
@@ -307,7 +307,7 @@ class _PackState:
 
     def shard(self, number: int, start: int, stop: int) -> str | None:
         """Write a shard, unless it exists, and return its path; None if all of its samples are skipped."""
-        ending, write, write_index = _WRITERS[self.options.to]
+        ending, write, index_text = _WRITERS[self.options.to]
         name = f"shard-{number:06}"
         path = self.target.at(f"{name}{ending}")
         if self.target.has(f"{name}{ending}"):
@@ -324,7 +324,7 @@ class _PackState:
         if not index:
             os.unlink(unfinished)
             return None
-        write_index(self.target.at(f"{name}.idx"), index)
+        write_text(self.target.at(f"{name}.idx"), index_text(index))
         with self._lock:
             self.report.written += os.path.getsize(unfinished)
         self.target.publish(unfinished, f"{name}{ending}")
@@ -392,9 +392,9 @@ def _write_tfrecord(file: BinaryIO, samples: Any) -> list[Any]:
     return index
 
 
-_WRITERS: dict[str, tuple[str, Callable[[BinaryIO, Any], list[Any]], Callable[[str, Any], None]]] = {
-    "webdataset": (".tar", _write_tar, tar.write_index),
-    "tfrecord": (".tfrecord", _write_tfrecord, tfrecord.write_index),
+_WRITERS: dict[str, tuple[str, Callable[[BinaryIO, Any], list[Any]], Callable[[Any], str]]] = {
+    "webdataset": (".tar", _write_tar, tar.index_text),
+    "tfrecord": (".tfrecord", _write_tfrecord, tfrecord.index_text),
 }
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.protobuf import BYTES, FIXED32, VARINT, fields, read_packed, to_signed
+from torchdali.formats.protobuf import BYTES, VARINT, Field, fields, read_floats, read_integers
 
 __all__ = ["Proto", "datum", "proto_numbers", "protos"]
 
@@ -49,7 +49,7 @@ class Proto(NamedTuple):
     dims: tuple[int, ...]
     dtype: int
     content: tuple[int, int] | None
-    numbers: tuple[tuple[int, int, int], ...]
+    numbers: tuple[Field, ...]
 
 
 def protos(data: memoryview) -> list[Proto]:
@@ -63,17 +63,17 @@ def protos(data: memoryview) -> list[Proto]:
 
 def _proto(data: memoryview, begin: int, end: int) -> Proto:
     dims: list[int] = []
-    numbers: list[tuple[int, int, int]] = []
+    numbers: list[Field] = []
     dtype, content = 0, None
     for number, kind, at, stop in fields(data, begin, end):
         if number == 1:
-            dims += read_packed(data, at, stop) if kind == BYTES else [to_signed(at)]
+            dims += read_integers(data, [(number, kind, at, stop)])
         elif number == 2 and kind == VARINT:
             dtype = at
         elif number in (5, 6) and kind == BYTES and content is None:
             content = at, stop
         elif number in (3, 4):
-            numbers.append((kind, at, stop))
+            numbers.append((number, kind, at, stop))
     return Proto(tuple(dims), dtype, content, tuple(numbers))
 
 
@@ -84,18 +84,7 @@ def proto_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | n
         ValueError: it is of another type, or damaged.
     """
     if proto.dtype == FLOAT:
-        return _floats(data, proto)
+        return read_floats(data, proto.numbers)
     if proto.dtype != INT32:
         raise ValueError(f"a tensor of the type {proto.dtype} where float ({FLOAT}) or int32 ({INT32}) should be")
-    values: list[int] = []
-    for kind, begin, end in proto.numbers:
-        values += [_int32(v) for v in read_packed(data, begin, end)] if kind == BYTES else [_int32(begin)]
-    return np.array(values, np.int32)
-
-
-def _floats(data: memoryview, proto: Proto) -> npt.NDArray[np.float32]:
-    parts = [bytes(data[begin:end]) for kind, begin, end in proto.numbers if kind in (BYTES, FIXED32)]
-    whole = b"".join(parts)
-    if len(whole) % 4:
-        raise ValueError(f"{len(whole)} bytes are not a whole number of float32 values")
-    return np.frombuffer(whole, np.float32).copy()
+    return np.array([_int32(value) for value in read_integers(data, proto.numbers)], np.int32)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import queue
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -68,10 +68,6 @@ class DaemonPool:
         with self._lock:  # so that no task comes after the end of the queue
             self._closed = True
             _end(self._queue, self._process)
-
-    def map(self, function: Callable[[Any], T], values: Iterable[Any]) -> list[T]:
-        """Call a function on each value, and wait for all results."""
-        return [future.result() for future in [self.submit(function, value) for value in values]]
 
 
 def _work(tasks: _Queue) -> None:

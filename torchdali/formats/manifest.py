@@ -60,7 +60,7 @@ class Manifest:
     def write(self, path: str) -> None:
         """Write it to a file or an URL."""
         shards = {name: {**each.version._asdict(), "index": each.text} for name, each in self.shards.items()}
-        write_text(path, [json.dumps({"form": _FORM, "kind": self.kind, "shards": shards})])
+        write_text(path, json.dumps({"form": _FORM, "kind": self.kind, "shards": shards}))
 
     @classmethod
     def read(cls, path: str, kind: str, remote: Remote | None) -> Manifest:

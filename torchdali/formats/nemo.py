@@ -60,17 +60,8 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[R
 
 
 def _entry(values: dict[str, Any], where: str, index: int) -> Recording:
-    offset, duration = (
-        _number(values, "offset", 0.0, where),
-        _number(values, "duration", -1.0, where),
-    )
-    return Recording(
-        _text(values, "audio_filepath", where),
-        offset,
-        duration,
-        _text(values, "text", where),
-        index,
-    )
+    offset, duration = _number(values, "offset", 0.0, where), _number(values, "duration", -1.0, where)
+    return Recording(_text(values, "audio_filepath", where), offset, duration, _text(values, "text", where), index)
 
 
 def _number(values: dict[str, Any], name: str, default: float, where: str) -> float:

@@ -82,11 +82,7 @@ def _fields(text: bytes) -> Any:
     usual = _USUAL.fullmatch(text)
     if usual is not None:
         shape = tuple(int(extent) for extent in usual[3].split(b",") if extent)
-        return {
-            "descr": usual[1].decode("latin1"),
-            "fortran_order": usual[2] == b"True",
-            "shape": shape,
-        }
+        return {"descr": usual[1].decode("latin1"), "fortran_order": usual[2] == b"True", "shape": shape}
     # Readers call this in several threads, and in CPython 3.11 two threads that parse at a time fail now and then:
     # https://github.com/python/cpython/issues/106905
     with _parsing:

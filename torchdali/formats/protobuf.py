@@ -5,20 +5,14 @@ https://protobuf.dev/programming-guides/encoding
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
 
 __all__ = [
-    "BYTES",
-    "FIXED32",
-    "FIXED64",
-    "VARINT",
-    "fields",
-    "read_packed",
-    "tag",
-    "to_signed",
-    "varint",
-    "write_bytes",
-    "write_varint",
+    "BYTES", "FIXED32", "FIXED64", "VARINT", "Field", "fields", "read_floats", "read_integers", "tag", "varint",
+    "write_bytes", "write_varint",
 ]  # fmt: skip
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -26,6 +20,8 @@ _FIXED = {FIXED64: 8, FIXED32: 4}
 _LONGEST = 10  # bytes of a varint
 
 Buffer = memoryview
+Field = tuple[int, int, int, int]
+"""Number, wire type, and begin and end of the content, see `fields`."""
 
 
 def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
@@ -60,7 +56,30 @@ def read_packed(data: Buffer, at: int, end: int) -> list[int]:
     return values
 
 
-def fields(data: Buffer, at: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int, int]]:
+def read_integers(data: Buffer, numbers: Iterable[Field]) -> list[int]:
+    """Read the signed numbers of some fields, packed or not."""
+    values = []
+    for _, kind, begin, end in numbers:
+        if kind == BYTES:
+            values += read_packed(data, begin, end)
+        elif kind == VARINT:
+            values.append(to_signed(begin))
+    return values
+
+
+def read_floats(data: Buffer, numbers: Iterable[Field]) -> npt.NDArray[np.float32]:
+    """Read the float32 numbers of some fields, packed or not.
+
+    Raises:
+        ValueError: the number of bytes isn't a multiple of 4.
+    """
+    whole = bytearray().join(data[begin:end] for _, kind, begin, end in numbers if kind in (BYTES, FIXED32))
+    if len(whole) % 4:
+        raise ValueError(f"{len(whole)} bytes are not a whole number of float32 values")
+    return np.frombuffer(whole, np.float32)
+
+
+def fields(data: Buffer, at: int = 0, end: int | None = None) -> Iterator[Field]:
     """Walk the fields of a message: number, wire type, and begin and end of the content.
 
     The content of a varint is the number itself, given as begin.

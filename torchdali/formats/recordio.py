@@ -14,12 +14,11 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.formats.storage import Bytes, ByteStorage, read_text, write_text
+from torchdali.formats.storage import Bytes, ByteStorage
 from torchdali.formats.urls import shown
 
 __all__ = [
-    "content", "image", "index_text", "parse_index", "read_index", "scan", "write_image", "write_index",
-    "write_record",
+    "content", "image", "index_text", "parse_index", "scan", "write_image", "write_record",
 ]  # fmt: skip
 
 MAGIC = 0xCED7230A
@@ -27,11 +26,6 @@ _PART = struct.Struct("<II")
 _HEADER = struct.Struct("<IfQQ")
 _WHOLE, _FIRST, _MIDDLE, _LAST = 0, 1, 2, 3
 _LENGTH = (1 << 29) - 1
-
-
-def read_index(path: str, storage: ByteStorage) -> npt.NDArray[np.int64]:
-    """Return offset and size of the records, ``(N, 2)``, from an index file, see `parse_index`."""
-    return parse_index(read_text(path), path, storage)
 
 
 def parse_index(text: str, path: str, storage: ByteStorage) -> npt.NDArray[np.int64]:
@@ -82,11 +76,6 @@ def scan(storage: ByteStorage) -> Iterator[tuple[int, int]]:
 def index_text(records: Sequence[tuple[int, int]]) -> str:
     """Return the text of an index."""
     return "".join(f"{number}\t{offset}\n" for number, (offset, _) in enumerate(records))
-
-
-def write_index(path: str, records: Sequence[tuple[int, int]]) -> None:
-    """Write an index file."""
-    write_text(path, [index_text(records)])
 
 
 def content(record: Bytes) -> Bytes:

@@ -29,7 +29,7 @@ from torchdali.formats.retries import GaveUp, Hedge, repeat
 from torchdali.formats.sizes import ByteSize, SizeOrNone
 from torchdali.formats.stores import Names, ObjectVersion, Replaced, RequestLimits
 
-__all__ = ["FAR", "NoSuchObject", "PendingBytes", "Remote", "RemoteFile", "RemoteOptions", "read_url"]
+__all__ = ["FAR", "NoSuchObject", "PendingBytes", "Remote", "RemoteFile", "RemoteOptions", "check_range", "read_url"]
 
 T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
@@ -151,25 +151,17 @@ class Remote:
         return self._pool.waiting > self.options.io_concurrency
 
     def start(
-        self,
-        url: str,
-        start: int = 0,
-        count: int | None = None,
-        version: ObjectVersion | None = None,
+        self, url: str, start: int = 0, count: int | None = None, version: ObjectVersion | None = None,
         exact: bool = False,
-    ) -> PendingBytes:
+    ) -> PendingBytes:  # fmt: skip
         """Start to read a range, or all of an object, see `read`."""
         future = self._pool.submit(self.read, url, start, count, version, exact)
         return PendingBytes(future, 0, FAR if count is None else count)
 
     def read(
-        self,
-        url: str,
-        start: int = 0,
-        count: int | None = None,
-        version: ObjectVersion | None = None,
+        self, url: str, start: int = 0, count: int | None = None, version: ObjectVersion | None = None,
         exact: bool = False,
-    ) -> Bytes:
+    ) -> Bytes:  # fmt: skip
         """Read a range, or all of an object.
 
         Args:
@@ -356,7 +348,7 @@ class Remote:
 
     def map(self, function: Callable[[str], T], objects: Iterable[str]) -> list[T]:
         """Call a function, which makes requests, on several URLs at a time."""
-        return self._pool.map(function, objects)
+        return [future.result() for future in [self._pool.submit(function, each) for each in objects]]
 
     def write(self, url: str, content: bytes) -> None:
         """Write an object."""
@@ -466,7 +458,7 @@ class RemoteFile:
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a range; of a small one the blocks around it are kept, and those that follow are read ahead."""
-        self._check(offset, count)
+        check_range(self, offset, count)
         first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
         if count > _BLOCK * (self._ahead if first in self._blocks else 1):
             return self.remote.read(self._url, offset, count, self.version)
@@ -474,10 +466,6 @@ class RemoteFile:
         parts[-1] = parts[-1][: offset + count - last * _BLOCK]
         parts[0] = parts[0][offset - first * _BLOCK :]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _check(self, offset: int, count: int) -> None:
-        if offset < 0 or count < 0 or offset + count > self.size:
-            raise RuntimeError(f"cannot read {count} bytes at offset {offset} of {self.path}: it has {self.size} bytes")
 
     def _block(self, number: int) -> PendingBytes:
         with self._lock:
@@ -505,8 +493,14 @@ class RemoteFile:
 
     def start(self, offset: int, count: int, exact: bool = False) -> PendingBytes:
         """Start to read a range, see `Remote.read`."""
-        self._check(offset, count)
+        check_range(self, offset, count)
         return self.remote.start(self._url, offset, count, self.version, exact)
+
+
+def check_range(file: Any, offset: int, count: int) -> None:
+    """Raise RuntimeError if a range isn't inside a file."""
+    if offset < 0 or count < 0 or offset + count > file.size:
+        raise RuntimeError(f"cannot read {count} bytes at offset {offset} of {file.path}: it has {file.size} bytes")
 
 
 def read_url(url: str, remote: Remote | None = None) -> bytes:

@@ -25,7 +25,7 @@ import torch
 from torchdali.errors import warn, warning_place, warnings_on
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, open_shared, share
-from torchdali.formats.shared_folder import FileLock, open_folder, open_own, read_into, room
+from torchdali.formats.shared_folder import FileLock, close_on_error, open_folder, open_own, read_into, room
 
 __all__ = ["DiskStore", "MemoryStore", "SampleStore", "decode_tensors", "disk_store", "encode_tensors"]
 
@@ -298,19 +298,13 @@ class DiskStore(SampleStore):
 
 def _open_files(folder: str, stem: str) -> tuple[int, int]:
     """Open data and index."""
-    opened: list[int] = []
     place = open_folder(folder, own=False)
     try:
-        for ending in (".samples", ".index"):
-            opened.append(open_own(stem + ending, os.O_RDWR | os.O_CREAT, place))
-    except BaseException:
-        for descriptor in opened:
-            os.close(descriptor)
-        raise
+        data = open_own(f"{stem}.samples", os.O_RDWR | os.O_CREAT, place)
+        with close_on_error(data):
+            return data, open_own(f"{stem}.index", os.O_RDWR | os.O_CREAT, place)
     finally:
         os.close(place)
-    data, index = opened
-    return data, index
 
 
 _stores: weakref.WeakValueDictionary[tuple[str, str], DiskStore] = weakref.WeakValueDictionary()

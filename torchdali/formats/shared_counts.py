@@ -9,7 +9,7 @@ import secrets
 import tempfile
 
 from torchdali.forks import ForkSafeLock
-from torchdali.formats.shared_folder import FileLock
+from torchdali.formats.shared_folder import FileLock, close_on_error
 
 __all__ = ["DescriptorPlace", "SharedCounts", "anonymous_descriptor", "open_shared", "share"]
 
@@ -79,11 +79,8 @@ def anonymous_descriptor(size: int) -> int:
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
-    try:
+    with close_on_error(descriptor):
         os.ftruncate(descriptor, size)
-    except BaseException:
-        os.close(descriptor)
-        raise
     return descriptor
 
 

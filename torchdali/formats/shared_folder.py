@@ -18,7 +18,10 @@ from typing import Any, BinaryIO
 
 from torchdali.errors import warn
 
-__all__ = ["FileLock", "new_file", "open_folder", "open_named", "open_own", "read_into", "room", "write_whole"]
+__all__ = [
+    "FileLock", "close_on_error", "new_file", "open_folder", "open_named", "open_own", "read_into", "room",
+    "write_whole",
+]  # fmt: skip
 
 _ROOT = 0  # who may read and write everything anyway
 PATIENCE = 3.0  # seconds, for a lock
@@ -42,12 +45,9 @@ def open_folder(path: str, *, own: bool) -> int:
     if own and os.path.islink(path):
         raise OSError(errno.ELOOP, "it is a symbolic link", path)
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _PLAIN | (_NO_LINK if own else 0))
-    try:
+    with close_on_error(descriptor):
         if own:
             _check_owner(descriptor, descriptor)
-    except BaseException:
-        os.close(descriptor)
-        raise
     return descriptor
 
 
@@ -67,17 +67,24 @@ def open_own(name: str, flags: int, folder: int) -> int:
     except OSError as error:
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise OSError(error.errno, reason, name) from None
-    try:
+    with close_on_error(descriptor):
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "must be a regular file", name)
         if status.st_nlink > 1:
             raise OSError(errno.EMLINK, "it has another name as well, by a hard link", name)
         _check_owner(descriptor, folder, name)
+    return descriptor
+
+
+@contextlib.contextmanager
+def close_on_error(descriptor: int) -> Iterator[None]:
+    """Close a descriptor if the block raises."""
+    try:
+        yield
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor
 
 
 def _check_owner(descriptor: int, folder: int, name: str | None = None) -> None:

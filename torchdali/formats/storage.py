@@ -6,7 +6,6 @@ import mmap
 import os
 import platform
 import sys
-from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -14,23 +13,15 @@ import numpy.typing as npt
 import torch
 
 from torchdali.codecs.signatures import HEAD, describe_content
-from torchdali.formats.remote import NoSuchObject, Remote, RemoteFile, read_url
-from torchdali.formats.shared_folder import open_named, write_whole
+from torchdali.formats.remote import NoSuchObject, Remote, RemoteFile, check_range, read_url
+from torchdali.formats.shared_folder import open_named, read_into, write_whole
 from torchdali.formats.stores import ObjectVersion
 from torchdali.formats.urls import is_url, shown
 
 __all__ = [
-    "ByteStorage",
-    "Bytes",
-    "MappedFile",
-    "PlainFile",
-    "described_storage",
-    "exists",
-    "file_identity",
-    "open_storage",
-    "read_text",
-    "write_text",
-]
+    "ByteStorage", "Bytes", "MappedFile", "PlainFile", "described_storage", "exists", "file_identity", "open_storage",
+    "read_text", "write_text",
+]  # fmt: skip
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -59,13 +50,6 @@ class ByteStorage(Protocol):
         ...
 
 
-def _check_range(storage: ByteStorage, offset: int, count: int) -> None:
-    if offset < 0 or count < 0 or offset + count > storage.size:
-        raise RuntimeError(
-            f"cannot read {count} bytes at offset {offset} of {storage.path}: it has {storage.size} bytes"
-        )
-
-
 class MappedFile:
     """A file mapped into memory; `read` returns a view of it.
 
@@ -87,7 +71,7 @@ class MappedFile:
         """Return a view of a range, unless the file was cut off: accessing removed bytes ends the process."""
         end = offset + count
         if offset < 0 or count < 0 or end > self.size:
-            _check_range(self, offset, count)
+            check_range(self, offset, count)
         self._check_whole()
         return self.bytes[offset:end]
 
@@ -165,7 +149,7 @@ class PlainFile:
 
     def read(self, offset: int, count: int) -> Bytes:
         """Return a copy of a range."""
-        _check_range(self, offset, count)
+        check_range(self, offset, count)
         flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
         try:
             if self._direct and hasattr(os, "O_DIRECT"):
@@ -174,19 +158,12 @@ class PlainFile:
             pass  # the file system refuses direct reads
         descriptor = os.open(self.path, flags)
         try:
-            return _read(descriptor, offset, count)
+            data = np.empty(count, np.uint8)
+            if not read_into(descriptor, data.data, offset):
+                raise RuntimeError(f"{self.path} became shorter while it was read: it had {self.size} bytes")
+            return data
         finally:
             os.close(descriptor)
-
-
-def _read(descriptor: int, offset: int, count: int) -> Bytes:
-    data, end = np.empty(count, np.uint8), 0
-    while end < count:
-        got = os.preadv(descriptor, [data[end:].data], offset + end)
-        if not got:
-            raise RuntimeError(f"the file ends {count - end} bytes early: it became shorter")
-        end += got
-    return data
 
 
 _PAGE = 4096
@@ -277,12 +254,13 @@ def described_storage(storage: ByteStorage, but: str = "") -> str:
     return describe_content(storage.read(0, min(HEAD, storage.size)), but)
 
 
-def write_text(path: str, lines: Iterable[str]) -> None:
+def write_text(path: str, text: str) -> None:
     """Write a small text file, as a whole or not at all."""
+    content = text.encode("utf-8", "surrogateescape")
     if is_url(path):
-        Remote().write(path, "".join(lines).encode("utf-8", "surrogateescape"))
+        Remote().write(path, content)
         return
     try:
-        write_whole(path, (line.encode("utf-8", "surrogateescape") for line in lines))
+        write_whole(path, [content])
     except OSError as error:
         raise RuntimeError(f"cannot write {path}: {error.strerror}") from None

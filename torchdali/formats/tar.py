@@ -17,26 +17,13 @@ import numpy as np
 
 from torchdali.errors import warn
 from torchdali.formats.remote import Remote
-from torchdali.formats.storage import Bytes, ByteStorage, described_storage, read_text, write_text
+from torchdali.formats.storage import Bytes, ByteStorage, described_storage
 from torchdali.formats.tar_sparse import BLOCK, Records, Sparse, header_number, sparse_of_header, sparse_of_records
 from torchdali.formats.urls import shown
 
 __all__ = [
-    "BLOCK",
-    "Archive",
-    "Component",
-    "Member",
-    "group",
-    "index_text",
-    "indexed_samples",
-    "located_samples",
-    "parse_index",
-    "read_index",
-    "samples",
-    "split_name",
-    "write_end",
-    "write_index",
-    "write_member",
+    "BLOCK", "Archive", "Component", "Member", "group", "index_text", "indexed_samples", "located_samples",
+    "parse_index", "samples", "split_name", "write_end", "write_member",
 ]  # fmt: skip
 
 _LONGEST_NAME = 1 << 20
@@ -336,11 +323,6 @@ _VERSIONS = {"v1.1": 3, "v1.2": 4}
 _TEMPLATE = {3: "<ext> <offset> <size>", 4: "<ext> <offset> <size> <filename>"}
 
 
-def read_index(path: str, storage: ByteStorage) -> list[list[Component]]:
-    """Return the samples of an archive from its index, see `parse_index`."""
-    return parse_index(read_text(path), path, storage)
-
-
 def parse_index(text: str, path: str, storage: ByteStorage) -> list[list[Component]]:
     """Return the samples of an archive from the text of its index, of the version 1.1 or 1.2.
 
@@ -410,11 +392,6 @@ def index_text(samples: list[list[Component]]) -> str:
     lines = (" ".join(str(word) for part in sample for word in part[:width]) for sample in samples)
     head = f"{'v1.2' if named else 'v1.1'} {len(samples)}"
     return "".join(line + "\n" for line in itertools.chain((head,), lines))
-
-
-def write_index(path: str, samples: list[list[Component]]) -> None:
-    """Write an index file, see `index_text`."""
-    write_text(path, [index_text(samples)])
 
 
 # ---------------------------------------------------------------- writing

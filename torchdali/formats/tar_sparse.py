@@ -5,7 +5,7 @@ https://www.gnu.org/software/tar/manual/html_node/Sparse-Formats.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchdali.formats.storage import ByteStorage
@@ -141,12 +141,7 @@ def _pairs(words: Sequence[str], at: int) -> list[Extent]:
     numbers = [_decimal(word, at) for word in words]
     if len(numbers) % 2:
         raise ValueError(f"the map of the sparse member at {at} ends in the middle")
-    return list(_in_pairs(numbers))
-
-
-def _in_pairs(numbers: Iterable[int]) -> Iterator[Extent]:
-    each = iter(numbers)
-    return zip(each, each, strict=True)
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def _decimal(word: str, at: int) -> int:

@@ -18,32 +18,20 @@ import numpy.typing as npt
 from torchdali.errors import MissingExtraError
 from torchdali.formats.protobuf import (
     BYTES,
-    FIXED32,
-    VARINT,
+    Field,
     fields,
-    read_packed,
-    to_signed,
+    read_floats,
+    read_integers,
     varint,
     write_bytes,
     write_varint,
 )
-from torchdali.formats.storage import Bytes, ByteStorage, described_storage, read_text, write_text
+from torchdali.formats.storage import Bytes, ByteStorage, described_storage
 from torchdali.formats.urls import shown
 
 __all__ = [
-    "FeatureValue",
-    "features",
-    "find",
-    "index_text",
-    "masked_crc32c",
-    "parse_index",
-    "payload",
-    "read_index",
-    "scan",
-    "verify",
-    "write_example",
-    "write_index",
-    "write_record",
+    "FeatureValue", "features", "find", "index_text", "masked_crc32c", "parse_index", "payload", "scan",
+    "verify", "write_example", "write_record",
 ]  # fmt: skip
 
 HEADER, FOOTER = 12, 4
@@ -51,11 +39,6 @@ Offsets = npt.NDArray[np.int64]
 
 
 # ---------------------------------------------------------------- records
-
-
-def read_index(path: str) -> Offsets:
-    """Return offset and size of the records, ``(N, 2)``, from an index file, see `parse_index`."""
-    return parse_index(read_text(path), path)
 
 
 def parse_index(text: str, path: str, storage: ByteStorage | None = None) -> Offsets:
@@ -103,11 +86,6 @@ def index_text(records: Sequence[tuple[int, int]]) -> str:
     return "".join(f"{offset} {size}\n" for offset, size in records)
 
 
-def write_index(path: str, records: Sequence[tuple[int, int]]) -> None:
-    """Write an index file."""
-    write_text(path, [index_text(records)])
-
-
 def payload(record: Bytes) -> tuple[int, int]:
     """Return begin and end of a record's payload.
 
@@ -131,12 +109,9 @@ def verify(record: Bytes) -> None:
         ValueError: one is wrong. MissingExtraError: google-crc32c is missing (extra ``checksums``).
     """
     begin, end = payload(record)
-    (of_length,) = struct.unpack_from("<I", record.data, 8)
-    (of_payload,) = struct.unpack_from("<I", record.data, end)
-    if of_length != masked_crc32c(record[:8]):
-        raise ValueError("the check sum of the length is wrong")
-    if of_payload != masked_crc32c(record[begin:end]):
-        raise ValueError("the check sum of the payload is wrong")
+    for name, start, stop, place in (("length", 0, 8, 8), ("payload", begin, end, end)):
+        if struct.unpack_from("<I", record.data, place)[0] != masked_crc32c(record[start:stop]):
+            raise ValueError(f"the check sum of the {name} is wrong")
 
 
 def masked_crc32c(data: Any) -> int:
@@ -174,27 +149,14 @@ class FeatureValue:
 
     def floats(self) -> npt.NDArray[np.float32]:
         """Return the numbers, packed or not."""
-        parts = [
-            np.frombuffer(self._data, np.uint8, end - begin, begin)
-            for number, kind, begin, end in fields(self._data, self._begin, self._end)
-            if number == 1 and kind in (BYTES, FIXED32)
-        ]
-        if not parts:
-            return np.empty(0, np.float32)
-        whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        if len(whole) % 4:
-            raise ValueError(f"{len(whole)} bytes are not a whole number of float32 values")
-        return np.frombuffer(whole.tobytes(), np.float32).copy()
+        return read_floats(self._data, self._numbers())
 
     def integers(self) -> list[int]:
         """Return the numbers, packed or not."""
-        values: list[int] = []
-        for number, kind, begin, end in fields(self._data, self._begin, self._end):
-            if number == 1 and kind == BYTES:
-                values += read_packed(self._data, begin, end)
-            elif number == 1 and kind == VARINT:
-                values.append(to_signed(begin))
-        return values
+        return read_integers(self._data, self._numbers())
+
+    def _numbers(self) -> list[Field]:
+        return [each for each in fields(self._data, self._begin, self._end) if each[0] == 1]
 
 
 _Values = list[FeatureValue | None]

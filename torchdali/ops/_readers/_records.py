@@ -17,26 +17,16 @@ from torch import Tensor
 from torchdali.errors import warn
 from torchdali.formats.manifest import Manifest, ManifestShard, is_manifest
 from torchdali.formats.remote import NoSuchObject, PendingBytes, Remote, RemoteOptions
-from torchdali.formats.storage import Bytes, ByteStorage, described_storage, open_storage, read_text
+from torchdali.formats.storage import Bytes, ByteStorage, described_storage, open_storage, read_text, write_text
 from torchdali.formats.urls import is_url, shown
 from torchdali.ops._readers._ranges import Ranges
 from torchdali.reading.datasets import Indices, Read
 from torchdali.reading.file_lists import list_digest
 
 __all__ = [
-    "Indexed",
-    "Names",
-    "Offsets",
-    "RecordsDataset",
-    "in_threads",
-    "local_only",
-    "open_containers",
-    "open_remote",
-    "over_containers",
-    "parse_records",
-    "ranges_of",
-    "record_offsets",
-]
+    "Indexed", "Names", "Offsets", "RecordsDataset", "in_threads", "local_only", "open_containers", "open_remote",
+    "over_containers", "parse_records", "ranges_of", "record_offsets",
+]  # fmt: skip
 
 T = TypeVar("T")
 Offsets = npt.NDArray[np.int64]
@@ -266,11 +256,16 @@ def parse_records(
     container: Indexed,
     parse: Callable[[str, str, ByteStorage], T],
     scan: Callable[[ByteStorage], Iterator[Any]],
-    write: Callable[[str, list[Any]], None],
+    describe: Callable[[list[Any]], str],
 ) -> T | list[Any]:
     """Return the records of a container: from its index, or found by a scan.
 
     An index that doesn't exist is written, but never to an URL.
+
+    Args:
+        parse: Reads the text of an index.
+        scan: Yields the records of a container.
+        describe: Returns the text of an index.
     """
     storage, path, text = container
     if text is not None:
@@ -281,7 +276,7 @@ def parse_records(
         warn(f"the index {shown(path)} does not exist: it is made of {storage.path}")
     records = list(scan(storage))
     if path and not is_url(path):
-        write(path, records)
+        write_text(path, describe(records))
     return records
 
 
@@ -289,11 +284,11 @@ def record_offsets(
     containers: Sequence[Indexed],
     parse: Callable[[str, str, ByteStorage], Offsets],
     scan: Callable[[ByteStorage], Iterator[tuple[int, int]]],
-    write: Callable[[str, list[tuple[int, int]]], None],
+    describe: Callable[[list[tuple[int, int]]], str],
 ) -> list[Offsets]:
     """Return offset and size of the records of each container, see `parse_records`."""
 
     def offsets(container: Indexed) -> Offsets:
-        return np.array(parse_records(container, parse, scan, write), np.int64).reshape(-1, 2)
+        return np.array(parse_records(container, parse, scan, describe), np.int64).reshape(-1, 2)
 
     return over_containers(offsets, containers)

@@ -49,5 +49,5 @@ def mxnet(
         RuntimeError: a file or index cannot be read. While running: a record is damaged.
     """
     containers = open_containers("mxnet", path, index_path, options=options)
-    offsets = record_offsets(containers, recordio.parse_index, recordio.scan, recordio.write_index)
+    offsets = record_offsets(containers, recordio.parse_index, recordio.scan, recordio.index_text)
     return RecordIODataset([each.storage for each in containers], offsets, options)

@@ -107,7 +107,7 @@ def tfrecord(
     if verify:
         format.masked_crc32c(b"")  # so that a missing package is an error here, and no bad sample
     containers = open_containers("tfrecord", path, index_path, use_o_direct, options)
-    offsets = record_offsets(containers, format.parse_index, format.scan, format.write_index)
+    offsets = record_offsets(containers, format.parse_index, format.scan, format.index_text)
     storages = [each.storage for each in containers]
     return TFRecordDataset(storages, offsets, Features.from_argument(features), verify, options)
 

@@ -244,7 +244,7 @@ def _open_archive(
         archive = tar.Archive(storage)
         samples = list(tar.samples(archive))
         return archive.storage, *_places(storage, samples, groups, policy, fold)
-    samples = parse_records(container, tar.parse_index, tar.indexed_samples, tar.write_index)
+    samples = parse_records(container, tar.parse_index, tar.indexed_samples, tar.index_text)
     return storage, *_places(storage, samples, groups, policy, fold)
 
 
