@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchdali.backend import LoadDirectory, LoadLibrary
+from torchdali.dali.backend import LoadDirectory, LoadLibrary
 
 __all__ = ["load_directory", "load_library"]
 

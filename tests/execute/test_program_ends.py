@@ -24,7 +24,7 @@ OTHER_THREADS = {
     "execute/hardware_decoding.py": "concurrent.futures waits for it",
     "execute/workers/channel.py": "of a worker process, sleeps",
     "kernels/torch_threads.py": "concurrent.futures waits for it",
-    "plugin/pytorch/experimental/proxy/arrivals.py": "looks at processes, and ends with the iterator",
+    "dali/proxy/arrivals.py": "looks at processes, and ends with the iterator",
     **dict.fromkeys(
         ("ops/_readers/_class_folders.py", "ops/_readers/_records.py", "containers/_statistics.py", "containers/_pack.py",
          "_commands/benching.py"), "ends with the call that starts it"),

@@ -22,9 +22,9 @@ from torchvision.transforms import v2
 from tests.helpers import odd_arrays
 from tests.helpers import proxy_data as data
 from torchdali import fn, pipeline_def
+from torchdali.dali.proxy import blocks, packing
+from torchdali.dali.proxy import loader as loading
 from torchdali.plugin.pytorch.experimental import proxy
-from torchdali.plugin.pytorch.experimental.proxy import blocks, packing
-from torchdali.plugin.pytorch.experimental.proxy import loader as loading
 
 BATCH = 4
 

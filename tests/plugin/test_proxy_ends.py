@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from torchdali.plugin.pytorch.experimental.proxy import arrivals
+from torchdali.dali.proxy import arrivals
 
 pytestmark = pytest.mark.skipif(
     not Path("/dev/shm").is_dir(), reason="looks at processes and shared memory as Linux shows them"

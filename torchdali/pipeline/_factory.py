@@ -11,7 +11,6 @@ from typing import Any, ParamSpec, Protocol, cast, overload
 
 from torchdali.errors import strip_internal_frames
 from torchdali.graph.conditionals import convert
-from torchdali.pipeline._debug import DebugPipeline
 from torchdali.pipeline._options import NAMES, PipelineOptions
 from torchdali.pipeline._pipeline import Pipeline
 from torchdali.reading.user_random import TracedDraws
@@ -95,8 +94,7 @@ def pipeline_def(
                 f"unknown argument {unknown[0]!r} of pipeline {function.__name__!r}: it is neither an argument "
                 "of the function nor of Pipeline"
             )
-            kind = DebugPipeline if debugged else Pipeline
-            pipe = kind(**{**pipeline_kwargs, **overriding})
+            pipe = _class_of(debugged)(**{**pipeline_kwargs, **overriding})
             pipe._builder.defined_by = _describe_function(function)
             pipe.factory = functools.partial(create, *args, **arguments)
             defining = convert(function, always=True) if rewrites else function
@@ -118,6 +116,14 @@ def pipeline_def(
         return create
 
     return decorate if fn is None else decorate(fn)
+
+
+def _class_of(debugged: bool) -> type[Pipeline]:
+    if not debugged:
+        return Pipeline
+    from torchdali.dali.debug import DebugPipeline
+
+    return DebugPipeline
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
+from torchdali.dali.old_names import PipelineOldNames
 from torchdali.errors import strip_internal_frames, warn
 from torchdali.execute import checkpoint
 from torchdali.execute.bad_samples import BadSample, BadSamples
@@ -30,7 +31,6 @@ from torchdali.pipeline._api_check import ApiCheck
 from torchdali.pipeline._build import Elsewhere, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
 from torchdali.pipeline._inputs import as_given, class_names, describe_readers, feed, find_source
-from torchdali.pipeline._old_names import PipelineOldNames
 from torchdali.pipeline._options import (
     Option,
     PipelineOptions,

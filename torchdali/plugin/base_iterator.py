@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
+from torchdali.dali.old_names import IteratorOldNames
 from torchdali.errors import strip_internal_frames, warn
-from torchdali.pipeline._old_names import IteratorOldNames
 from torchdali.plugin._arguments import (
     OnBreak,
     as_flag,

@@ -1,20 +1,14 @@
-"""Pipelines for torch's own `DataLoader`: worker processes read the samples, the pipeline does the rest.
-
-A dataset calls ``server.proxy`` where it would call a transform. The call returns a reference at once
-(`messages`, `worker`); the inputs travel with the batch, packed into one block of shared memory; the main
-process runs the pipeline on them, several batches ahead (`server`), and puts the outputs in the place of
-the references (`loader`).
-"""
+"""Pipelines for torch's own `DataLoader`: worker processes read the samples, the pipeline does the rest."""
 
 from __future__ import annotations
 
-from torchdali.plugin.pytorch.experimental.proxy.loader import DataLoader
-from torchdali.plugin.pytorch.experimental.proxy.messages import (
+from torchdali.dali.proxy.loader import DataLoader
+from torchdali.dali.proxy.messages import (
     DALIOutputBatchRef,
     DALIOutputSampleRef,
     DALIPipelineRunRef,
 )
-from torchdali.plugin.pytorch.experimental.proxy.server import DALIServer
+from torchdali.dali.proxy.server import DALIServer
 
 __all__ = [
     "DALIOutputBatchRef",

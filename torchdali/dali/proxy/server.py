@@ -10,9 +10,7 @@ from typing import Any
 
 import torch
 
-from torchdali.errors import strip_internal_frames
-from torchdali.pipeline import Pipeline
-from torchdali.plugin.pytorch.experimental.proxy.messages import (
+from torchdali.dali.proxy.messages import (
     DALIOutputBatchRef,
     DALIOutputSampleRef,
     DALIPipelineRunRef,
@@ -20,7 +18,9 @@ from torchdali.plugin.pytorch.experimental.proxy.messages import (
     gather,
     replace,
 )
-from torchdali.plugin.pytorch.experimental.proxy.worker import Proxy
+from torchdali.dali.proxy.worker import Proxy
+from torchdali.errors import strip_internal_frames
+from torchdali.pipeline import Pipeline
 from torchdali.tensors import TensorList
 
 __all__ = ["DALIServer", "PendingBatch"]

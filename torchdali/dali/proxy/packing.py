@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from torchdali.plugin.pytorch.experimental.proxy.blocks import Outgoing
+from torchdali.dali.proxy.blocks import Outgoing
 from torchdali.tensors import TensorList
 
 __all__ = ["PackedColumn", "as_input"]

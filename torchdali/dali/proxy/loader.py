@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import torch
 from torch.utils import data as _torch
 
+from torchdali.dali.proxy.arrivals import has_arrived, watch_workers
+from torchdali.dali.proxy.server import DALIServer, PendingBatch
+from torchdali.dali.proxy.worker import CollateAndPack, NamedSamples
 from torchdali.errors import strip_internal_frames
-from torchdali.plugin.pytorch.experimental.proxy.arrivals import has_arrived, watch_workers
-from torchdali.plugin.pytorch.experimental.proxy.server import DALIServer, PendingBatch
-from torchdali.plugin.pytorch.experimental.proxy.worker import CollateAndPack, NamedSamples
 
 __all__ = ["DataLoader"]
 

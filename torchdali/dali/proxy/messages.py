@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from torchdali.plugin.pytorch.experimental.proxy.packing import PackedColumn
+from torchdali.dali.proxy.packing import PackedColumn
 
 __all__ = [
     "DALIOutputBatchRef",

@@ -7,14 +7,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from torchdali.errors import note
-from torchdali.plugin.pytorch.experimental.proxy.messages import (
+from torchdali.dali.proxy.messages import (
     DALIOutputSampleRef,
     ProxyCall,
     TargetPipeline,
     gather,
 )
-from torchdali.plugin.pytorch.experimental.proxy.packing import as_input
+from torchdali.dali.proxy.packing import as_input
+from torchdali.errors import note
 
 __all__ = ["CollateAndPack", "NamedSamples", "Proxy"]
 

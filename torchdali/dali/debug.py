@@ -7,11 +7,11 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from torchdali.dali.debug_run import DebugRun
 from torchdali.execute.batch import Settings
 from torchdali.execute.device_stream import resolve_device
 from torchdali.graph.nodes import DataNode
 from torchdali.pipeline._build import open_reader, open_source
-from torchdali.pipeline._debug_run import DebugRun
 from torchdali.pipeline._graph_builder import as_output
 from torchdali.pipeline._pipeline import Pipeline
 from torchdali.threads import close_abandoned
