@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tests.helpers.both import batches
+from tests.helpers.libraries import batches
 
 Array = npt.NDArray[Any]
 MODULES = ("augmentations", "auto_augment", "core", "rand_augment", "trivial_augment")

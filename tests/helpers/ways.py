@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from tests.calls import BATCH, values
+from tests.calls import BATCH, names_of, values
 from tests.check import Result
 from torchdali import Pipeline, dynamic, fn, math, types
 from torchdali.tensors import TensorCPU, TensorList
@@ -25,7 +24,7 @@ Named = dict[str, Any]
 
 def words(call: str) -> list[str]:
     """Return the names of `tests.calls.values` that stand in a call."""
-    return sorted(set(re.findall(r"(?<![.\w])\w+\b(?!=)", call)) & VALUES.keys())
+    return sorted(names_of(call) & VALUES.keys())
 
 
 def evaluate(call: str, named: Named, of: Any = fn, mathematics: Any = math) -> list[Any]:

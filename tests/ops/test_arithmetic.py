@@ -16,7 +16,7 @@ import torch
 
 import torchdali
 from tests.check import Result, compare
-from tests.helpers.expressions import Expression, Given, evaluate, failure, given
+from tests.helpers.libraries import Expression, Given, evaluate, failure, given
 from torchdali import fn, math, pipeline_def, types
 from torchdali.calls.decorators import operator
 from torchdali.declaration.schema import Data

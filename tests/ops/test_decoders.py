@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from tests.check import PerSample, check
-from tests.helpers.both import agree, batches, outcome
 from tests.helpers.data import folder
 from tests.helpers.encoded_images import GRAY, RGB, RGB16, RGBA, encoded, exif, png, tensor
+from tests.helpers.libraries import agree, batches, outcome
 from torchdali import Pipeline, dynamic, fn, ops, pipeline_def, types
 from torchdali.codecs.images import decode
 from torchdali.kernels.native import library

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.check import PerSample, check
-from tests.helpers.both import agree
+from tests.helpers.libraries import agree
 from torchdali import fn, pipeline_def, types
 from torchdali.tensors import TensorList
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from tests.check import PerSample, check
-from tests.helpers.both import agree, batches, outcome
+from tests.helpers.libraries import agree, batches, outcome
 from torchdali import fn, pipeline_def, types
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList

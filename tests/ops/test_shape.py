@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.check import PerSample, check, compare
-from tests.helpers.expressions import evaluate, failure, given
+from tests.helpers.libraries import evaluate, failure, given
 from torchdali import fn, newaxis, pipeline_def, types
 from torchdali.declaration.registry import registry
 from torchdali.graph import nodes

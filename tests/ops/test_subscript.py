@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.check import compare
-from tests.helpers.expressions import Expression, Given, evaluate, failure, given
+from tests.helpers.libraries import Expression, Given, evaluate, failure, given
 
 pytestmark = pytest.mark.golden
 

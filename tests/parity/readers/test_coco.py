@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.check import compare
-from tests.helpers.both import agree, batches
 from tests.helpers.data import folder as real_data
+from tests.helpers.libraries import agree, batches
 
 pytestmark = pytest.mark.golden
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.both import agree
 from tests.helpers.containers import datum, proto, protos, write_lmdb, write_recordio
+from tests.helpers.libraries import agree
 from torchdali.formats.recordio import write_record
 
 pytestmark = pytest.mark.golden

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests import golden
-from tests.helpers.both import agree, batches, library, outcome
+from tests.helpers.libraries import agree, batches, library, outcome
 
 pytestmark = pytest.mark.golden
 

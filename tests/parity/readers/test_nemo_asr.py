@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.both import agree
 from tests.helpers.encoded_audio import speech, wav
+from tests.helpers.libraries import agree
 
 pytestmark = pytest.mark.golden
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.both import agree
+from tests.helpers.libraries import agree
 
 pytestmark = pytest.mark.golden
 

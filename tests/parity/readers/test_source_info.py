@@ -11,9 +11,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from tests.helpers.both import library
 from tests.helpers.containers import write_tar
 from tests.helpers.encoded_audio import speech, wav
+from tests.helpers.libraries import library
 
 pytestmark = pytest.mark.parity
 pytest.importorskip(

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.both import agree, batches
 from tests.helpers.containers import write_tar
+from tests.helpers.libraries import agree, batches
 
 pytestmark = [pytest.mark.golden, pytest.mark.filterwarnings("ignore:in .* several components")]
 
