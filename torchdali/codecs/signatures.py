@@ -1,4 +1,4 @@
-"""Names of files by their first bytes, for messages about files with another content than expected."""
+"""Recognize a file by its first bytes, for messages about files whose content is not what was expected."""
 
 from __future__ import annotations
 
@@ -10,49 +10,49 @@ __all__ = ["HEAD", "describe_content", "described_file", "is_compressed", "is_ot
 
 HEAD = 512  # bytes that `describe_content` looks at
 
-# The kind, and the remedy. The first that matches counts.
+# A pattern, then the kind of file and the remedy. The first pattern that matches counts.
 _COMPRESSED: tuple[tuple[bytes, str], ...] = (
-    (rb"\x1f\x8b\x08", "compressed by gzip: decompress it by `gunzip`"),
-    (rb"\x28\xb5\x2f\xfd", "compressed by Zstandard: decompress it by `unzstd`"),
-    (rb"BZh[1-9]1AY&SY", "compressed by bzip2: decompress it by `bunzip2`"),
-    (rb"\xfd7zXZ\0", "compressed by xz: decompress it by `unxz`"),
-    (rb"\x04\x22\x4d\x18", "compressed by LZ4, as a frame: decompress it by `unlz4`"),
+    (rb"\x1f\x8b\x08", "compressed by gzip: decompress it with `gunzip`"),
+    (rb"\x28\xb5\x2f\xfd", "compressed by Zstandard: decompress it with `unzstd`"),
+    (rb"BZh[1-9]1AY&SY", "compressed by bzip2: decompress it with `bunzip2`"),
+    (rb"\xfd7zXZ\0", "compressed by xz: decompress it with `unxz`"),
+    (rb"\x04\x22\x4d\x18", "compressed by LZ4, as a frame: decompress it with `unlz4`"),
     (rb"\x78[\x01\x9c\xda][^\0]", "compressed by zlib, it seems: decompress it first"),
     (rb"PK(?:\x03\x04|\x05\x06)", "a ZIP archive, as .npz and .pt files are: unpack it first"),
     (rb"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
     (rb"Rar!\x1a\x07", "a RAR archive: unpack it first"),
-    (rb".{257}ustar", "a tar archive: `fn.readers.webdataset` reads such"),
+    (rb".{257}ustar", "a tar archive: read it with `fn.readers.webdataset`"),
 )
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (
         rb"version https://git-lfs\.github\.com/",
-        "a pointer of Git LFS: fetch the file itself by `git lfs pull`",
+        "a pointer of Git LFS: fetch the file itself with `git lfs pull`",
     ),
-    (rb"[^\n]{0,400}/annex/objects/", "a pointer of git-annex: fetch the file itself by `git annex get`"),
+    (rb"[^\n]{0,400}/annex/objects/", "a pointer of git-annex: fetch the file itself with `git annex get`"),
     *_COMPRESSED,
     (
         rb"(?i:<!doctype html|<(?:html|head|body)\b)",
-        "a page of HTML, such as the error or the login of a web server: download the file again",
+        "an HTML page, such as the error or the login of a web server: download the file again",
     ),
     (rb"(?:<\?xml[^>]*>\s*)?<Error\b", "an error of a store such as S3, as XML: download the file again"),
     (rb"(?i:(?:<\?xml[^>]*>\s*)?(?:<!doctype svg[^>]*>\s*)?<svg\b)", "a drawing, SVG: convert it to pixels"),
     (rb"<\?xml\b", "XML"),
     (
         rb"ffconcat version|#EXTM3U|v=0\r?\no=|(?i:\[reference\]|<asx\b)",
-        "a playlist, which names other files: these can be read, one by one",
+        "a playlist, which names other files: read these instead, one by one",
     ),
     (rb"%PDF-", "a PDF document"),
-    (rb"\x93NUMPY", "an array of NumPy: `fn.readers.numpy` reads such"),
-    (rb"\x89HDF\r\n\x1a\n", "HDF5: read it by h5py in a data set for `fn.readers.dataset`"),
-    (rb"PAR1[\0-\x1f]", "Parquet: read it by the package datasets, for `fn.readers.dataset`"),
+    (rb"\x93NUMPY", "a NumPy array: read it with `fn.readers.numpy`"),
+    (rb"\x89HDF\r\n\x1a\n", "HDF5: read it with h5py, in a dataset class for `fn.readers.dataset`"),
+    (rb"PAR1[\0-\x1f]", "Parquet: read it with the package `datasets`, and `fn.readers.dataset`"),
     (
         rb"ARROW1\0|\xff\xff\xff\xff[^\0]\S?\0\0\x10\0\0\0",
-        "Arrow: read it by the package datasets",
+        "Arrow: read it with the package `datasets`, and `fn.readers.dataset`",
     ),
     (rb"SQLite format 3\0", "a SQLite database"),
-    (rb"MATLAB [57]\.", "a file of MATLAB"),
-    (rb"SIMPLE  =", "FITS: `fn.experimental.readers.fits` reads such"),
-    (rb"\x80[\x02-\x05][\x80-\x95(\]}cX]", "a pickle of Python"),
+    (rb"MATLAB [57]\.", "a MATLAB file"),
+    (rb"SIMPLE  =", "FITS: read it with `fn.experimental.readers.fits`"),
+    (rb"\x80[\x02-\x05][\x80-\x95(\]}cX]", "a Python pickle"),
     (rb"\xff\xd8\xff", "a JPEG image"),
     (rb"\x89PNG\r\n\x1a\n", "a PNG image"),
     (rb"GIF8[79]a[^/]", "a GIF image"),
@@ -94,8 +94,8 @@ def describe_content(data: Any, but: str = "") -> str:
     """Name the kind of a file that cannot be read as the expected one.
 
     Args:
-        data: The file, or its first `HEAD` bytes; whatever has a buffer.
-        but: Expected kind: not named, if the file begins like one ("image", "sound", "video" ...).
+        data: The file, or at least its first `HEAD` bytes: any object with the buffer protocol.
+        but: The expected kind ("image", "sound", "video" ...). If the file is of that kind, the result is empty.
 
     Returns:
         The end of a message: ``"; it is ..."``. Empty if the bytes are unknown.
@@ -112,7 +112,7 @@ def _kind(head: bytes) -> str:
     if not head:
         return "is empty"
     if not head.strip(b"\0"):
-        return "begins with zeros alone, as after a download or a copy that was broken off"
+        return "begins with zeros alone, as after an interrupted download or copy"
     text = head.decode("utf-8", "ignore")
     if len(text.encode()) < len(head) - 3 or not all(c.isprintable() or c in "\t\n\r\f\ufeff" for c in text):
         return ""

@@ -1,8 +1,8 @@
-"""Names with an underscore that published programs for DALI use, apart from the code that does the work.
+"""DALI's private names that published programs use.
 
-A name that several public programs read, set, call or override is an interface: inner names of DALI's
-iterators and pipelines. The classes here give them the meaning they have there. Hooks that subclasses override, like
-`_get_outputs` and `_prefetch`, are steps of the iterators and pipelines themselves.
+If several public programs read, set, call or override a private name of DALI's iterators or pipelines, that name is
+an interface. The classes here define these names with DALI's meaning. Hooks that subclasses override, like
+`_get_outputs` and `_prefetch`, aren't here: the iterators and pipelines define them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Renamed:
 
 
 class _Derived:
-    """A value that follows from others, like a property; a program that sets it reads its own from then on."""
+    """A computed attribute, like a property; but a program may assign a value, which replaces the computed one."""
 
     def __init__(self, derive: Callable[[Any], Any]) -> None:
         self._derive = derive
@@ -83,7 +83,7 @@ class PipelineOldNames:
     _first_iter = _Renamed("_first")
     _last_iter = _Renamed("_setup_ended")
 
-    # ------------------------------------------------------------ the style in which it is driven
+    # ------------------------------------------------------------ the style of calls
 
     @property
     def _api_type(self: Any) -> PipelineAPIType | None:
@@ -115,7 +115,7 @@ class PipelineOldNames:
         scope: AbstractContextManager[None] = self.driven_by(type)
         return scope
 
-    # ------------------------------------------------------------ the stages of being built
+    # ------------------------------------------------------------ what has been built so far
 
     @_Derived
     def _py_graph_built(self: Any) -> bool:
@@ -149,7 +149,7 @@ class PipelineOldNames:
     def _start_py_workers(self: Any) -> None:
         self.start_py_workers()
 
-    # ------------------------------------------------------------ running, without a check of the style
+    # ------------------------------------------------------------ running, without checking the style of calls
 
     @_Derived
     def _batches_to_consume(self: Any) -> int:
@@ -178,16 +178,16 @@ class IteratorOldNames:
 
     @property
     def _counter(self: Any) -> int:
-        """Samples of the epoch that came so far; with DROP, at the end, those that are dropped too."""
+        """Number of samples of this epoch so far; with DROP, the end of the epoch adds the dropped ones."""
         epochs = self._epochs
         return int(epochs.position + (epochs.dropped * epochs.batch_size if self._over else 0))
 
     @_counter.setter
     def _counter(self: Any, samples: int) -> None:
         if not hasattr(self, "_epochs"):
-            return  # the constructor finds it
+            return  # too early: the constructor will set the position
         if samples < self._counter and (self._over or self._epochs.finished):
-            self._begin_epoch()  # a program with a `reset` of its own
+            self._begin_epoch()  # the program has its own `reset`, which lowers the counter
         self._epochs.position = samples
 
     @property
@@ -264,7 +264,7 @@ class IteratorOldNames:
     # ------------------------------------------------------------ names that copies of DALI's iterators call
 
     def _remove_padded(self: Any) -> tuple[Any, Any]:
-        """Return whether to remove samples of the last batch, and how many of each pipeline stay."""
+        """Return whether to remove samples of the last batch, and how many samples of each pipeline to keep."""
         counts = self._epochs.counts
         if counts is None:
             return False, [self.batch_size] * len(self._pipes)

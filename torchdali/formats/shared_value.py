@@ -18,12 +18,12 @@ _makes_copies = False
 class Shared:
     """A number or an array that the main process and its worker processes share.
 
-    A function declared with ``pure=True`` may keep one. Pass it to the operator as an argument: then each epoch of a
+    A function declared with ``pure=True`` may read one. Pass it to the operator as an argument: then each epoch of a
     reader sees the value that the program set before the epoch's first batch. Setting an array isn't atomic: a function
-    that runs meanwhile may see a part of it.
+    that runs at the same time may see some old and some new elements.
 
     Args:
-        value: A bool, an int, a float, or an array or tensor on the CPU. Its shape and dtype stay.
+        value: A bool, an int, a float, or an array or tensor on the CPU. Later values must fit its shape and dtype.
 
     Raises:
         TypeError: the value is none of these.
@@ -52,7 +52,7 @@ class Shared:
         """The present value: a number, or a new tensor.
 
         Raises:
-            RuntimeError: reading it in a worker process that has imported the module again, and with it a copy.
+            RuntimeError: a worker process reads a copy that it made itself, by importing the module again.
             TypeError: setting a value of another dtype. ValueError: setting one of another shape.
         """
         if self._is_copy:
@@ -95,6 +95,6 @@ def _join(place: DescriptorPlace, shape: tuple[int, ...], dtype: torch.dtype, is
 
 
 def begin_copies() -> None:
-    """Note that values created in this process from now on are copies, which modules make that are imported again."""
+    """Mark all values that this process creates from now on as copies: a module imported again creates them anew."""
     global _makes_copies
     _makes_copies = True

@@ -21,9 +21,10 @@ Colored = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 50) -> Colored:
     """Give images the artefacts of JPEG: encode (4:2:0 chroma) and decode them.
 
-    On the CPU the images are encoded and decoded by libjpeg-turbo; on an accelerator, and under `torch.compile`,
-    the same arithmetic runs without the bytes in between: YCbCr, chroma halved both ways, cosine transform of 8x8
-    blocks, rounding to multiples of the quantization tables of ITU-T T.81 annex K scaled by the quality, and back.
+    On the CPU, libjpeg-turbo encodes and decodes the images. On an accelerator, and under `torch.compile`, the same
+    arithmetic runs without making a JPEG file. It converts to YCbCr, halves the chroma in both directions, and
+    transforms blocks of 8x8 by the cosine transform. It then rounds to multiples of the quantization tables (ITU-T
+    T.81 annex K, scaled by the quality), and reverses these steps.
 
     Args:
         image: ``(H, W, 3)`` or ``(F, H, W, 3)`` uint8, RGB; the frames are distorted one by one.
@@ -33,7 +34,7 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
         RuntimeError: another type or number of channels, or an image without pixels.
     """
     if image.shape[-1] != 3:
-        raise RuntimeError(f"jpeg_compression_distortion: RGB images of 3 channels, not {image.shape[-1]}")
+        raise RuntimeError(f"jpeg_compression_distortion takes RGB images of 3 channels, not {image.shape[-1]}")
     quality = min(max(int(quality), 1), 100)
     if image.device.type != "cpu" or torch.compiler.is_compiling():
         return distort(image, quality)

@@ -65,12 +65,12 @@ def random_mask_pixel(
 
     Args:
         mask: Any shape with at least one dimension: integers, bool or float32.
-        foreground: Not 0: choose among the pixels of the foreground, if there are any.
-        threshold: Foreground are values above it.
-        value: Foreground are values equal to it, instead.
+        foreground: If not 0, choose only among the pixels of the foreground, unless there are none.
+        threshold: Values above it are foreground.
+        value: If given, values equal to it are foreground, instead of those above ``threshold``.
 
     Returns:
-        Coordinates of the pixel: one value an axis, int64.
+        Coordinates of the pixel: one value per axis, int64.
 
     Raises:
         RuntimeError: another dtype, a mask without pixels, or both ``threshold`` and ``value``.
@@ -129,7 +129,7 @@ def _box_outputs(arguments: Any) -> int | None:
 
 
 class _ObjectFinder:
-    """Finds the objects of label maps, and remembers the objects of maps that it met before."""
+    """Finds the objects of label maps, and remembers them for maps that occur again."""
 
     def __init__(self) -> None:
         self._blobs: dict[Any, Blobs] = {}
@@ -160,27 +160,28 @@ def random_object_bbox(
 ) -> Tensor | tuple[Tensor, ...]:
     """Choose an object of a label map, and return the box around it.
 
-    An object is a group of pixels of one label that hang together by their faces. A label is chosen first, among
-    those that have an object to choose, then one of its objects.
+    An object is a connected group of pixels with the same label; pixels that touch only at edges or corners aren't
+    connected. First a label is chosen, among those with at least one suitable object; then one of its objects.
 
     Args:
         mask: Labels, 1 to 6 dimensions: bool, or integers of up to 32 bits.
-        background: Label of the background. By default it is 0 or, where ``classes`` has 0, less than all
-            classes.
+        background: Label of the background. By default it is 0; if ``classes`` contains 0, it is the
+            smallest class minus 1.
         cache_objects: Keep the objects of each map, to find them faster when the same map comes again.
-        class_weights: Relative probability of each of ``classes``; without ``classes``, of the labels from 0 on,
-            except the background. By default all are equally likely.
+        class_weights: Relative probability of each of ``classes``. Without ``classes``, the weights belong to the
+            labels from 0 on, without the background. By default all are equally likely.
         classes: Labels to choose from; all but the background by default.
-        foreground_prob: Probability to choose an object, instead of the whole map.
+        foreground_prob: Probability of choosing an object; otherwise the result is the box of the whole map.
         format: ``"anchor_shape"`` and ``"start_end"``: two outputs; ``"box"``: one, start and then end.
         ignore_class: Choose among all objects at once, whatever their label.
-        k_largest: Choose only among that many objects with the largest boxes, of the label or of all.
-        output_class: Add an output: the label, a 0D int32; the background's where no object was chosen.
+        k_largest: Choose only among the k objects with the largest boxes: of the chosen label, or of all objects with
+            ``ignore_class``.
+        output_class: Add an output with the label, a 0D int32; if no object was chosen, the label of the background.
         threshold: Least extent of a box, one for all axes or one value per axis; labels without a large enough box are
             not chosen.
 
     Returns:
-        The box in pixels, int32, one value per axis; the whole map without an object to choose.
+        The box in pixels, int32, one value per axis. If there is no suitable object, the box of the whole map.
 
     Raises:
         RuntimeError: another dtype or number of dimensions, an unknown format, ``k_largest`` below 1,
@@ -245,7 +246,7 @@ def _wrap_label(label: int) -> int:
 
 
 def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, dict[int, float] | None]:
-    """Return the background, and how likely each label is; None if all but the background are, equally."""
+    """Return the background, and the weight of each label; None if all labels but the background are equally likely."""
     if classes is None and class_weights is None:
         return background, None
     if classes is None:
@@ -258,7 +259,7 @@ def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, di
             background = min(labels) - 1
     if len(labels) != len(weights) or min(weights, default=0.0) < 0:
         raise RuntimeError(
-            "the shapes of ``classes`` and ``class_weights`` must match, and no weight is negative: "
+            "the shapes of ``classes`` and ``class_weights`` must match, and no weight may be negative: "
             f"{labels} and {weights}"
         )
     if background in labels:
@@ -286,7 +287,11 @@ def _choose(
     least: Sequence[int] | None,
     k_largest: int | None,
 ) -> Box | None:
-    """Choose an object, or return None if there is none; weights: of the labels, all alike if empty, or None."""
+    """Choose an object, or return None if there is none.
+
+    Args:
+        weights: Weights of the labels. If empty, all labels have the same weight; if None, labels don't matter.
+    """
     labels, low, high = objects
     if least is not None:
         labels, low, high = (part[(high - low >= least).all(axis=1)] for part in objects)
@@ -381,10 +386,11 @@ def _number_vertices(
     counts: Sequence[int],
     lengths: Sequence[int],
 ) -> Array:
-    """Return the polygons, whose vertices follow each other from 0 on in each sample.
+    """Return the polygons, with vertices numbered from 0 in each sample, without gaps.
 
     Args:
-        ranges: Ranges of the vertices, before.
+        names: Ids of the polygons.
+        ranges: The polygons' ranges of vertices in the input.
         counts: Polygons of each sample.
         lengths: Vertices of each sample.
     """
@@ -408,7 +414,7 @@ def _check_polygons(ids: TensorList, polygons: TensorList, vertices: TensorList)
 
 
 def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
-    """Return the vertices of each mask."""
+    """Return the range of vertices of each mask."""
     ranges = {}
     masks = set(ids)
     for mask, start, end in polygons:

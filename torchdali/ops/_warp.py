@@ -47,10 +47,10 @@ _RENAMED = {"output_dtype": "dtype"}
 
 
 def is_linear(interp_type: DALIInterpType) -> bool:
-    """Tell linear interpolation from nearest pixels.
+    """Return True for linear interpolation, False for nearest pixels.
 
     Raises:
-        RuntimeError: it is neither.
+        RuntimeError: another interpolation.
     """
     if interp_type not in (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR):
         raise RuntimeError(f"only nearest and linear interpolation is supported, not {interp_type.name}")
@@ -67,7 +67,7 @@ def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
     """Return a given output size, rounded; the input's own when none is given.
 
     Raises:
-        RuntimeError: not one positive number a spatial axis.
+        RuntimeError: the size isn't one positive number per spatial axis.
     """
     if not size:
         return list(lengths)
@@ -93,7 +93,7 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     """Return the matrices in nested or flat lists.
 
     Raises:
-        RuntimeError: there are none, or the numbers do not make whole matrices; a table of another shape.
+        RuntimeError: no numbers, a number of elements that isn't a multiple of a matrix's, or rows of another length.
     """
     flat = list(numbers(value))
     size = rows * columns
@@ -112,7 +112,7 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
 
 
 def each_frame(x: Tensor, frames: bool, settings: Sequence[T], function: Callable[[Tensor, T], Tensor]) -> Tensor:
-    """Apply a function to an image and its setting: one for all frames, or one a frame.
+    """Apply a function to an image and its setting, or to each frame of a video and the frame's setting.
 
     Raises:
         RuntimeError: the number of settings differs from the number of frames.
@@ -152,13 +152,13 @@ def warp_affine(
 
     Args:
         data: ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
-        mtx: The matrix, as an input: ``(2, 3)``, ``(3, 4)`` for volumes; with a leading axis, one a frame.
-        dtype: Output dtype, the input's own or float32 (float32 may become any of them); the input's dtype if None.
+        mtx: The matrix, as an input: ``(2, 3)``, ``(3, 4)`` for volumes. A leading axis gives one matrix per frame.
+        dtype: Output dtype: the input's by default, uint8 or float32; from float32 also int16 or int32.
         fill_value: Value of everything outside; the edge is repeated when None.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``; the image is not smoothed where it shrinks.
-        inverse_map: The matrix takes positions of the output to positions of the input; otherwise the other way round.
+        inverse_map: If True, the matrix maps positions of the output to positions of the input; otherwise the reverse.
         matrix: The matrix, row by row.
-        size: Height and width (depth first) of the output; the input's when not given.
+        size: Height and width of the output, for volumes depth, height and width; by default the input's.
 
     Raises:
         RuntimeError: no matrix, or one of another size.
@@ -196,13 +196,13 @@ def rotate(
 
     Args:
         data: ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
-        angle: Degrees; one a frame is possible.
+        angle: Degrees: one number, or one per frame.
         axis: ``(x, y, z)`` of the axis that volumes turn around; not needed for images.
-        dtype: Output dtype, the input's own or float32 (float32 may become any of them); the input's dtype if None.
+        dtype: Output dtype: the input's by default, uint8 or float32; from float32 also int16 or int32.
         fill_value: Value of everything outside; the edge is repeated when None.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
         keep_size: Keep the input's size; otherwise the canvas grows until the whole image fits.
-        size: Height and width (depth first) of the output.
+        size: Height and width of the output; for volumes depth, height and width.
 
     Raises:
         RuntimeError: a volume without an axis.
@@ -295,7 +295,7 @@ def _warp_batch(
 # ---------------------------------------------------------------- displacements
 
 
-@device_cache(maxsize=4)  # images of a dataset often have one size
+@device_cache(maxsize=4)  # images of a dataset often have the same size
 def _water(height: int, width: int, device: torch.device, linear: bool, *waves: tuple[float, float]) -> Tensor:
     return _prepare(effects.water_positions(height, width, device, *waves), height, width, linear)
 
@@ -340,13 +340,13 @@ def water(
     Args:
         image: ``(H, W, C)``: uint8 or float32.
         ampl_x: Amplitude of the waves along x, in pixels.
-        ampl_y: Along y.
+        ampl_y: Amplitude of the waves along y.
         fill_value: Value of everything outside.
-        freq_x: Frequency, in radians a pixel.
+        freq_x: Frequency of the waves along x, in radians per pixel.
         freq_y: Frequency of the waves along y.
         interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
         mask: 0 keeps the image unchanged.
-        phase_x: Phase, in radians.
+        phase_x: Phase of the waves along x, in radians.
         phase_y: Phase of the waves along y.
     """
     linear = is_linear(interp_type)
@@ -398,7 +398,7 @@ def jitter(
         fill_value: Value of everything outside.
         interp_type: Accepted; the positions are whole pixels.
         mask: 0 keeps the image unchanged.
-        nDegree: Pixels between the greatest movements to both sides.
+        nDegree: Width of the range of movements, in pixels.
     """
     if not mask:
         return image

@@ -1,18 +1,18 @@
-"""Deal jobs out to worker processes, and watch these: replicas make batches, others run parallel sources.
+"""Give jobs to worker processes, and watch the processes.
 
-The contract:
+There are two kinds of workers: replicas make batches, and source workers run parallel sources. The contract:
 
-- The oldest job goes first, to the worker that has the least to do; each has at most a few. A job with an owner goes to
-  that worker alone.
-- A worker that stops because somebody suspended it is killed.
-- A replica that dies is replaced, unless too many died lately, and others make its batches. A batch that two replicas
-  had begun when they died fails with an error that says which process ended how; so does everything if no worker is
-  left and none is started.
-- A worker of sources that dies ends all of them, with that error: its sources' memory is gone.
-- One thread receives all answers, another one ends suspended workers. The later stages of a batch run on the
+- The oldest job goes first, to the worker with the fewest jobs. No worker holds more than a few. A job with an owner
+  goes only to that worker.
+- If somebody suspends a worker, the pool kills it.
+- If a replica dies, other replicas make its batches. The pool replaces it, unless too many died recently.
+- If two replicas die after they began the same batch, the batch fails. The error says which process ended, and how.
+  If no worker is left and none can be started, every batch fails with this error.
+- If a source worker dies, all source workers end with this error, because the memory of its sources is lost.
+- One thread receives all answers, and another one ends suspended workers. The later stages of a batch run on the
   threads of the pipeline.
-- `close` may come at any time, from any thread, and again, and waits for no process without a limit. Workers end when
-  their pipeline or its process does.
+- Any thread may call `close`, at any time and repeatedly. It never waits for a process without a limit. Workers end
+  when their pipeline ends, or the process of the pipeline.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from torchdali.threads import Thread, close_at_end
 
 __all__ = ["START", "WorkerPool"]
 
-_GRACE = 0.5  # seconds for a process to end by itself, and again after SIGTERM
-_KILLED = 10.0  # seconds for one that was killed; the system may be busy
+_GRACE = 0.5  # seconds to wait until a process ends by itself, and again after SIGTERM
+_KILLED = 10.0  # seconds to wait for the end of a killed process; the system may be busy
 _POLL = 0.5  # seconds between looks at processes that cannot be waited for
-_STILL = 2  # looks in a row at which a process was stopped: after Ctrl-Z and fg, it may wake late
+_STILL = 2  # polls in a row that find a process suspended; one isn't enough: after Ctrl-Z and fg, it may wake late
 START = 120.0  # seconds for a worker to start
-_LOSSES = 2  # workers that may die with a batch
-_RESTARTS = 2  # times that a worker is replaced, on average, in _RESTART_WINDOW seconds
+_LOSSES = 2  # a batch fails when this many workers have died after they began it
+_RESTARTS = 2  # replacements per worker, on average, in _RESTART_WINDOW seconds; no more are started
 _RESTART_WINDOW = 60.0
 
 
 class WorkerStart(Protocol):
-    """Start of a worker in the place of one that died; see `starting.Starter`."""
+    """Starts replacements for workers that died; see `starting.Starter`."""
 
     @property
     def patience(self) -> float: ...
@@ -63,16 +63,16 @@ class WorkerPool:
     """The workers of one pipeline.
 
     Args:
-        workers: Started; those that are not `alive` are not yet ready.
+        workers: Processes that were started; if one isn't `alive`, it isn't ready yet.
         run: Runs a function on a thread of the pipeline.
-        starter: Starts more; None if a worker that dies ends all.
-        ahead: Jobs that a worker has at most; more than one, so that it does not wait for the next.
-        device: The accelerator; memory of the workers' results is pinned for copies to it, if any.
+        starter: Starts replacements; None if all workers end as soon as one dies.
+        ahead: Most jobs that a worker holds; more than one, so that it does not wait for the next.
+        device: The accelerator, if any; memory of the workers' results is pinned for copies to it.
 
     Attributes:
-        exits: How workers ended that were not told to.
-        replaced: How many were started in the place of another.
-        joined: Called when a worker has come that knows no block of those before.
+        exits: A message for each worker that died, or never became ready.
+        replaced: Number of workers that replaced another one.
+        joined: Called when a new worker is ready; it doesn't know the blocks that were announced before.
     """
 
     def __init__(
@@ -89,14 +89,15 @@ class WorkerPool:
             worker.views = Views(device)
             if starter is not None and worker.alive and worker.shares_memory:
                 worker.open_ledger()
-        self._starting = [worker for worker in workers if not worker.alive]  # of the watching thread, until it is over
+        # Only the watching thread uses this list, until that thread ends.
+        self._starting = [worker for worker in workers if not worker.alive]
         self._count = len(workers)
         self._restarts: deque[float] = deque()
         self.joined: Callable[[], None] = _nothing
         self.replaced = 0
         self._queue: list[tuple[int, int, WorkerJob]] = []
         self._serial, self._numbers = itertools.count(), itertools.count()
-        # Reentrant: a garbage collection inside may drop the pipeline, whose end comes here.
+        # Reentrant: a garbage collection under the lock may drop the pipeline, and so call `close` in the same thread.
         self._lock = threading.RLock()
         self._over = self._unstarted = ""
         self._process = os.getpid()
@@ -111,8 +112,8 @@ class WorkerPool:
         close_at_end(self)
 
     def add(self, count: int) -> None:
-        """Have more workers started; they take part as soon as they are ready."""
-        self._count += count  # for the watching thread, which alone starts workers
+        """Ask for more workers; they get jobs as soon as they are ready."""
+        self._count += count  # the watching thread sees this and starts them; no other thread starts workers
 
     # ------------------------------------------------------------ dealing
 
@@ -120,7 +121,7 @@ class WorkerPool:
         """Queue a job."""
         with self._lock:
             if not self._over:
-                # From here on the job is the watching thread's, and that of the thread on which it finishes.
+                # From here on, only the watching thread and the thread that finishes the job may touch it.
                 self._enqueue(job)
                 self._assign()
                 return
@@ -131,7 +132,7 @@ class WorkerPool:
         heapq.heappush(self._queue, (job.order, next(self._serial), job))
 
     def _assign(self) -> None:
-        """Give jobs to the workers that have few (under the lock)."""
+        """Give jobs to the workers that have room for more; called under the lock."""
         later = []
         while self._queue:
             free = [w for w in self.workers if w.alive and len(w.jobs) < self._ahead]
@@ -143,7 +144,7 @@ class WorkerPool:
             if not fitting:
                 later.append(entry)
                 continue
-            # Of those with as little to do, the one that has been at work for longest will be free first.
+            # Among workers with equally many jobs, the one whose job is oldest will probably be free first.
             worker = min(fitting, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
             if job.begin():
                 worker.send_job(next(self._numbers), job)
@@ -204,7 +205,8 @@ class WorkerPool:
     def _guard_workers(self) -> None:
         """End workers that somebody suspended, and maintain their starter.
 
-        In a thread of its own: one may be stopped in the middle of a message, for which the watching thread waits.
+        This needs its own thread: a worker may be suspended in the middle of a message, and then the watching thread
+        waits for the rest.
         """
         while not self._closed.wait(_POLL):
             if self._starter is not None:
@@ -234,14 +236,14 @@ class WorkerPool:
         self._run(job.finish)
 
     def _remove_dead(self, worker: Worker) -> None:
-        """End a worker, and have its jobs done by others; in the watching thread."""
+        """End a worker, and give its jobs to others; called in the watching thread."""
         with self._lock:
             if self._over or not worker.alive:
                 return
             worker.alive = False
         if worker.process.exitcode is None:
             worker.kill()
-        # Only when it is gone may another one write where it wrote.
+        # Another worker may write to its memory only when the process is gone.
         worker.process.join(10 * _GRACE)
         self.exits.append(message := worker.end_message())
         with self._lock:
@@ -260,7 +262,7 @@ class WorkerPool:
         worker.close()
 
     def _is_lost(self, job: WorkerJob, was_begun: bool) -> bool:
-        """Note that a worker died with a job; return whether it was one too many, and queue it again otherwise."""
+        """Count a worker that died with a job. Return True if they were too many; otherwise queue the job again."""
         job.losses += was_begun
         if job.losses < _LOSSES:
             self._enqueue(job)
@@ -269,11 +271,11 @@ class WorkerPool:
     # ------------------------------------------------------------ replacing, in the watching thread
 
     def _nobody(self) -> bool:
-        """Return whether all workers are gone, or may go on alone."""
+        """Return True if no worker is left, or if the pool must end because a dead one cannot be replaced."""
         return self._starter is None or not (self._starting or any(each.alive for each in self.workers))
 
     def _replace(self) -> None:
-        """Start workers in the place of those that died, unless too many did lately."""
+        """Start replacements for workers that died, unless too many died recently."""
         if self._starter is None:
             return
         now = time.monotonic()
@@ -290,7 +292,7 @@ class WorkerPool:
                 self._restarts.append(now)
             try:
                 started = self._starter.start(number)
-            except OSError as error:  # tried again, as long as the number of times allows
+            except OSError as error:  # a later call tries again, until the limit is reached
                 self._unstarted = str(error)
                 continue
             started.views, started.alive, self._unstarted = Views(self._device), False, ""
@@ -299,7 +301,7 @@ class WorkerPool:
                 self.workers.append(started)
 
     def _join(self, worker: Worker) -> None:
-        """Take a worker into service that has said whether it is ready; one that has not may do so later."""
+        """Add a started worker to the pool if it is ready; otherwise a later call will."""
         assert self._starter is not None
         try:
             if not self._starter.is_ready(worker):
@@ -312,7 +314,7 @@ class WorkerPool:
             if self._over:
                 return
             self._starting.remove(worker)
-            # From here on it hears of new blocks.
+            # From here on, `announce` tells it of new blocks.
             self.replaced += self.workers[worker.number] is not worker
             if worker.shares_memory:
                 worker.open_ledger()
@@ -330,18 +332,18 @@ class WorkerPool:
             self._end(self._with_reason(problem))
 
     def _with_reason(self, message: str) -> str:
-        """Add why no worker can be started any more, if there is a reason."""
+        """Add to a message why no worker can be started, if the reason is known."""
         return f"{message}. None can be started: {self._unstarted}" if self._unstarted else message
 
     # ------------------------------------------------------------ ending
 
     def close(self) -> None:
         """End the processes."""
-        if os.getpid() == self._process:  # not in a forked child that drops its copy of all this
+        if os.getpid() == self._process:  # a forked child that drops its copy must not end them
             self._end("the pipeline was closed while a worker process worked")
 
     def _end(self, reason: str) -> None:
-        if not self._lock.acquire(timeout=_GRACE):  # another thread sends to a worker that does not read
+        if not self._lock.acquire(timeout=_GRACE):  # another thread holds it: it sends to a worker that doesn't read
             for worker in self.workers:
                 worker.kill()
             self._lock.acquire()
@@ -366,7 +368,7 @@ class WorkerPool:
         if self._starter is not None:
             self._starter.close()
         self.joined = _nothing  # its owner refers to the pool
-        # An answer that the watching thread just takes over may end its batch a second time, which does nothing.
+        # The watching thread may be taking over an answer, and end this batch too; the second time does nothing.
         left = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]
         for job in left:
             job.lose(PipelineError(reason))
@@ -385,7 +387,7 @@ def _nothing() -> None:
 
 
 def _stop(processes: Sequence[Process]) -> None:
-    """End processes that were told to: by SIGTERM, then by SIGKILL, which takes effect when the system lets it."""
+    """Wait for processes that were told to end; then send SIGTERM, and then SIGKILL, and wait after each."""
     for stop, patience in (("terminate", _GRACE), ("kill", _GRACE), ("kill", _KILLED)):
         deadline = time.monotonic() + patience
         for process in processes:

@@ -116,14 +116,14 @@ def external_source(
             argument: the number of the batch in the epoch, a `BatchInfo` or a `SampleInfo`. Or an iterable,
             a generator function or a class whose instances iterate. None to use `Pipeline.feed_input`.
         num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
-        cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, for good; True or
-            ``"quiet"`` restart immediately; ``"raise"`` ends the epoch and restarts in the next one.
+        cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, and no other begins; True
+            or ``"quiet"`` restart immediately; ``"raise"`` ends the epoch and restarts in the next one.
         name: Name of the node, for `feed_input`; not with ``num_outputs``.
         device: Device of the output, ``"cpu"`` or ``"gpu"``.
         layout: Layout of a sample, one letter per axis; or a list with one layout per output.
         dtype: Type of the elements; or one per output.
         ndim: Number of axes of each sample; or a list with one number per output.
-        cuda_stream: Accepted; data of the current stream are waited for.
+        cuda_stream: Accepted, without effect; the operator always waits for the current stream.
         use_copy_kernel: Accepted, without effect.
         blocking: Without a source, wait for `feed_input` instead of failing.
         batch: The source returns whole batches; None means True, or False with ``parallel``.
@@ -134,12 +134,12 @@ def external_source(
         bytes_per_sample_hint: Accepted with ``parallel``; memory grows as needed.
         batch_info: Give a `BatchInfo` to a source of batches instead of a number.
         background: Call the source in the pipeline's own scheduler thread, parallel to your loop, not inside `run` or
-            `schedule_run`; not DALI's.
+            `schedule_run`. DALI has no such argument.
         seed: Accepted, without effect.
         preserve: Keep the source even if no output needs it.
 
     Raises:
-        TypeError: a source that is none of these, or cannot be called or cycled like this.
+        TypeError: a source of another type, or one that does not fit ``cycle`` or the arguments of its calls.
         ValueError: arguments that do not go together.
         RuntimeError: ``name`` with ``num_outputs``.
     """

@@ -1,4 +1,4 @@
-"""Ranges of the records of remote containers: each is one request, for all records of a run."""
+"""Read remote containers in ranges of bytes: one request for a range that may hold many records."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["MISSING", "Ranges"]
 MISSING = -1
 """Offset of a component that a record does not have."""
 
-_RANGE, _GAP = 4 << 20, 64 << 10  # bytes of a request, and between two parts of one
-_RUNS = 16  # of a block, at least
+_RANGE, _GAP = 4 << 20, 64 << 10  # bytes of a request; largest gap between two parts in one request
+_RUNS = 16  # runs in a window of `shuffle_window`, at least
 
 
 class _PendingRange(NamedTuple):
-    """A range on its way: file, offset, and its bytes."""
+    """A range that was requested: file, offset, and the bytes that will arrive."""
 
     file: int
     start: int
@@ -35,7 +35,7 @@ class _PendingRange(NamedTuple):
 
 
 class _RangeRun:
-    """Ranges of one run, in their order, and how many of its records are still wanted."""
+    """Ranges of one run, in their order, and how many of its records are still to be read."""
 
     def __init__(self, parts: Sequence[_PendingRange], size: int, records: int) -> None:
         self._parts, self.size, self.left = parts, size, records
@@ -48,10 +48,11 @@ class _RangeRun:
 
 
 class Ranges:
-    """Ranges of records, requested when the first record of a run is wanted.
+    """Requests the bytes of remote records, run by run.
 
-    Read in order, or with `shuffle_window`, a run has about 4 MB; otherwise each record is a run. The ranges of a run
-    are kept until all of its records were wanted, or others need the memory.
+    A run is a group of records that follow each other. In order and with `shuffle_window`, it has about 4 MB; otherwise
+    each record is a run. When the first record of a run is needed, its ranges are requested. They are kept until all
+    records of the run were read, or until other runs need the memory.
 
     Args:
         remote: The connection.
@@ -61,8 +62,8 @@ class Ranges:
         arguments: Arguments of the reader.
 
     Attributes:
-        runs: Records that the order of an epoch must keep together; None for nothing.
-        bytes_ahead: How much is requested early.
+        runs: Runs that the order of an epoch must keep together; None if it need not.
+        bytes_ahead: Number of bytes that are requested early.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class Ranges:
         self._size -= self._live.pop(number).size
 
     def _begin(self, number: int) -> _RangeRun:
-        """Request the ranges of a run: components that are near each other in one range."""
+        """Request the ranges of a run; components that are near each other share a range."""
         rows = slice(number * self._run, (number + 1) * self._run)
         places = self._places[rows]
         files = np.repeat(self._files[rows], places.shape[1]).tolist()
@@ -139,6 +140,6 @@ class Ranges:
             if isinstance(storage, RemoteFile):
                 return storage.start(start, count, self.runs is not None).future
             future.set_result(storage.read(start, count))
-        except RuntimeError as error:  # of the records that want it
+        except RuntimeError as error:  # raised later, for the records in this range
             future.set_exception(error)
         return future
