@@ -136,7 +136,7 @@ class BatchRng:
     """The random numbers of one operator on the samples of one batch.
 
     Args:
-        key: Of pipeline seed and operator; see `mix`.
+        key: Key of pipeline seed and operator; see `mix`.
         epochs: Epoch of each sample.
         records: Record index of each sample in its source.
     """

@@ -56,7 +56,7 @@ def test_ragged_samples() -> None:
     column = Column([[1], [[2]], 3])
     assert column.shape_values(0, "x").values == [1, 2, 3]
     assert Column([1, [2, 3]]).shape_values(1, "x").values == [[1], [2, 3]]
-    with pytest.raises(RuntimeError, match=r"argument 'x' is one number a sample, and the value of sample 1 has the shape \(2,\)"):
+    with pytest.raises(RuntimeError, match=r"argument 'x' is one number per sample, and the value of sample 1 has the shape \(2,\)"):
         Column([[1], [2, 3]]).shape_values(0, "x")
     with pytest.raises(RuntimeError, match=r"argument 'x' is one row of numbers a sample, and the value of sample 1 has the shape \(1, 2\)"):
         Column([[1], [[2, 3]]]).shape_values(1, "x")

@@ -37,7 +37,7 @@ class Sizes:
     Attributes:
         batch: Images of a batch.
         batches: Of a measurement.
-        threads: Of a pipeline.
+        threads: Number of threads of a pipeline.
         size: Height and width of a crop.
         copied: Bytes of a copy.
         spin: Cycles for which the consumer's stream is kept busy.

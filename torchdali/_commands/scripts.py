@@ -31,7 +31,7 @@ def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> 
 
     Args:
         target: Path of a script, and after a colon the name of a function in it, or of another object.
-        arguments: Of the function: ``name=value``.
+        arguments: Arguments of the function: ``name=value``.
         defaults: Options of a pipeline that has none.
 
     Raises:

@@ -21,7 +21,7 @@ def run(target: str, arguments: Sequence[str], output: Path, each: bool, count: 
     Args:
         target: Path of a script, and after a colon the name of a function in it that makes a pipeline, a loader or a
             batch, or the name of one of these objects.
-        arguments: Of the function: ``name=value``.
+        arguments: Arguments of the function: ``name=value``.
     """
     try:
         subject = scripts.load(target, arguments, _DEFAULTS)

@@ -22,7 +22,7 @@ def run(
     Args:
         target: Path of a script, and after a colon the name of a function in it that makes a pipeline or a loader, or
             the name of one of these objects.
-        arguments: Of the function: ``name=value``.
+        arguments: Arguments of the function: ``name=value``.
         seconds: For all measurements together.
         step: Seconds of the training step; 0 for none.
         cores: The most threads and processes.

@@ -49,7 +49,7 @@ reports = _Reports()
 
 
 def report(error: Exception) -> None:
-    """Tell of a mistake in a body for several samples, or in another quick way, after which all samples were done."""
+    """Report that a body for several samples, or another fast path, failed although all samples succeed one by one."""
     reports.receiver(error)
 
 
@@ -59,7 +59,7 @@ class ChunkFunction:
 
     Attributes:
         single: Takes one sample of each input, per-sample arguments, rng, out.
-        layouts: Of the outputs.
+        layouts: Layouts of the outputs.
         tensor: Its body for samples in one tensor.
         ragged: Its body for samples of any shapes.
         dtypes: Of the first input, for which ``ragged`` was made; all, if there are none.
@@ -84,7 +84,7 @@ class ChunkFunction:
         """Do several samples.
 
         Args:
-            inputs: Samples of each input; None for one that is not there.
+            inputs: Samples of each input; None for an input that was not given.
             out: Memory for the results: ``(N, ...)``, or a place for each. Results that do not fit are elsewhere.
             arguments: A value for each sample; random numbers are ``rng``.
 

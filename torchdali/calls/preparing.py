@@ -38,8 +38,8 @@ def prepare(
 
     Args:
         constants: Converted arguments.
-        layouts: Of the inputs, "" where unset.
-        per_frame: Arguments that have one value a frame.
+        layouts: Layouts of the inputs, "" where unset.
+        per_frame: Arguments that have one value per frame.
 
     Raises:
         ValueError: a layout the operator does not take.
@@ -207,7 +207,7 @@ def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str], axi
 
 
 def each_frame_value(name: str, values: list[Any], frames: int) -> list[Any]:
-    """Return one value a frame, of an argument that has as many, or one for all.
+    """Return one value per frame, of an argument that has as many, or one for all.
 
     Raises:
         RuntimeError: it has another number.

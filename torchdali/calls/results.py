@@ -91,7 +91,7 @@ def _check_samples(column: Any) -> None:
     if not isinstance(column, (list, tuple)):
         raise TypeError(
             f"the operator returned {kind_of(column)}; over a batch it returns a TensorList, a list of "
-            "tensors (one a sample), or one tensor whose first dimension is the batch"
+            "tensors (one per sample), or one tensor whose first dimension is the batch"
         )
     for i, sample in enumerate(column):
         if not isinstance(sample, torch.Tensor):

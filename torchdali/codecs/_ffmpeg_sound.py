@@ -51,7 +51,7 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
     A truncated last packet is skipped, unless the container lists it.
 
     Args:
-        size: Of the file.
+        size: Size of the file.
 
     Raises one of `media_errors`, also where packets are missing that the container lists.
     """

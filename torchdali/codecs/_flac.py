@@ -31,7 +31,7 @@ class Flac(NamedTuple):
     """The description of a file, and the bytes of the samples.
 
     Attributes:
-        bits: Of a sample.
+        bits: Number of bits of a sample.
         frames: Samples of a channel, as the description says; 0 if it does not.
     """
 
@@ -140,7 +140,7 @@ class _MetadataBlock(NamedTuple):
     Attributes:
         at: Where it is.
         begin: Samples before it.
-        samples: Of a channel.
+        samples: Number of samples of a channel.
     """
 
     at: int

@@ -56,7 +56,7 @@ def to_output(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Wei
     Args:
         pixels: ``(H, W, C)`` as the file holds them; one or two channels are gray (and alpha).
         output_type: One of `OUTPUT_TYPES`. ANY_DATA keeps the channels, the others drop alpha.
-        dtype: Of the result.
+        dtype: Dtype of the result.
         weights: How this format makes gray from colors; None is floating point, rounded.
 
     Returns:

@@ -44,7 +44,7 @@ class _MpegFrame(NamedTuple):
 
     Attributes:
         size: In bytes.
-        samples: Of a channel.
+        samples: Number of samples of a channel.
         form: Version, layer, rate, and one channel or two, equal for all blocks.
     """
 

@@ -83,7 +83,7 @@ def decode_scaled(
     Args:
         view: A JPEG of one or three channels.
         frame: Where its frame header begins.
-        height: Of the image.
+        height: Height of the image.
         bottom: In rows of the whole image.
         scale: 2, 4 or 8; rows and columns come out as ``ceil(n / scale)``.
         fast: As for `decode_whole`.

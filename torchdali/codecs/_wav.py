@@ -31,7 +31,7 @@ class Wav(NamedTuple):
     """Fields of a header, and the bytes of the samples.
 
     Attributes:
-        bits: Of a sample.
+        bits: Number of bits of a sample.
         floating: Samples are IEEE floats, not integers.
         data: The bytes of whole frames that are there.
     """

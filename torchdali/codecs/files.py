@@ -27,7 +27,7 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
     """Read a file to a 1-D uint8 tensor. May be called from many threads.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         mapped: Map a file of 8 MiB or more into memory if that works; others are read.
         direct: Without ``mapped``, read past the system's cache where the file system can.
 
@@ -127,7 +127,7 @@ def read_after(path: str, head: bytes, out: Tensor) -> bool:
     If it did not, or the file is too short, the content of ``out`` is of no use.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         head: The bytes before.
         out: ``(...)``, contiguous.
 
@@ -167,7 +167,7 @@ def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled 
     """Read files that are in the system's cache; None if one is not, is empty, or is large enough to be mapped.
 
     Args:
-        paths: Of the files.
+        paths: Paths of the files.
         block: Returns memory for so many bytes or more.
 
     Raises:

@@ -68,7 +68,7 @@ def decode_crop(
         y, x, h, w: The window in the upright image.
         adjust_orientation: Turn the image as its EXIF block says.
         fast, fancy: As for `decode`.
-        header: Of the data, if it was read before.
+        header: Header of the data, if it was read before.
 
     Returns:
         ``(h, w, 3)`` uint8 RGB, contiguous or a view of the whole image.
@@ -120,7 +120,7 @@ def decode_scaled_crop(
         target_h, target_w: The size to which the caller will bring the window.
         adjust_orientation: Turn the image as its EXIF block says.
         fast: As for `decode`.
-        header: Of the data, if it was read before.
+        header: Header of the data, if it was read before.
 
     Raises:
         DecodeError: As `decode`.

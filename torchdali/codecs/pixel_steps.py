@@ -76,8 +76,8 @@ def affine(size: Size, matrix: Sequence[float], name: str, fill: Levels) -> byte
     """Return a transformation, affine or, if there are 8 numbers, perspective: of places of the result into old ones.
 
     Args:
-        size: Of the result.
-        name: Of the filter.
+        size: Size of the result.
+        name: Name of the filter.
     """
     kind = _AFFINE if len(matrix) == 6 else _PERSPECTIVE
     return _step(kind, (*size, PILLOW[name], *fill), matrix)

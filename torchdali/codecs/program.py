@@ -102,7 +102,7 @@ class ImageProgram(NamedTuple):
         """Resize the result as Pillow does; None if it is resized already, or Pillow resizes it in another way.
 
         Args:
-            name: Of the filter of Pillow.
+            name: Name of the filter of Pillow.
             of_tensor: Resize as PyTorch does: the width first, with weights of 16 bits.
         """
         if (height, width) == self.size:

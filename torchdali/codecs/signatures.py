@@ -1,4 +1,4 @@
-"""Recognize a file by its first bytes, for messages about files whose content is not what was expected."""
+"""Recognize a file by its first bytes, for messages about files with unexpected content."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ class VideoDecoder:
 
     Args:
         source: Path, or bytes ``(n,)`` uint8.
-        index: Of the same source; made if not given.
+        index: Index of the same source; made if not given.
         color: ``"RGB"``, or ``"YCbCr"`` (as coded, chroma at full resolution).
         fast: Let the conversion of colors round as it likes.
         upright: Turn frames as the container asks for.

@@ -55,7 +55,7 @@ def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:
     """Return the pixel that fills frames, ``(channels,)`` uint8.
 
     Raises:
-        RuntimeError: not one value, or one a channel; or not from 0 to 255.
+        RuntimeError: not one value, or one per channel; or not from 0 to 255.
     """
     if len(values) not in (1, channels):
         raise RuntimeError(f"fill_value: one value, or {channels}, not {len(values)}")

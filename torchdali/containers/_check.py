@@ -26,7 +26,7 @@ class Problem(NamedTuple):
     """Something that is broken.
 
     Attributes:
-        offset: Of the record in its file; None for the file as a whole.
+        offset: Offset of the record in its file; None for the file as a whole.
     """
 
     path: str

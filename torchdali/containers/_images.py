@@ -34,7 +34,7 @@ class EncodedImage(NamedTuple):
     """An image in new bytes.
 
     Attributes:
-        extension: Of its format.
+        extension: Extension of its format.
         content: The bytes.
         pixels: That were encoded.
         is_photo: Encoded with loss.

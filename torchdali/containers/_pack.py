@@ -53,7 +53,7 @@ class PackOptions:
             the images that are not shrunk unchanged, and makes JPEG of the others. All images but photos stay without
             loss, as PNG: palettes, label maps and other images of few values, 16 bits; without a format also gray and
             alpha.
-        quality: Of JPEG and WebP, 1 to 100.
+        quality: Quality of JPEG and WebP, 1 to 100.
         skip: Skip samples that cannot be read or decoded: each image is decoded for this. Otherwise a bad sample
             is an error, and so is an image with an unreadable header, or one that cannot be encoded again.
 
@@ -94,7 +94,7 @@ class Packed:
         read: Bytes of the samples that this run read.
         written: Bytes of the shards that it wrote.
         seconds: That it took.
-        psnr: Of some of the images that were encoded again, in dB.
+        psnr: PSNR of some of the images that were encoded again, in dB.
         lossless: Images that were encoded again without loss.
         skipped: The skipped samples, and why.
     """

@@ -58,7 +58,7 @@ class Statistics:
         deeper: Images in folders inside of these, which are counted as theirs.
         left_out: Files that are images, too, but are not looked at, as readers do not take them by their ending.
         misnamed: Files with the extension of another format, with the format that they have.
-        mean: Of red, green and blue, for pixels from 0 to 1; each image counts alike, whatever its size.
+        mean: Mean of red, green and blue, for pixels from 0 to 1; each image counts alike, whatever its size.
         std: As `mean`.
         problems: The files that cannot be decoded.
     """

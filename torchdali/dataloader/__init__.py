@@ -4,7 +4,7 @@
 `_loader`                       the class
 `_plans`, `_picture_plans`      decide whether torchdali makes the samples
 `_pristine`                     checks that torch would run only torch's and torchvision's code for a sample
-`_notes`                        messages that say what is accelerated, or why not
+`_notes`                        messages: which parts are accelerated, and why others aren't
 `_sources`                      reads datasets of torchvision
 `_rules`, `_chains`             translate transforms of torchvision into steps
 `_engines`, `_rows`, `_idle`    make batches from indices, in threads

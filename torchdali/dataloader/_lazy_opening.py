@@ -44,7 +44,7 @@ class FetchLazily:
 
     Args:
         fetcher: torch's.
-        patience: Of the loader.
+        patience: Patience of the loader.
     """
 
     def __init__(self, fetcher: Any, patience: Patience) -> None:
@@ -74,7 +74,7 @@ class Patience:
         self.left = 4
 
     def note(self, has_images: bool) -> None:
-        """Note a batch."""
+        """Record a batch."""
         self.left = 4 if has_images else self.left - 1
 
 

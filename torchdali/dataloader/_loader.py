@@ -326,7 +326,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
         Args:
             path: Where to save it, too.
-            options: Of `torchdali.pictures.show`, like ``mean``, ``std`` and ``count``.
+            options: Options of `torchdali.pictures.show`, like ``mean``, ``std`` and ``count``.
 
         Raises:
             ValueError: there is nothing in a batch that can be drawn.

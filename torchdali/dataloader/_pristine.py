@@ -66,11 +66,11 @@ class _Checked:
         self._codes: dict[FunctionType, CodeType] = {}
 
     def add_space(self, space: Mapping[str, Any], qualname: str) -> None:
-        """Note how many names a module or class has."""
+        """Record how many names a module or class has."""
         self._spaces[qualname], self._sizes[qualname] = space, len(space)
 
     def add(self, space: Mapping[str, Any], qualname: str, name: str) -> None:
-        """Note the value of a name, and the code of a function."""
+        """Record the value of a name, and the code of a function."""
         key, value = (qualname, name), space[name]
         self.add_space(space, qualname)
         self._owners[key], self._names[key], self._values[key] = space, name, value

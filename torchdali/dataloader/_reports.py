@@ -170,7 +170,7 @@ def note_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
     """Remember a loop, for `summary`, if that is wanted.
 
     Args:
-        plan: Of the loader's first loop.
+        plan: Plan of the loader's first loop.
     """
     if not recording:
         return

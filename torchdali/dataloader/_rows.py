@@ -120,7 +120,7 @@ class TensorRows:
         """Do nothing: each batch reads the tensors."""
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Note a batch."""
+        """Record a batch."""
         self._requests[number] = indices
 
     def reset(self) -> None:

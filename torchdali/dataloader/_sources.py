@@ -34,7 +34,7 @@ class DatasetSource:
     """A dataset of torchvision.
 
     Attributes:
-        transform: Of its images.
+        transform: Transform of its images.
         source: Returns the path of an image, or its pixels ``(H, W, C)``.
         target: Returns a sample's values besides its image.
         pixels: All images in memory, ``(N, H, W, C)``; None for files.

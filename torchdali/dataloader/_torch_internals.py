@@ -84,7 +84,7 @@ class CountingIterator(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
 
     def _begin_drawing(self) -> None:
-        """Note the states in which the sampler begins to draw, or continue where a state was taken."""
+        """Record the states in which the sampler begins to draw, or continue where a state was taken."""
         progress = self.progress
         states = progress.first or (self._after_start if progress.is_resumed else None) or snapshot(self._generators)
         if progress.is_resumed:

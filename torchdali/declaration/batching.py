@@ -105,7 +105,7 @@ class Column(Sequence[Any]):
 
         Args:
             axes: See `schema.Argument`.
-            name: Of the argument, for errors.
+            name: Name of the argument, for errors.
 
         Raises:
             RuntimeError: a sample of several elements, or none, where a number belongs, or a matrix for a list.
@@ -164,7 +164,7 @@ def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None 
     place = "" if sample is None else f" of sample {sample}"
     value = f"the value{place} has the shape {tuple(shape)}"
     if not axes:
-        return RuntimeError(f"argument {name!r} is one number a sample, and {value}")
+        return RuntimeError(f"argument {name!r} is one number per sample, and {value}")
     return RuntimeError(
         f"argument {name!r} is one row of numbers a sample, and {value}: input with dimension {len(shape)} cannot be "
         "converted to dimension 1"
@@ -172,7 +172,7 @@ def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None 
 
 
 def per_sample(value: Any, size: int) -> Sequence[Any]:
-    """Return one value a sample, of an argument that may be the same for all."""
+    """Return one value per sample, of an argument that may be the same for all."""
     return value.values if isinstance(value, Column) else [value] * size
 
 

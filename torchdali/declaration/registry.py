@@ -37,7 +37,7 @@ class OperatorOptions:
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a `Column` for each argument that was given per sample.
         make: Makes a body with a memory of its own for each place where the operator is used.
-        layout: Of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``; the first input's if None.
+        layout: Layout of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``; the first input's if None.
         outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node that is
             not returned in a list. Among the arguments, ``inputs`` is the number of inputs.
         results: ``rule(arguments, outputs)`` of the value that a call returns instead of the list of its outputs.

@@ -7,7 +7,7 @@ Inputs are before ``/``, arguments after ``*``. Annotations give the rest:
 ``data: Data``                         an input in any layout, unchanged
 ``data: Data | None = None``           an optional input; ``*data: Data`` takes any number
 ``angle: PerSample[float]``            an argument that may differ per sample (an edge of the graph)
-``hue: PerFrame[float] = 0.0``         the same, and `fn.per_frame` may give one value a frame
+``hue: PerFrame[float] = 0.0``         the same, and `fn.per_frame` may give one value per frame
 ``angle: AllFrames[float]``            the same, and the body gets the values of all frames of a sample
 ``indices: PerSample[SampleIndices]``   indices of samples in the batch, as of `permute_batch`
 ``matrix: PerSample[ListOrMatrix]``      a list of numbers, which may be a matrix where it is given per sample

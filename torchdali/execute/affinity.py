@@ -17,10 +17,10 @@ _NODES = Path("/sys/devices/system/node")
 
 
 def affinity(device: torch.device | None) -> Callable[[int], None] | None:
-    """Return the function that binds a worker thread to its cores, given its index; None for nothing to bind.
+    """Return a function that binds a worker thread to its cores, given the thread's index; None to bind none.
 
     With the environment variable ``DALI_AFFINITY_MASK`` (core numbers, separated by commas), thread i runs on
-    the i-th of them, and threads beyond the list stay free. Without it, all threads run on the cores next to
+    the i-th of them, and threads beyond the list aren't bound. Without it, all threads run on the cores next to
     the GPU; without a GPU, anywhere.
 
     Raises:
@@ -87,12 +87,13 @@ def cores_of_processes(threads: Sequence[int], nodes: Path = _NODES) -> list[tup
     """Return the cores for each of some processes, which stay on one node of memory (NUMA) if they fit there.
 
     Args:
-        threads: Of each process.
+        threads: Number of threads of each process.
         nodes: Folder where the kernel describes the nodes.
 
     Returns:
-        Cores of a node, the first node's for the first processes; or all that this process may use, if it has
-        one node, fewer processes than nodes, or a node with fewer cores than threads would run there.
+        For each process, the cores of one node; the first processes get the first node. If there is only one node, if
+        there are fewer processes than nodes, or if a node has fewer cores than its processes have threads, each process
+        gets all cores that this process may use.
     """
     allowed = os.sched_getaffinity(0)
     lists = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda path: int(path.parent.name[4:]))

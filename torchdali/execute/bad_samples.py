@@ -22,14 +22,14 @@ Policy = Literal["raise", "skip", "replace"]
 
 @dataclass(frozen=True)
 class BadSample:
-    """A sample that was left out or replaced.
+    """Report on a sample that was skipped or replaced.
 
     Attributes:
         file: Its source, as far as known.
         operator: Name of the operator that failed.
         reason: Class and message of the exception.
         batch: Index of the batch.
-        sample: Index in the batch, as it would have been.
+        sample: Index that the sample would have had in the batch.
     """
 
     file: str
@@ -48,8 +48,9 @@ class BadSamples:
     Args:
         policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good
             sample of the same batch.
-        budget: Bad samples to bear before the next one fails its batch all the same; None for any number. Counted in
-            the order of the batches, so that it does not depend on which of those in flight is done first.
+        budget: Number of bad samples that are accepted; the next one fails its batch, whatever the policy. None for any
+            number. Bad samples are counted in the order of the batches, so that the count does not depend on which
+            batch in flight is done first.
     """
 
     def __init__(self, policy: Policy = "raise", budget: int | None = None) -> None:
@@ -74,7 +75,7 @@ class BadSamples:
         nodes: Mapping[int, Node | None],
         error: Exception,
     ) -> None:
-        """Make a batch with failed samples whole, or raise ``error``; either way, forget the failures."""
+        """Drop or replace the failed samples of a batch, or raise ``error``; either way, forget the failures."""
         good = [i for i in range(batch.size) if i not in failures]
         failed = dict(failures)
         failures.clear()  # their frames hold the job, and the job would hold them
@@ -102,7 +103,7 @@ class BadSamples:
             for i, failure in sorted(failures.items()):
                 node, sample = nodes[i], batch.original(i)
                 if sample in seen:
-                    continue  # it had replaced another one
+                    continue  # this sample had itself replaced another one
                 seen.add(sample)
                 self.report.append(
                     BadSample(
@@ -131,7 +132,7 @@ class BadSamples:
             _select(batch, {}, list(keep))
 
     def check_budget(self, batch: InFlightBatch) -> None:
-        """Raise the error at which the batches up to this one have more bad samples than can be borne."""
+        """Raise the error of the first sample above the budget, if the batches up to this one exceed it."""
         noted, batch.bad_samples = batch.bad_samples, []  # errors, whose frames hold the batch
         if not noted or self.budget is None:
             return
@@ -169,10 +170,10 @@ def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list
 def nodes_to_rerun(
     graph: Graph, ran: Collection[Node], smaller: bool, can_run: Callable[[Node], bool]
 ) -> Sequence[Node] | None:
-    """Find the nodes that ran and must run again, since a permutation of the batch would name missing samples.
+    """Find the nodes that must run again, because they use a permutation of the batch that names dropped samples.
 
-    A permutation that is still needed is drawn again, and everything computed with it is computed again, so that all
-    that it arranges fits together. Otherwise each value stays with its sample.
+    If a permutation is still needed, it is drawn again, and everything that was computed with it is computed again. So
+    all results use the same permutation. Otherwise each value stays with its sample.
 
     Args:
         ran: The nodes that have run.
@@ -180,8 +181,8 @@ def nodes_to_rerun(
         can_run: Returns True if a node that ran can run again.
 
     Returns:
-        The nodes, in order; None if samples cannot be dropped: an operator that cannot run again made their indices,
-        or used them.
+        The nodes, in order. None if samples cannot be dropped, because an operator that made or used their indices
+        cannot run again.
     """
     permuting: set[Node] = set()  # whose values are indices of samples, or computed from indices
     outdated: dict[Node, None] = {}

@@ -48,11 +48,11 @@ class ReaderState:
         return bool(getattr(self.dataset, "bytes_ahead", 0))
 
     def leaves_epoch(self, count: int, before: Keys) -> bool:
-        """Return whether the next samples are not all of the epoch in which the batch before began."""
+        """Return whether some of the next samples belong to another epoch than the first sample of the batch before."""
         return self.cursor.leaves_epoch(count, int(before.epochs[0]))
 
     def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
-        """Start to read the samples of a batch, and of the next ones; of given records, these alone."""
+        """Start to read the samples of a batch, and of the next batches; if records are given, only these."""
         if records is None:
             return self.ahead.take(self.dataset, self.cursor, keys, count)
         return start_reads(self.dataset, keys.records.tolist(), keys.epochs.tolist())
@@ -87,7 +87,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ThreadStart:
-    """Make the calling thread work for one pipeline; it can be pickled, for threads of other processes."""
+    """Prepares the calling thread to work for one pipeline; can be pickled, for threads of other processes."""
 
     max_pixels: int | None
     exact: bool
@@ -105,12 +105,12 @@ class BatchRequest:
     """A caller's request for one batch.
 
     Attributes:
-        ended: It is the end of the epoch instead.
+        ended: True if the request is the end of the epoch, and not a batch.
         random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
-        records: Of the readers, in place of those that their cursors give, however many.
-        skipped: Batches that are passed over before it is drawn.
-        fed: By source, the caller's data for this batch.
-        tag: Of the caller, who finds the batch by it.
+        records: Records to read, instead of those that the readers' cursors give; any number.
+        skipped: Number of batches to pass over before this one is drawn.
+        fed: The caller's data for this batch, for each source.
+        tag: A value by which the caller recognizes the batch.
     """
 
     ended: bool = False
@@ -129,18 +129,19 @@ class InFlightBatch:
     """A batch between the call that schedules it and the one that takes it.
 
     Attributes:
-        index: In the order in which batches are started; -1 before.
-        turn: The same among the batches whose first stages run in this process; see `StageRunner`.
+        index: Place in the order in which batches are started; -1 before the start.
+        turn: Place among those batches whose first stages run in this process; see `StageRunner`.
         kept: Original indices of the samples that remain after bad ones were dropped or replaced; None for all.
         ready: Event on the device stream after all kernels of the batch, if there is one.
         uploaded: Values that have a copy on the device, while the batch is computed.
-        there: Images that a decoder on the device has made; their memory is used again when the batch is computed.
+        there: Images that a decoder on the device has made; later batches reuse their memory when this batch is
+            computed.
         wanted: True once the user's thread waits for it.
-        prepared: By source, the batches that were taken in the user's thread.
-        reads: By reader, the function that reads each sample; see `datasets.start_reads`.
-        bad_samples: How many were bad at once, and the error of the first of them; see `BadSamples.check_budget`.
+        prepared: The data that was taken in the user's thread, for each source.
+        reads: For each reader, the functions that read the samples; see `datasets.start_reads`.
+        bad_samples: Number of bad samples in this batch, and the error of the first one; see `BadSamples.check_budget`.
         request: The request of the caller of `Executor.schedule`; a replica's batch has only the random keys of it.
-        spare: A copy of the prepared data, to make the batch again; of a synchronous executor.
+        spare: A copy of the prepared data, with which a synchronous executor can make the batch again.
     """
 
     size: int
@@ -216,12 +217,12 @@ class InFlightBatch:
 
 
 class Taken(NamedTuple):
-    """The batch that was taken last; one store makes it so.
+    """The batch that was taken last. A single assignment stores all fields, so no interrupt can come between them.
 
     Attributes:
         number: Its number, from 1; batches that failed count.
         batch: None if there is none yet, or after it was released.
-        tag: Of the batch.
+        tag: The batch's tag.
         state: The position after it.
     """
 

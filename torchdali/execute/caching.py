@@ -37,18 +37,18 @@ _OF_ORIGIN = frozenset(
 class KeptSamples:
     """The samples of one cache: the graph that computes them, and their store.
 
-    It is an argument of the reader that takes the place of the cache. Where a plan is sent to another process, it opens
-    the same memory there, or the same files.
+    It is an argument of the reader that replaces the cache. In another process to which the plan is sent, it opens the
+    same memory, or the same files.
 
     Args:
         graph: The operators before the cache, with one reader.
         parts: Names of the user's operators in it, for messages.
-        digest: Of the computation.
+        digest: Digest of the computation.
         limit: Bytes to store at most; None for the disk's capacity.
         folder: Where samples are kept on disk; None for memory.
 
     Attributes:
-        layouts: Of the outputs.
+        layouts: Layouts of the outputs.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class KeptSamples:
         """Open the reader, and the store.
 
         Raises:
-            RuntimeError: the reader does not tell which files its records are from, or the store cannot be opened.
+            RuntimeError: the reader does not say which files its records come from, or the store cannot be opened.
         """
         (reader,) = (node for node in self.graph.nodes if node.operator.kind == "reader")
         origin = reader.operator.body(**reader.constants)
@@ -84,7 +84,7 @@ class KeptSamples:
                 f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file a record is "
                 "from, or the store sends neither an ETag nor a time, so that a change of the data could not be noticed"
             )
-        if self._store is None:  # before there are other processes, which share it
+        if self._store is None:  # before other processes start, which share it
             self._store = self._open_store()
         return CachedDataset(origin, self)
 
@@ -124,12 +124,12 @@ class KeptSamples:
 
     @property
     def hits(self) -> int:
-        """Number of samples that were there, in all processes of the pipeline."""
+        """Number of samples that were found in the store, in all processes of the pipeline."""
         return self._counts.total(_HITS)
 
     @property
     def misses(self) -> int:
-        """Number of samples that were not."""
+        """Number of samples that were not found."""
         return self._counts.total(_MISSES)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class CachedDataset:
 
     Args:
         origin: The records of the reader itself.
-        kept: The outputs computed from them, and stored.
+        kept: The outputs that are computed from the records, and stored.
     """
 
     def __init__(self, origin: Any, kept: KeptSamples) -> None:
@@ -222,10 +222,10 @@ class CachedDataset:
         return identity
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read those records from far that are not kept."""
+        """Start to read the remote records that are not in the store."""
         if not _is_far(self.origin):
             return None
-        submit = self.origin.remotes[0].submit  # to know the version of an object takes a request
+        submit = self.origin.remotes[0].submit  # finding the version of an object takes a request
         return [partial(self.read, i, submit(partial(self._start, i, e))) for i, e in zip(records, epochs, strict=True)]
 
     def _start(self, record: int, epoch: int) -> Read | None:
@@ -239,20 +239,21 @@ class CachedDataset:
         """Return the values at the cache.
 
         Args:
-            started: Reads the record, if it is on its way.
+            started: Function that waits for the record, if its read was started.
         """
         key = self._key(index)
         if key is not None and (values := self.kept.get(key)) is not None:
             return values
-        # Threads and processes that miss a sample at once all compute it: the first one keeps it, and `put` of the
-        # others finds it there. To wait for each other would cost more than the few samples that this happens to.
+        # If several threads or processes miss the same sample at the same time, each computes it. The first one stores
+        # it; `put` of the others finds it there. This happens to few samples, so waiting for each other would cost
+        # more.
         computed = self._compute(index, None if started is None else started.result())
         if key is not None and key == self._key(index):  # the file did not change meanwhile
             self.kept.put(key, computed)
         return computed
 
     def _key(self, index: int) -> bytes | None:
-        """Return the key of a record; None if its file cannot be inspected; reading it will report more."""
+        """Return the key of a record. None if its file cannot be inspected: then the error comes when it is read."""
         identity = self.identity(index)
         if identity is None:
             return None

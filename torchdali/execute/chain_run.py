@@ -24,8 +24,8 @@ class ChainRun:
     Attributes:
         division: How the batch is divided.
         opened: Where results are stored, by edge.
-        shared: The edges where a decoder on the device makes some samples.
-        keep_going: Go on after a sample that fails.
+        shared: Edges; a decoder on the device makes some of their samples.
+        keep_going: True to continue after a sample that fails.
         bind: Builds the function that processes a range of samples in a way, and returns the indices that it skipped.
         blamed: The operator that failed, by the identity of the error.
     """
@@ -54,8 +54,8 @@ class ChainRun:
 
     def __call__(self, number: int) -> None:
         """Do a chunk."""
-        # The thread that claimed the number has these samples to itself, until the one that does the last chunk of the
-        # batch goes on with all of them (`Job.work`).
+        # Only the thread that claimed this chunk touches its samples, until the thread that finishes the batch's last
+        # chunk continues with all of them (`Job.work`).
         first = number * self.division.chunk
         samples = range(first, min(first + self.division.chunk, self.batch.size))
         if self._do is None:
@@ -63,10 +63,10 @@ class ChainRun:
             return
         try:
             left = self._do(samples)
-        except Exception as error:  # sample by sample, they tell why
+        except Exception as error:  # run sample by sample, they raise the error
             for buffer in self.opened.values():
                 buffer.forget(samples)
-            if self._one_by_one(samples):  # the fast path has its operator last
+            if self._one_by_one(samples):  # in the fast path, the operator to blame is the last one
                 self.bound.fell_back(self.blamed.get(id(error), self.bound.chain.nodes[-1]), error)
             return
         if left:
@@ -87,10 +87,11 @@ class ChainRun:
         return self._failures.keys().isdisjoint(samples)
 
     def end(self, failures: Mapping[int, BaseException]) -> dict[int, BaseException]:
-        """Return all failures by sample, and let go of them, whose tracebacks refer to this, and of the inputs.
+        """Return all failures by sample, and drop them here (their tracebacks refer to this object), and the inputs.
 
         Args:
-            failures: Of chunks as a whole, by their indices: not an `Exception`, but for example a KeyboardInterrupt.
+            failures: Failures of whole chunks, by the chunks' indices: exceptions like KeyboardInterrupt, which aren't
+                an `Exception`.
         """
         own, self._failures, self._do, self._single = self._failures, {}, None, None
         return {**{number * self.division.chunk: error for number, error in failures.items()}, **own}

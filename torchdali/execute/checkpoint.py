@@ -1,8 +1,9 @@
 """Checkpoint states: the position of a pipeline as JSON values, and which pipeline it belongs to.
 
-A checkpoint state is a few integers per source. With it goes a *fingerprint*: the graph as lines of text, so that a
-state of another pipeline is refused with the lines that differ. Arguments that decide only where the data is, who
-reads which part of it, or how fast, are omitted from the lines: a state with other ones may be continued.
+A checkpoint state is a few integers per source. It contains a *fingerprint*: the graph as lines of text. A state of
+another pipeline is refused, with the lines that differ. Arguments that decide only where the data is, who
+reads which part of it, or how fast, are not in these lines: their values may differ when a pipeline continues from the
+    state.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _OF_READERS = frozenset((
 def labels(graph: Graph) -> dict[Node, str]:
     """Name the nodes of a graph: as the user did, otherwise by operator and index in the graph.
 
-    Unlike names made while tracing, these do not change with the traced and pruned nodes.
+    Unlike the names that tracing gives, these do not change if other nodes are traced or pruned.
     """
     return {
         node: f"{node.operator.name}_{i}" if node.name.startswith("__") else node.name
@@ -87,7 +88,7 @@ def _left_out(node: Node) -> Collection[str]:
 
 
 def _value(name: str, value: Any) -> str:
-    """Write a constant; of the data of an external source their number: they may be large, and change."""
+    """Write a constant; of an external source's data only the number of items, as they may be large, and change."""
     if name == "source" and isinstance(value, (list, tuple, Mapping, np.ndarray, torch.Tensor)):
         return f"{type(value).__name__} of {len(value)}"
     return _text(value)

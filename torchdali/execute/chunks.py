@@ -1,12 +1,12 @@
 """Chunks: samples that go through a chain together.
 
-A thread holds the GIL once for a chunk, and Python's code and data stay in cache from one sample to the next. How many
-samples a chunk has follows from their bytes, for each batch again (`chunk_size`). An operator does a chunk by its body
-for several samples if it has one that takes them, otherwise one by one (`ChunkFunction`); of the fast path, C does the
-whole chain in one call (`Fused`). Conditions select samples of a chunk (`Places`).
+A thread holds the GIL once for a chunk, and Python's code and data stay in cache from one sample to the next. The size
+of the samples determines how many a chunk has, separately for each batch (`chunk_size`). If an operator has a body for
+several samples that accepts these, it processes a chunk in one call, otherwise sample by sample (`ChunkFunction`). In
+the fast path, C runs the whole chain in one call (`Fused`). Conditions select samples of a chunk (`Places`).
 
-Samples that a chunk skips are done in chunks of one sample, with the same random numbers: so an error belongs to one
-sample, and the others are done.
+Samples that a chunk skips run again in chunks of one sample, with the same random numbers. So an error belongs to one
+sample, and the others are computed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __all__ = [
 ]  # fmt: skip
 
 _MOST, _MOST_ENCODED = 64, 16  # samples of a chunk
-_MOST_SHARED = 32  # of a chunk of which files for the device are only copied
-_TINY = 1 << 10  # bytes of a sample; a batch of them is done sooner than another thread wakes
+_MOST_SHARED = 32  # samples of a chunk whose files are only copied, for the device
+_TINY = 1 << 10  # bytes of a sample so small that a batch is done before another thread wakes up
 
 
 def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: int = 2) -> int:
@@ -56,7 +56,7 @@ def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: 
 
 
 def is_small(sample: int) -> bool:
-    """Return True if one thread runs a batch of samples of this size sooner than several, which would wait.
+    """Return True if one thread is faster than several for a batch of samples of this size, because threads would wait.
 
     Args:
         sample: Bytes of a sample.
@@ -148,7 +148,8 @@ class ChunkReader:
         paths = reads.paths
         files = read_files(paths, self._lent) if self._by_library else None
         if files is None:
-            # They are larger: it would read them in vain. Any thread may write this; who still sees True tries once.
+            # They are larger: it would read them in vain. Any thread may write this; a thread that still sees True only
+            # tries once more.
             self._by_library = False
             files = read_in_blocks(paths) if self._lent else None
         return None if files is None else SeparateSamples.of_arrays(files, torch.uint8)
@@ -156,7 +157,7 @@ class ChunkReader:
     def one_by_one(
         self, reads: Sequence[Read], out: Sequence[Any] | None = None, **arguments: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Do the same, without a call for several."""
+        """Do the same, record by record."""
         if out is not None:
             arguments["out"] = out
         values = zip(*arguments.values(), strict=True) if arguments else [()] * len(reads)
@@ -172,8 +173,8 @@ class Columns:
     """The items of a batch, one for each sample, as a chain takes them.
 
     Attributes:
-        data: Of the inputs of the chain.
-        values: Of its values, by their keys.
+        data: Data of the chain's inputs.
+        values: The chain's values, by their keys.
         reads: For each reader the functions that read each record.
         rngs: Random numbers of an operator.
         buffers: Where results are stored.
@@ -191,7 +192,7 @@ class Places:
     """The samples of a chunk for which conditions hold.
 
     Attributes:
-        numbers: Of these samples, in the chunk.
+        numbers: Indices of these samples in the chunk.
         size: Samples of the chunk.
     """
 
@@ -233,7 +234,7 @@ class Chunk:
     Attributes:
         samples: Their numbers in the batch.
         part: The same, as a slice.
-        results: Of the operators so far, and their inputs from outside, by edge; none of a branch without samples.
+        results: Results of the operators so far, and inputs from outside, by edge; a branch without samples has none.
         branches: The samples of the branches so far, by the conditions around them and by the value of their own: all
             operators of a branch take the same.
     """
@@ -250,7 +251,7 @@ def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[
     """Return the samples of each branch of a condition, by its value.
 
     Args:
-        values: Of the condition, for each sample of a batch or chunk; None if no sample has one.
+        values: Values of the condition, for each sample of a batch or chunk; None if no sample has one.
         numbers: The samples that come to the condition.
         by_truth: The branches are for True and False.
     """
@@ -266,7 +267,7 @@ class Fused:
     """A chain of an encoded input, or a reader, and one operator that does several samples in one call.
 
     Attributes:
-        body: Of the operator.
+        body: The operator's function for several samples.
         node: The operator.
         data: The reader whose records, or the edge whose samples it takes.
         values: Arguments that are given per sample, by their names.
@@ -325,7 +326,7 @@ def _sources(reads: Sequence[Read]) -> list[Any]:
 
 
 def _read_alone(read: Read) -> Any:
-    """Return the first output of a record; None if it cannot be read: the next reading reports more."""
+    """Return the first output of a record. None if it cannot be read: reading it again raises the error."""
     try:
         return read_row(read)[0]
     except Exception:  # it is read again alone; the others are not

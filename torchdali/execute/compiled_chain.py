@@ -75,7 +75,7 @@ class Division(NamedTuple):
 
     Attributes:
         chunk: Samples of a chunk.
-        at_once: The batch is one chunk, which takes less time than waking another thread.
+        at_once: True if the batch is one chunk, which takes less time than waking another thread.
     """
 
     chunk: int
@@ -90,13 +90,13 @@ class BoundChain:
     Attributes:
         functions: One a node.
         per_frame: For each node the arguments that are given per frame.
-        layouts: Of the chain's inputs and of all that it computes.
+        layouts: Layouts of the chain's inputs and of all that it computes.
         tensors: Each operator takes samples in one tensor.
         chunkable: Each operator can take several samples in one call.
         alone: One thread may take a batch of small samples: nothing is read, and no operator is the user's.
         ragged: An operator has a body for samples of any shapes.
         fused: How an operator of the fast path does several samples in one call.
-        fell_back: Is told of an operator whose body for several samples failed, and none of the samples.
+        fell_back: Called with an operator whose body for several samples failed, though none of the samples did.
         sample: Bytes of a sample, on average, where they are most, as the first chunk of a batch had them; 0 before it.
     """
 
@@ -149,7 +149,7 @@ class BoundChain:
         """Build the function that processes a range of samples; it returns the indices that it skipped.
 
         Args:
-            columns: Of the batch.
+            columns: Columns of the batch.
             blamed: Gets the node that an exception has left, by the identity of the exception.
             timings: Get the time after each call.
         """
@@ -199,7 +199,7 @@ class BoundChain:
         return Columns(data=data, values=numbers, reads=reads, rngs=rngs, buffers=buffers)
 
     def _step(self, k: int, columns: Columns, together: bool) -> Callable[[Chunk], int]:
-        """Return one call, bound to the columns of a batch; it returns for how many samples of a chunk it was."""
+        """Return one call, bound to the columns of a batch; it returns the number of samples that it processed."""
         node, reads = self.chain.nodes[k], self.chain.nodes[k].operator.kind == "reader"
         function = self.functions[k] if together else self.functions[k].one_by_one
         inputs = [_part_of(columns.reads[node])] if reads else [_data(edge, columns) for edge in node.inputs]
@@ -301,7 +301,7 @@ class CompiledChain:
 
     Args:
         chain: From the plan.
-        datasets: Of the readers.
+        datasets: Datasets of the readers.
         fell_back: See `BoundChain`.
         empty: Allocates memory for the chain's outputs.
     """
@@ -352,7 +352,7 @@ class CompiledChain:
                 frames.append(_per_frame(node, axes))
             axes.update(_axes_of_outputs(node, layouts, axes))
         bodies = [each for each in functions if isinstance(each, ChunkFunction)]
-        reads = len(bodies) < len(functions)  # how much, nobody knows before
+        reads = len(bodies) < len(functions)  # the amount isn't known before
         nodes = self.chain.nodes
         return BoundChain(
             chain=self.chain,
@@ -466,7 +466,7 @@ def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Ax
     """Return layout and number of axes of an operator's output, as far as they are known before it runs.
 
     Args:
-        axes: Of its inputs.
+        axes: Number of axes of its inputs.
     """
     if node.operator.kind == "reader":
         layouts = node.operator.output_layouts((), node.constants)

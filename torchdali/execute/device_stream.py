@@ -28,7 +28,7 @@ from torchdali.tensors._storage import PackedSamples
 __all__ = ["DeviceStream", "resolve_device"]
 
 _SMALL = 1 << 16  # bytes of data that is copied together with other data
-_ALIGNED = 16  # bytes: each of them begins at a multiple
+_ALIGNED = 16  # bytes: each batch in a block begins at a multiple of this
 _NOTHING = contextlib.nullcontext()
 
 
@@ -58,7 +58,7 @@ class DeviceStream:
 
     Args:
         device: Where it runs; None when the pipeline has no accelerator.
-        priority: Of its streams; a lower number is more urgent, and above 0 is 0, as CUDA has it.
+        priority: Priority of its streams; a lower number is more urgent, and above 0 is 0, as CUDA has it.
         one_stream: Copy on the stream that computes.
     """
 
@@ -121,14 +121,15 @@ class DeviceStream:
             return
         self.stream.wait_event(copied)
         for tensor in tensors:
-            # Allocated on the stream of the copies, which would use the memory again while kernels still read it.
+            # This is allocated on the stream of the copies. Without the next call, that stream could reuse the memory
+            # while kernels still read it.
             tensor.record_stream(self.stream)
 
     def upload_together(self, batches: Iterable[TensorList]) -> list[TensorList]:
         """Copy small batches, which kernels are going to need, to the device in one piece. Must run inside `context`.
 
         Returns:
-            Those that have a copy now, see `TensorList.uploaded`; remove it from them when the batch is done.
+            The batches that have a copy now (see `TensorList.uploaded`); remove the copies when the batch is done.
         """
         assert self.device is not None
         small, size = _together(batches)
@@ -136,7 +137,8 @@ class DeviceStream:
             return []
         block = torch.empty(size, dtype=torch.uint8, pin_memory=self.pins)
         _write(small, block, 0)
-        # Not kept until it is copied: torch's allocator of page-locked memory waits for copies itself.
+        # No reference is needed until the copy is done: torch's allocator of page-locked memory waits for copies
+        # itself.
         if self.stream is None:
             there = block.to(self.device)
         else:
@@ -190,7 +192,7 @@ class DeviceStream:
         return make(self.device, priority=self._priority)
 
     def close(self) -> None:
-        """Wait for copies that read pinned memory of this pipeline, which is let go next.
+        """Wait for copies that read pinned memory of this pipeline, before the memory is released.
 
         torch's allocator of pinned memory knows only of copies that begin where a block begins.
         """
@@ -221,10 +223,10 @@ class DeviceStream:
                 self._sent.popleft()
 
     def record(self, stream: Any = None) -> Any:
-        """Return an event after all work enqueued so far on a stream, or the one that computes; None without."""
+        """Return an event after all work enqueued on a stream, by default the computing one; None without a device."""
         if self.stream is None:
             return None
-        event = torch.cuda.Event(blocking=True)  # else a thread that waits for it keeps a core busy
+        event = torch.cuda.Event(blocking=True)  # otherwise, a waiting thread keeps a core busy
         event.record(self.stream if stream is None else stream)
         return event
 
@@ -241,8 +243,8 @@ class DeviceStream:
 
         Args:
             batches: Outputs of the batch.
-            ready: From `record`, after the last kernel of the batch was enqueued. Later batches, which the pipeline
-                may have enqueued after it, are not waited for.
+            ready: From `record`, after the last kernel of the batch was enqueued. The stream doesn't wait for later
+                batches that the pipeline may have enqueued.
             stream: A torch stream or the handle of one; the current stream of this thread by default.
         """
         if self.stream is None or self.device is None:
@@ -277,7 +279,7 @@ _Small = tuple[TensorList, torch.Tensor, int]
 
 
 def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
-    """Return the small ones among batches, with where each starts in one block, and its size, in bytes."""
+    """Return the small batches, each with its start in a common block and its size, in bytes."""
     small, end = [], 0
     for batch in batches:
         dense = batch.dense()
@@ -288,7 +290,7 @@ def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
 
 
 def _write(small: Iterable[_Small], block: torch.Tensor, behind: int) -> None:
-    memory = block.data_ptr() + behind  # torch's copy takes ten times as long for so little
+    memory = block.data_ptr() + behind  # for so few bytes, torch's own copy takes ten times as long
     for _, dense, start in small:
         ctypes.memmove(memory + start, dense.data_ptr(), dense.nbytes)
 
@@ -301,7 +303,7 @@ def _set_uploaded(small: Iterable[_Small], there: torch.Tensor, behind: int) -> 
 
 
 def _pin(batch: TensorList) -> TensorList:
-    """Return a batch in page-locked memory, in one piece: other copies are waited for."""
+    """Return a batch in one piece of page-locked memory; copies from other memory would make the host wait."""
     layout, infos = batch.layout(), batch.source_infos
     dense, stored = batch.dense(), batch.current_storage()
     if dense is not None:

@@ -14,11 +14,12 @@ The contract, which every line below keeps:
   is taken, so that the epoch sees the values at its beginning. Pipelines with sources have no such epochs.
 - *Cancellation.* An exception from outside (Ctrl-C, an alarm) may leave `schedule`, `pop` and `reset` between any two
   instructions. The next call continues: sources are asked for the same batch again, by its identity, and return the
-  same data. `pop` takes a batch in one store; a caller that has not received it takes it again, by its number. A
-  synchronous executor computes an interrupted batch again, or refuses to continue if a source may have lost its data.
+  same data. `pop` takes a batch in a single assignment. If the caller didn't receive it, it can take the batch again,
+  by its number. A synchronous executor computes an interrupted batch again, or refuses to continue if a source may have
+  lost its data.
 - *One at a time.* A second thread that takes a batch while one is being taken, and a process forked after
   the threads were started, get an error.
-- *Shutdown.* `close` may come at any time, from any thread, and again. Batches in flight end with an error,
+- *Shutdown.* Any thread may call `close`, at any time and repeatedly. Batches in flight end with an error,
   threads end after the sample they work on. Threads hold no executor while they sleep, so that dropping
   the last reference closes it too; the interpreter's exit does the same.
 """
@@ -135,11 +136,11 @@ class Executor:
         self._again: list[InFlightBatch] = []  # see `_repeat`
         self._whole = 0  # batches in flight before those
         self._scheduled = self._skipped = 0
-        self._prepared: dict[Node, SourceBatch] = {}  # of the next batch; it identifies the batch to sources
+        self._prepared: dict[Node, SourceBatch] = {}  # index of the next batch; it identifies the batch to sources
         self._begun: object = None  # the epoch that an interrupted `reset` begins
         self.taken = Taken(state=self.state())
         self._taking = SingleCaller()
-        self._drawn: Mapping[Node, Keys] = {}  # of the last batch that was drawn
+        self._drawn: Mapping[Node, Keys] = {}  # state after the last batch that was drawn
         self._asking_sources = threading.RLock()
         self._requests: queue.SimpleQueue[Executor | None] = queue.SimpleQueue()
         with keep_torch_threads(1) as ready:
@@ -184,7 +185,7 @@ class Executor:
         return self._stages.plan
 
     def stats(self) -> Stats:
-        """Return where the time goes, and how the worker processes are."""
+        """Return the times of the operators, and the state of the worker processes."""
         caches = tuple(kept.summary() for kept in self.caches)
         far = [*(reader.dataset for reader in self.readers.values()), *self.sources.values()]
         remotes = {remote for each in far for remote in getattr(each, "remotes", ())}
@@ -211,7 +212,7 @@ class Executor:
     @property
     def in_flight(self) -> int:
         """Batches scheduled and not yet popped."""
-        # Without the lock: the user's thread alone adds and takes out, and the length of a list is one read.
+        # This needs no lock: only the user's thread adds and removes, and the length of a list is one read.
         self._settle()
         return len(self._flight)
 
@@ -255,13 +256,13 @@ class Executor:
     ) -> None:
         """Put one more batch in flight; returns once its sources were called.
 
-        With ``ended``, it is the end of the epoch instead.
+        With ``ended``, it is the end of the epoch, and not a batch.
 
-        With ``random_keys``, random operators draw for these, whatever the position of the batch. With ``records``,
-        the batch has these of each reader, however many, and the places of the readers stay. With ``fed``, it has this
-        data of these sources, which are not asked. The ``tag`` says which batch it is when it is taken.
-        A synchronous executor returns when the batch is done, all steps having run in this thread, unless the batch
-        waits for its epoch to begin.
+        With ``random_keys``, random operators draw for these, whatever the position of the batch. With ``records``, the
+        batch has these records of each reader, any number of them, and the readers' positions don't change. With
+        ``fed``, the batch uses this data instead of asking these sources. The ``tag`` says which batch it is when it is
+        taken. A synchronous executor returns when the batch is done, all steps having run in this thread, unless the
+        batch waits for its epoch to begin.
         """
         self._check_open()
         self._check_whole()
@@ -301,7 +302,7 @@ class Executor:
 
         Interrupted, the batches already taken wait in `_prepared` for the next call, so that sources stay in step.
         """
-        # The batch is still this thread's alone: the scheduler thread sees it, and its content, once it is requested.
+        # Only this thread can see the batch so far: the scheduler thread sees it, and its content, after the request.
         batch.prepared = self._prepared
         for node, source in self.sources.items():
             if node in batch.request.fed:
@@ -325,7 +326,7 @@ class Executor:
     def _put_in_flight(self, batch: InFlightBatch) -> None:
         with self._lock:
             self._check_open()
-            # The user's thread alone adds to the flight, under the lock; `close`, which may run in any thread, only
+            # Only the user's thread adds batches in flight, under the lock; `close`, which may run in any thread, only
             # reads a copy, which is made in one step.
             if self._caller_queue is not None:
                 batch.spare = dict(batch.prepared)
@@ -341,7 +342,7 @@ class Executor:
                 self._wait(batch)
 
     def _request(self) -> None:
-        """Have the batches in flight started that are not yet; safe to repeat, as after a KeyboardInterrupt."""
+        """Start those batches in flight that were not started yet; safe to repeat, as after a KeyboardInterrupt."""
         if self._caller_queue is None:
             # The request holds the executor, the scheduler thread itself does not: see the end of the file.
             self._requests.put(self)
@@ -351,7 +352,8 @@ class Executor:
 
     def _wait(self, batch: InFlightBatch) -> None:
         """Wait for a batch, in slices: close() in another thread must be noticed."""
-        batch.wanted = True  # before the next line: the scheduler thread, which holds batches back, sees one of the two
+        # Set before the next line, so that the scheduler thread, which holds batches back, sees one of the two.
+        batch.wanted = True
         if batch.index < 0:
             self._request()
         if self._caller_queue is None:
@@ -368,14 +370,14 @@ class Executor:
                     self._caller_queue.run_next(timeout=1.0)
 
     def _give_up(self, caller_queue: CallerQueue) -> None:
-        """Have batches made again that an exception from outside left half done in this thread."""
+        """Make batches again that an exception from outside interrupted in this thread."""
         started = [batch for batch in self._flight if batch.index >= 0]
         half = [batch for batch in started if not batch.finished.is_set() or _is_interrupt(batch.error)]
         if half and not self._again:
             whole = self._flight.index(half[0])
             self._again, self._whole = self._flight[whole:], whole
         for batch in half:
-            # Sources that are asked in this thread may or may not be past it.
+            # Sources that this thread asks may already be past this batch.
             self._is_lost |= any(node not in batch.spare and node not in batch.request.fed for node in self.sources)
             batch.error = KeyboardInterrupt()
             batch.finished.set()
@@ -496,8 +498,8 @@ class Executor:
         self._stages.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(patience())
-        # All threads are gone, so nobody else touches these batches any more. One that is stuck in the user's code for
-        # longer finds them finished when it comes back, and does not touch them.
+        # All threads are gone, so nobody else touches these batches any more. A thread that is stuck in the user's code
+        # for longer finds them finished when it returns, and does not touch them.
         for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
@@ -526,7 +528,7 @@ class Executor:
     # ------------------------------------------------------------ starting a batch (scheduler thread)
 
     def start(self) -> None:
-        """Start the batches in flight in their order, up to one that is held back."""
+        """Start the batches in flight in order, until one must wait."""
         for batch in self._flight.copy():
             if self._closed or (batch.index < 0 and self._holds_back(batch)):
                 return
@@ -556,7 +558,8 @@ class Executor:
             if self._stopped or batch.request.ended:
                 raise StopIteration
             batch.position = self._position
-            # Asked once a batch: they may come at any moment, and records that are read here must also run here.
+            # Asked once per batch: processes may become ready at any moment, and records that are read here must also
+            # run here.
             replicas = self.replicas
             self._draw(batch, replicas)
         except StopIteration as stop:
@@ -609,7 +612,7 @@ class Executor:
             job.error, job.values = None, {}
 
     def _note(self, batch: InFlightBatch, reply: Made) -> None:
-        """Note a replica's measurements, and the samples that it dropped."""
+        """Record a replica's measurements, and the samples that it dropped."""
         nodes = self.plan.graph.nodes
         for text, category, file, line in reply.warnings:
             warnings.warn_explicit(text, category, file, line, registry=_warned)

@@ -44,7 +44,7 @@ _ALIGNED = 256
 _FILE_ALIGNED = 64
 _NAME = "torchdali-engine"
 _STATES = 3  # batches that are on their way in the engine
-_MORE = 1.2  # of the images that its share of a batch is likely to have
+_MORE = 1.2  # of the images that the engine's share of a batch probably has
 _MOST_FAILURES = 3  # calls in a row, after which the engine gets no more
 
 
@@ -147,7 +147,7 @@ class SharedFiles:
         return table
 
     def count_examined(self, count: int) -> None:
-        """Note that so many images were examined; submit the share when all were."""
+        """Record that so many images were examined; submit the share when all were."""
         with self._lock:
             self._unseen -= count
             ready = self._unseen == 0
@@ -253,7 +253,7 @@ class HardwareDecoding:
         edges: All that chains deliver.
 
     Attributes:
-        lost: The engine does not work; it must get no more images.
+        lost: True if the engine does not work, and must get no more images.
     """
 
     def __init__(
@@ -430,7 +430,7 @@ class HardwareDecoding:
             )
 
     def _give_up(self, error: Exception) -> None:
-        self._see_all()  # else its states would be destroyed while they decode
+        self._see_all()  # otherwise its states would be destroyed while they decode
         self._engine, self.lost = None, True
         with self._lock:
             self._free.clear()
@@ -473,13 +473,13 @@ class HardwareDecoding:
             self._free = [(a, e) for a, e in self._free if a.numel() >= used or not (e is None or e.query())]
             large = [k for k, (arena, _) in enumerate(self._free) if arena.numel() >= used]
             waited = self._free.pop(large[0]) if len(large) >= _STATES - 1 else None
-        if waited is not None:  # more would be memory for nothing: the device is behind
+        if waited is not None:  # more would only waste memory: the device is slower
             _see(waited[1])
             return waited[0]
         block = torch.empty(used + used // 4, dtype=torch.uint8, device=self.device_stream.device)
         stream = self._own_stream()
         if stream is not None:
-            block.record_stream(stream)  # of a batch that fails, it may be let go while the engine writes
+            block.record_stream(stream)  # if the batch fails, the memory may be released while the engine writes
         event = self.device_stream.record()
         if event is not None:
             event.synchronize()  # rare: only if no arena is large enough

@@ -20,7 +20,7 @@ class MemoryStats:
         self._lock = threading.Lock()
 
     def record(self, batches: Mapping[DataNode, TensorList]) -> None:
-        """Note the sizes of a stage's outputs."""
+        """Record the sizes of a stage's outputs."""
         for edge, batch in batches.items():
             sizes = [s.nbytes for s in batch.samples() if s is not None]
             # Several batches may end a stage at once, each in its own thread: without the lock, one's largest sample
@@ -42,13 +42,13 @@ class MemoryStats:
         return sizes
 
     def add(self, sizes: Mapping[DataNode, tuple[int, int]]) -> None:
-        """Note sizes that another process found."""
+        """Record sizes that another process found."""
         with self._lock:
             for edge, (last, largest) in sizes.items():
                 self._last[edge], self._largest[edge] = last, max(self._largest.get(edge, 0), largest)
 
     def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
-        """Return the sizes in bytes, by operator and by output of the graph: ``{name: {measure: [one an output]}}``.
+        """Return the sizes in bytes, by operator and by output of the graph: ``{name: {measure: [one per output]}}``.
 
         They are 0 if an operator delivers nothing: if the next one in its chain takes its results.
         """

@@ -174,7 +174,7 @@ class OpenBuffer:
         return None if self.whole is not None and all(map(op.is_, each, places)) else each
 
     def replace_results(self, results: Sequence[Any]) -> OpenBuffer:
-        """Return a buffer for the same edge that holds other results, one a sample."""
+        """Return a buffer for the same edge that holds other results, one per sample."""
         buffer = OpenBuffer(len(results), arena=self.arena, there=self.there)
         buffer.store(range(len(results)), results)
         return buffer

@@ -73,7 +73,7 @@ def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: 
     """Let a dataset start the worker processes that read its records, if it has some.
 
     Args:
-        dataset: Of a reader.
+        dataset: Dataset of a reader.
         seed: For random numbers of its code, see `user_random`.
         start_method, pickler: See `open_sources`.
     """

@@ -52,7 +52,7 @@ class StageRunner:
         start: The function that each thread calls first, with its index.
         remote_stages: How many of the stages, from the first one on, other processes run, too: not all batches do here.
         end: How many of the stages run here; all if None.
-        caller_queue: Of a synchronous pipeline: runs the steps in the thread that waits for the batch.
+        caller_queue: For a synchronous pipeline: runs the steps in the thread that waits for the batch.
         buffers: Memory for results; its own if None.
     """
 
@@ -140,7 +140,7 @@ class StageRunner:
             with self.device_stream.context():
                 self._run_all(batch, self._orders[batch.stage])
         except BaseException as error:
-            # First let the next batch in: it must not wait for one that failed.
+            # First admit the next batch: it must not wait for a batch that failed.
             self._sequencers[batch.stage].leave()
             self.fail(batch, error, first=batch.stage + 1)
             return
@@ -178,7 +178,7 @@ class StageRunner:
         self.profile.step(node, started, batch.size, batch.index)
 
     def _run_on_the_rest(self, batch: InFlightBatch, node: Node, error: Exception) -> tuple[TensorList, ...]:
-        """Run a step, which has failed, without the samples on which it fails alone."""
+        """Run a failed step again, without the samples that make it fail."""
         while batch.size:
             alone = fail_alone(batch, node, self.device_stream, self._rng(batch, node))
             failures: dict[int, BaseException] = dict(alone)
@@ -209,7 +209,7 @@ class StageRunner:
         failures: dict[int, BaseException],
         node_of: Callable[[BaseException], Node | None],
     ) -> None:
-        """Drop or replace samples, and forget the failures; raise the error if that cannot be.
+        """Drop or replace samples, and forget the failures; raise the error if that isn't possible.
 
         Args:
             ran: The nodes that have run.
@@ -346,7 +346,7 @@ class StageRunner:
             for edge, opened in run.opened.items():
                 if opened.there is None:
                     batch.values[edge] = self._close_batch(edge, run)
-            # Now that all small values are known, which go up with others.
+            # Only now are all small values known, which are copied together with others.
             for edge, opened in run.opened.items():
                 if opened.there is not None:
                     self._join(edge, run, opened.there)
@@ -367,7 +367,7 @@ class StageRunner:
         return values if layout else set_assumed_layout(edge, values)
 
     def _differing(self, batch: InFlightBatch, edge: DataNode, error: RuntimeError) -> Exception:
-        """Say which operator made samples that cannot be a batch, and if a reader lacked one that they come from."""
+        """Name the operator whose samples don't form a batch, and say whether a reader lacked one of them."""
         for origin in read_edges(edge):
             assert origin.source is not None
             dataset, keys = self._datasets[origin.source], batch.keys[origin.source]
@@ -460,8 +460,8 @@ class StageRunner:
     def fail(self, batch: InFlightBatch, error: BaseException, first: int = 0) -> None:
         """End a batch; it exits the sequencers of the stages from ``first`` on as soon as its turn comes."""
         for stage in range(first, self._end):
-            # It passes when its turn comes, which may be now, in this thread, or later, in another; it runs nothing
-            # there.
+            # The batch passes the sequencer when its turn comes: now in this thread, or later in another one. It runs
+            # nothing there.
             sequencer = self._sequencers[stage]
             sequencer.enter(self._order(batch, stage), sequencer.leave)
         self.finish(batch, error)

@@ -34,7 +34,7 @@ def run_step(
         bodies: Implementations that the node prepared for earlier batches.
 
     Raises:
-        Whatever `locate_error` makes of an error: it names the operator, the user's line and, where the operator
+        The exception that `locate_error` returns: it names the operator, the user's line and, where the operator
         works sample by sample, the sample and its file.
     """
     on_cpu = node.device == "cpu"
@@ -72,7 +72,7 @@ def _move(node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList |
 def fail_alone(
     batch: InFlightBatch, node: Node, device_stream: DeviceStream, rng: BatchRng | None
 ) -> Iterator[tuple[int, Exception]]:
-    """Yield the samples on which an operator fails alone, and how; none if it cannot work sample by sample."""
+    """Run an operator sample by sample, and yield failed samples and their errors; none if it can't run that way."""
     needs = list(edges(node))
     alone = node.operator.is_separable({**node.constants, **node.per_sample})
     if not alone or not needs:

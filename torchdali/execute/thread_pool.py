@@ -2,7 +2,7 @@
 
 A job is a function of an index and a count. Every idle worker joins the first job of the queue
 and claims indices until all are claimed, which balances uneven samples
-and costs a tenth of a microsecond a claim. The worker that finishes the last item calls the job's ``callback``; so no
+and costs a tenth of a microsecond per claim. The worker that finishes the last item calls the job's ``callback``; so no
 thread ever waits for a job.
 """
 
@@ -36,7 +36,7 @@ class Job:
         keep_going: Go on after a failure; otherwise the indices not yet claimed are skipped.
 
     Attributes:
-        dropped: Its pipeline is closed: indices are not claimed any more, and `callback` is not called.
+        dropped: True if the pipeline is closed: then no more indices are claimed, and `callback` is not called.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ def _counter() -> Callable[[], int]:
 class ThreadPool:
     """The worker threads of a pipeline, which it shares with the other pipelines of its process.
 
-    Pipelines share threads that begin in the same way, on the same cores. There are as many as the pipeline with most
-    of them asks for, and one more for each of the others: every pipeline gets one at least, so that none waits for the
-    functions of another one. The pipeline with the fewest threads at work gets the next that is idle.
+    Pipelines share threads that begin in the same way, on the same cores. Their number is the largest that a pipeline
+    asks for, plus one for each other pipeline. So every pipeline has at least one, and none waits for the functions of
+    another. The next idle thread goes to the pipeline with the fewest running threads.
 
     The threads hold no reference to a pipeline: they hold the queues, and a job only while it runs, so that a pipeline
     can be collected while they sleep.
@@ -247,7 +247,7 @@ class _WorkerThreads:
                     break
 
     def rest(self, queue: _JobQueue) -> None:
-        """Note that this thread is idle, and holds nothing of the queue's pipeline any more."""
+        """Record that this thread is idle, and holds nothing of the queue's pipeline any more."""
         with self._lock:
             queue.active.discard(threading.get_ident())
             self._busy -= 1
@@ -270,8 +270,8 @@ def _work(workers: _WorkerThreads, number: int, ready: threading.Barrier) -> Non
             queue, job = entry
             job.work()
             workers.remove(queue, job)
-            # The job holds the batch, its tensors and open files. Let go of it before the thread is idle: who closes a
-            # pipeline waits for that, and may then count on nothing being held.
+            # The job holds the batch, its tensors and open files. Drop it before the thread becomes idle: whoever
+            # closes a pipeline waits for that, and then relies on nothing being held.
             del entry, job
             workers.rest(queue)
             del queue

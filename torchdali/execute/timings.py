@@ -17,7 +17,7 @@ from torchdali.graph.nodes import Node
 
 __all__ = ["Fallback", "OperatorTime", "Profile", "Stats", "Times", "line_of"]
 
-_EVERY = 8  # one batch in so many has its samples timed operator by operator
+_EVERY = 8  # one batch in this many is timed operator by operator
 _Event = tuple[str, str, float, float, str]  # operator, detail, start, seconds, thread
 
 
@@ -37,7 +37,7 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True)
 class Fallback:
-    """An operator that does samples in a slower way, as a quick one fails: a mistake in it, which costs time alone.
+    """An operator whose implementation for several samples fails, so that a slower one runs; this only costs time.
 
     Attributes:
         operator: Its name in `fn`.
@@ -130,7 +130,7 @@ class Profile:
         self._seconds: dict[Node, float] = defaultdict(float)
         self._samples: dict[Node, int] = defaultdict(int)
         self._fallbacks: dict[Node, tuple[int, str]] = {}
-        # Of all that threads of the pool report, and that the user's thread reads in between.
+        # Protects all times: threads of the pool report them, and the user's thread reads them.
         self._lock = threading.Lock()
         self._events: list[_Event] | None = None
         self._asked_at: float | None = None
@@ -148,7 +148,7 @@ class Profile:
         return self._events is not None or index % _EVERY == 0
 
     def note_request(self, ready: int) -> None:
-        """Note that the user asks for a batch; until it is delivered, further calls are part of the same wish."""
+        """Record that the user asks for a batch; until it is delivered, further calls count as the same request."""
         # The user's thread calls this and `note_delivery`. Steps and chains report from any thread, under the lock.
         if self._asked_at is not None:
             return
@@ -158,7 +158,7 @@ class Profile:
             self.consumed += self._asked_at - self._delivered_at
 
     def note_delivery(self, size: int) -> None:
-        """Note that the user got a batch, that was asked for before."""
+        """Record that the user got the batch that was asked for."""
         assert self._asked_at is not None
         self.batches += 1
         self.samples += size
@@ -167,7 +167,7 @@ class Profile:
         self._asked_at = None
 
     def step(self, node: Node, started: float, size: int, index: int) -> None:
-        """Note the time of a step over a batch."""
+        """Record the time of a step over a batch."""
         seconds = time.perf_counter() - started
         with self._lock:
             self._seconds[node] += seconds
@@ -176,7 +176,7 @@ class Profile:
             self._event(node, f"batch {index}", started, seconds, threading.current_thread().name)
 
     def chain(self, timings: ChainTimings, nodes: Iterable[Node], index: int) -> None:
-        """Note the times of a chain's operators on the samples of one batch."""
+        """Record the times of a chain's operators on the samples of one batch."""
         by_number = list(nodes)
         last: dict[range, float] = {}
         with self._lock:
@@ -195,7 +195,7 @@ class Profile:
         return self._events is not None
 
     def fell_back(self, node: Node, error: Exception) -> None:
-        """Note that a call of an operator for several samples failed, and none of the samples; any thread calls it."""
+        """Record that a call for several samples failed, though none of the samples did; any thread may call this."""
         unless_tested(error)
         with self._lock:
             count, first = self._fallbacks.get(node, (0, f"{type(error).__name__}: {error}"))
@@ -280,7 +280,7 @@ class ChainTimings:
         self.times: list[tuple[range, int, int, float, str]] = []
 
     def note(self, samples: range, count: int, number: int) -> None:
-        """Note that an operator (by its number in the chain; -1 for the start) is done with a chunk.
+        """Record that an operator (by its number in the chain; -1 for the start) is done with a chunk.
 
         Args:
             count: Samples that were in its branch.

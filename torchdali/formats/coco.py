@@ -61,7 +61,7 @@ class Outlines:
     Attributes:
         polygon_counts: Of each image.
         polygons: ``(P, 3)``: mask, first vertex and the one after the last, as counted in the image.
-        vertex_counts: Of each image.
+        vertex_counts: Number of vertices of each image.
         vertices: ``(V, 2)``.
     """
 
@@ -96,8 +96,8 @@ class Annotations:
     """The annotations of all images, one after the other.
 
     Attributes:
-        names: Of the images.
-        ids: Of the images.
+        names: Names of the images.
+        ids: Ids of the images.
         counts: Number of boxes of each image.
         boxes: ``(N, 4)``.
         labels: ``(N,)``.

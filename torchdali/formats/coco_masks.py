@@ -32,7 +32,7 @@ def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArra
     Args:
         size: Height and width of the image.
         segmentations: Polygons, runs or None for each box.
-        labels: Of the boxes.
+        labels: Labels of the boxes.
 
     Raises:
         ValueError: the image has no size, or a mask is of another one.

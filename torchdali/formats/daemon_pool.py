@@ -27,7 +27,7 @@ class DaemonPool:
 
     Args:
         count: Number of threads; each is started when it is needed.
-        name: Of the threads.
+        name: Name of the threads.
     """
 
     def __init__(self, count: int, name: str) -> None:

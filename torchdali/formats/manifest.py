@@ -38,7 +38,7 @@ class Manifest:
     """Shards by the last part of their names.
 
     Args:
-        kind: Of the containers: ``"webdataset"``, ``"tfrecord"`` or ``"mxnet"``.
+        kind: Kind of the containers: ``"webdataset"``, ``"tfrecord"`` or ``"mxnet"``.
         shards: By name.
         path: Where it was read.
     """

@@ -127,7 +127,7 @@ class Slab(NamedTuple):
         what: The part as an array of its own.
         axis: The outermost one: the first, in Fortran's order the last.
         first: Where the part begins on it.
-        size: Of the part, in bytes.
+        size: Size of the part, in bytes.
     """
 
     what: NpyHeader

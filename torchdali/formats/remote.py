@@ -262,7 +262,7 @@ class Remote:
         return data
 
     def _system(self, url: str) -> tuple[Any, str]:
-        """Return the file system of an URL, one a server or bucket for all threads, and the path in it."""
+        """Return the file system of an URL, one per server or bucket for all threads, and the path in it."""
         place_name = self._place(url)
         with self._lock:
             if place_name not in self._systems:

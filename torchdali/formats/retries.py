@@ -37,7 +37,7 @@ class GaveUp(Exception):
     Args:
         reason: The last error.
         attempts: How often it was sent; 0 if the store refused it, which a repetition doesn't change.
-        status: Of HTTP, if the store sent one.
+        status: Status of HTTP, if the store sent one.
     """
 
     def __init__(self, reason: Exception, attempts: int, status: int | None) -> None:

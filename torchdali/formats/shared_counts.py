@@ -26,7 +26,7 @@ class SharedCounts:
     Each process has a row of its own and adds to that alone, so that none waits for another.
 
     Args:
-        descriptor: Of a file that another process made; None for a new one.
+        descriptor: Descriptor of a file that another process made; None for a new one.
     """
 
     def __init__(self, descriptor: int | None = None) -> None:

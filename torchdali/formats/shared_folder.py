@@ -56,7 +56,7 @@ def open_own(name: str, flags: int, folder: int) -> int:
 
     Args:
         name: In the folder.
-        flags: Of `os.open`.
+        flags: Flags of `os.open`.
         folder: Descriptor of the folder.
 
     Raises:
@@ -196,7 +196,7 @@ class FileLock:
     """The lock of a file, which is waited for a few seconds; if that was in vain, not at all until it is free again.
 
     Args:
-        name: Of the file, for the warning.
+        name: Name of the file, for the warning.
         by_opening: The lock belongs to the opened file, not to the process; see flock(2) and lockf(3).
     """
 

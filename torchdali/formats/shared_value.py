@@ -95,6 +95,6 @@ def _join(place: DescriptorPlace, shape: tuple[int, ...], dtype: torch.dtype, is
 
 
 def begin_copies() -> None:
-    """Mark all values that this process creates from now on as copies: a module imported again creates them anew."""
+    """Mark all values that this process creates from now on as copies, made by modules that are imported again."""
     global _makes_copies
     _makes_copies = True

@@ -54,7 +54,7 @@ class MappedFile:
     """A file mapped into memory; `read` returns a view of it.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
     """
 
     def __init__(self, path: str) -> None:
@@ -134,7 +134,7 @@ class PlainFile:
     """A file that is read, not mapped; each `read` returns memory of its own.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         direct: Read past the system's cache if the file system can.
     """
 
@@ -200,11 +200,11 @@ def open_storage(
     """Open a file or an object of records.
 
     Args:
-        path: Of a file, or an URL.
+        path: Path of a file, or an URL.
         mapped: Map it into memory; otherwise each record is read.
         direct: Without ``mapped``, read past the system's cache if the file system can.
         remote: Reads URLs.
-        version: Of the object at an URL, if it is known.
+        version: Version of the object at an URL, if it is known.
 
     Raises:
         RuntimeError: the file does not exist, or cannot be read.
@@ -218,7 +218,7 @@ def read_text(path: str, remote: Remote | None = None) -> str:
     """Return a small text file, for example an index, without a byte order mark.
 
     Args:
-        path: Of the file, or its URL.
+        path: Path of the file, or its URL.
         remote: Reads URLs.
 
     Raises:

@@ -28,9 +28,9 @@ class Sparse(NamedTuple):
     """A file with only some parts stored, one after the other; the others are zeros.
 
     Attributes:
-        size: Of the whole file.
-        start: Of the stored parts, in the archive.
-        extents: Of the stored parts.
+        size: Size of the whole file.
+        start: Start of the stored parts, in the archive.
+        extents: Extents of the stored parts.
     """
 
     size: int
@@ -97,7 +97,7 @@ def sparse_of_records(storage: ByteStorage, records: Records, data: int, length:
     Args:
         records: Of the header.
         data: Where the member's content begins.
-        length: Of the content.
+        length: Length of the content.
 
     Raises:
         ValueError: it is of another version, or damaged.

@@ -47,7 +47,7 @@ class ScalarConstant:
 
     Args:
         value: A bool, int or float, or a NumPy or torch scalar, whose data type it then takes.
-        dtype: Of the constant; BOOL, INT32 or FLOAT by the kind of the value when None. The value
+        dtype: Dtype of the constant; BOOL, INT32 or FLOAT by the kind of the value when None. The value
             is converted to the matching Python type (a float becomes an int by truncation) but
             brought into the range of the data type only where it is used.
     """
@@ -190,10 +190,10 @@ def Constant(
 
     Args:
         value: A number, a flat list or tuple of numbers, or a NumPy or torch array.
-        dtype: Of the constant. By default INT32, FLOAT or BOOL for Python values and the array's
+        dtype: Dtype of the constant. By default INT32, FLOAT or BOOL for Python values and the array's
             own for arrays, save that NumPy's int64, uint64 and float64 are narrowed to 32 bits.
         shape: An array is reshaped to it, a number is repeated.
-        layout: Of the node.
+        layout: Layout of the node.
         device: ``"cpu"`` or ``"gpu"``.
         kwargs: Further arguments of `fn.constant`.
 

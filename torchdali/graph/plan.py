@@ -39,9 +39,9 @@ class HostValue(NamedTuple):
 
     Attributes:
         node: The operator.
-        name: Of its argument; "" for a condition.
-        axes: Of the argument, see `schema.Argument`.
-        frames: The argument takes one value a frame, too.
+        name: Name of its argument; "" for a condition.
+        axes: Number of axes of the argument, see `schema.Argument`.
+        frames: The argument takes one value per frame, too.
     """
 
     edge: DataNode

@@ -75,7 +75,7 @@ def convert(x: Tensor, dtype: torch.dtype, *, rounding: str = "round") -> Tensor
 
     Args:
         x: Any shape, any real type or bool, any device.
-        dtype: Of the result; `x` itself is returned when it has this type already.
+        dtype: Dtype of the result; `x` itself is returned when it has this type already.
         rounding: "round", or "truncate" as crop, slice and pad do: toward zero, and saturating
             where a float does not fit a smaller float type (instead of becoming infinite).
 

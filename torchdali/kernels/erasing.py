@@ -25,8 +25,8 @@ def fill_spans(
     """Fill regions of each ``x[i]``.
 
     Args:
-        regions: Of each, one slice an axis.
-        fills: Of each, one value or one a channel; see `fill_number`.
+        regions: Regions of each ``x[i]``, one slice per axis.
+        fills: Fills of each ``x[i]``, one value or one per channel; see `fill_number`.
         channel: Axis of a sample.
     """
     extents = x.shape[1:]

@@ -23,7 +23,7 @@ def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float
         tile: Period of the grid, in pixels.
         ratio: Side of the squares in units of the period.
         angle: By which the grid is turned, in radians.
-        shift_x: Of the grid, in pixels.
+        shift_x: Shift x of the grid, in pixels.
         shift_y: The same downwards.
     """
     return _apply_mask(x, list(map(float, _steps(tile, ratio, angle, shift_x, shift_y))))

@@ -89,8 +89,8 @@ def check_not_empty(lengths: Sequence[int], shape: Sequence[int], operator: str)
     """Refuse an image without rows or columns, for an operator that has no result for it.
 
     Args:
-        lengths: Of the axes that must not be empty.
-        shape: Of the image.
+        lengths: Lengths of the axes that must not be empty.
+        shape: Shape of the image.
 
     Raises:
         RuntimeError: naming the operator and the shape.

@@ -157,7 +157,7 @@ class DeviceShare(Protocol):
         """Return the bytes of a file, always the same tensor."""
 
     def count_examined(self, count: int) -> None:
-        """Note that so many images were examined: after all of them, no file is added."""
+        """Record that so many images were examined: after all of them, no file is added."""
 
 
 class Room(Protocol):
@@ -242,9 +242,9 @@ def inside(
 
     Args:
         arrays: ``(N, ...)``.
-        axes: Of an array; those that are cut.
-        starts: For each array or, if it is one, for all: one number an axis.
-        extents: One number an axis.
+        axes: The axes of an array that are cut.
+        starts: For each array or, if it is one, for all: one number per axis.
+        extents: One number per axis.
 
     Returns:
         ``(N, ...)``, or a list if the windows are in several places; None if one reaches outside.

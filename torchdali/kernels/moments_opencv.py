@@ -17,7 +17,7 @@ __all__ = ["Moments", "moments_of", "pool"]
 
 @dataclass(frozen=True)
 class Moments:
-    """Number of values, means and variances: one value for an image, or one a channel."""
+    """Number of values, means and variances: one value for an image, or one per channel."""
 
     count: int
     means: tuple[float, ...]

@@ -240,7 +240,7 @@ class ImageOptions:
         upright: Turn images as their EXIF blocks say.
         fast: Use libjpeg's faster transform.
         fancy: Upsample colors smoothly; else each is repeated, except in images of four channels.
-        filters: Of DALI's resize; None if there is none.
+        filters: Filters of DALI's resize; None if there is none.
         mirrors: The order of rows or columns may change.
         output: None for ``(H, W, 3)`` bytes, which further operators may edit.
     """

@@ -31,7 +31,7 @@ _PIECE = 1 << 19  # elements of an image that are worked on at a time
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """``(x - centre) * factor + offset``, one value each or one a channel; equal only to itself."""
+    """``(x - centre) * factor + offset``, one value each or one per channel; equal only to itself."""
 
     centre: tuple[float, ...]
     factor: tuple[float, ...]
@@ -53,11 +53,11 @@ def affine(
     or NaN.
 
     Args:
-        mean: No value for 0, one, one a channel, or one a channel of the padded output.
+        mean: No value for 0, one, one per channel, or one per channel of the padded output.
         std: No value for 1, otherwise likewise.
         scale: Multiplies.
         shift: Is added at last.
-        channels: Of the image.
+        channels: Number of channels of the image.
         padded: Channels of the output, if that has more.
 
     Raises:

@@ -40,7 +40,7 @@ def normalized_by_opencv(
         out: ``(N, H, W, C)``, best with dense channels or dense pixels.
         images: ``(N, H, W, C)``, or N of them with the same strides, of 2 to 4 channels; their rows of pixels are
             dense, or the rows or the columns of each channel.
-        factor: One value, or one a channel, above 0; nothing is scaled if there is none.
+        factor: One value, or one per channel, above 0; nothing is scaled if there is none.
         offset: As many, finite.
         mirrored: N times whether to reverse the rows.
     """

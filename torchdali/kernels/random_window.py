@@ -31,8 +31,8 @@ def random_window(
 
     Args:
         draw: Returns a random number in [0, 1); called at least twice, twice more an attempt.
-        height: Of the image.
-        width: Of the image.
+        height: Height of the image.
+        width: Width of the image.
         attempts: Windows to try.
         area: Least and greatest share, or one value for both.
         ratio: Least and greatest ratio of width to height, or one value for both.

@@ -23,12 +23,12 @@ def standardize(
 
     Args:
         x: ``(..., C)``.
-        moments: One value, or one a channel.
+        moments: One value, or one per channel.
         divisor: By which the variance is divided instead of the count; 0 or less makes it 0.
         epsilon: Added to the variance.
         scale: Multiplies.
         shift: Is added at last.
-        dtype: Of the result.
+        dtype: Dtype of the result.
         out: Where it goes, if it fits.
 
     Returns:

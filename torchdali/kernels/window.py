@@ -127,12 +127,12 @@ def cut(
     Args:
         x: Any shape.
         axes: Which axes are cut.
-        starts: First element of the window, one an axis; may be negative.
-        extents: Elements of the window, one an axis.
+        starts: First element of the window, one per axis; may be negative.
+        extents: Elements of the window, one per axis.
         policy: For windows that reach outside; see `out_of_bounds`.
-        fill: No value for 0, one value, or one a channel.
+        fill: No value for 0, one value, or one per channel.
         channel: Axis of the channels, for ``fill``; -1 for none.
-        dtype: Of the result, converted by truncation; the dtype of ``x`` when None.
+        dtype: Dtype of the result, converted by truncation; the dtype of ``x`` when None.
 
     Raises:
         RuntimeError: the window reaches outside and the policy is ``"error"``, an unknown policy, or a wrong
@@ -252,12 +252,12 @@ def fill_tensor(
     channel: int,
     device: torch.device,
 ) -> Tensor:
-    """Return a tensor of one value, or of one value a channel; see `fill_into`."""
+    """Return a tensor of one value, or of one value per channel; see `fill_into`."""
     return fill_into(torch.empty(tuple(shape), dtype=dtype, device=device), fill, channel)
 
 
 def fill_into(out: Tensor, fill: Sequence[float], channel: int) -> Tensor:
-    """Fill a tensor with one value, or with one value a channel; see `fill_number` and `check_fill`."""
+    """Fill a tensor with one value, or with one value per channel; see `fill_number` and `check_fill`."""
     values = [fill_number(value, out.dtype) for value in fill] or [0]
     if len(values) == 1:
         return out.fill_(values[0])

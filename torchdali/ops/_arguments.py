@@ -1,4 +1,4 @@
-"""Arguments that have a value for each axis or select axes, and defaults that differ from equal values."""
+"""Arguments that have a value for each axis or select axes, and defaults that can be told from equal values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def as_list(value: Any) -> Sequence[Any]:
 
 
 def match_axes(name: str, values: Any, count: int) -> list[Any]:
-    """Return one value an axis.
+    """Return one value per axis.
 
     Raises:
         RuntimeError: there are neither as many values as axes nor a single one.

@@ -160,7 +160,7 @@ def _check_nesting(name: str, index: int, operand: Any) -> None:
 
 
 def _as_float(value: float) -> float:
-    """Return a number as DALI keeps it in a constant of any floating point type: with the bits of float32."""
+    """Return a number as DALI stores it in a constant of any floating point type: rounded to float32."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
 
@@ -172,7 +172,7 @@ def _number(operand: Any, recorded: bool) -> Number | None:
         recorded: The function becomes part of a graph, where an array of no axes is a constant too.
 
     Raises:
-        OverflowError: an integer that does not fit its type, which is int32 for Python's.
+        OverflowError: an integer that does not fit its type; Python's integers become int32.
     """
     if isinstance(operand, types.ScalarConstant) and operand.dtype == types.FLOAT64:
         return Number(_as_float(operand.value), torch.float64)

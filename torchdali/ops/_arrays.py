@@ -1,4 +1,4 @@
-"""The samples of a batch as NumPy arrays: small calls cost less than torch's, and hold the GIL."""
+"""The samples of a batch as NumPy arrays: small calls cost less than torch's, and don't release the GIL."""
 
 from __future__ import annotations
 

@@ -39,15 +39,15 @@ def audio(
 ) -> tuple[Data, Data]:
     """Decode audio: WAV by itself, FLAC, Ogg, MP3 and others by the package soundfile (extra ``audio``).
 
-    The package av (extra ``video``) decodes AAC, ALAC, M4A, the sound of videos, and FLAC of other than 8, 16 and 24
-    bits. Other FLAC takes a fifth less time with it, and has the same samples.
+    The package av (extra ``video``) decodes AAC, ALAC, M4A, the sound of videos, and FLAC with bit depths other than 8,
+    16 and 24. With av, other FLAC takes a fifth less time, and has the same samples.
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
         downmix: Return the mean of the channels.
         dtype: float32 (full scale is 1), int16 or int32.
         quality: Quality of resampling: 0, 50 and 100 select windows of 3, 16 and 64 lobes.
-        sample_rate: In Hz; audio with another rate is resampled, except with 0.
+        sample_rate: In Hz; audio with another rate is resampled. 0 keeps the rate.
 
     Returns:
         ``(samples, channels)``, or ``(samples,)`` with ``downmix``; and the sample rate, a float32 scalar.

@@ -39,7 +39,7 @@ def _crop_outputs(arguments: Any) -> int:
     return 3 + int(arguments["inputs"] == 2) + bool(arguments["output_bbox_indices"])
 
 
-_ONE = [1.0, 1.0]  # the default, told from the same numbers given by identity
+_ONE = [1.0, 1.0]  # the default; its identity distinguishes it from equal numbers that the user passes
 
 
 @operator(
@@ -72,7 +72,7 @@ def random_bbox_crop(
     """Choose a random window that keeps enough of the boxes in an image, and move the boxes into it.
 
     A round draws one of ``thresholds``, or the whole image, then makes ``num_attempts`` attempts to find a
-    window. A window will do if its aspect ratio is allowed, the boxes reach the threshold and at least one of
+    window. A window is accepted if its aspect ratio is allowed, the boxes reach the threshold and at least one of
     them is kept. Rounds go on until there is one.
 
     Args:
@@ -80,9 +80,9 @@ def random_bbox_crop(
         labels: ``(N, ...)``, any type: labels of removed boxes are removed too.
         all_boxes_above_threshold: All boxes must reach the threshold, not just one.
         allow_no_crop: A round may also draw the whole image, with all its boxes. No effect with ``crop_shape``.
-        aspect_ratio: Least and greatest ratio of width to height; of volumes also three pairs, for x/y, x/z and
-            y/z. In pixels where ``input_shape`` is given, else relative to the image. Where both are the same, the
-            larger extent is drawn and the other follows.
+        aspect_ratio: Least and greatest ratio of width to height; of volumes also three pairs, for x/y, x/z and y/z.
+            The ratio is one of pixels if ``input_shape`` is given, otherwise of extents relative to the image. If both
+            limits are equal, the larger extent is drawn, and the other is computed.
         bbox_layout: Order of the numbers of a box: x, y (and z) with X, Y, Z for ends or W, H, D for sizes;
             ``"xyXY"`` or ``"xyzXYZ"`` when None.
         bbox_prune_threshold: Keep boxes if at least this share is visible (and at least one pixel); when None,
@@ -95,18 +95,18 @@ def random_bbox_crop(
         quiet: Do not warn when no window would do.
         scaling: Least and greatest extent of the window on each axis, relative to the image.
         shape_layout: Order of ``crop_shape`` and ``input_shape``; ``"WH"`` or ``"WHD"`` when None.
-        threshold_type: Thresholds are about ``"iou"``, intersection over union of box and window, or
+        threshold_type: Meaning of the thresholds: ``"iou"``, intersection over union of box and window, or
             ``"overlap"``, the share of a box that is in the window.
         thresholds: Minimum values in [0, 1]; one is drawn.
-        total_num_attempts: Take the best window after so many attempts; -1 for no end.
+        total_num_attempts: Take the best window after this many attempts; -1 for no limit.
 
     Returns:
         Start of the window ``(d,)`` and its extent ``(d,)``, x first, float32, relative to the image (in pixels
         with ``crop_shape``); the boxes that are kept, clipped and relative to the window; their labels, if given;
-        their indices, if wanted. The window is empty if attempts are limited and none had an allowed ratio.
+        their indices, if wanted. The window is empty if attempts are limited and no window had an allowed ratio.
 
     Raises:
-        RuntimeError: arguments out of range or that exclude each other, boxes out of [0, 1], or no window after
+        RuntimeError: arguments that are out of range or exclude each other, boxes outside of [0, 1], or no window after
             100,000 attempts.
     """
     if not len(boxes):

@@ -58,7 +58,7 @@ class _Known:
         return (torch.cat((place, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
 
     def offsets_of_arrays(self, boxes: Array, indices: Array) -> Array:
-        """Return `offsets` by NumPy, which holds the GIL in small calls; for torch's, threads wait for each other."""
+        """Compute `offsets` with NumPy, which keeps the GIL in small calls; with torch, threads would wait."""
         anchors, means, stds = self.arrays
         beside, result = anchors[indices], boxes * np.float32(self.scale)
         result[:, :2] -= beside[:, :2]
@@ -124,8 +124,8 @@ def box_encoder(
         stds: Standard deviations of the offsets, which are divided by them; not 0.
 
     Returns:
-        ``(M, 4)`` float32: centre x, centre y, width and height of the box (of the anchor itself where it has
-        none); and ``(M,)`` int32: its label, 0 for none.
+        For each anchor, centre x, centre y, width and height of its box (of the anchor itself if it has no box), ``(M,
+        4)`` float32; and the label of the box, ``(M,)`` int32, 0 for none.
 
     Raises:
         RuntimeError: arguments out of range or of a wrong length, labels that are not int32 or too few.
@@ -165,5 +165,5 @@ def _check_boxes(boxes: Tensor, labels: Tensor) -> None:
         raise RuntimeError(f"boxes are (N, 4), not {tuple(boxes.shape)}")
     if labels.dtype != torch.int32 or labels.numel() < boxes.numel() // 4:
         raise RuntimeError(
-            f"labels are int32, one a box, not {labels.dtype} {tuple(labels.shape)} for {len(boxes)} boxes"
+            f"labels are int32, one per box, not {labels.dtype} {tuple(labels.shape)} for {len(boxes)} boxes"
         )

@@ -1,4 +1,4 @@
-"""Branches without an `if`: `fn._conditional`, which scripts call themselves, as a notebook of DALI's does."""
+"""Branches without an `if`: `fn._conditional`, for scripts that call it directly, like one of DALI's notebooks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
         options: ``device``, ``name``, ``preserve``.
 
     Returns:
-        A node for the samples where it is true, and one for the others. Results computed from a part have its samples
-        only, also as an output of the pipeline.
+        A node for the samples where it is true, and one for the others. Results that are computed from a part contain
+        only its samples, also if they are outputs of the pipeline.
 
     Raises:
         RuntimeError: the predicate isn't a node, or no pipeline is being defined. ValueError: it is not on the CPU.
@@ -45,7 +45,7 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
 
 
 def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any) -> DataNode:
-    """Put the parts of a batch together that `split` made with the same predicate.
+    """Merge the parts of a batch that `split` made with the same predicate.
 
     Args:
         input_0: Where the predicate is true. Of a node for the whole batch those samples are taken.
@@ -90,7 +90,7 @@ def validate_logical(input: Any, /, *, expression_name: str, expression_side: st
 
 def _check(predicate: Any, name: str) -> None:
     if not isinstance(predicate, DataNode):
-        raise RuntimeError(f"the predicate of `{name}` is a node with a scalar a sample, not {predicate!r}")
+        raise RuntimeError(f"the predicate of `{name}` is a node with one scalar per sample, not {predicate!r}")
     if predicate.device != "cpu":
         raise ValueError(
             f"Invalid device \"gpu\" for argument 'predicate' of operator 'fn._conditional.{name}': {predicate} must "

@@ -1,4 +1,4 @@
-"""The cache of samples: the operator of the user, and the readers that take its place in a plan."""
+"""The cache of samples: the operator that users call, and the readers that replace it in a plan."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def cache(
 ) -> Any:
     """Keep samples, so that the operators before this run once for each record; not in DALI.
 
-    In a pipeline, a sample that is kept is neither read nor computed again, while its file stays the same one.
+    In a pipeline, a stored sample is neither read nor computed again, as long as its file doesn't change.
     Random operators must follow it. Everywhere else (called on tensors, in debug mode, in the dynamic mode) it
     returns its inputs. See `docs/cache.md`.
 
     Args:
         data: Any; on the CPU, and computed sample by sample from the records of one reader.
         others: More outputs of the same reader. All are cached together.
-        bytes: The most to keep: a number, or a text like ``"8GB"``. The first samples stay.
+        bytes: Limit of the cache's size: a number, or a text like ``"8GB"``. The first samples stay.
         path: A folder to keep samples in, for further runs and other processes of this user as well; without it they
             are in memory. Without ``bytes``, a tenth of the disk stays free.
 
@@ -49,8 +49,8 @@ def cache(
         The inputs, unchanged.
 
     Raises:
-        ValueError: neither ``bytes`` nor ``path`` is given. RuntimeError, when a pipeline is built: something before it
-            is random, sees more than one sample, or comes from no record of a file; or the memory or
+        ValueError: neither ``bytes`` nor ``path`` is given. RuntimeError, when a pipeline is built: something before
+            the cache is random, depends on several samples, or doesn't come from a record of a file; or the memory or
             folder does not exist, or the folder holds other files with these names.
     """
     return (data, *others) if others else data
@@ -61,7 +61,7 @@ CachePlace = int | str | os.PathLike[str] | None
 
 
 def cache_in(images: Any, place: CachePlace) -> Any:
-    """Cache images in memory or in a folder, by the ``cache=`` of a loader; return them unchanged if it is None.
+    """Cache images in memory or in a folder, as the ``cache=`` of a loader says; return them unchanged if it is None.
 
     Raises:
         ValueError: it is neither a size nor a folder.

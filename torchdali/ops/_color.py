@@ -58,7 +58,7 @@ def _affine_batch(
     return affine_intensities(image, [numbers_of(*row) for row in rows], kind, out)
 
 
-_f32 = np.float32  # in which DALI computes factors and offsets: halves depend on their last bits
+_f32 = np.float32  # as in DALI: rounding of halves depends on the last bits of factors and offsets
 
 
 def _brighten(source: torch.dtype, kind: torch.dtype, factor: float, shift: float) -> Numbers:
@@ -160,7 +160,7 @@ def contrast(
     Args:
         image: ``(..., H, W, C)``: uint8, int16, int32 or float32.
         contrast: Multiplier; 1 keeps the image.
-        contrast_center: Intensity that stays; half the input type's range when None.
+        contrast_center: Intensity that contrast does not change; half the input type's range when None.
         dtype: Output dtype; the input's dtype if None.
     """
     kind = dtype or image.dtype
@@ -214,7 +214,7 @@ def hsv(
 ) -> Colors:
     """Turn the hue of RGB images, and scale their saturation and value.
 
-    Hue is a rotation of the chroma plane of YIQ, not an HSV conversion: one 3x3 matrix a pixel.
+    Hue is a rotation of the chroma plane of YIQ, not an HSV conversion: one 3x3 matrix for each pixel.
 
     Args:
         image: ``(..., H, W, 3)``.

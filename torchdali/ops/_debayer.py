@@ -93,7 +93,7 @@ def _default(image: Tensor) -> str:
 
 
 def _kernel(algorithm: str, image: Tensor) -> str:
-    """Return the kernel's name of an algorithm, if it can be had for an image."""
+    """Return the kernel's name of an algorithm, if it supports the image."""
     if algorithm == _OF_ACCELERATORS:
         if image.device.type == "cpu":
             raise RuntimeError(f"debayer: {algorithm} runs on accelerators only")

@@ -1,8 +1,8 @@
 """A decoder and the operators after it as one operator, which decodes only the part of an image that is used.
 
 The parts edit an `ImageProgram` (see `declaration.narrowing`), and the library of the fast path renders the programs of
-several samples in one call. Where it can't, the parts' implementations run, one after the other; an error has
-the number of its part. If there is no library, or it refuses an image, `_decode_windows` speeds up common chains.
+several samples in one call. If it can't, the parts' implementations run one after the other, and an error has the
+number of its part. If there is no library, or it refuses an image, `_decode_windows` speeds up common chains.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _random_decode_chain(
     out: Out = None,
     **values: Any,
 ) -> Data:
-    """Do the same if a part draws random numbers; see `_decode_chain`."""
+    """The same as `_decode_chain`, if a part draws random numbers."""
     return _ready(chain).run(data, _columns(values, anchor, extents), rng, out)
 
 
@@ -122,7 +122,7 @@ class _BoundPart:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def run(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
-        """Run the operator alone."""
+        """Run only the operator."""
         (row,) = self.arguments(values, 1)
         arguments = {k: v for k, v in row.items() if k != "inputs"}
         if self._is_random:
@@ -177,7 +177,7 @@ class _FusedDecoder:
         return program
 
     def _varying(self, values: Columns, count: int) -> list[Sequence[Mapping[str, Any]]]:
-        """Return the arguments of each sample, of each part that varies."""
+        """Return the arguments of each part that varies, for each sample."""
         columns = [part.arguments(values, count) for part in self._rest]
         return list(zip(*columns, strict=True)) if columns else [()] * count
 
@@ -189,7 +189,7 @@ class _FusedDecoder:
         values: Columns,
         room: Room | None = None,
     ) -> Sequence[Any]:
-        """Do several samples by the library; see `EncodedBody`."""
+        """Process several samples with the library; see `EncodedBody`."""
         count = len(sources)
         files = read_headers(sources)
         programs: list[ImageProgram | None] = []
@@ -216,7 +216,7 @@ class _FusedDecoder:
         return result
 
     def _run_window(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor | None:
-        """Do one sample in Python, and less than the bodies of the parts do; None if they are not slower."""
+        """Process one sample in Python, with less work than the parts' own code; None if that isn't slower."""
         with FusedPart(0):
             header = peek_header(data)
         if rng is not None:
@@ -232,7 +232,7 @@ class _FusedDecoder:
         return place_result(pixels, out)
 
     def _run_parts(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
-        """Do one sample by the bodies of the parts, one after the other."""
+        """Process one sample with the parts' own code, one after the other."""
         if rng is not None:
             rng.restart()
         last = len(self._parts) - 1

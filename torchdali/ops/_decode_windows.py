@@ -19,15 +19,15 @@ from torchdali.ops._resize import arguments_of, axes_of, resampling
 __all__ = ["render_resized", "resized_part"]
 
 _DECODER = FusedPart(0)
-_BORDER = 2  # lines at the edge of a resized image that may see pixels outside, with linear filters
+_BORDER = 2  # lines at the edge of a resized image that may depend on pixels outside, with linear filters
 
 
 def render_resized(data: Tensor, header: ImageHeader, program: ImageProgram) -> Tensor | None:
-    """Render a resize without its mirror; None if it takes all of an image.
+    """Render a resize without its mirror; None if it uses the whole image.
 
     Args:
         data: Encoded bytes.
-        header: Of the data.
+        header: Header of the data.
     """
     rows, columns, options = program.rows, program.columns, program.options
     if options.filters is None or program.filter is None or rows.low > rows.high or columns.low > columns.high:

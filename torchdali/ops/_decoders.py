@@ -57,8 +57,9 @@ def decoding(
         dtype: Output dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the full
             scale of the file to the type's full scale.
         output_type: Color space; ``ANY_DATA`` keeps the channels of the file.
-        use_fast_idct: Decode JPEGs to RGB bytes by libjpeg's faster transform, some levels off; not those that are
-            turned. Needs simplejpeg (the extra ``image``), else the exact one is used.
+        use_fast_idct: Decode JPEGs to RGB bytes with libjpeg's faster transform, which is off by some levels; without
+            effect on images that EXIF turns. Needs simplejpeg (the extra ``image``); otherwise the exact transform is
+            used.
     """
 
 
@@ -81,12 +82,13 @@ def decoder_hints(
         affine: Accepted: whether DALI pins the threads of the GPU decoder to cores.
         device_memory_padding: Accepted: bytes that DALI reserves on the GPU for each thread.
         device_memory_padding_jpeg2k: Accepted: bytes that DALI reserves on the GPU for JPEG 2000.
-        host_memory_padding: Accepted: bytes that DALI reserves of pinned memory for each thread.
+        host_memory_padding: Accepted: bytes of pinned memory that DALI reserves for each thread.
         host_memory_padding_jpeg2k: Accepted: bytes that DALI reserves for JPEG 2000.
         hw_decoder_load: Share of the images that `image` and `image_random_crop` on ``"mixed"`` leave to the GPU's
             engine for JPEGs, if there is one; otherwise accepted.
-        hybrid_huffman_threshold: Accepted: pixels from which on DALI decodes Huffman codes on the GPU.
-        jpeg_fancy_upsampling: Upsample the colors of JPEGs on ``"mixed"`` smoothly; else each is repeated. On ``"cpu"``
+        hybrid_huffman_threshold: Accepted: number of pixels above which DALI decodes Huffman codes on the GPU.
+        jpeg_fancy_upsampling: Upsample the colors of JPEGs on ``"mixed"`` smoothly; otherwise each color value is
+            repeated. On ``"cpu"``
             it has no effect: there they are always upsampled smoothly.
         preallocate_height_hint: Height of images for which the GPU's engine prepares memory; 1,024 when 0.
         preallocate_width_hint: Width of images for which the GPU's engine prepares memory; 1,024 when 0.
@@ -107,7 +109,7 @@ def cache_hints(
         cache_batch_copy: Accepted: whether DALI copies cached images of a batch at once.
         cache_debug: Accepted: whether DALI prints its cache's statistics.
         cache_size: Accepted: megabytes of DALI's cache.
-        cache_threshold: Accepted: bytes from which on DALI caches an image.
+        cache_threshold: Accepted: size in bytes from which DALI caches an image.
         cache_type: Accepted: how DALI's cache fills, ``"threshold"`` or ``"largest"``.
     """
 
@@ -145,7 +147,7 @@ def image_crop(
         data: Encoded bytes, ``(n,)`` uint8.
 
     Returns:
-        ``(crop_h, crop_w, C)``; an extent that is not positive is the image's.
+        ``(crop_h, crop_w, C)``; for an extent that is not positive, the image's own extent.
 
     Raises:
         RuntimeError: contradictory sizes, or a window that reaches outside; otherwise as `image`.
@@ -170,7 +172,7 @@ def image_slice(
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        anchor: Where the slice starts, one value an axis: int32 or int64 in pixels, or float32. Together with
+        anchor: Where the slice starts, one value per axis: int32 or int64 in pixels, or float32. Pass it together with
             ``extents``, and without ``start``, ``end`` and the like.
         extents: Shape of the slice, with the dtype of the anchor.
 
@@ -178,8 +180,8 @@ def image_slice(
         ``(h, w, C)``.
 
     Raises:
-        RuntimeError: the slice's position is missing or given twice, it is empty or reaches outside
-            of the image; otherwise as `image`.
+        RuntimeError: the slice's position is missing or given twice, the slice is empty or reaches outside of the
+            image; otherwise as `image`.
     """
     window = _of(arguments, _SLICE)
 
@@ -217,7 +219,7 @@ def image_random_crop(
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        num_attempts: Windows to try before the largest allowed one is taken.
+        num_attempts: Number of windows to try; after that, the largest allowed window is taken.
         random_area: Least and greatest share of the image's area.
         random_aspect_ratio: Least and greatest ratio of width to height.
 
@@ -315,7 +317,7 @@ def _decode_window(
     output_type: DALIImageType = DALIImageType.RGB,
     use_fast_idct: bool = False,
 ) -> Tensor:
-    """Decode a window that is chosen by height and width, and as little of the rest as possible."""
+    """Decode a window that is chosen by the image's height and width, and as little of the rest as possible."""
     if dtype is torch.uint8 and output_type == DALIImageType.RGB:
         header = peek_header(data)
         window = choose(*header.size(adjust_orientation))
@@ -355,7 +357,7 @@ _RANDOM = ("num_attempts", "random_area", "random_aspect_ratio")
 
 
 def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | None:
-    """Return a decoder's edit; None if it makes something else than RGB bytes."""
+    """Return a decoder's edit; None if its result isn't RGB bytes."""
     usual = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
     if not usual or constants.get("dtype", torch.uint8) != torch.uint8:
         return None

@@ -25,12 +25,12 @@ Interleaved = Annotated[Tensor, Takes(("HWC",))]
 def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equalized:
     """Spread the values of images over the full range: histogram equalization, each channel by itself.
 
-    ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` counts the pixels of a channel
-    with values up to ``v``, ``n0`` the pixels of its smallest value, ``n`` all. A channel of one value stays as it
-    is. The frames of a sequence are equalized one by one.
+    ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` counts the pixels of a channel with
+    values up to ``v``, ``n0`` is the number of pixels with its smallest value, ``n`` the number of all pixels. A
+    channel of one value is not changed. The frames of a sequence are equalized one by one.
 
     Args:
-        image: uint8, at most 128 channels; layout HW, HWC, CHW or the same after F.
+        image: uint8, at most 128 channels; layout HW, HWC or CHW, or one of these after F.
 
     Raises:
         RuntimeError: another type, an image without pixels, no channels or too many.
@@ -77,7 +77,7 @@ def clahe(
     Args:
         image: ``(H, W, 1)`` or ``(H, W, 3)`` uint8; colors are RGB.
         bins: Accepted; histograms have 256 bins, like DALI's CPU operator.
-        clip_limit: Largest bin, in units of the mean bin; no limit from 0 down.
+        clip_limit: Largest bin, in units of the mean bin; 0 and negative values mean no limit.
         luma_only: Equalize only the lightness of colors (L of CIE Lab), instead of each channel.
         tiles_x: Tiles across the image.
         tiles_y: Tiles down the image.

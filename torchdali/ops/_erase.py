@@ -45,8 +45,9 @@ def erase(
 
     Args:
         data: Any shape and type.
-        anchor: Where the regions start: one value an axis and region, region after region; 0 when empty.
-        axes: That anchor and shape tell about; the regions span the other axes. All but the channels by default.
+        anchor: Where the regions start: for each region one value per axis; 0 when empty.
+        axes: The axes to which anchor and shape refer; the regions span the other axes. All but the channels by
+            default.
         axis_names: Axes by their letters in the layout; takes precedence over ``axes``.
         centered_anchor: The anchors are the middles of the regions.
         fill_value: Fill value, one or one per channel (converted as in C: truncated, and wrapped).
@@ -187,7 +188,7 @@ def _spans(
 
 
 def _content(fill: Sequence[float], data: Tensor, channel: int) -> Tensor:
-    """Return the fill values of channels in the shape of the data, without the memory of it.
+    """Return the fill values of channels, broadcast to the shape of the data without using more memory.
 
     The fastest axis in memory is dense: copying broadcast channels would be slow.
     """

@@ -98,7 +98,7 @@ def gaussian_blur(
     Args:
         data: Any layout; without one, every axis is blurred.
         dtype: The input's own, or float32.
-        sigma: Standard deviation in pixels, one for all axes or one an axis in the order of the layout.
+        sigma: Standard deviation in pixels, one for all axes or one per axis in the order of the layout.
         window_size: Odd number of pixels, likewise.
 
     Raises:
@@ -198,7 +198,7 @@ def laplacian(
 def _derivatives(
     axes: int, normalized_kernel: bool, scale: Any, smoothing_size: Any, window_size: Any
 ) -> list[tuple[list[Sequence[float]], float]]:
-    """Return windows, one an axis, and factor of the derivative along each axis."""
+    """Return windows, one per axis, and factor of the derivative along each axis."""
     windows = match_axes("window_size", window_size, axes)
     smooth = None if smoothing_size is None else match_axes("smoothing_size", smoothing_size, axes)
     scales = match_axes("scale", scale, axes)

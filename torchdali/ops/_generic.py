@@ -318,7 +318,7 @@ def permute_batch(data: Batch, /, *, indices: PerSample[SampleIndices]) -> Batch
 
     Args:
         data: Any.
-        indices: Which sample comes to each place; one number a sample, or a list for the whole batch.
+        indices: Which sample comes to each place; one number per sample, or a list for the whole batch.
 
     Raises:
         RuntimeError: more or fewer indices than samples, or an index out of range.
@@ -341,7 +341,7 @@ _AT_ONCE = 1 << 18  # bytes of a sample; above, samples are copied one by one
 
 def _single(index: Any) -> int:
     if isinstance(index, list):
-        raise RuntimeError(f"indices must be one number a sample (0D), not {index}")
+        raise RuntimeError(f"indices must be one number per sample (0D), not {index}")
     return int(index)
 
 

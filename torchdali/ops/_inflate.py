@@ -90,7 +90,7 @@ def inflate(data: Compressed, /, **arguments: Annotated[Any, shares(inflating)])
     """Decompress blocks of LZ4, by the package lz4 (extra ``inflate``); on the CPU, whatever the device.
 
     Args:
-        data: Compressed bytes, ``(n,)`` uint8: a block, or with offsets or sizes of chunks one a chunk.
+        data: Compressed bytes, ``(n,)`` uint8: a block, or with offsets or sizes of chunks one per chunk.
 
     Returns:
         A tensor of the shape; where there are offsets or sizes of chunks ``(chunks, *shape)``.

@@ -79,7 +79,7 @@ def normalize(
     Args:
         data: Any shape.
         axes: Over which mean and deviation are taken. By default all; if one of them is given as an array, those in
-            which that has the extent 1: ``(1, 1, 3)`` for a value a channel of ``HWC``.
+            which that has the extent 1: ``(1, 1, 3)`` for a value per channel of ``HWC``.
         axis_names: Axes by their letters in the layout, instead of ``axes``.
         batch: Pool the samples of the batch.
         ddof: Subtracted from the number of values when the variance is computed.

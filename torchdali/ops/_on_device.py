@@ -40,7 +40,7 @@ class Images(NamedTuple):
         flat: All elements.
         offsets: Where each image starts, in elements.
         sides: ``(2, N)``: heights and widths.
-        channels: Of all of them.
+        channels: Number of channels, the same for all images.
         uniform: They are one dense tensor.
     """
 
@@ -139,7 +139,7 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
 
 
 def on_their_device(value: Any, size: int, device: torch.device) -> Tensor:
-    """Return the numbers of an argument, one a sample, as int32 on a device."""
+    """Return the numbers of an argument, one per sample, as int32 on a device."""
     if isinstance(value, Column):
         there = value.uploaded
         if there is not None:

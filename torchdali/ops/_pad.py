@@ -40,7 +40,7 @@ def pad(
 
     Args:
         data: Any shape and type.
-        align: Then grow each axis to a multiple of this; one value, or one an axis.
+        align: Then grow each axis to a multiple of this; one value, or one per axis.
         axes: To grow; all when None.
         axis_names: The same by names of the layout.
         fill_value: Value of the padding, in the type of the data (converted as in C: truncated, and wrapped).

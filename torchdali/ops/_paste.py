@@ -76,7 +76,7 @@ def _spot(
 
 
 def _colors(values: Sequence[int], channels: int) -> list[int]:
-    """Return one value, or one a channel."""
+    """Return one value, or one per channel."""
     colors = [v % 256 for v in values]  # as DALI, which keeps the low byte
     if len(set(colors)) == 1:
         return colors[:1]

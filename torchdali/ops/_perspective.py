@@ -79,7 +79,7 @@ def warp_perspective(
 
     Args:
         image: ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, uint16 or float32.
-        matrix_input: The matrix, as an input: ``(3, 3)``; with a leading axis, one a frame.
+        matrix_input: The matrix, as an input: ``(3, 3)``; with a leading axis, one per frame.
         border_mode: Values outside: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"``, ``"wrap"``.
         fill_value: Value outside the image for ``"constant"``, one or one per channel; 0 by default.
         interp_type: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
@@ -165,13 +165,13 @@ def remap(
 
     Args:
         image: ``(..., H, W, C)``.
-        mapx: Horizontal positions in pixels, ``(h, w)`` or ``(h, w, 1)``, with a leading axis for one a frame.
+        mapx: Horizontal positions in pixels, ``(h, w)`` or ``(h, w, 1)``, with a leading axis for one per frame.
         mapy: Vertical positions, of the same shape.
         interp: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
         pixel_origin: Whole numbers are pixel ``"corner"`` or ``"center"``.
 
     Raises:
-        RuntimeError: maps of different shapes, or not one a frame.
+        RuntimeError: maps of different shapes, or not one per frame.
     """
     _check_origin(pixel_origin)
     check_not_empty(image.shape[-3:-1], image.shape, "remap")

@@ -99,7 +99,7 @@ class RandomAffine(OfPixels):
 
     Attributes:
         translate: Parts of the width and of the height.
-        shear: Of both axes, or of the first.
+        shear: Shear of both axes, or of the first.
     """
 
     degrees: Range

@@ -43,7 +43,7 @@ class Lattice(NamedTuple):
 
     Attributes:
         rows, columns: ``(N, H)`` and ``(N, W)``; -1 for pixels outside. ``(1, ...)`` if all images have the same.
-        fill: Of pixels outside.
+        fill: Fill of pixels outside.
     """
 
     rows: Places

@@ -98,7 +98,7 @@ class TensorConversion:
     Attributes:
         unit: To float32 from 0 to 1; else the bytes stay.
         mean, std: Of the channels, or one for all; None for no normalization.
-        channels: Of the tensor: 1 or 3.
+        channels: Number of channels of the tensor: 1 or 3.
         multiplies: Multiply by 1 / 255, as `transforms.v2` does; else divide by 255.
     """
 

@@ -312,7 +312,7 @@ def _column(value: Any, size: int) -> Numbers:
         return np.array([[value]], np.float64)
     column = np.asarray(value, np.float64)
     if column.size != size:
-        raise RuntimeError(f"a parameter is one number a sample, not of shape {column.shape[1:]}")
+        raise RuntimeError(f"a parameter is one number per sample, not of shape {column.shape[1:]}")
     return column.reshape(size, 1)
 
 
@@ -345,7 +345,7 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
 
 
 def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
-    """Spread numbers in [0, 1) over ranges, one a sample or one for all."""
+    """Spread numbers in [0, 1) over ranges, one per sample or one for all."""
     for pair in ends:
         if len(pair) != 2 or not pair[0] < pair[1]:
             shown = f"[{', '.join(f'{end:g}' for end in pair)})" if np.ndim(pair) == 1 else pair

@@ -107,14 +107,14 @@ def roi_random_crop(
 
     Args:
         data: Only its shape counts.
-        crop_shape: Shape of the window; one value an axis.
+        crop_shape: Shape of the window; one value per axis.
         in_shape: Shape of the data, instead of the input.
         roi_end: End of the region, exclusive.
         roi_shape: Shape of the region, instead of ``roi_end``.
         roi_start: Start of the region.
 
     Returns:
-        Start of the window: one value an axis, int64.
+        Start of the window: one value per axis, int64.
 
     Raises:
         RuntimeError: not exactly one of ``roi_end`` and ``roi_shape``; ``in_shape`` and an input; a window
@@ -152,7 +152,7 @@ def roi_random_crop(
 
 
 def _rows(value: Any, name: str = "", count: int = 0) -> Array:
-    """Return a row a sample, or one for all, with one value an axis, or one for all."""
+    """Return a row a sample, or one for all, with one value per axis, or one for all."""
     rows = value.rows(np.int64) if isinstance(value, Column) else np.array([value], np.int64)
     rows = rows.reshape(len(rows), -1)
     if count and rows.shape[1] not in (1, count):

@@ -143,7 +143,7 @@ def sizing(
 
     Args:
         lengths: Extent of the spatial axes of the input.
-        max_size: Upper limits, one for all axes or one an axis.
+        max_size: Upper limits, one for all axes or one per axis.
         mode: Use of the sizes: ``"default"``, ``"stretch"``, ``"not_larger"`` or ``"not_smaller"``.
         resize_longer: Size of the longer side; the aspect ratio stays.
         resize_shorter: Size of the shorter side; the aspect ratio stays.
@@ -556,12 +556,12 @@ def tensor_resize(
             0 is the start, 1 the end.
         axes: Which axes are resized; all when neither this nor ``axis_names`` is given.
         axis_names: Axes by their letters in the layout, instead of ``axes``.
-        max_size: Upper limits, one for all axes or one an axis.
+        max_size: Upper limits, one for all axes or one per axis.
         mode: Use of the sizes: ``"default"``, ``"stretch"``, ``"not_larger"`` or ``"not_smaller"``.
         roi_end: End of the region to resize.
         roi_relative: The region is in units of the input's extent.
         roi_start: Start of the region, in the order of the layout.
-        scales: Output size in units of the input's, one for all axes or one an axis.
+        scales: Output size in units of the input's, one for all axes or one per axis.
         size_rounding: ``"round"``, ``"truncate"`` or ``"ceil"``.
         sizes: Output sizes, one for all axes or one per axis; ``mode`` determines an axis of size 0.
         subpixel_scale: Keep the exact scale where a size had to be rounded.
@@ -591,7 +591,7 @@ def tensor_resize(
 
 
 def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[float]:
-    """Return one value an axis."""
+    """Return one value per axis."""
     if len(values) not in (1, len(axes)):
         raise RuntimeError(f"{name} expects a single value or a list of {len(axes)} elements, not {len(values)}")
     return values if len(values) == len(axes) else [values[0]] * len(axes)

@@ -1,4 +1,4 @@
-"""Operators on sequences: frames picked out, reordered, and arguments that have one value a frame."""
+"""Operators on sequences: frames picked out, reordered, and arguments that have one value per frame."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _check_sequence(shape: Sequence[int], layout: str) -> None:
 
 @operator(over="batch", separable=True, marks=("view",))
 def per_frame(data: Batch, /, *, replace: bool = False) -> BatchOutput:
-    """Mark data as one value a frame, for the arguments of operators on sequences.
+    """Mark data as one value per frame, for the arguments of operators on sequences.
 
     Args:
         data: ``(F, ...)``.
@@ -145,7 +145,7 @@ def per_frame(data: Batch, /, *, replace: bool = False) -> BatchOutput:
         RuntimeError: data without axes, or a layout that does not start with F.
     """
     if data.ndim() == 0 and len(data):
-        raise RuntimeError("data without axes cannot have one value a frame")
+        raise RuntimeError("data without axes cannot have one value per frame")
     layout = data.layout()
     if layout and layout[0] != "F" and not replace:
         raise RuntimeError(f"the layout of values per frame starts with 'F', unlike {layout!r}")

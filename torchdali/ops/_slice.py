@@ -49,7 +49,7 @@ def slice_window(
     Args:
         extents: Extent of the data.
         layout: Layout of the data.
-        anchor: Where the part starts, one value an axis.
+        anchor: Where the part starts, one value per axis.
         extent: Shape of the slice, with the dtype of ``anchor``.
         axes: Axes to slice. The other axes aren't changed.
         axis_names: The same by names of the layout; the default means ``axes=[1, 0]`` of an image.
@@ -120,7 +120,7 @@ def slice_(
 
     Args:
         data: Any shape and type.
-        anchor: Where the part starts, one value an axis. int32 or int64: in elements. float32: see
+        anchor: Where the part starts, one value per axis. int32 or int64: in elements. float32: see
             ``normalized_anchor``.
         extent: Shape of the slice, with the dtype of ``anchor``.
         dtype: Output dtype, converted by truncation and saturated; the input's dtype if None.

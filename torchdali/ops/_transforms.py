@@ -66,7 +66,7 @@ class _ArgumentRows:
             return np.concatenate(rows), [len(part) for part in parts]
         whole = value.rows(np.float64)
         if not axes and whole.size != len(whole):
-            raise RuntimeError(f"an argument is one number a sample, not of shape {whole.shape[1:]}")
+            raise RuntimeError(f"an argument is one number per sample, not of shape {whole.shape[1:]}")
         return whole.reshape(len(whole), *[-1 if len(whole) else 1] * axes), None
 
     def _matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
@@ -210,7 +210,7 @@ def scale(
         center: Point that stays.
         ndim: n, where ``scale`` is one number for all axes and no input is passed.
         reverse_order: Apply the input after.
-        scale: Factors, one an axis or one for all.
+        scale: Factors, one per axis or one for all.
     """
     rows = _ArgumentRows(size, [mtx], {"scale": (scale, 1), "center": (center, 1)})
     n = rows["scale"].shape[1]
@@ -325,7 +325,7 @@ def crop(
     Args:
         mtx: ``(n, n + 1)`` float32: a transform that is applied first.
         absolute: Sort starts and ends.
-        from_end: Upper corner of the box in the input, one value an axis or one for all.
+        from_end: Upper corner of the box in the input, one value per axis or one for all.
         from_start: Lower corner.
         reverse_order: Apply the input after.
         to_end: Upper corner of the box in the output.

@@ -102,7 +102,7 @@ def vision_random_crop(
         size: Height and width.
         padding: Left, top, right, bottom.
         pad_if_needed: Also pad both sides by the missing extent.
-        fill: Color of the padding: one value, or one a channel.
+        fill: Color of the padding: one value, or one per channel.
         padding_mode: See `OUTSIDE`.
 
     Raises:

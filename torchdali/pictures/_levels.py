@@ -20,7 +20,7 @@ class Normalization:
     """A normalization that can be undone: ``out = (in - mean) / std``.
 
     Attributes:
-        mean: One value, or one a channel.
+        mean: One value, or one per channel.
         std: As `mean`.
     """
 

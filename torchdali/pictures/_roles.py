@@ -78,7 +78,7 @@ def are_boxes(samples: Sequence[torch.Tensor]) -> bool:
 
 
 def are_labels(samples: Sequence[torch.Tensor]) -> bool:
-    """Return whether the samples are labels: integers, one a sample, or a list of them."""
+    """Return whether the samples are labels: integers, one per sample, or a list of them."""
     kinds = {(s.is_floating_point() or s.dtype in (torch.uint8, torch.bool), s.ndim < 2) for s in samples}
     return kinds == {(False, True)}
 

@@ -110,10 +110,10 @@ def show(
 ) -> Image.Image:
     """Return a contact sheet of a batch: images, clips, masks, spectrograms or sounds.
 
-    No window is opened: a notebook displays the result, ``show(...).show()`` opens Pillow's viewer. Of a tuple
-    or a dictionary of batches, for example from ``pipe.run()`` or a loader, the batches with images are drawn,
-    each in a row of its own; integers, one a sample, are taken for labels, ``(n, 4)`` floats for boxes, and images with
-    one channel of few values for masks, unless they are given.
+    No window is opened: a notebook displays the result, ``show(...).show()`` opens Pillow's viewer. From a tuple or a
+    dictionary of batches, for example from ``pipe.run()`` or a loader, the batches with images are drawn, each in a row
+    of its own; integers, one per sample, are taken for labels, ``(n, 4)`` floats for boxes, and images with one channel
+    of few values for masks, unless they are given.
 
     Args:
         batch: A `TensorList`; a tensor or array ``(N, ...)``; a list of samples, which may differ in shape; or a tuple
@@ -126,7 +126,7 @@ def show(
         masks: ``(H, W)`` or ``(H, W, 1)`` of each sample: numbers of classes, 0 for none.
         names: Names of the samples, for example their files.
         classes: Names of the classes, by label.
-        mean, std: A normalization to undo, with one value or one a channel; otherwise floats are stretched.
+        mean, std: A normalization to undo, with one value or one per channel; otherwise floats are stretched.
         normalizations: To undo, by the names of several batches.
         count: Samples to show; of several batches with images, six by default.
         columns: By default, as many as fit.

@@ -47,7 +47,7 @@ class GraphBuilder:
         return self.function()
 
     def set_outputs(self, values: Sequence[Any]) -> None:
-        """Note the outputs; see `Pipeline.set_outputs`."""
+        """Record the outputs; see `Pipeline.set_outputs`."""
         with self.tracer:
             self._outputs = tuple(as_output(value, i, self.tracer.nodes) for i, value in enumerate(values))
         for i, edge in enumerate(self._outputs):
@@ -101,7 +101,7 @@ def as_output(value: Any, index: int, nodes: Sequence[Node] = ()) -> DataNode:
     """Return the node of an output: itself, or a constant; TypeError for anything else.
 
     Args:
-        nodes: Of the pipeline, for the message.
+        nodes: Nodes of the pipeline, for the message.
     """
     if isinstance(value, (DataNode, *_CONSTANTS)) or hasattr(value, "as_node") or is_other_array(value):
         return as_node(value)

@@ -32,7 +32,7 @@ def _option(default: T, text: str, shown: str = "") -> T:
     """Declare an argument of `Pipeline`.
 
     Args:
-        default: Of the argument.
+        default: Default of the argument.
         text: Describes the argument; several in a row with the same text share it.
         shown: Describes the property of the same name; empty if there is none.
     """
@@ -43,7 +43,7 @@ def _option(default: T, text: str, shown: str = "") -> T:
 
 _UNUSED = "Accepted, without effect; see docs/pipelines.md."
 _WORKERS = "Processes of parallel sources, see `fn.external_source`."
-_DECLARED = "What the outputs must be, as one value or a list with one an output; None for anything."
+_DECLARED = "What the outputs must be, as one value or a list with one per output; None for anything."
 _STREAMS = "a pipeline has two streams on its device, one that computes and one that copies to it"
 
 

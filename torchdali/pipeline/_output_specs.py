@@ -14,7 +14,7 @@ __all__ = ["OutputSpecs"]
 
 @dataclass(frozen=True)
 class OutputSpecs:
-    """The declarations: one value for all outputs, a list with one an output, or None for no check.
+    """The declarations: one value for all outputs, a list with one per output, or None for no check.
 
     Raises:
         TypeError: a declaration of the wrong type. ValueError: ``NO_TYPE``, or a negative number of dimensions.
@@ -50,7 +50,7 @@ class OutputSpecs:
         if any(len(column) != count for column in columns):
             raise RuntimeError(
                 f"Lengths of output_dtype={self.dtype}, output_ndim={self.ndim}, output_layout={self.layout} and of "
-                f"the {count} outputs do not match: give one value for all outputs, or a list with one an output"
+                f"the {count} outputs do not match: give one value for all outputs, or a list with one per output"
             )
         return list(zip(*columns, strict=True))
 

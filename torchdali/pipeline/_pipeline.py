@@ -492,7 +492,7 @@ class Pipeline(PipelineOldNames):
         Args:
             data_node: The source's node, name or operator.
             data: A batch: an array, a tensor, a `TensorList`, or a list of samples.
-            layout: Of a sample.
+            layout: Layout of a sample.
             cuda_stream: Stream on which data of a GPU were made; the current one by default.
             use_copy_kernel: Accepted, without effect.
 
@@ -535,7 +535,7 @@ class Pipeline(PipelineOldNames):
 
         Args:
             records: Their numbers, in order; one may come twice.
-            key: Of the batch's random numbers: the same key and place in the batch give the same ones.
+            key: Key of the batch's random numbers: the same key and place in the batch give the same ones.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
@@ -708,7 +708,7 @@ class Pipeline(PipelineOldNames):
         Args:
             path: Where to save it, too.
             each: Draw a row after each operator, all with the same samples; without those in branches.
-            options: Of `torchdali.pictures.show`; `each` takes ``count``, ``size`` and ``classes``.
+            options: Options of `torchdali.pictures.show`; `each` takes ``count``, ``size`` and ``classes``.
 
         Raises:
             RuntimeError: a source waits for `feed_input`, or is an iterator; the pipeline is in debug mode.

@@ -54,7 +54,7 @@ def epoch_counts(sizes: Sequence[int], weights: Sequence[Weight], epoch_size: in
 
     Args:
         sizes: Records of each dataset.
-        weights: Of each.
+        weights: Weights of each.
         epoch_size: Samples of an epoch, with proportions; by default as many as there are records.
 
     Raises:

@@ -40,8 +40,8 @@ class TarStream:
         paths: Archives, or their URLs.
         shuffle: Shuffle the archives, and the samples in blocks of ``buffer``.
         buffer: Samples of a block; two blocks are in memory.
-        seed: Of the shuffling.
-        shard_id: Of this rank, from 0.
+        seed: Seed of the shuffling.
+        shard_id: Shard id of this rank, from 0.
         num_shards: Number of ranks: each reads every ``num_shards``-th archive.
         options: ``io_timeout``, ``io_deadline``, ``cache_dir`` and so on, as for readers.
 

@@ -1,7 +1,7 @@
 """Tensors and batches as DALI shows them, around plain torch tensors.
 
 A `Tensor` is one torch tensor with a layout. A `TensorList` is a batch: one dense torch tensor whose first
-dimension is the batch, or a list of torch tensors, one a sample, or one of the forms in `_storage.py`.
+dimension is the batch, or a list of torch tensors, one per sample, or one of the forms in `_storage.py`.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class TensorList:
 
         Args:
             tensor: ``(batch, ...)``.
-            layout: Of one sample.
+            layout: Layout of one sample.
             source_info: Where each sample comes from.
         """
         return cls._of(Dense(tensor), tensor.is_cpu, layout, source_info)
@@ -120,8 +120,8 @@ class TensorList:
             samples: One tensor a sample, all of one dtype, number of axes and device. The list
                 itself is kept. Inside a running pipeline, None represents a sample that a branch
                 of a conditional did not compute.
-            layout: Of one sample.
-            dtype: Of the elements; looked at only for an empty batch.
+            layout: Layout of one sample.
+            dtype: Dtype of the elements; looked at only for an empty batch.
             ndim: Number of axes of a sample; looked at only for an empty batch.
             source_info: Where each sample comes from.
         """
@@ -139,7 +139,7 @@ class TensorList:
         Args:
             rows: ``(n, ...)``.
             counts: Rows of each sample; of one sample at least.
-            layout: Of one sample.
+            layout: Layout of one sample.
         """
         rows = rows.contiguous()
         if counts.count(counts[0]) == len(counts):
@@ -160,8 +160,8 @@ class TensorList:
         Args:
             flat: One-dimensional.
             offsets: Where each sample starts, in elements.
-            shapes: Of the samples; one at least.
-            layout: Of one sample.
+            shapes: Shapes of the samples; one at least.
+            layout: Layout of one sample.
             source_info: Where each sample comes from.
         """
         return cls._of(PackedSamples(flat, offsets, shapes), flat.is_cpu, layout, source_info)

@@ -168,8 +168,8 @@ class SeparateSamples(SampleStorage):
 
     Args:
         samples: The list itself is kept; None represents a sample that a branch did not compute.
-        device: Of the samples.
-        dtype: Of the elements; looked at only for an empty batch.
+        device: Device of the samples.
+        dtype: Dtype of the elements; looked at only for an empty batch.
         ndim: Number of axes of a sample; looked at only for an empty batch.
         arrays: In place of ``samples``: one at least, of one type and number of axes, contiguous and writable. Tensors
             on their memory are made when somebody asks for one: a tensor costs as much as ten looks at its array, and
@@ -245,7 +245,7 @@ class PackedSamples(SampleStorage):
     Args:
         flat: The memory, one-dimensional.
         offsets: Where each sample starts, in elements.
-        shapes: Of the samples, which are dense and have as many axes each.
+        shapes: Shapes of the samples, which are dense and have as many axes each.
         rows: The memory as rows ``(n, ...)``, and how many each sample has, if they follow one another.
         turned: Each sample is the transpose of its rows, which have two axes. So it is inside a chain, where operators
             work on all rows in one call; a batch has the samples unchanged, see `straight`.

@@ -132,7 +132,7 @@ class BufferPool:
         return torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
 
     def _drop_block(self, blocks: list[Bytes]) -> None:
-        """Note that blocks will not be used again; called under the lock."""
+        """Record that blocks will not be used again; called under the lock."""
 
     def _collect(self) -> None:
         """Move returned blocks to the free ones."""

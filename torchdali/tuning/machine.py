@@ -30,7 +30,7 @@ class TimedRun:
     """One measurement.
 
     Attributes:
-        settings: Of the pipeline.
+        settings: Settings of the pipeline.
         rate: Samples a second.
         usage: Processor time and bytes meanwhile.
         waited: Part of the time in which the loop waited for the loader, of 1.

@@ -25,7 +25,7 @@ class Report:
     """Result of a tuning; printing it gives all of it.
 
     Attributes:
-        name: Of the function that makes the pipeline.
+        name: Name of the function that makes the pipeline.
         start: The settings as they were.
         best: The fastest settings.
         changes: The arguments to write; empty if nothing should change.

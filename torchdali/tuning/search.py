@@ -42,7 +42,7 @@ class Comparison:
     """The settings of a challenger, and their gain over others.
 
     Attributes:
-        settings: Of the challenger.
+        settings: Settings of the challenger.
         ratios: Logarithms of its rate over the other rate, a pair of measurements each. None if it cannot be used.
     """
 

@@ -128,7 +128,7 @@ class Augmentation:
 
         Args:
             data: The samples.
-            magnitude_bin: From 0 to ``num_magnitude_bins - 1``: a number, one a sample, or a `signed_bin`; needed
+            magnitude_bin: From 0 to ``num_magnitude_bins - 1``: a number, one per sample, or a `signed_bin`; needed
                 if the augmentation has a `mag_range`.
             num_magnitude_bins: Into how many bins `mag_range` is divided.
             kwargs: Arguments of the function; those that it does not have are ignored.
@@ -223,7 +223,7 @@ class Augmentation:
         return magnitude_bin.sign, both[magnitude_bin.bin]
 
     def _table(self, magnitudes: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the parameters of magnitudes, one a row, in a type of the graph."""
+        """Return the parameters of magnitudes, one per row, in a type of the graph."""
         rows = [self._row(magnitude) for magnitude in magnitudes]
         first = rows[0]
         for magnitude, row in zip(magnitudes, rows, strict=True):

@@ -1,4 +1,4 @@
-"""Random numbers of the methods: one a sample, and independent of each other also where the user gives one seed."""
+"""Random numbers of the methods: one per sample, and independent of each other also where the user gives one seed."""
 
 from __future__ import annotations
 

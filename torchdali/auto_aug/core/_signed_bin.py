@@ -47,7 +47,7 @@ def signed_bin(
     all of them.
 
     Args:
-        magnitude_bin: A number, or one a sample.
+        magnitude_bin: A number, or one per sample.
         random_sign: 1 to negate the magnitude, otherwise 0; drawn when None.
         seed: Seed of the sign that is drawn.
         shape: Shape of the sign that is drawn, for each sample; a scalar when None.

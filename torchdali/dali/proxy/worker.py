@@ -39,7 +39,7 @@ class Proxy:
         self._target = target
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Note the inputs, by position or by name: arrays, CPU tensors, PIL images, bytes, paths of files.
+        """Record the inputs, by position or by name: arrays, CPU tensors, PIL images, bytes, paths of files.
 
         Raises:
             TypeError: not exactly one value for each input of the pipeline, or one that cannot be an input.

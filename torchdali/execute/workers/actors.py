@@ -186,7 +186,7 @@ class Actors:
         """Return the starter of actors.
 
         Args:
-            arguments: Of `Starter`.
+            arguments: Arguments of `Starter`.
         """
         return _ActorStarter(self.options, self.timeout, *arguments)
 

@@ -30,7 +30,7 @@ class Replicas:
     """The replicas of a pipeline.
 
     Args:
-        plan: Of the pipeline.
+        plan: Plan of the pipeline.
         stages: How many of its stages run there.
         readers: Per reader node.
     """
@@ -166,7 +166,7 @@ class BatchJob:
             self.error = read_failure(reply.error)
 
     def lose(self, error: Exception) -> None:
-        """Note that the batch cannot be made."""
+        """Record that the batch cannot be made."""
         self.error = error
 
     def finish(self) -> None:

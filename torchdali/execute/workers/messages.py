@@ -172,9 +172,9 @@ class Draw:
     """A batch for a replica to make: the user's process has drawn its numbers.
 
     Attributes:
-        number: Of the message.
+        number: Number of the message.
         index, position, size: Of the batch; see `InFlightBatch`.
-        seed: Of the pipeline.
+        seed: Seed of the pipeline.
         random_keys: See `InFlightBatch.random_keys`.
         keys: Records to read, by index of the reader.
         values: The sources' data, by index of the source and number of its output.
@@ -199,13 +199,13 @@ class Made:
     """A batch that a replica has made.
 
     Attributes:
-        number: Of the message that asked for it.
+        number: Number of the message that asked for it.
         values: Outputs that later stages or the user need, by index of the operator and number of its output.
         kept: See `InFlightBatch`.
-        error: Of the batch, if it failed.
+        error: Error of the batch, if it failed.
         bad: Samples that were left out or replaced, for the report.
         budget: How many of them at once, and the error of the first; see `InFlightBatch.bad_samples`.
-        times: Of the operators.
+        times: Times of the operators.
         sizes: Bytes of the batch and of its largest sample, by operator and output, if memory is counted.
         warnings: Text, class, file and line of the warnings meanwhile.
     """
@@ -250,7 +250,7 @@ def read_failure(failure: Failure, prefix: str = "") -> Exception:
     """Return the exception: of the same class if it could be pickled, with the worker's traceback as its cause.
 
     Args:
-        prefix: Of the message if it could not be pickled.
+        prefix: Prefix of the message if it could not be pickled.
     """
     error: Any = None
     with contextlib.suppress(Exception):
@@ -275,7 +275,7 @@ class Large(NamedTuple):
 
     Attributes:
         data: The message without them, pickled.
-        sizes: Of the arrays, in bytes.
+        sizes: Sizes of the arrays, in bytes.
     """
 
     data: bytes

@@ -7,7 +7,7 @@ There are two kinds of workers: replicas make batches, and source workers run pa
 - If somebody suspends a worker, the pool kills it.
 - If a replica dies, other replicas make its batches. The pool replaces it, unless too many died recently.
 - If two replicas die after they began the same batch, the batch fails. The error says which process ended, and how.
-  If no worker is left and none can be started, every batch fails with this error.
+  If all workers are gone and none can be started, every batch fails with this error.
 - If a source worker dies, all source workers end with this error, because the memory of its sources is lost.
 - One thread receives all answers, and another one ends suspended workers. The later stages of a batch run on the
   threads of the pipeline.
@@ -271,7 +271,7 @@ class WorkerPool:
     # ------------------------------------------------------------ replacing, in the watching thread
 
     def _nobody(self) -> bool:
-        """Return True if no worker is left, or if the pool must end because a dead one cannot be replaced."""
+        """Return True if all workers are gone, or if the pool must end because a dead one cannot be replaced."""
         return self._starter is None or not (self._starting or any(each.alive for each in self.workers))
 
     def _replace(self) -> None:

@@ -52,7 +52,7 @@ class ReplicaTask:
     """The plan and the readers for a replica.
 
     Attributes:
-        plan: Of the whole pipeline; the first ``stages`` run here.
+        plan: Plan of the whole pipeline; the first ``stages`` run here.
         datasets: By reader of those stages.
         settings: With the number of threads of this replica.
         first_thread: Number of its first thread in the pipeline.

@@ -45,7 +45,7 @@ class ForkRequest(NamedTuple):
     """The worker to fork.
 
     Attributes:
-        threads: Of the worker.
+        threads: Number of threads of the worker.
         first_thread: Number of the first one in the pipeline.
         cores: Where they run; empty for everywhere.
         is_sent: True if the plan comes in a file; otherwise it is the one that the server was forked with.
@@ -158,7 +158,7 @@ class Server:
         """Have a worker forked; returns at once.
 
         Args:
-            order: Of the worker.
+            order: The request that describes the worker.
             plan: Descriptor of a file with the plan, if the order says so.
 
         Raises:

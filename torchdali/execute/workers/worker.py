@@ -73,7 +73,7 @@ class WorkerJob(Protocol):
         ...
 
     def lose(self, error: Exception) -> None:
-        """Note that it cannot be done."""
+        """Record that it cannot be done."""
         ...
 
     def finish(self) -> None:

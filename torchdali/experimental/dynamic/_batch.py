@@ -158,7 +158,7 @@ class Batch(LazyValue):
 
         Args:
             path: Where to save it, too.
-            options: Of `torchdali.pictures.show`.
+            options: Options of `torchdali.pictures.show`.
 
         Raises:
             ValueError: the samples cannot be drawn.

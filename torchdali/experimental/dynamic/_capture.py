@@ -55,7 +55,7 @@ class _TemplateCall:
         draw: Its draw from the generator, counted from the start of the iteration.
         asked: Outputs whose values the first iteration took.
         outer: Operands from outside of the loop's data and calls, which do not change; held here, with their values.
-        form: Of the call, if one of the same form need not be recorded.
+        form: Form of the call, if one of the same form need not be recorded.
     """
 
     node: Node
@@ -174,10 +174,10 @@ class Capture:
         items: The items of the loop, with the position of the source after each.
         context: Where the work is done.
         deliver: Called with the position when an item is handed out.
-        template: Of the loop before this one.
+        template: Template of the loop before this one.
 
     Attributes:
-        template: Of this loop, for the next one.
+        template: Template of this loop, for the next one.
     """
 
     def __init__(
@@ -341,7 +341,7 @@ class Capture:
         size: int | None,
         result: Any,
     ) -> None:
-        """Note the form of a call of the first iteration."""
+        """Record the form of a call of the first iteration."""
         if not self._first:
             return
         results = [each for each in (result if isinstance(result, tuple) else (result,)) if each._result]

@@ -92,9 +92,9 @@ def list_of_samples(
 
     Args:
         data: An array whose first axis is the batch, or a sequence of samples.
-        dtype: Of the elements; converted if they differ.
+        dtype: Dtype of the elements; converted if they differ.
         place: Device; where the data is, by default.
-        layout: Of a sample; the data's own by default.
+        layout: Layout of a sample; the data's own by default.
         copy: Never share memory with the data.
 
     Raises:

@@ -57,7 +57,7 @@ class DType:
     Args:
         kind: Family of the type.
         bits: Width of an element.
-        exponent_bits: Of a float; IEEE 754's for 16, 32 and 64 bits by default.
+        exponent_bits: Number of exponent bits of a float; IEEE 754's for 16, 32 and 64 bits by default.
         significand_bits: Likewise.
         bytes: Size of an element; ``bits / 8`` rounded up by default.
         type_id: The `DALIDataType` of the same meaning, if there is one.

@@ -124,7 +124,7 @@ class _OperationWork:
     """Operations on batches of one size, which an executor is to compute.
 
     Attributes:
-        structure: Of their graph.
+        structure: Structure of their graph.
         values: Of edges that are known.
         size: Samples of a batch.
         device: The accelerator on which operators run; None if all run on the CPU.

@@ -26,7 +26,7 @@ class ExternalSource:
         cycle: At the end of an iterable: ``"no"`` raises StopIteration from then on, ``"quiet"`` (or True) begins
             again, ``"raise"`` raises once and begins again at the next call.
         device: The target device of the data.
-        layout: Of the data; one, or one for each output.
+        layout: Layout of the data; one, or one for each output.
         dtype: Likewise.
 
     Raises:

@@ -100,7 +100,7 @@ class StructureRunner:
     """An executor for graphs of one structure.
 
     Args:
-        structure: Of one of them.
+        structure: Structure of one of them.
         num_threads: Threads that compute.
         device: The accelerator, or None.
         size: Samples of a batch.
@@ -145,7 +145,7 @@ class StructureRunner:
 
         Args:
             tag: By which `finish` knows the batch.
-            values: Of the given edges, which the current stream may still write.
+            values: Values of the given edges, which the current stream may still write.
             records: For each reader.
             keys: Of the random numbers, for each random operator.
         """

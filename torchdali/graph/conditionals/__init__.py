@@ -153,7 +153,7 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
     """Rewrite the code of a function; None if its source cannot be had, or if it was rewritten with another.
 
     Args:
-        class_name: Of the class around it; empty if there is none.
+        class_name: Name of the class around it; empty if there is none.
     """
     if RUNTIME in code.co_freevars:
         return None

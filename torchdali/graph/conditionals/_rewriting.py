@@ -23,7 +23,7 @@ def rewrite(definition: ast.FunctionDef, class_name: str = "", unset: frozenset[
     """Rewrite a function in place.
 
     Args:
-        class_name: Of the class around it, which changes private names; empty if there is none.
+        class_name: Name of the class around it, which changes private names; empty if there is none.
         unset: Variables of functions around it that may be undefined.
     """
     _Rewriter(class_name, unset).function(definition)

@@ -22,7 +22,7 @@ def cosine_matrix(size: int, count: int, kind: int, orthonormal: bool, lifter: f
     """Return the matrix ``(count, size)`` float32 that computes the first `count` coefficients.
 
     Args:
-        size: Of the input; at least 2 for type I.
+        size: Size of the input; at least 2 for type I.
         kind: From 1 to 4.
         orthonormal: Scale to an orthonormal transform; not with type I.
         lifter: Multiply coefficient i by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``, if it is not 0.

@@ -59,7 +59,7 @@ def mel_filters(
     """Return ``(filters, bins)`` float32: triangles whose corners are equally far apart in mel.
 
     Args:
-        bins: Of a spectrum from 0 Hz to half the sample rate.
+        bins: Number of bins of a spectrum from 0 Hz to half the sample rate.
         low: Frequency in Hz where the first one begins.
         high: Where the last one ends.
         normalize: Make the area of each, in Hz, 1.

@@ -51,7 +51,7 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
     Args:
         x: ``(samples,)`` or ``(samples, channels)``, floating.
         in_rate: Only the ratio of the rates counts.
-        length: Of the result.
+        length: Length of the result.
         quality: From 0 to 100; see `lobes`.
 
     Returns:

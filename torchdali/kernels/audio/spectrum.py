@@ -48,7 +48,7 @@ def spectrogram(
     Args:
         x: ``(..., samples)`` float32.
         window: Factors of the windows, float32.
-        size: Of the transform; at least the size of the window.
+        size: Size of the transform; at least the size of the window.
         step: Samples between two windows.
         power: 2 for squares, 1 for moduli.
         centered: The first window is centered on the first sample; missing samples are mirrored without

@@ -90,7 +90,7 @@ class Windows:
 
 
 class Boxes:
-    """The boxes of a batch, and the same padded to one number a sample with copies of the last one.
+    """The boxes of a batch, and the same padded to one number per sample with copies of the last one.
 
     Args:
         low: ``(n, d)``: starts, of all samples together.

@@ -169,8 +169,8 @@ def affine_rgb(
     Args:
         x: ``(..., C)`` with as many channels as the matrix has columns.
         matrix: One row a channel of the output.
-        offset: One number a channel of the output.
-        dtype: Of the result.
+        offset: One number per channel of the output.
+        dtype: Dtype of the result.
         out: Where it goes, if it fits.
     """
     cv2 = opencv_for(x)

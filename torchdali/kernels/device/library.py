@@ -26,7 +26,7 @@ def define(name: str) -> Callable[[F], F]:
     """Declare an operation by its body for the CPU, whose annotations are the schema.
 
     Args:
-        name: Of the Triton kernel; the operation's name adds ``_batch``.
+        name: Name of the Triton kernel; the operation's name adds ``_batch``.
     """
 
     def launch(*arguments: Any) -> Any:

@@ -29,10 +29,10 @@ def normalize_batch(
         samples: ``(N, len(COLUMNS))`` int64.
         flags: ``(N,)`` int32, not 0 where rows are reversed.
         mirror: Reverse all rows, if flags are not passed.
-        scaling: ``centre``, ``factor`` and ``offset``, each one value or one a channel (`normalize.Affine`);
+        scaling: ``centre``, ``factor`` and ``offset``, each one value or one per channel (`normalize.Affine`);
             None changes nothing.
         size: Height and width of the windows.
-        channels: Of all images.
+        channels: Number of channels of all images.
         channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
         dtype: float32 or float16.
     """

@@ -87,7 +87,7 @@ def resize_batch(
         flat: Their elements, uint8 or float32, on a device.
         offsets: Where each image starts, in elements.
         sides: ``(2, N)``: heights and widths.
-        channels: Of all images.
+        channels: Number of channels of all images.
         regions: The regions to resize.
         dtype: Theirs, or float32.
 
@@ -270,7 +270,7 @@ def resize_in_torch(
         longest: The most of one image.
         results: Elements of all outputs.
         largest: The most of one output.
-        channels: Of images and outputs.
+        channels: Number of channels of images and outputs.
         as_float: The output is float32, not uint8.
     """
     out = torch.empty(results, dtype=torch.float32 if as_float else torch.uint8)

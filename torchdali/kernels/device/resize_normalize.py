@@ -47,7 +47,7 @@ def resize_normalize_batch(
         flat: Their elements, uint8, on a device.
         offsets: Where each image starts, in elements.
         sides: ``(2, N)``: heights and widths.
-        channels: Of all images.
+        channels: Number of channels of all images.
         regions: The regions to resize; the sizes are the same.
         finish: The steps on the bytes.
     """

@@ -71,7 +71,7 @@ def factors(values: Any, x: Tensor) -> Tensor:
 
 
 def table(columns: Sequence[Array | int]) -> Array:
-    """Return columns, one value a sample each, as an array ``(N, columns)`` int64; floats as `bits`."""
+    """Return columns, one value per sample each, as an array ``(N, columns)`` int64; floats as `bits`."""
     size = max(len(c) for c in columns if isinstance(c, np.ndarray))
     result = np.empty((size, len(columns)), np.int64)
     for i, column in enumerate(columns):

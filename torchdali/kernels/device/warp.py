@@ -20,7 +20,7 @@ COLUMNS = (
     "offset", "height", "width", "result", "out_height", "out_width", *[f"number {i}" for i in range(9)],
 )  # fmt: skip
 """Of the table: where an image starts, in elements, its extents, where the result goes and its extents, and the matrix,
-row by row; then the values outside, one a channel."""
+row by row; then the values outside, one per channel."""
 
 BORDERS = ("reflect_101", "reflect", "replicate", "wrap", "constant")
 MODES = ("nearest", "bilinear", "bicubic")
@@ -36,14 +36,14 @@ def warp_batch(
         flat: uint8 or float32, the elements of all images, on a device.
         offsets: Where each image starts.
         sides: ``(2, N)``: heights and widths.
-        channels: Of all images.
+        channels: Number of channels of all images.
         matrices: From output positions to input positions, x first: affine maps, ``(N, 2, 3)``, of positions
             whose pixel centres are at one half, or perspectives, ``(N, 3, 3)``, with centres at whole numbers.
         sizes: ``(2, N)``: heights and widths of the outputs.
         mode: One of `MODES`; affine maps have no ``"bicubic"``.
         border: One of `BORDERS`; affine maps have the last and ``"replicate"``.
-        fill: For ``"constant"``: one value or one a channel.
-        dtype: Of the outputs: float32, or uint8, rounded half up and saturated.
+        fill: For ``"constant"``: one value or one per channel.
+        dtype: Dtype of the outputs: float32, or uint8, rounded half up and saturated.
 
     Returns:
         The elements of all outputs, one after the other.

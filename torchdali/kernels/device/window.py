@@ -26,7 +26,7 @@ def copy_windows(
         flat: uint8 or float32, the elements of all images, on a device.
         offsets: Where each image starts.
         sides: ``(2, N)``: heights and widths.
-        channels: Of all images.
+        channels: Number of channels of all images.
         starts: ``(2, N)``: first row and column of the windows.
         sizes: ``(2, N)``: their heights and widths.
         fill: Value of everything outside.

@@ -180,7 +180,7 @@ def correlate(
         border: One of `BORDERS`.
         fill: For the constant border.
         same: Keep the shape; otherwise only pixels whose whole window is inside are computed.
-        dtype: Of the result; for integers, halves are rounded to the even number, as DALI does here.
+        dtype: Dtype of the result; for integers, halves are rounded to the even number, as DALI does here.
         out: Where the result may be written, if it fits.
     """
     sizes = list(window.shape)
@@ -199,7 +199,7 @@ def correlate_each(
 
     Args:
         x: Any real type, on a device.
-        axes: Of `x`.
+        axes: Number of axes of `x`.
         windows: ``(N, ...)``.
         anchor: As of `correlate`.
         border: As of `correlate`.

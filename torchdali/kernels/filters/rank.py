@@ -25,7 +25,7 @@ def rank(
     Args:
         x: Any real dtype.
         axes: Of the window.
-        sizes: Extent of the window, one an axis.
+        sizes: Extent of the window, one per axis.
         anchor: Element of the window at the pixel; -1 for the middle.
         border: One of `BORDERS`; ``"constant"`` ignores pixels outside.
     """
@@ -50,7 +50,7 @@ def median(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
     """Return the median of a rectangular window; the edge is repeated outside.
 
     Args:
-        sizes: Odd extents of the window, one an axis.
+        sizes: Odd extents of the window, one per axis.
     """
     if not x.numel():
         return x

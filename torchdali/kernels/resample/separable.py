@@ -57,8 +57,8 @@ def resize(
         min_filter: Filter of the axes that shrink: one of `FILTERS`.
         mag_filter: Filter of the axes that grow or stay.
         antialias: Stretch the filter where the image shrinks.
-        dtype: Of the output, rounded and saturated; the input's own when None.
-        patch_border: Of linearly resized uint8 images: make the outermost lines DALI's too, which
+        dtype: Dtype of the output, rounded and saturated; the input's own when None.
+        patch_border: Patch border of linearly resized uint8 images: make the outermost lines DALI's too, which
             otherwise are off by up to tens of levels. It takes a third of the time again.
         windows: ``(start, extent)`` of the part of the output to compute, for every spatial axis; all
             of it when None. The pixels equal the pixels of the whole.

@@ -43,7 +43,7 @@ def resize_shape(
 
     Args:
         lengths: Extent of the spatial axes of the input, outermost first.
-        size: Of the output, one per axis or one for all. With 0, `mode` decides about the axis; a negative
+        size: Size of the output, one per axis or one for all. With 0, `mode` decides about the axis; a negative
             size flips the axis.
         resize_x: Size of the last axis; `mode` decides about the others.
         resize_y: Size of the axis before it.

@@ -28,7 +28,7 @@ def warp_affine(
         size: Extent of the spatial axes of the output.
         linear: Interpolate linearly; otherwise take the pixel that the position is in.
         fill: Value of everything outside; None repeats the edge.
-        dtype: Of the output; the input's own when None.
+        dtype: Dtype of the output; the input's own when None.
         out: Where the result goes, if it fits and the kernel can write there.
         usual: Use OpenCV if it is installed.
     """

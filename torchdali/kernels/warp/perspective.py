@@ -85,7 +85,7 @@ def sample_at(
         positions: x and y, of the output's shape ``(h, w)``.
         mode: ``"nearest"`` (the pixel that contains the position), ``"bilinear"`` or ``"bicubic"`` (a = -0.75).
         border: One of `BORDERS`.
-        fill: For ``"constant"``: one value or one a channel.
+        fill: For ``"constant"``: one value or one per channel.
 
     Returns:
         ``(..., h, w, C)``.

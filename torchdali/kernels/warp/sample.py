@@ -49,7 +49,7 @@ def sample(
         positions: One tensor a spatial axis, x first, all of the output's spatial shape.
         linear: Interpolate linearly; otherwise take the pixel that the position is in.
         fill: Value of everything outside; None repeats the edge.
-        dtype: Of the output, rounded and saturated; the input's own when None.
+        dtype: Dtype of the output, rounded and saturated; the input's own when None.
 
     Returns:
         ``(..., *output, C)``.
@@ -83,10 +83,10 @@ def interpolate(
         x: ``(..., *spatial, C)``.
         grid: -1 and 1 are the outer edges of the image, x first.
         mode: ``"bilinear"`` or ``"bicubic"``.
-        padding: Of `torch.nn.functional.grid_sample`.
+        padding: Padding of `torch.nn.functional.grid_sample`.
         corners: -1 and 1 are the centres of the outermost pixels instead.
         base: With ``"zeros"``: the value outside.
-        dtype: Of the result, rounded and saturated.
+        dtype: Dtype of the result, rounded and saturated.
     """
     axes, channels = grid.shape[-1], x.shape[-1]
     lead = x.shape[: x.dim() - 1 - axes]

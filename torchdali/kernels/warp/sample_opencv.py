@@ -29,7 +29,7 @@ def warp_by_opencv(
         size: Height and width of the output.
         mode: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``.
         border: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"`` or ``"wrap"``.
-        fill: For ``"constant"``: one value or one a channel.
+        fill: For ``"constant"``: one value or one per channel.
         out: Where the result goes, if it fits.
 
     Returns:

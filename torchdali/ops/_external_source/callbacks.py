@@ -153,7 +153,7 @@ class _Pass:
     """One pass over an iterable.
 
     Attributes:
-        numbers: Of the items; one is taken whenever the iterator is asked, also if it then raises an exception.
+        numbers: Numbers of the items; one is taken whenever the iterator is asked, also if it then raises an exception.
         numbered: The items, each after its number.
         starts: Number of times that the iterable has started again, with this one.
         ended: The batch at which the pass before this one ended, and the epoch with it; None if none did.
@@ -205,7 +205,7 @@ class IterableSource:
         """Return the data of the next batch, one item an output.
 
         Args:
-            samples: Of the batch.
+            samples: Number of samples of the batch.
             batch: Identifies it: a second call returns the same data. None for data that no call has returned.
         """
         if batch is None or self._drawn[0] is not batch:

@@ -134,7 +134,7 @@ def external_source(
         bytes_per_sample_hint: Accepted with ``parallel``; memory grows as needed.
         batch_info: Give a `BatchInfo` to a source of batches instead of a number.
         background: Call the source in the pipeline's own scheduler thread, parallel to your loop, not inside `run` or
-            `schedule_run`. DALI has no such argument.
+            `schedule_run`. DALI doesn't have this argument.
         seed: Accepted, without effect.
         preserve: Keep the source even if no output needs it.
 

@@ -156,8 +156,8 @@ class Indexed(NamedTuple):
 
     Attributes:
         storage: The container.
-        path: Of the index, or of the manifest; empty if there is none.
-        text: Of the index; None if the container must be scanned.
+        path: Path of the index, or of the manifest; empty if there is none.
+        text: Text of the index; None if the container must be scanned.
     """
 
     storage: ByteStorage

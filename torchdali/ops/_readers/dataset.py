@@ -293,7 +293,7 @@ class PythonDataset:
         self._source, self._leaves, self._workers = source, leaves, workers
         self._read = _Read(source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None)
         self._processes: SourceWorkers | None = None
-        # One thread: few datasets may be called by several, and those before knew one a process. Its queue keeps the
+        # One thread: few datasets may be called by several, and those before knew one per process. Its queue keeps the
         # order of the batches, whichever of them a thread of the pipeline waits for.
         self._thread = DaemonPool(1, "torchdali-dataset")
 

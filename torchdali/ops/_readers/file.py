@@ -192,7 +192,7 @@ def read_whole(
 
 
 class Labels(list[int]):
-    """Whole numbers, one a file."""
+    """Whole numbers, one per file."""
 
     @classmethod
     def from_argument(cls, value: Any) -> Labels:

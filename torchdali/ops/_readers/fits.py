@@ -172,7 +172,7 @@ def fits(
         file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
         files: Paths.
         file_list: A text file with a path a line.
-        hdu_indices: Numbers of the header-data units whose images are read, one an output; the primary one is 1.
+        hdu_indices: Numbers of the header-data units whose images are read, one per output; the primary one is 1.
         dtypes: Dtypes of the outputs; by default the files' dtypes.
 
     Returns:

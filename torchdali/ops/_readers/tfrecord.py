@@ -84,7 +84,7 @@ def tfrecord(
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read features of the records of TFRecord files.
 
-    A call returns a dictionary of outputs, one a feature.
+    A call returns a dictionary of outputs, one per feature.
 
     Args:
         path: Paths of the files, or their URLs.

@@ -349,8 +349,8 @@ class Loader(IterableDataset[Any]):
       torchrun (``RANK``, ``WORLD_SIZE``).
     - Each rank has equally many batches: the last ones are smaller if samples do not divide. ``len()`` is constant.
     - Every ``iter()`` begins a new epoch, also after a ``break``; after `load_state_dict` it goes on in mid-epoch.
-    - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integers with one value a sample
-      are labels, ``(N,)`` int64; everything else is as the pipeline makes it.
+    - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integers with one value per
+      sample are labels, ``(N,)`` int64; everything else is as the pipeline makes it.
 
     It is an ``IterableDataset``: frameworks accept it directly, or as ``DataLoader(loader, batch_size=None)``. If it
     is pickled or forked, the pipeline is built again in the other process.

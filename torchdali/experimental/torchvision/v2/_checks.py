@@ -121,7 +121,7 @@ def _either(lengths: tuple[int, ...]) -> str:
 
 
 def checked_fill(fill: Any) -> list[float]:
-    """Return the values of a fill: one, or one a channel; None is 0.
+    """Return the values of a fill: one, or one per channel; None is 0.
 
     Raises:
         TypeError: it holds something else than numbers.

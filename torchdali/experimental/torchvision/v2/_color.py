@@ -15,7 +15,7 @@ __all__ = ["ColorJitter", "GaussianBlur", "Grayscale", "Normalize", "RandomGrays
 
 
 class Normalize(Transform):
-    """Subtract a mean and divide by a standard deviation, each one a channel; the result is float32.
+    """Subtract a mean and divide by a standard deviation, each one per channel; the result is float32.
 
     Args:
         mean: One a channel, or one for all.
@@ -161,7 +161,7 @@ def _turns(value: Any) -> tuple[float, float]:
 
 
 def _draw(values: Sequence[float]) -> Any:
-    """Return a number, or a node of random ones, one a sample."""
+    """Return a number, or a node of random ones, one per sample."""
     low, high = values
     return low if low == high else fn.random.uniform(range=[low, high])
 

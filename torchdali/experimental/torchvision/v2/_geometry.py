@@ -158,7 +158,7 @@ class Pad(Transform):
     Args:
         padding: One number for all sides, two for left and right and for top and bottom, or four for left, top,
             right and bottom.
-        fill: Color of the border: a number, or one a channel; or a dict of them by the class of the image,
+        fill: Color of the border: a number, or one per channel; or a dict of them by the class of the image,
             ``torch.Tensor`` or ``PIL.Image.Image``, or ``"others"``. None is 0.
         padding_mode: ``"constant"``, ``"edge"`` (repeat the outermost pixel), ``"reflect"`` or ``"symmetric"`` (with
             the outermost pixel once or twice).
@@ -216,7 +216,7 @@ class RandomCrop(Transform):
         size: ``[height, width]``, or one number for both.
         padding: Borders to add first: one, two or four numbers, as for `Pad`, or a sequence of one; None for none.
         pad_if_needed: Pad an image that is too small, on both sides.
-        fill: Color of the borders: a number, or one a channel. None is 0.
+        fill: Color of the borders: a number, or one per channel. None is 0.
         padding_mode: As for `Pad`.
         device: ``"cpu"`` or ``"gpu"``.
 
