@@ -150,10 +150,6 @@ class BatchRng:
         """Return the random numbers of an operator on samples that follow each other, in epoch 0."""
         return cls(key, np.zeros(size, np.uint64), np.arange(record, record + size, dtype=np.uint64))
 
-    def of(self, key: int) -> BatchRng:
-        """Return the random numbers of another operator on the same samples."""
-        return BatchRng(key, *self._samples)
-
     def pick(self, samples: Sequence[int]) -> BatchRng:
         """Return the random numbers of some of the samples."""
         chosen = list(samples)

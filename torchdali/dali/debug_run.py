@@ -239,12 +239,12 @@ class DebugRun(Executor):
     def _begin(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
         """Compute a batch."""
         try:
-            batch.outputs = self._run(batch)
+            batch.outcome.outputs = self._run(batch)
         except Exception as error:
             self._stopped |= isinstance(error, StopIteration)
             self._stages.fail(batch, error)
         else:
-            batch.ready = self.device_stream.record()
+            batch.outcome.ready = self.device_stream.record()
             batch.values.clear()
             batch.finished.set()
 
@@ -281,13 +281,13 @@ class DebugRun(Executor):
         batch.values.update(zip(node.outputs, results, strict=True))
         if node.operator.kind != "source":  # see `_draw_source` and `Executor._prepare`
             same = self._nodes.setdefault((node.name, node.operator), node)
-            self.profile.step(same, started, batch.size, batch.index)
+            self.profile.step(same, started, batch.draw.size, batch.draw.index)
 
     def _rng(self, node: Node) -> BatchRng | None:
         if not node.operator.schema.random:
             return None
-        self._guessed_keys |= not self._batch.keys
-        return BatchRng(random_key(self.settings.seed, node), *self._batch.sample_keys())
+        self._guessed_keys |= not self._batch.draw.keys
+        return BatchRng(random_key(self.settings.seed, node), *self._batch.draw.sample_keys())
 
     def _next(self, node: Node) -> Sequence[TensorList]:
         """Return the batch of a reader or source."""
@@ -306,7 +306,7 @@ class DebugRun(Executor):
         if isinstance(source, ReaderState):
             if known not in self.readers:
                 self._draw_reader(known, source)
-            return self._read(node, source, self._batch.keys[known], self._batch.reads[known])
+            return self._read(node, source, self._batch.draw.keys[known], self._batch.draw.reads[known])
         if known not in self.sources:
             self._draw_source(known, source)
         return [self._batch.values[edge] for edge in known.outputs]
@@ -323,10 +323,10 @@ class DebugRun(Executor):
         for state in (self._before, self.taken.state):
             state["readers"][label] = reader.cursor.state()
         self.readers = {**self.readers, node: reader}
-        keys = batch.keys[node] = reader.next_keys(size, None)
-        batch.reads[node] = reader.start_reads(keys, size, None)
+        keys = batch.draw.keys[node] = reader.next_keys(size, None)
+        batch.draw.reads[node] = reader.start_reads(keys, size, None)
         batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
-        batch.info, batch.state = self._source_infos(batch), self.state()
+        batch.draw.info, batch.draw.state = self._source_infos(batch), self.state()
         if self._guessed_keys:
             raise _Restart
 
@@ -345,20 +345,20 @@ class DebugRun(Executor):
         except StopIteration:
             raise
         except BaseException as error:
-            note(error, batch.location(node))
+            note(error, batch.draw.location(node))
             raise
         size = len(outputs[0])
         self._check_size("External Source operator", size)
-        batch.size, self._position = size, batch.position + size
+        batch.draw.size, self._position = size, batch.draw.position + size
         batch.values.update(zip(node.outputs, self._on_device(node, outputs), strict=True))
-        batch.info, batch.state = self._source_infos(batch), self.state()
-        self.profile.step(node, started, size, batch.index)
+        batch.draw.info, batch.draw.state = self._source_infos(batch), self.state()
+        self.profile.step(node, started, size, batch.draw.index)
 
     def _check_size(self, what: str, size: int) -> None:
-        if size != self._batch.size and (self._computed or len(self._opened) > 1):
+        if size != self._batch.draw.size and (self._computed or len(self._opened) > 1):
             raise RuntimeError(
                 f"Batch size must be uniform across an iteration. {what} returned batch size {size}; operators before "
-                f"it had {self._batch.size}"
+                f"it had {self._batch.draw.size}"
             )
 
     def _read(self, node: Node, reader: ReaderState, keys: Keys, reads: Sequence[Read]) -> list[TensorList]:
@@ -383,7 +383,7 @@ class DebugRun(Executor):
         except RuntimeError as error:
             sample, reason = missing_output(reader.dataset, keys.records.tolist(), output) or (None, "")
             told = RuntimeError(f"{reason}; {error}") if reason else error
-            raise locate_error(told, self._batch.location(node, sample)) from error
+            raise locate_error(told, self._batch.draw.location(node, sample)) from error
         return TensorList.from_samples(column, layout)
 
     def _read_one(self, node: Node, reader: ReaderState, sample: int, read: Read) -> Any:
@@ -393,4 +393,4 @@ class DebugRun(Executor):
             }
             return read_row(read, range(len(node.outputs)) if node.operator.has("view") else (), **arguments)
         except Exception as error:
-            raise locate_error(error, self._batch.location(node, sample)) from error
+            raise locate_error(error, self._batch.draw.location(node, sample)) from error

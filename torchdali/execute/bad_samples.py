@@ -76,7 +76,7 @@ class BadSamples:
         error: Exception,
     ) -> None:
         """Drop or replace the failed samples of a batch, or raise ``error``; either way, forget the failures."""
-        good = [i for i in range(batch.size) if i not in failures]
+        good = [i for i in range(batch.draw.size) if i not in failures]
         failed = dict(failures)
         failures.clear()  # their frames hold the job, and the job would hold them
         if not self.keeps_going or (not good and is_batch_level(*failed.values())):
@@ -85,7 +85,7 @@ class BadSamples:
         if self.policy == "replace":
             if not good:
                 raise error
-            keep = [i if i not in failed else min(good, key=lambda g: abs(g - i)) for i in range(batch.size)]
+            keep = [i if i not in failed else min(good, key=lambda g: abs(g - i)) for i in range(batch.draw.size)]
         else:
             keep = good
         _select(batch, results, keep)
@@ -101,21 +101,21 @@ class BadSamples:
         with self._lock:
             seen = set()
             for i, failure in sorted(failures.items()):
-                node, sample = nodes[i], batch.original(i)
+                node, sample = nodes[i], batch.draw.original(i)
                 if sample in seen:
                     continue  # this sample had itself replaced another one
                 seen.add(sample)
                 self.report.append(
                     BadSample(
-                        file=batch.info[i] if batch.info else "",
+                        file=batch.draw.info[i] if batch.draw.info else "",
                         operator=node.title if node else "",
                         reason=f"{type(failure).__name__}: {failure}",
-                        batch=batch.index,
+                        batch=batch.draw.index,
                         sample=sample,
                     )
                 )
         if self.budget is not None:
-            batch.bad_samples.append((len(seen), error))
+            batch.outcome.bad_samples.append((len(seen), error))
 
     def take(self, index: int) -> tuple[BadSample, ...]:
         """Return the report of a batch, and forget it: another process adds it to its own report."""
@@ -133,13 +133,13 @@ class BadSamples:
 
     def check_budget(self, batch: InFlightBatch) -> None:
         """Raise the error of the first sample above the budget, if the batches up to this one exceed it."""
-        noted, batch.bad_samples = batch.bad_samples, []  # errors, whose frames hold the batch
+        noted, batch.outcome.bad_samples = batch.outcome.bad_samples, []  # errors, whose frames hold the batch
         if not noted or self.budget is None:
             return
         # In the user's thread, which takes the batches in order: all before this one are done, and those after it do
         # not count.
         with self._lock:
-            count = sum(bad.batch < batch.index for bad in self.report)
+            count = sum(bad.batch < batch.draw.index for bad in self.report)
         for more, error in noted:
             count += more
             if count > self.budget:
@@ -161,7 +161,7 @@ def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list
             None if first is None else first.ndim,
             source_info=None if infos is None else [infos[i] for i in keep],
         )
-    batch.select(keep)
+    batch.draw.select(keep)
 
 
 # ---------------------------------------------------------------- permutations of a batch

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from torchdali.execute.output_buffer import DeviceImages
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
 from torchdali.kernels.limits import max_pixels_of, use_max_pixels
@@ -22,7 +23,9 @@ from torchdali.rng import BatchRng, mix
 from torchdali.tensors import TensorList
 from torchdali.threads import Latch
 
-__all__ = ["BatchRequest", "InFlightBatch", "ReaderState", "Settings", "Taken", "metadata_outputs", "random_key"]
+__all__ = [
+    "BatchDraw", "BatchRequest", "InFlightBatch", "ReaderState", "Settings", "Taken", "metadata_outputs", "random_key",
+]  # fmt: skip
 
 _NO_SEED = -1
 
@@ -121,76 +124,37 @@ class BatchRequest:
     tag: object = None
 
 
-# A batch goes from thread to thread: the user's makes it, the scheduler thread draws it and runs its first steps,
-# workers run its chains and the steps after them, the user's takes it. Each hand-over is a queue, a lock or the latch
-# `finished`, and after it the giver touches nothing of the batch: so its fields need no lock.
-@dataclass(eq=False)
-class InFlightBatch:
-    """A batch between the call that schedules it and the one that takes it.
+@dataclass(eq=False, kw_only=True)
+class BatchDraw:
+    """The samples of a batch, as the scheduler draws them.
 
     Attributes:
         index: Place in the order in which batches are started; -1 before the start.
         turn: Place among those batches whose first stages run in this process; see `StageRunner`.
-        kept: Original indices of the samples that remain after bad ones were dropped or replaced; None for all.
-        ready: Event on the device stream after all kernels of the batch, if there is one.
-        uploaded: Values that have a copy on the device, while the batch is computed.
-        there: Images that a decoder on the device has made; later batches reuse their memory when this batch is
-            computed.
-        wanted: True once the user's thread waits for it.
-        prepared: The data that was taken in the user's thread, for each source.
+        position: Running number of the first sample.
         reads: For each reader, the functions that read the samples; see `datasets.start_reads`.
-        bad_samples: Number of bad samples in this batch, and the error of the first one; see `BadSamples.check_budget`.
-        request: The request of the caller of `Executor.schedule`; a replica's batch has only the random keys of it.
-        spare: A copy of the prepared data, with which a synchronous executor can make the batch again.
+        info: The file of each sample, if it is known.
+        kept: Original indices of the samples that remain after bad ones were dropped or replaced; None for all.
+        state: The position of the pipeline after the batch.
     """
 
     size: int
     index: int = -1
-    position: int = 0
     turn: int = -1
-    values: dict[DataNode, TensorList] = field(default_factory=dict)
+    position: int = 0
     keys: dict[Node, Keys] = field(default_factory=dict)
     reads: dict[Node, Sequence[Read]] = field(default_factory=dict)
     info: Sequence[str] | None = None
     kept: Sequence[int] | None = None
     state: dict[str, Any] = field(default_factory=dict)
-    error: BaseException | None = None
-    bad_samples: list[tuple[int, Exception]] = field(default_factory=list)
-    stage: int = 0
-    wanted: bool = False
-    prepared: dict[Node, SourceBatch] = field(default_factory=dict)
-    request: BatchRequest = field(default_factory=BatchRequest)
-    spare: Mapping[Node, SourceBatch] = field(default_factory=dict)
-    outputs: tuple[TensorList, ...] = ()
-    ready: Any = None
-    uploaded: list[TensorList] = field(default_factory=list)
-    there: list[Any] = field(default_factory=list)
-    finished: Latch = field(default_factory=Latch)
-    _rng: BatchRng | None = None
-
-    def rng_of(self, seed: int, node: Node) -> BatchRng:
-        """Return the random numbers of a node, for a pipeline's seed."""
-        if self.request.random_keys is None:
-            return self.rng(random_key(seed, node))
-        return BatchRng.following(self.request.random_keys[node.stream], 0, self.size)
-
-    def rng(self, key: int) -> BatchRng:
-        """Return the random numbers of an operator."""
-        if self._rng is None:
-            if self.keys or self.kept is not None:
-                self._rng = BatchRng(key, *self.sample_keys())
-            else:
-                self._rng = BatchRng.following(key, self.position, self.size)
-            return self._rng
-        return self._rng.of(key)
 
     def select(self, keep: list[int]) -> None:
-        """Keep the given samples (an index may repeat) in everything but `values`."""
+        """Keep the given samples; an index may repeat."""
         self.keys = {n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()}
         self.reads = {n: [reads[i] for i in keep] for n, reads in self.reads.items()}
         self.info = None if self.info is None else [self.info[i] for i in keep]
         self.kept = keep if self.kept is None else [self.kept[i] for i in keep]
-        self.size, self._rng = len(keep), None
+        self.size = len(keep)
 
     def original(self, sample: int) -> int:
         """Return the index that a sample had before others were left out."""
@@ -214,6 +178,77 @@ class InFlightBatch:
             parts.append(f"on batch {self.index}")
         where = f"\n  {node.where}" if node else ""
         return " ".join(parts) + where
+
+
+class BatchValues(dict[DataNode, TensorList]):
+    """Values of a batch by edge, while it is computed.
+
+    Attributes:
+        uploaded: Values that have a copy on the device.
+        there: Images that a decoder on the device has made; later batches reuse their memory when this batch is
+            computed.
+    """
+
+    __slots__ = ("there", "uploaded")
+
+    def __init__(self) -> None:
+        self.uploaded: list[TensorList] = []
+        self.there: list[DeviceImages] = []
+
+    def release_device(self) -> None:
+        """Let the memory on the device be used again."""
+        for value in self.uploaded:
+            value.set_uploaded(None)
+        for images in self.there:
+            images.release()
+        self.uploaded.clear()
+        self.there.clear()
+
+
+@dataclass(eq=False, kw_only=True)
+class BatchOutcome:
+    """The outputs of a batch, or its error.
+
+    Attributes:
+        ready: Event on the device stream after all kernels of the batch, if there is one.
+        bad_samples: Number of bad samples in this batch, and the error of the first one; see `BadSamples.check_budget`.
+    """
+
+    outputs: tuple[TensorList, ...] = ()
+    error: BaseException | None = None
+    ready: Any = None
+    bad_samples: list[tuple[int, Exception]] = field(default_factory=list)
+
+
+# A batch goes from thread to thread: the user's makes it, the scheduler thread draws it and runs its first steps,
+# workers run its chains and the steps after them, the user's takes it. Each hand-over is a queue, a lock or the latch
+# `finished`, and after it the giver touches nothing of the batch: so its fields need no lock.
+@dataclass(eq=False, kw_only=True)
+class InFlightBatch:
+    """A batch between the call that schedules it and the one that takes it.
+
+    Attributes:
+        request: The request of the caller of `Executor.schedule`; a replica's batch has only the random keys of it.
+        prepared: The data that was taken in the user's thread, for each source.
+        spare: A copy of the prepared data, with which a synchronous executor can make the batch again.
+        wanted: True once the user's thread waits for it.
+    """
+
+    draw: BatchDraw
+    request: BatchRequest = field(default_factory=BatchRequest)
+    prepared: dict[Node, SourceBatch] = field(default_factory=dict)
+    spare: Mapping[Node, SourceBatch] = field(default_factory=dict)
+    values: BatchValues = field(default_factory=BatchValues)
+    stage: int = 0
+    wanted: bool = False
+    outcome: BatchOutcome = field(default_factory=BatchOutcome)
+    finished: Latch = field(default_factory=Latch)
+
+    def rng_of(self, seed: int, node: Node) -> BatchRng:
+        """Return the random numbers of a node, for a pipeline's seed."""
+        if self.request.random_keys is None:
+            return BatchRng(random_key(seed, node), *self.draw.sample_keys())
+        return BatchRng.following(self.request.random_keys[node.stream], 0, self.draw.size)
 
 
 class Taken(NamedTuple):

@@ -50,14 +50,14 @@ class ChainRun:
     @property
     def count(self) -> int:
         """Chunks of the batch."""
-        return -(-self.batch.size // self.division.chunk)
+        return -(-self.batch.draw.size // self.division.chunk)
 
     def __call__(self, number: int) -> None:
         """Do a chunk."""
         # Only the thread that claimed this chunk touches its samples, until the thread that finishes the batch's last
         # chunk continues with all of them (`Job.work`).
         first = number * self.division.chunk
-        samples = range(first, min(first + self.division.chunk, self.batch.size))
+        samples = range(first, min(first + self.division.chunk, self.batch.draw.size))
         if self._do is None:
             self._one_by_one(samples)
             return

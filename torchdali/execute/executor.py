@@ -42,6 +42,7 @@ import torch
 from torchdali.errors import note
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import (
+    BatchDraw,
     BatchRequest,
     InFlightBatch,
     ReaderState,
@@ -225,7 +226,7 @@ class Executor:
         oldest = self._flight[0]
         if self.sources or oldest.request.ended:  # readers never end
             self._wait(oldest)
-        return isinstance(oldest.error, StopIteration)
+        return isinstance(oldest.outcome.error, StopIteration)
 
     @property
     def stopped(self) -> bool:
@@ -274,7 +275,7 @@ class Executor:
             request = BatchRequest(
                 ended=ended, random_keys=random_keys, records=records, skipped=self._skipped, fed=fed or {}, tag=tag
             )
-            batch = InFlightBatch(self.settings.batch_size, request=request)
+            batch = InFlightBatch(draw=BatchDraw(size=self.settings.batch_size), request=request)
             if not self._ended and not self._stopped:
                 self._prepare(batch)
             self._put_in_flight(batch)
@@ -338,7 +339,7 @@ class Executor:
         if self._caller_queue is not None:
             self.profile.note_request(0)
             self._request()
-            if batch.index >= 0:
+            if batch.draw.index >= 0:
                 self._wait(batch)
 
     def _request(self) -> None:
@@ -354,7 +355,7 @@ class Executor:
         """Wait for a batch, in slices: close() in another thread must be noticed."""
         # Set before the next line, so that the scheduler thread, which holds batches back, sees one of the two.
         batch.wanted = True
-        if batch.index < 0:
+        if batch.draw.index < 0:
             self._request()
         if self._caller_queue is None:
             while not batch.finished.is_set():
@@ -371,15 +372,15 @@ class Executor:
 
     def _give_up(self, caller_queue: CallerQueue) -> None:
         """Make batches again that an exception from outside interrupted in this thread."""
-        started = [batch for batch in self._flight if batch.index >= 0]
-        half = [batch for batch in started if not batch.finished.is_set() or _is_interrupt(batch.error)]
+        started = [batch for batch in self._flight if batch.draw.index >= 0]
+        half = [batch for batch in started if not batch.finished.is_set() or _is_interrupt(batch.outcome.error)]
         if half and not self._again:
             whole = self._flight.index(half[0])
             self._again, self._whole = self._flight[whole:], whole
         for batch in half:
             # Sources that this thread asks may already be past this batch.
             self._is_lost |= any(node not in batch.spare and node not in batch.request.fed for node in self.sources)
-            batch.error = KeyboardInterrupt()
+            batch.outcome.error = KeyboardInterrupt()
             batch.finished.set()
         self._stages.reset_order(self._count, self._turns)
         caller_queue.interrupted = False
@@ -403,7 +404,7 @@ class Executor:
             batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
         if batch is None:
             raise RuntimeError("the error of this batch is unknown: an interrupt has come before it was raised")
-        error, batch.error = batch.error, None  # whose frames hold the batch
+        error, batch.outcome.error = batch.outcome.error, None  # whose frames hold the batch
         if error is not None:
             self.taken = self.taken.release()
             try:
@@ -411,9 +412,9 @@ class Executor:
             finally:
                 del error  # or it, its traceback and this frame keep each other and the pipeline alive
         self.bad_samples.check_budget(batch)
-        self.profile.note_delivery(batch.size)
+        self.profile.note_delivery(batch.draw.size)
         # In the user's thread, which does not wait: its stream does, for the kernels of this batch alone.
-        self.device_stream.hand_over(batch.outputs, batch.ready, stream)
+        self.device_stream.hand_over(batch.outcome.outputs, batch.outcome.ready, stream)
         return batch
 
     def _take(self) -> InFlightBatch:
@@ -425,14 +426,14 @@ class Executor:
         with span("wait for a batch", self.settings.device):
             batch = self._flight[0]
             self._wait(batch)
-        if self._caller_queue is not None and _is_interrupt(batch.error):
+        if self._caller_queue is not None and _is_interrupt(batch.outcome.error):
             self._caller_queue.interrupted = True
             raise KeyboardInterrupt
         # The state was noted by the scheduler thread when it drew the batch, and not changed since: batches drawn
         # meanwhile have states of their own, so that a checkpoint counts only batches that were taken.
-        number = self.taken.number + (not isinstance(batch.error, StopIteration))
+        number = self.taken.number + (not isinstance(batch.outcome.error, StopIteration))
         # After an interrupt before this store the next call finds the batch.
-        self.taken = Taken(number, batch, batch.request.tag, batch.state)
+        self.taken = Taken(number, batch, batch.request.tag, batch.draw.state)
         self._settle()
         return batch
 
@@ -443,14 +444,15 @@ class Executor:
         """
         again, whole = self._again, self._whole
         del self._flight[whole:]
-        self._count = min((batch.index for batch in again if batch.index >= 0), default=self._count)
+        self._count = min((batch.draw.index for batch in again if batch.draw.index >= 0), default=self._count)
         self._stages.reset_order(self._count, self._turns)
         before = self._flight[whole - 1] if whole else None
-        self._restore_readers(self.taken_state if before is None else before.state)
-        self._drawn = {} if before is None else before.keys
+        self._restore_readers(self.taken_state if before is None else before.draw.state)
+        self._drawn = {} if before is None else before.draw.keys
         for batch in again:
-            self.bad_samples.take(batch.index)
-            new = InFlightBatch(self.settings.batch_size, request=batch.request, prepared=dict(batch.spare))
+            self.bad_samples.take(batch.draw.index)
+            draw = BatchDraw(size=self.settings.batch_size)
+            new = InFlightBatch(draw=draw, request=batch.request, prepared=dict(batch.spare))
             self._put_in_flight(new)
         self._again = []
 
@@ -530,9 +532,9 @@ class Executor:
     def start(self) -> None:
         """Start the batches in flight in order, until one must wait."""
         for batch in self._flight.copy():
-            if self._closed or (batch.index < 0 and self._holds_back(batch)):
+            if self._closed or (batch.draw.index < 0 and self._holds_back(batch)):
                 return
-            if batch.index < 0:
+            if batch.draw.index < 0:
                 # From here the batch is the scheduler thread's, until a chain gives it to the workers.
                 self._start(batch)
 
@@ -554,22 +556,22 @@ class Executor:
         try:
             # Only here are the counters and the cursors of readers advanced: by one thread, so without a lock, and in
             # the order of the requests.
-            batch.index, self._count = self._count, self._count + 1
+            batch.draw.index, self._count = self._count, self._count + 1
             if self._stopped or batch.request.ended:
                 raise StopIteration
-            batch.position = self._position
+            batch.draw.position = self._position
             # Asked once per batch: processes may become ready at any moment, and records that are read here must also
             # run here.
             replicas = self.replicas
             self._draw(batch, replicas)
         except StopIteration as stop:
             self._stopped = True
-            batch.state = self.state()
+            batch.draw.state = self.state()
             self._stages.fail(batch, StopIteration(*stop.args), first=self._remote_stages)
         except BaseException as error:
             if self._caller_queue is not None and _is_interrupt(error):
                 raise
-            batch.state = self.state()
+            batch.draw.state = self.state()
             self._stages.fail(batch, error, first=self._remote_stages)
         else:
             self._begin(batch, replicas)
@@ -577,7 +579,7 @@ class Executor:
     def _begin(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
         """Start the stages of a batch, here or in a replica."""
         if replicas is None:
-            batch.turn, self._turns = self._turns, self._turns + 1
+            batch.draw.turn, self._turns = self._turns, self._turns + 1
             self._stages.begin(batch)
             return
         try:
@@ -619,7 +621,7 @@ class Executor:
         self.profile.add_times(reply.times, nodes)
         self.memory.add({nodes[k].outputs[i]: sizes for (k, i), sizes in reply.sizes.items()})
         self.bad_samples.add(batch, reply.bad, reply.kept)
-        batch.bad_samples += [(count, read_failure(failure)) for count, failure in reply.budget]
+        batch.outcome.bad_samples += [(count, read_failure(failure)) for count, failure in reply.budget]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
         """Advance every source, in the graph's order, note the state after it, and start this process's reads."""
@@ -635,19 +637,19 @@ class Executor:
                     reader.next_keys(self.settings.batch_size, batch.request.records)
             raise
         for node, reader in self.readers.items():
-            batch.keys[node] = keys = reader.next_keys(self.settings.batch_size, batch.request.records)
+            batch.draw.keys[node] = keys = reader.next_keys(self.settings.batch_size, batch.request.records)
             if replicas is None or replicas.reads_here(node):
-                batch.reads[node] = reader.start_reads(keys, self.settings.batch_size, batch.request.records)
+                batch.draw.reads[node] = reader.start_reads(keys, self.settings.batch_size, batch.request.records)
             batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
             sizes[node] = len(keys.records)
         if len(set(sizes.values())) > 1:
             raise RuntimeError(_clash(sizes))
         if batch.request.records is None:
-            self._drawn = batch.keys
-        batch.size = next(iter(sizes.values()), self.settings.batch_size)
-        self._position += batch.size
-        batch.info = self._source_infos(batch)
-        batch.state = self.state()
+            self._drawn = batch.draw.keys
+        batch.draw.size = next(iter(sizes.values()), self.settings.batch_size)
+        self._position += batch.draw.size
+        batch.draw.info = self._source_infos(batch)
+        batch.draw.state = self.state()
 
     def _pass_over(self, count: int) -> None:
         for _ in range(count):
@@ -671,14 +673,14 @@ class Executor:
                 continue
             except Exception as error:
                 if failure is None:
-                    note(error, batch.location(node))
+                    note(error, batch.draw.location(node))
                     failure = error
                 continue
             except BaseException as error:
-                note(error, batch.location(node))
+                note(error, batch.draw.location(node))
                 raise
             if prepared is None:
-                self.profile.step(node, started, max(1, len(outputs[0])), batch.index)
+                self.profile.step(node, started, max(1, len(outputs[0])), batch.draw.index)
             batch.values.update(zip(node.outputs, self._on_device(node, outputs), strict=True))
             sizes[node] = len(outputs[0])
         if failure is not None:
@@ -699,7 +701,7 @@ class Executor:
             return tuple(map(move, outputs))
 
     def _source_infos(self, batch: InFlightBatch) -> Sequence[str] | None:
-        for node, keys in batch.keys.items():
+        for node, keys in batch.draw.keys.items():
             return RecordNames(self.readers[node].dataset.info, keys.records)
         for node in self.sources:
             infos = batch.values[node.outputs[0]].source_infos if node.outputs else None

@@ -115,7 +115,7 @@ class StageRunner:
 
     def _order(self, batch: InFlightBatch, stage: int) -> int:
         """Return the number of a batch among those that come into a stage here."""
-        return batch.turn if stage < self._remote_stages else batch.index
+        return batch.draw.turn if stage < self._remote_stages else batch.draw.index
 
     def begin(self, batch: InFlightBatch) -> None:
         """Start the first stage of a batch."""
@@ -162,7 +162,7 @@ class StageRunner:
                 known = map(batch.values.get, self._uploads[batch.stage])
                 small = [v for v in known if v is not None and v.uploaded is None]
                 if small:
-                    batch.uploaded += self.device_stream.upload_together(small)
+                    batch.values.uploaded += self.device_stream.upload_together(small)
             with span(node.title, self.settings.device):
                 self._run_step(batch, node)
 
@@ -175,21 +175,21 @@ class StageRunner:
                 raise
             results = self._run_on_the_rest(batch, node, error)
         batch.values.update(zip(node.outputs, results, strict=True))
-        self.profile.step(node, started, batch.size, batch.index)
+        self.profile.step(node, started, batch.draw.size, batch.draw.index)
 
     def _run_on_the_rest(self, batch: InFlightBatch, node: Node, error: Exception) -> tuple[TensorList, ...]:
         """Run a failed step again, without the samples that make it fail."""
-        while batch.size:
+        while batch.draw.size:
             alone = fail_alone(batch, node, self.device_stream, self._rng(batch, node))
             failures: dict[int, BaseException] = dict(alone)
-            if not failures or (len(failures) == batch.size and is_batch_level(*failures.values())):
+            if not failures or (len(failures) == batch.draw.size and is_batch_level(*failures.values())):
                 raise error
             self._leave_out(batch, self._before(batch, node), {}, failures, node.culprit)
             try:
                 return self._results(batch, node)
             except Exception as again:
                 error = again
-        if batch.kept is None:
+        if batch.draw.kept is None:
             raise error  # the source gave no samples
         return tuple(TensorList.from_samples([]) for _ in node.outputs)
 
@@ -222,9 +222,9 @@ class StageRunner:
         sample = None if is_batch_level(failures[first]) else first
         encoded = isinstance(failures[first], DecodeError) and not bad_samples.keeps_going
         hint = '; bad_samples="skip" of the pipeline leaves out what cannot be decoded' if encoded else ""
-        error = locate_error(failures[first], batch.location(nodes[first], sample), hint)
+        error = locate_error(failures[first], batch.draw.location(nodes[first], sample), hint)
         again: Sequence[Node] | None = ()
-        if bad_samples.keeps_going and len(failures) < batch.size:
+        if bad_samples.keeps_going and len(failures) < batch.draw.size:
             smaller, can_run = bad_samples.policy == "skip", partial(self._can_recompute, batch)
             again = nodes_to_rerun(self.plan.graph, ran, smaller, can_run)
         if again is None or unread:
@@ -252,7 +252,7 @@ class StageRunner:
     def _run_chain(self, batch: InFlightBatch) -> None:
         """Run a chain: small samples all at once in this thread, others on the threads of the pool."""
         compiled = self._chains[batch.stage]
-        if compiled is None or batch.size == 0:
+        if compiled is None or batch.draw.size == 0:
             if compiled is not None:
                 batch.values.update({e: TensorList.from_samples([]) for e in compiled.chain.delivers})
             self._next_stage(batch)
@@ -261,17 +261,17 @@ class StageRunner:
             nodes = {id(error): node for error, node in wrong.values()}
             failures: dict[int, BaseException] = {i: error for i, (error, _) in wrong.items()}
             self._leave_out(batch, self._before(batch), {}, failures, lambda e: nodes[id(e)])
-            if batch.size == 0:
+            if batch.draw.size == 0:
                 self._run_chain(batch)
                 return
         # From here on several batches may be in this method at once, each in its own thread: only what `bound` and the
         # output buffers remember is shared.
         bound = compiled.bound(batch.values)
         result = max((self._buffers[e].sample for e in compiled.chain.delivers), default=0)
-        timed = self.profile.wants(batch.index)
-        division = bound.divide(batch.values, batch.size, self.threads.count, result, timed)
+        timed = self.profile.wants(batch.draw.index)
+        division = bound.divide(batch.values, batch.draw.size, self.threads.count, result, timed)
         in_tensors = division.chunk if division.way is Way.TENSORS else 0
-        opened = {e: self._buffers[e].open(batch.size, in_tensors) for e in compiled.chain.delivers}
+        opened = {e: self._buffers[e].open(batch.draw.size, in_tensors) for e in compiled.chain.delivers}
         shared = [edge for edge, results in opened.items() if self._decoder.accepts(edge, results)]
         timings, keep_going = ChainTimings() if timed else None, self._bad_samples.keeps_going
         run = ChainRun(
@@ -302,12 +302,12 @@ class StageRunner:
             finish = partial(self._finish_when_submitted, run, finish)
         # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
         # submission, since the last worker may be in the next stage already.
-        self.threads.submit(Job(function, run.count, finish, order=batch.index, keep_going=keep_going))
+        self.threads.submit(Job(function, run.count, finish, order=batch.draw.index, keep_going=keep_going))
 
     def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
         """Build the function that takes samples through the chain. It draws the same numbers in each way."""
         batch, chain = run.batch, run.bound.chain
-        reads = {node: batch.reads[node] for node in chain.nodes if node in batch.keys}
+        reads = {node: batch.draw.reads[node] for node in chain.nodes if node in batch.draw.keys}
         drawn = [node for node in chain.nodes if node.operator.schema.random and node.operator.kind != "reader"]
         rngs = {node: batch.rng_of(self.settings.seed, node).samples() for node in drawn}
         columns = run.bound.columns(way, batch.values, reads, rngs, run.opened)
@@ -315,7 +315,7 @@ class StageRunner:
 
     def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:
         """Go on when the engine's thread has submitted its share, in a thread of the pool or the user's."""
-        order = run.batch.index
+        order = run.batch.draw.index
 
         def go_on(elsewhere: bool) -> None:
             if elsewhere and self._caller_queue is None:
@@ -336,7 +336,7 @@ class StageRunner:
             return  # closed, or interrupted and given up
         try:
             if run.timings is not None:
-                self.profile.chain(run.timings, run.bound.chain.nodes, batch.index)
+                self.profile.chain(run.timings, run.bound.chain.nodes, batch.draw.index)
             failures = run.end(failures)
             self._collect(run, failures)
             if failures:
@@ -370,12 +370,12 @@ class StageRunner:
         """Name the operator whose samples don't form a batch, and say whether a reader lacked one of them."""
         for origin in read_edges(edge):
             assert origin.source is not None
-            dataset, keys = self._datasets[origin.source], batch.keys[origin.source]
+            dataset, keys = self._datasets[origin.source], batch.draw.keys[origin.source]
             missing = missing_output(dataset, keys.records.tolist(), origin.index)
             if missing is not None:
                 sample, reason = missing
-                return locate_error(RuntimeError(f"{reason}; {error}"), batch.location(edge.source, sample))
-        return locate_error(error, batch.location(edge.source))
+                return locate_error(RuntimeError(f"{reason}; {error}"), batch.draw.location(edge.source, sample))
+        return locate_error(error, batch.draw.location(edge.source))
 
     def _collect(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
         """Collect the images that the device's decoder has of a batch."""
@@ -385,14 +385,14 @@ class StageRunner:
             opened = run.opened[edge] = self._decoder.collect(edge, run.opened[edge], failures)
             run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
             if opened.there is not None:
-                run.batch.there.append(opened.there)
+                run.batch.values.there.append(opened.there)
 
     def _join(self, edge: DataNode, run: ChainRun, there: DeviceImages) -> None:
         """Make the batch of the device's images and the CPU's."""
         batch, opened = run.batch, run.opened[edge]
         with self.device_stream.context():
             flat, starts, shapes, uploaded = there.join(opened, self._small(batch), self._is_kept(edge))
-        batch.uploaded += uploaded
+        batch.values.uploaded += uploaded
         assert opened.arena is not None
         self._buffers[edge].make_room(opened.arena.used, opened.arena.flat.dtype)
         layout, info = run.bound.layouts[edge], self._source_infos(batch, edge)
@@ -422,7 +422,7 @@ class StageRunner:
                 batch.values[edge] = stream.to_device(values)
                 return
             flat, uploaded = stream.copy_arena(arena, self._small(batch))
-        batch.uploaded += uploaded
+        batch.values.uploaded += uploaded
         batch.values[edge] = TensorList.from_packed(
             flat, stored.offsets, stored.shape(), values.layout(), values.source_infos
         )
@@ -432,7 +432,7 @@ class StageRunner:
         origin = self._source_edges[batch.stage][edge]
         if origin is None:
             return None
-        keys = batch.keys.get(origin.source) if origin.source is not None else None
+        keys = batch.draw.keys.get(origin.source) if origin.source is not None else None
         if keys is None or origin not in self._source_edges[batch.stage]:
             return batch.values[origin].source_infos
         assert origin.source is not None
@@ -470,19 +470,14 @@ class StageRunner:
         """End a batch, unless it has ended."""
         if batch.finished.is_set():
             return  # close() was faster
-        batch.error = error
-        for value in batch.uploaded:
-            value.set_uploaded(None)
-        batch.uploaded.clear()
-        for there in batch.there:
-            there.release()
-        batch.there.clear()
+        batch.outcome.error = error
+        batch.values.release_device()
         if error is None:
             with self.device_stream.context():
-                batch.outputs = deliver(batch.values, self.plan.graph.outputs, self._may_share)
+                batch.outcome.outputs = deliver(batch.values, self.plan.graph.outputs, self._may_share)
             # Everything of this batch was enqueued before, by whichever thread: kernels after the event are of later
             # batches.
-            batch.ready = self.device_stream.record()
+            batch.outcome.ready = self.device_stream.record()
         batch.values.clear()
         # The last access: from here on the batch is the user's thread's. The event orders all writes above before its
         # reads.

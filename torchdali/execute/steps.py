@@ -48,7 +48,7 @@ def run_step(
             results = tuple(v for v in inputs if v is not None)
         else:
             arguments = {name: batch.values[e] for name, e in node.per_sample.items()}
-            results = run_in_scope(node, inputs, arguments, rng, batch.size, batch.values, bodies)
+            results = run_in_scope(node, inputs, arguments, rng, batch.draw.size, batch.values, bodies)
             if not on_cpu:  # numbers, shapes ... are made on the CPU
                 results = tuple(map(device_stream.to_device, results))
     except StopIteration:
@@ -57,7 +57,7 @@ def run_step(
         sample = None
         if on_cpu and not (node.preserve or is_batch_level(error)):  # no effects for a better message
             sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
-        raise locate_error(error, batch.location(node.culprit(error), sample)) from error
+        raise locate_error(error, batch.draw.location(node.culprit(error), sample)) from error
     if first is not None:
         for result in results:
             result.come_from(first)
@@ -77,7 +77,7 @@ def fail_alone(
     alone = node.operator.is_separable({**node.constants, **node.per_sample})
     if not alone or not needs:
         return
-    for i in range(batch.size):
+    for i in range(batch.draw.size):
         part = {e: _pick(batch.values[e], [i]) for e in needs}
         inputs = [None if e is None else part[e] for e in node.inputs]
         if node.device != "cpu":
@@ -87,7 +87,7 @@ def fail_alone(
             run_in_scope(node, inputs, arguments, rng and rng.pick([i]), 1, part)
         except Exception as failure:
             if not node.preserve:
-                _renumber(failure, batch.original(i))
+                _renumber(failure, batch.draw.original(i))
             yield i, failure
 
 

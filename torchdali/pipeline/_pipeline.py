@@ -426,7 +426,7 @@ class Pipeline(PipelineOldNames):
         try:
             batch = running.pop(cuda_stream, count)
             if self._options.output_specs.given:
-                self._options.output_specs.check(batch.outputs)
+                self._options.output_specs.check(batch.outcome.outputs)
             if self._bad_samples.report and not self._has_warned:
                 self._has_warned = True
                 warn(f"a bad sample was left out (stats() lists all of them): {self._bad_samples.report[0]}")
@@ -434,7 +434,7 @@ class Pipeline(PipelineOldNames):
             self._count = running.taken.number
             raise
         self._count = count + 1  # after an interrupt before this store the next call takes the batch
-        return batch.outputs
+        return batch.outcome.outputs
 
     def release_outputs(self) -> None:
         """Release the last batch; batches that the caller holds stay whole."""

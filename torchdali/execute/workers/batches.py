@@ -60,12 +60,12 @@ class Replicas:
         values = {
             (k, edge.index): send(batch.values[edge], self.buffers, kept, with_infos=True) for k, edge in self._sources
         }
-        keys = {self.plan.index[node]: keys for node, keys in batch.keys.items()}
+        keys = {self.plan.index[node]: keys for node, keys in batch.draw.keys.items()}
         draw = Draw(
             number=-1,
-            index=batch.index,
-            position=batch.position,
-            size=batch.size,
+            index=batch.draw.index,
+            position=batch.draw.position,
+            size=batch.draw.size,
             seed=seed,
             random_keys=batch.request.random_keys,
             keys=keys,
@@ -89,7 +89,7 @@ class Replicas:
         for edge, values in results.items():
             origin = self._origins[edge]
             if origin is not None and origin.source is not None and not is_metadata(origin):
-                keys = batch.keys.get(origin.source)
+                keys = batch.draw.keys.get(origin.source)
                 if keys is not None:
                     name = source_namer(self._readers[origin.source].dataset, origin.index)
                     values.set_source_infos(None if name is None else RecordNames(name, keys.records))

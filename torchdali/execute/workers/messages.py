@@ -173,9 +173,9 @@ class Draw:
 
     Attributes:
         number: Number of the message.
-        index, position, size: Of the batch; see `InFlightBatch`.
+        index, position, size: See `BatchDraw`.
         seed: Seed of the pipeline.
-        random_keys: See `InFlightBatch.random_keys`.
+        random_keys: See `BatchRequest.random_keys`.
         keys: Records to read, by index of the reader.
         values: The sources' data, by index of the source and number of its output.
         traced: Keep the interval of each operator, see `Profile.trace`.
@@ -201,10 +201,10 @@ class Made:
     Attributes:
         number: Number of the message that asked for it.
         values: Outputs that later stages or the user need, by index of the operator and number of its output.
-        kept: See `InFlightBatch`.
+        kept: See `BatchDraw`.
         error: Error of the batch, if it failed.
         bad: Samples that were left out or replaced, for the report.
-        budget: How many of them at once, and the error of the first; see `InFlightBatch.bad_samples`.
+        budget: How many of them at once, and the error of the first; see `BatchOutcome.bad_samples`.
         times: Times of the operators.
         sizes: Bytes of the batch and of its largest sample, by operator and output, if memory is counted.
         warnings: Text, class, file and line of the warnings meanwhile.

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from torchdali.execute.bad_samples import BadSamples
-from torchdali.execute.batch import BatchRequest, InFlightBatch, Settings, ThreadStart, metadata_outputs
+from torchdali.execute.batch import BatchDraw, BatchRequest, InFlightBatch, Settings, ThreadStart, metadata_outputs
 from torchdali.execute.chain_run import ChainRun
 from torchdali.execute.chunks import is_of_user
 from torchdali.execute.compiled_chain import Way
@@ -82,9 +82,9 @@ class SampleSeeds:
     def __init__(self, seed: int, batch: InFlightBatch) -> None:
         self._seed = seed
         known = batch.request.random_keys is None
-        epochs, records = batch.sample_keys()
-        self._epochs: Sequence[int] = epochs.tolist() if known else [0] * batch.size
-        self._records: Sequence[int] = records.tolist() if known else range(batch.size)
+        epochs, records = batch.draw.sample_keys()
+        self._epochs: Sequence[int] = epochs.tolist() if known else [0] * batch.draw.size
+        self._records: Sequence[int] = records.tolist() if known else range(batch.draw.size)
 
     @contextlib.contextmanager
     def of(self, sample: int) -> Iterator[None]:
@@ -138,7 +138,7 @@ class _Stages(StageRunner):
         """Hand over a batch."""
         if _lacks_memory(error):
             os._exit(NO_MEMORY)  # another process may have it: the batch is not to blame
-        batch.error = error
+        batch.outcome.error = error
         batch.finished.set()
         self._hand_over(batch)
 
@@ -155,7 +155,7 @@ class _Stages(StageRunner):
         return run_seeded
 
     def _results(self, batch: InFlightBatch, node: Node) -> tuple[TensorList, ...]:
-        if not is_of_user(node) or batch.size == 0:
+        if not is_of_user(node) or batch.draw.size == 0:
             return super()._results(batch, node)
         with SampleSeeds(self.settings.seed, batch).of(0):
             return super()._results(batch, node)
@@ -199,10 +199,7 @@ class _Replica:
         self._channel.views.note(draw.number)
         self._channel.free(draw.returned)
         batch = InFlightBatch(
-            size=draw.size,
-            index=draw.index,
-            position=draw.position,
-            turn=self._turns,
+            draw=BatchDraw(size=draw.size, index=draw.index, position=draw.position, turn=self._turns),
             request=BatchRequest(random_keys=draw.random_keys),
         )
         self._numbers[self._turns] = draw.number
@@ -217,20 +214,20 @@ class _Replica:
                 batch.values[nodes[k].outputs[i]] = receive(value, self._channel.views.tensor)
             for k, keys in draw.keys.items():
                 node = nodes[k]
-                batch.keys[node] = keys
+                batch.draw.keys[node] = keys
                 dataset = self._task.datasets.get(node)
                 if dataset is None:
                     continue
-                batch.reads[node] = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
+                batch.draw.reads[node] = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
                 batch.values.update(metadata_outputs(node, dataset, keys.records))
-            batch.info = self._infos(batch)
+            batch.draw.info = self._infos(batch)
         except Exception as error:
             self._stages.fail(batch, error)
             return
         self._stages.begin(batch)
 
     def _infos(self, batch: InFlightBatch) -> Sequence[str] | None:
-        for node, keys in batch.keys.items():
+        for node, keys in batch.draw.keys.items():
             dataset = self._task.datasets.get(node)
             return None if dataset is None else RecordNames(dataset.info, keys.records)
         for value in batch.values.values():
@@ -245,14 +242,14 @@ class _Replica:
         except OSError:
             os._exit(1)  # the process of the user is gone, or the memory is full
         except Exception as error:
-            batch.error = error
+            batch.outcome.error = error
             batch.values.clear()
             self._answer(batch)
 
     def _answer(self, batch: InFlightBatch) -> None:
         kept: list[torch.Tensor] = []
         values = {}
-        error, batch.error = batch.error, None
+        error, batch.outcome.error = batch.outcome.error, None
         if error is None:
             values = {
                 (k, edge.index): send(batch.values[edge], self._channel.buffers, kept)
@@ -265,12 +262,12 @@ class _Replica:
         sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
         with self._channel.lock:
             reply = Made(
-                number=self._numbers.pop(batch.turn),
+                number=self._numbers.pop(batch.draw.turn),
                 values=values,
-                kept=None if batch.kept is None else tuple(batch.kept),
+                kept=None if batch.draw.kept is None else tuple(batch.draw.kept),
                 error=None if error is None else write_failure(error),
-                bad=self._task.bad_samples.take(batch.index),
-                budget=tuple((count, write_failure(each)) for count, each in batch.bad_samples),
+                bad=self._task.bad_samples.take(batch.draw.index),
+                budget=tuple((count, write_failure(each)) for count, each in batch.outcome.bad_samples),
                 times=self._stages.profile.take_times(index),
                 sizes={(index[_source(e)], e.index): size for e, size in sizes.items()},
                 warnings=tuple(self._warned),

@@ -158,7 +158,7 @@ class StructureRunner:
     def finish(self, tag: object) -> tuple[TensorList, ...]:
         """Wait for the oldest batch that was started, and return its outputs; again, if the last call took it."""
         taken = self._executor.taken
-        return self._executor.pop(after=taken.number - (taken.tag is tag)).outputs
+        return self._executor.pop(after=taken.number - (taken.tag is tag)).outcome.outputs
 
 
 def _copy_structure(structure: Structure) -> tuple[Graph, list[Node]]:
