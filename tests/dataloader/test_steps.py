@@ -18,6 +18,8 @@ from tests.helpers.encoded_images import encoded, picture, tensor
 from tests.helpers.native import both_ways, needs_native
 from torchdali.dataloader._chains import compile_transforms
 from torchdali.dataloader._rules import PIL, ImageForm, steps_of
+from torchdali.declaration.narrowing import ChainPart, DecodeChain
+from torchdali.declaration.registry import registry
 from torchdali.kernels.native import library
 from torchdali.ops._picture_bends import AffineParams
 from torchdali.ops._picture_policies import _PolicyStep
@@ -27,7 +29,6 @@ from torchdali.ops._pictures import (
     RandomOrder,
     StepChoice,
     TensorConversion,
-    _encoded_picture,
     _picture,
 )
 from torchdali.rng import BatchRng, Rng
@@ -172,6 +173,11 @@ def image_of(pixels: np.ndarray) -> Image.Image:
 def ours(chain: ImageTransforms, data: torch.Tensor, seed: int) -> np.ndarray:
     made = _picture.body(data, transforms=chain, rng=Rng(7, (0, seed)))
     return made.numpy()
+
+
+def one_call(chain: ImageTransforms, sources: list[Any], rngs: Any) -> Any:
+    parts = (ChainPart("_picture", {"transforms": chain}),)
+    return registry["_random_decode_chain"].chunks["encoded"]({"chain": DecodeChain(parts)})(sources, None, rngs, {}).outputs[0]
 
 
 def compare(make: Make, module: Any, pixels: np.ndarray, seed: int, tolerance: int = 0) -> None:
@@ -338,7 +344,7 @@ def test_several_in_one_call_are_those_one_by_one() -> None:
     sources = [torch.tensor(picture(40, 50)), tensor(encoded(picture(60, 50), "JPEG")), torch.tensor(PICTURES["one channel"]),
                tensor(b"no picture"), None]
     rngs = BatchRng.following(7, 0, len(sources)).samples()
-    together = _encoded_picture({"transforms": chain})(sources, None, rngs, None)
+    together = one_call(chain, sources, rngs)
     assert [each is None for each in together] == [False, False, False, True, True]
     for k in range(3):
         assert torch.equal(together[k], torch.tensor(ours(chain, sources[k], k)))
@@ -354,7 +360,7 @@ def test_files_that_pillow_decodes() -> None:
         expected = v1.PILToTensor()(walk.go_on(Image.open(io.BytesIO(data)).convert("RGB"), True))
         assert np.array_equal(ours(chain, tensor(data), seed), expected)
         if library() is not None:
-            several = _encoded_picture({"transforms": chain})([tensor(data)], None, BatchRng.following(7, seed, 1).samples(), None)
+            several = one_call(chain, [tensor(data)], BatchRng.following(7, seed, 1).samples())
             assert several == [None]
 
 

@@ -15,6 +15,7 @@ from tests.helpers.inside import fused_calls
 from tests.helpers.native import switched_off
 from torchdali import fn, pipeline_def
 from torchdali.execute.output_buffer import Arena
+from torchdali.kernels.memory import Placed
 from torchdali.kernels.native import library
 
 pytestmark = pytest.mark.skipif(library() is None, reason="needs the library in C")
@@ -95,7 +96,7 @@ def test_several_images_in_one_call(
     calls: list[tuple[int, int, bool]] = []
 
     def note(tasks: Any, results: Any, out: Any = None, room: Any = None) -> None:
-        calls.append((len(tasks), sum(type(r) is tuple for r in results), room is not None))
+        calls.append((len(tasks), sum(isinstance(r, Placed) for r in results), room is not None))
 
     fused_calls(monkeypatch, note)
     found = decoded(folder, name, "cpu", from_files, fancy=fancy)

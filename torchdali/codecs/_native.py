@@ -19,9 +19,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchdali.codecs._pillow import is_refused
 from torchdali.codecs.program import ImageProgram
 from torchdali.kernels.limits import limits
-from torchdali.kernels.memory import IN_PLACE, Array, Bytes, Room
+from torchdali.kernels.memory import IN_PLACE, Array, Bytes, Placed, Room
 from torchdali.kernels.native import (
     CODE,
     ENCODED,
@@ -94,6 +95,7 @@ class JpegSource(NamedTuple):
     Attributes:
         row: Pixels of a row; 0 for a JPEG.
         channels: As the header claims.
+        pixels: They are valid as long as this.
     """
 
     address: int
@@ -103,6 +105,7 @@ class JpegSource(NamedTuple):
     orientation: int = 1
     row: int = 0
     channels: int = 3
+    pixels: Tensor | None = None
 
     def size(self, upright: bool) -> tuple[int, int]:
         """Return height and width, upright or as stored."""
@@ -110,27 +113,33 @@ class JpegSource(NamedTuple):
         return (self.width, self.height) if turned else (self.height, self.width)
 
 
-def read_headers(sources: Sequence[Tensor | str | None], pixels: bool = False) -> list[JpegSource | None]:
+def read_headers(sources: Sequence[Tensor | str | None], of_pillow: bool = False) -> list[JpegSource | None]:
     """Read the headers of several samples; None for samples that need the common path.
 
     Files are read into memory of this thread, which is valid until it reads the next ones.
 
     Args:
         sources: Encoded bytes, or paths of files.
-        pixels: Sources may also be pixels ``(H, W, 3)``, which the caller keeps.
+        of_pillow: See `ImageOptions`; sources may also be pixels ``(H, W, C)`` of 1 or 3 channels.
     """
     native = library()
     if native is None:
         return [None] * len(sources)
     paths = [source for source in sources if isinstance(source, str)]
     files = iter(_read(native, paths) if paths else ())
-    return [
+    found = [
         next(files) if isinstance(source, str)
         else None if source is None
-        else _locate(source) if pixels and source.dim() == 3
+        else _locate(source) if of_pillow and source.dim() == 3
         else _peek(native, source)
         for source in sources
     ]  # fmt: skip
+    return [None if each is None or _is_unlike_pillows(each) else each for each in found] if of_pillow else found
+
+
+def _is_unlike_pillows(data: JpegSource) -> bool:
+    """Return whether Pillow rounds a JPEG in another way, or refuses it."""
+    return not data.row and (data.channels == 4 or is_refused(data.height, data.width))
 
 
 def _peek(native: NativeLibrary, data: Tensor) -> JpegSource | None:
@@ -146,10 +155,12 @@ def _peek(native: NativeLibrary, data: Tensor) -> JpegSource | None:
 
 def _locate(data: Tensor) -> JpegSource | None:
     """Return the address and size of pixels; None if the library does not take them."""
+    if data.shape[2] == 1:  # of three equal channels, all steps compute the same
+        data = data.expand(-1, -1, 3).contiguous()
     if not takes_pixels(data):
         return None
     height, width, _ = data.shape
-    return JpegSource(data.data_ptr(), data.numel(), height, width, row=width)
+    return JpegSource(data.data_ptr(), data.numel(), height, width, row=width, pixels=data)
 
 
 _memory = _Memory()
@@ -178,7 +189,7 @@ def _read(native: NativeLibrary, paths: Sequence[str]) -> list[JpegSource | None
     if about is None:
         return [None] * len(paths)
     return [
-        None if code else new_tuple(JpegSource, (data, length, height, width, orientation, 0, channels))
+        None if code else new_tuple(JpegSource, (data, length, height, width, orientation, 0, channels, None))
         for data, length, _, height, width, channels, orientation, code, *_ in about.rows.tolist()
     ]
 
@@ -360,8 +371,8 @@ _options = functools.lru_cache(ImageOptions)
 
 
 def render(program: ImageProgram, data: Tensor, out: Tensor | None = None) -> Tensor | None:
-    """Render a program of a file or of pixels, in `out` if the result fits; None if the library cannot."""
-    (source,) = read_headers([data], pixels=True)
+    """Render a program of an image, in `out` if the result fits; None if the library cannot."""
+    (source,) = read_headers([data], program.options.of_pillow)
     (pixels,) = run_programs([source], [program], None if out is None else out[None])
     return out if pixels is IN_PLACE else pixels
 
@@ -414,7 +425,7 @@ def run_programs(
         if shape == form:
             results[i], to = IN_PLACE, first + i * pitch
         elif room is not None and (place := room.take(shape[0] * shape[1] * shape[2])) >= 0:
-            results[i], to = (place, shape), room.address + place * room.itemsize
+            results[i], to = new_tuple(Placed, (place, shape)), room.address + place * room.itemsize
         else:
             results[i] = torch.empty(shape, dtype=dtype)
             to = results[i].data_ptr()

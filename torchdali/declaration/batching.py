@@ -245,8 +245,8 @@ class EncodedBody(Protocol):
         rngs: Sequence[Any] | None,
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
-    ) -> Sequence[Any] | ChunkResults:
-        """Return the results; None for samples to run one by one, where an error is raised.
+    ) -> ChunkResults:
+        """Return the results; samples that it skips run one by one, where an error is raised.
 
         A result is a tensor, `IN_PLACE`, or a place in the room and a shape.
 

@@ -1,7 +1,8 @@
 """Operators that edit the program of an image before it is decoded.
 
 A decoder and the operators after it edit an `ImageProgram`, one after the other; then one call of the library of the
-fast path renders it. `graph.rewrite` finds these chains, and ``ops/_decode_chain.py`` runs them.
+fast path renders it. The transforms of `torchdali.DataLoader` are one operator, which stands alone. `graph.rewrite`
+finds these chains, and ``ops/_decode_chain.py`` runs them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
+
+from torch import Tensor
 
 from torchdali.codecs.program import ImageProgram
 from torchdali.kernels.native import ImageOptions
@@ -31,10 +34,14 @@ class Edit(NamedTuple):
         narrow: Edits the program of a sample; None if the operator changes options alone.
         options: Edits the options, which all samples have in common; returns None if the operator must not follow the
             earlier ones.
+        numbers: Random numbers that a sample takes, about.
+        finish: Changes the result, in place, by further random numbers of the sample.
     """
 
     narrow: Narrow | None = None
     options: Callable[[ImageOptions], ImageOptions | None] = _keep_options
+    numbers: int = 0
+    finish: Callable[[Tensor, Any], object] | None = None
 
     @classmethod
     def with_constants(

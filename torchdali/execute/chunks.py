@@ -21,7 +21,7 @@ from torchdali.calls.layouts import number_of_axes
 from torchdali.calls.running import stacked_if_small
 from torchdali.codecs._native import read_files
 from torchdali.codecs.files import read_in_blocks
-from torchdali.declaration.batching import MOST_BYTES, ChunkResults, Column, EncodedBody, truth
+from torchdali.declaration.batching import MOST_BYTES, Column, EncodedBody, truth
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
@@ -307,8 +307,6 @@ class Fused:
                 {name: column[part] for name, column in values.items()},
                 buffers[0].arena,
             )
-            if not isinstance(results, ChunkResults):
-                results = ChunkResults((results,), [k for k, result in enumerate(results) if result is None])
             if not results.skipped:
                 store(samples, results.outputs)
                 return ()

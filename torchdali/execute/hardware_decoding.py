@@ -31,7 +31,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena, OpenBuffer
 from torchdali.graph.nodes import DataNode
 from torchdali.graph.plan import is_shared
-from torchdali.kernels.memory import Array, ChunkImages
+from torchdali.kernels.memory import Array, ChunkImages, Placed
 from torchdali.kernels.native import PARTS
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import on_stream
@@ -227,7 +227,7 @@ class Decoded:
                 starts[part] = stored.parts["place"] + stored.place
                 continue
             for i, each in zip(samples, stored, strict=True):
-                if type(each) is tuple:
+                if isinstance(each, Placed):
                     starts[i], shapes[i] = each
                 elif _is_file(each):
                     assert self._share is not None

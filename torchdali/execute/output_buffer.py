@@ -15,7 +15,7 @@ from torchdali.calls.chunk_function import put
 from torchdali.calls.layouts import fitting
 from torchdali.calls.results import check_form
 from torchdali.forks import cached_property
-from torchdali.kernels.memory import IN_PLACE, SMALL_SAMPLE, ChunkImages, DeviceShare
+from torchdali.kernels.memory import IN_PLACE, SMALL_SAMPLE, ChunkImages, DeviceShare, Placed
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Dense, PackedSamples, SampleStorage
 from torchdali.tensors.buffer_pool import BufferPool
@@ -73,11 +73,11 @@ class Arena:
                 return sample
             # Torch takes three times as long for a small image.
             memmove(self.address + place * self.itemsize, elements.data_ptr(), elements.nbytes)
-        return place, tuple(sample.shape)
+        return Placed(place, tuple(sample.shape))
 
     def sample(self, stored: Any) -> Any:
         """Return a sample from a result of `put`."""
-        if type(stored) is not tuple:
+        if not isinstance(stored, Placed):
             return stored
         place, shape = stored
         return self.flat[place : place + math.prod(shape)].view(shape)
@@ -90,7 +90,7 @@ class Arena:
         Args:
             stored: Result of `put`, for each sample.
         """
-        if set(map(type, stored)) != {tuple}:
+        if set(map(type, stored)) != {Placed}:
             return None
         places, shapes = map(list, zip(*stored, strict=True))
         if shapes.count(shapes[0]) == len(shapes) or len(set(map(len, shapes))) > 1:

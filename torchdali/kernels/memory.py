@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -181,8 +181,12 @@ IN_PLACE = object()
 """Stands for a result of several that was written where the caller wanted it: a tensor for each costs as much as what
 describes a picture."""
 
-Placed = tuple[int, tuple[int, ...]]
-"""Place in a room, and the shape of what lies there."""
+
+class Placed(NamedTuple):
+    """A result of several that lies at a place in a room."""
+
+    place: int
+    shape: tuple[int, ...]
 
 
 class ChunkImages(Sequence[Any]):
@@ -205,7 +209,7 @@ class ChunkImages(Sequence[Any]):
         _, shape, place, index = self.parts[number].item()
         if index >= 0 and self._share is not None:
             return self._share.data_of(self.first + index)
-        return self.place + place, tuple(shape.tolist())
+        return Placed(self.place + place, tuple(shape.tolist()))
 
 
 def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:

@@ -243,6 +243,8 @@ class ImageOptions:
         filters: Filters of DALI's resize; None if there is none.
         mirrors: The order of rows or columns may change.
         output: None for ``(H, W, 3)`` bytes, which further operators may edit.
+        of_pillow: Images are those that Pillow opens: pixels, too, but no JPEGs of four channels, which Pillow rounds
+            in another way, or of so many pixels that it warns or raises.
     """
 
     upright: bool = True
@@ -251,6 +253,7 @@ class ImageOptions:
     filters: Filters | None = None
     mirrors: bool = False
     output: Output | None = None
+    of_pillow: bool = False
 
     def mirror(self) -> ImageOptions:
         """Return the options of a program that may mirror."""

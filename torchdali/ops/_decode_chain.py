@@ -1,8 +1,9 @@
 """A decoder and the operators after it as one operator, which decodes only the part of an image that is used.
 
 The parts edit an `ImageProgram` (see `declaration.narrowing`), and the library of the fast path renders the programs of
-several samples in one call. If it can't, the parts' implementations run one after the other, and an error has the
-number of its part. If there is no library, or it refuses an image, `_decode_windows` speeds up common chains.
+several samples in one call. Transforms of `torchdali.DataLoader` (`_pictures`) are a chain of one part. If the library
+can't, the parts' implementations run one after the other, and an error has the number of its part. If there is no
+library, or it refuses an image, `_decode_windows` speeds up common chains.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torchdali.calls.preparing import prepare
 from torchdali.codecs._native import read_headers, run_programs
 from torchdali.codecs.images import peek_header
 from torchdali.codecs.program import ImageProgram
-from torchdali.declaration.batching import EncodedBody, argument_names, shape_values
+from torchdali.declaration.batching import ChunkResults, EncodedBody, argument_names, shape_values
 from torchdali.declaration.narrowing import ChainPart, DecodeChain
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, Out
@@ -30,6 +31,7 @@ from torchdali.ops._crop import crop_window
 from torchdali.ops._decode_windows import render_resized
 from torchdali.ops._decoders import Encoded
 from torchdali.rng import Rng
+from torchdali.rng import prepare as draw_ahead
 
 __all__: list[str] = []
 
@@ -152,6 +154,8 @@ class _FusedDecoder:
         self._rest = [part for part in self._parts[first:] if part.edit.narrow]
         self._narrow = [part.edit.narrow for part in self._rest if part.edit.narrow]
         self._begin = functools.lru_cache(256)(self._common_program)
+        self._numbers = sum(part.edit.numbers for part in self._parts)
+        self._finish = self._parts[-1].edit.finish
         names = tuple(part.operator for part in chain.parts)
         self._has_window = names in chain.OF_WINDOWS
         self._last = [_without_crop(part.part) for part in self._parts[2:]] if self._has_window else []
@@ -188,22 +192,31 @@ class _FusedDecoder:
         rngs: Sequence[Any] | None,
         values: Columns,
         room: Room | None = None,
-    ) -> Sequence[Any]:
+    ) -> ChunkResults:
         """Process several samples with the library; see `EncodedBody`."""
         count = len(sources)
-        files = read_headers(sources)
+        files = read_headers(sources, self._options.of_pillow)
+        drawn: Sequence[Any] = [None] * count if rngs is None else rngs
+        if self._numbers:
+            draw_ahead(drawn, self._numbers)
         programs: list[ImageProgram | None] = []
-        for data, rng, varying in zip(files, rngs or [None] * count, self._varying(values, count), strict=True):
+        for data, rng, varying in zip(files, drawn, self._varying(values, count), strict=True):
             size = None if data is None else data.size(self._options.upright)
             programs.append(None if size is None else self._build(size, varying, rng))
-        return run_programs(files, programs, out, room)
+        finish = self._finish
+        results = run_programs(files, programs, out, room if finish is None else None)
+        if finish is not None:
+            for k, result in enumerate(results):
+                if result is not None:
+                    finish(out[k] if out is not None and result is IN_PLACE else result, drawn[k])
+        return ChunkResults((results,), [k for k, result in enumerate(results) if result is None])
 
     def run(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
         """Do one sample."""
         result, failure = None, None
         try:
             if library() is not None:
-                (result,) = self.run_together([data], None if out is None else out[None], [rng], values)
+                ((result,),), _ = self.run_together([data], None if out is None else out[None], [rng], values)
                 result = out if result is IN_PLACE else result
             if result is None and self._has_window:
                 result = self._run_window(data, values, rng, out)

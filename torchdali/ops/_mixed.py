@@ -23,7 +23,7 @@ from torchdali.declaration.batching import ChunkResults, EncodedBody, argument_n
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, shares
 from torchdali.errors import FusedPart
-from torchdali.kernels.memory import IN_PLACE, Array, ChunkImages, DeviceShare, Room
+from torchdali.kernels.memory import IN_PLACE, Array, ChunkImages, DeviceShare, Placed, Room
 from torchdali.kernels.native import AxisRegion, ImageOptions, library
 from torchdali.ops._crop import crop_window, narrow_to_crop
 from torchdali.ops._decoders import (
@@ -234,7 +234,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         rngs: Any,
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
-    ) -> Sequence[Any] | ChunkResults:
+    ) -> ChunkResults:
         table, known = examine(sources, options), None
         drawn = None if rngs is None else rngs.words()
         if table.rows["code"].any():
@@ -242,7 +242,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
             table, drawn = table.pick(known), None if drawn is None else _pick_words(drawn, known)
         count = len(table.rows)
         if not count:
-            return [None] * len(sources)
+            return ChunkResults((), range(len(sources)))
         windows: Array | None = None
         size: tuple[Array, ...] = ()
         regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
@@ -306,7 +306,7 @@ def _decode_with_device(
         room.share.count_examined(len(files))
     images: Sequence[Any] = ChunkImages(parts.table, max(place, 0), first, share) if own is None else own
     if memory is not None:
-        images = [memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if type(e) is tuple else e for e in images]
+        images = [memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if isinstance(e, Placed) else e for e in images]
     refused = np.flatnonzero(files["code"]) if failed else _NONE
     return images, refused if first >= 0 else np.arange(len(files))  # too late: one by one
 

@@ -19,18 +19,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchdali.calls.decorators import chunk, operator, reader
-from torchdali.codecs._native import JpegSource, examine, read_headers, render, run_programs
+from torchdali.calls.decorators import narrows, operator, reader
+from torchdali.codecs._native import examine, read_headers, render
 from torchdali.codecs._pillow import is_refused
 from torchdali.codecs.files import map_or_read, open_bytes
 from torchdali.codecs.program import ImageProgram
-from torchdali.declaration.batching import EncodedBody
+from torchdali.declaration.narrowing import Edit
 from torchdali.declaration.schema import Data, Out, OutputCount, shares
 from torchdali.formats.storage import file_identity
-from torchdali.kernels.memory import IN_PLACE, Room
 from torchdali.kernels.native import ImageOptions, Output, library
 from torchdali.reading.datasets import Dataset, LoaderOptions, Read, WholeFiles
-from torchdali.rng import Rng, prepare
+from torchdali.rng import Rng
 
 if TYPE_CHECKING:
     from PIL import Image  # imported if an image needs it: `import torchdali` is quick
@@ -51,7 +50,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-STORED = ImageOptions(upright=False)
+STORED = ImageOptions(upright=False, of_pillow=True)
 """Options of Pillow: images are not turned."""
 Render = Callable[[ImageProgram], "Tensor | None"]
 
@@ -134,7 +133,7 @@ class TensorConversion:
 @lru_cache(maxsize=64)
 def _options(conversion: TensorConversion | None, planar: bool = True) -> ImageOptions:
     if conversion is None:
-        return STORED
+        return replace(STORED, output=Output())
     if not conversion.unit:
         return replace(STORED, output=Output(planar=planar, channels=conversion.channels))
     table = conversion.levels().expand(3, 256)
@@ -185,8 +184,10 @@ class DrawnTransforms:
 
     __slots__ = ("_rng", "drawn", "program", "rest", "steps")
 
-    def __init__(self, transforms: ImageTransforms, size: tuple[int, int], rng: Rng) -> None:
-        self.program, self._rng = ImageProgram.of(*size, STORED), rng
+    def __init__(
+        self, transforms: ImageTransforms, size: tuple[int, int], rng: Rng, options: ImageOptions = STORED
+    ) -> None:
+        self.program, self._rng = ImageProgram.of(*size, options), rng
         self.steps: list[tuple[ImageTransform, Any]] = []
         self.rest: list[Any] = [*reversed(transforms.steps)]
         self.drawn: Any = None
@@ -263,7 +264,7 @@ def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out =
         size = data.shape[0], data.shape[1]
     drawn = DrawnTransforms(transforms, size, rng)
     program = drawn.program.with_options(_options(None if drawn.rest else transforms.conversion))
-    pixels = render(program, _expand_gray(data), out)
+    pixels = render(program, data, out)
     if pixels is None:
         return transforms.end(_convert(drawn.go_on(_open(data), True), transforms.conversion, out), rng)
     if drawn.rest:
@@ -279,13 +280,8 @@ def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
 
 def _size(data: Tensor) -> tuple[int, int] | None:
     """Return height and width of a JPEG as stored; None if the library does not decode it as Pillow does."""
-    (jpeg,) = read_headers([data])
-    return jpeg.size(False) if jpeg is not None and _is_like_pillows(jpeg) else None
-
-
-def _is_like_pillows(data: JpegSource) -> bool:
-    """Return whether the library decodes a file as Pillow does: inks are rounded in another way, bombs are refused."""
-    return data.channels != 4 and (data.row > 0 or not is_refused(data.height, data.width))
+    (jpeg,) = read_headers([data], of_pillow=True)
+    return None if jpeg is None else jpeg.size(False)
 
 
 def _open(data: Tensor) -> Image.Image:
@@ -306,16 +302,11 @@ def _pixels(image: Image.Image) -> Tensor:
     return pixels[:, :, None] if pixels.dim() == 2 else pixels
 
 
-def _expand_gray(data: Tensor) -> Tensor:
-    """Return an image of one channel with three, from which all steps of the library compute the same."""
-    return data.expand(-1, -1, 3).contiguous() if data.dim() == 3 and data.shape[2] == 1 else data
-
-
 def _convert(image: Image.Image, conversion: TensorConversion | None, out: Tensor | None) -> Tensor:
     pixels = _pixels(image)
     if conversion is None:
         return pixels
-    whole = render(ImageProgram.of(image.height, image.width, _options(conversion)), _expand_gray(pixels), out)
+    whole = render(ImageProgram.of(image.height, image.width, _options(conversion)), pixels, out)
     if whole is not None:
         return whole
     planes = pixels.permute(2, 0, 1)[: conversion.channels]
@@ -325,37 +316,17 @@ def _convert(image: Image.Image, conversion: TensorConversion | None, out: Tenso
     return torch.stack([channel[plane.long()] for channel, plane in zip(levels, planes, strict=True)])
 
 
-@chunk(_picture, "encoded")
-def _encoded_picture(constants: Mapping[str, Any]) -> EncodedBody | None:
+@narrows(_picture, ("transforms",))
+def _edit(constants: Mapping[str, Any]) -> Edit:
     transforms: ImageTransforms = constants["transforms"]
-    if library() is None:
-        return None
     options = _options(transforms.conversion)
 
-    def program_of(data: JpegSource | None, rng: Any) -> ImageProgram | None:
-        if data is None or not _is_like_pillows(data):
-            return None
-        drawn = DrawnTransforms(transforms, data.size(False), rng)
-        return None if drawn.rest else drawn.program.with_options(options)
+    def narrow(program: ImageProgram, arguments: Mapping[str, Any], rng: Rng) -> ImageProgram | None:
+        drawn = DrawnTransforms(transforms, program.size, rng, program.options)
+        return None if drawn.rest else drawn.program
 
-    def run(
-        sources: Sequence[Tensor | str | None],
-        out: Tensor | None,
-        rngs: Sequence[Any] | None,
-        values: Mapping[str, Sequence[Any]],
-        room: Room | None = None,
-    ) -> Sequence[Any]:
-        assert rngs is not None
-        prepare(rngs, _NUMBERS * len(transforms.steps))
-        colored = [_expand_gray(source) if isinstance(source, Tensor) else source for source in sources]
-        found = read_headers(colored, pixels=True)
-        results = run_programs(found, list(map(program_of, found, rngs)), out)
-        for k, (result, rng) in enumerate(zip(results, rngs, strict=True)) if transforms.ends else ():
-            if result is not None:
-                transforms.end(out[k] if out is not None and result is IN_PLACE else result, rng)
-        return results
-
-    return run
+    finish = transforms.end if transforms.ends else None
+    return Edit(narrow, lambda _: options, numbers=_NUMBERS * len(transforms.steps), finish=finish)
 
 
 _NUMBERS = 4  # random numbers that a step takes, about

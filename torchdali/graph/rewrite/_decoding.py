@@ -9,7 +9,7 @@ from torchdali.declaration.narrowing import ChainPart, DecodeChain, Edit, Narrow
 from torchdali.declaration.registry import registry
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import edges
-from torchdali.graph.rewrite._nodes import DECODERS, arguments_of, copy_node, parts_of, scope_of
+from torchdali.graph.rewrite._nodes import FIRST, arguments_of, copy_node, parts_of, scope_of
 from torchdali.kernels.native import ImageOptions, library
 
 __all__ = ["fuse_decoding"]
@@ -26,7 +26,7 @@ def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
         scaled: See `DecodeChain`.
     """
     users = _sole_users(graph)
-    chains = [_chain(node, users, exact) for node in graph.nodes if node.operator.name in DECODERS]
+    chains = [_chain(node, users, exact) for node in graph.nodes if node.operator.name in FIRST]
     by_last = {chain[-1]: chain for chain in chains if chain}
     dropped = {node for chain in by_last.values() for node in chain[:-1]}
     new: dict[DataNode, DataNode] = {}
@@ -66,7 +66,7 @@ def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool
     """Return the options of a chain's programs after an operator; None if the operator does not belong to the chain."""
     edit = _edit(node)
     options = None if edit is None or before.output is not None else edit.options(before)
-    if options is None:
+    if options is None or (node.operator.name in FIRST) is bool(chain):
         return None
     resizes_mirrored = options.mirrors and options.filters is not before.filters
     draws_twice = node.operator.schema.random and any(each.operator.schema.random for each in chain)

@@ -12,11 +12,12 @@ from torchdali.graph.plan import edges
 from torchdali.tensors.dtypes import DALIImageType
 
 __all__ = [
-    "CHAINS", "DECODERS", "arguments_of", "constants_of", "copy_node", "makes_rgb", "pairs_of", "parts_of", "rebuild",
-    "scope_of",
+    "CHAINS", "DECODERS", "FIRST", "arguments_of", "constants_of", "copy_node", "makes_rgb", "pairs_of", "parts_of",
+    "rebuild", "scope_of",
 ]  # fmt: skip
 
 DECODERS = {"decoders.image", "decoders.image_crop", "decoders.image_random_crop", "decoders.image_slice"}
+FIRST = {*DECODERS, "_picture"}  # of a chain
 CHAINS = {"_decode_chain", "_random_decode_chain"}
 OWN = {"dtype", "save_attrs"}  # would mean something else, or nothing, in the operator that does both
 
