@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -329,9 +330,7 @@ def test_archives_come_in_order_or_shuffled(archives: list[Path]) -> None:
 def test_resuming_archives_at_each_batch_is_exact(ranks: int, shuffle: bool, archives: list[Path]) -> None:
     everything: Counter[tuple[int, int]] = Counter()
     for rank in range(ranks):
-        make = lambda rank=rank: TarStream(
-            list(map(str, archives)), shuffle=shuffle, buffer=16, shard_id=rank, num_shards=ranks
-        )  # noqa: E731
+        make = partial(TarStream, list(map(str, archives)), shuffle=shuffle, buffer=16, shard_id=rank, num_shards=ranks)
         for i, each in enumerate(_states(make)):
             whole, state = each
             again = make()
