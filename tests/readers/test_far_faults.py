@@ -131,6 +131,17 @@ def test_credentials_are_read_again_when_they_have_expired(server: ObjectServer,
     assert opened == [False, True]
 
 
+@pytest.mark.parametrize("client", ["obstore", "s3fs"])
+def test_expired_credentials_are_read_again_when_an_object_is_opened(client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = root(client, server, monkeypatch)
+    server.queued.extend([PASSING["expired, forbidden"]] * 2)  # HEAD, whose answer has no body, then GET
+    assert Remote().info(f"{place}/files/007.bin").size == 40_000
+    server.queued.extend([(403, {}, XML.format("AccessDenied").encode())] * 2)
+    with pytest.raises(StoreError, match="403"):
+        Remote().info(f"{place}/files/007.bin")
+    assert not server.queued
+
+
 @pytest.mark.parametrize(("header", "seconds"), [("7", 7), (lambda: formatdate(__import__("time").time() + 60, usegmt=True), 60), ("soon", 0.05), (None, 0.05)])
 def test_a_server_says_how_long_to_wait(header: Any, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []

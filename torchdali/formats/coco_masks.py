@@ -21,6 +21,9 @@ __all__ = ["Mask", "draw", "fill_polygon", "fill_runs", "uncompress"]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 """``(H, W)``."""
 
+Steps: TypeAlias = npt.NDArray[np.int64]
+"""Coordinates along an outline, in fifths of a pixel."""
+
 _MOST_PIXELS = 1 << 30
 _SCALE = 5  # steps a pixel in which the outline of a polygon is walked
 _STEPS = 1 << 20  # of an outline at once
@@ -114,9 +117,7 @@ def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Ma
     return filled.reshape(width, height).T
 
 
-def _crossings(
-    u: npt.NDArray[np.int64], v: npt.NDArray[np.int64], height: int, width: int
-) -> npt.NDArray[np.int64]:  # fmt: skip
+def _crossings(u: Steps, v: Steps, height: int, width: int) -> Steps:
     """Count how often a part of the outline crosses the columns of pixels, at each row."""
     steps = np.flatnonzero(u[1:] != u[:-1]) + 1
     x = (np.where(u[steps] < u[steps - 1], u[steps], u[steps] - 1) + 0.5) / _SCALE - 0.5
@@ -127,7 +128,7 @@ def _crossings(
     return np.bincount(columns * height + rows, minlength=height * width + 1)[: height * width]
 
 
-def _outline(corners: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+def _outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
     """Walk along the edges, a step of the longer axis at a time; yield parts, each starting at the last one's end."""
     ends = np.roll(corners, -1, 0)
     counts = np.abs(ends - corners).max(1) + 1
@@ -139,9 +140,7 @@ def _outline(corners: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.in
         yield part[0], part[1]
 
 
-def _walk_edges(
-    starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:  # fmt: skip
+def _walk_edges(starts: Steps, ends: Steps, counts: Steps) -> Steps:
     """Return all places on some edges, ``(2, n)``."""
     extent = np.abs(ends - starts)
     flat = extent[:, 0] >= extent[:, 1]

@@ -25,7 +25,7 @@ from torchdali.forks import ForkSafeLock
 from torchdali.formats import stores, urls
 from torchdali.formats.daemon_pool import DaemonPool
 from torchdali.formats.disk_cache import DiskCache
-from torchdali.formats.retries import GaveUp, Hedge, repeat
+from torchdali.formats.retries import GaveUp, Hedge, repeat, status_of
 from torchdali.formats.sizes import ByteSize, SizeOrNone
 from torchdali.formats.stores import Names, ObjectVersion, Replaced, RequestLimits
 
@@ -36,6 +36,7 @@ Bytes = npt.NDArray[np.uint8]
 
 _EARLY = SizeOrNone(256_000_000)  # bytes that are requested early
 _PRICE = 0.4  # dollars for a million GET requests, as Amazon lists it for S3 Standard
+_UNEXPLAINED = (400, 403)  # statuses of HEAD without the code of the error: an answer to GET tells it
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
 _BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8  # of small reads in order: bytes, blocks of a request, and files at a time
 
@@ -304,7 +305,12 @@ class Remote:
 
         def ask() -> ObjectVersion:
             system, path = self._system(url)
-            return ObjectVersion.of(stores.call(system, self.options.io_timeout, "info", path))
+            try:
+                return ObjectVersion.of(stores.call(system, self.options.io_timeout, "info", path))
+            except Exception as error:
+                if status_of(error) not in _UNEXPLAINED:
+                    raise
+            return stores.get(system, path, 0, 1, None, self.options.io_timeout)[1]
 
         return self._repeat(url, ask)
 

@@ -161,7 +161,6 @@ class FeatureValue:
 
 _Values = list[FeatureValue | None]
 _STRING = 1 << 3 | BYTES
-_KEY = _ENTRY = _STRING
 _VALUE = 2 << 3 | BYTES
 _KINDS = {1 << 3 | BYTES: "string", 2 << 3 | BYTES: "float32", 3 << 3 | BYTES: "int64"}
 
@@ -204,14 +203,14 @@ def features(data: memoryview, begin: int, end: int) -> dict[str, FeatureValue]:
 def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
     """Walk the entries of `tf.train.Features`, each a key and a feature; a later one of a name counts."""
     while at < end:
-        if data[at] != _ENTRY:
+        if data[at] != _STRING:
             raise ValueError(f"byte {at} does not begin an entry of tf.train.Features")
         length, at = varint(data, at + 1, end)
         stop = at + length
         if stop > end:
             raise ValueError(f"an entry of {length} bytes at {at} reaches beyond its message, which ends at {end}")
         size = data[at + 1] if length > 1 else 0
-        if size < 128 and data[at] == _KEY and at + 2 + size <= stop:  # a short key first, as a rule
+        if size < 128 and data[at] == _STRING and at + 2 + size <= stop:  # a short key first, as a rule
             place = names.get(bytes(data[at + 2 : at + 2 + size]))
             if place is not None:
                 values[place] = _feature(data, at + 2 + size, stop)
