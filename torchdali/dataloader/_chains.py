@@ -88,7 +88,7 @@ class _Draft:
 
     Attributes:
         image: The input of the next transform.
-        multiplies: The conversion to floats multiplies, as `TensorConversion` says.
+        multiplies: True if the conversion to floats multiplies; see `TensorConversion`.
     """
 
     image: ImageForm
@@ -141,7 +141,7 @@ def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
         return Compiled(draft.finish(), tuple(known))
     except NotSupportedError as reason:
         return Compiled(None, tuple(known), str(reason))
-    except Exception as error:  # of a value that the rule does not expect: torchvision says whether it is wrong
+    except Exception as error:  # the rule does not expect the value: torchvision decides whether it is an error
         return Compiled(None, tuple(known), breaks_rule(t, error))
 
 
@@ -178,7 +178,7 @@ def _atoms(steps: Steps) -> Iterator[Any]:
 
 
 def _jumps(step: Any) -> bool:
-    """Return True if levels that are next to each other may become far apart."""
+    """Return True if adjacent levels may become far apart."""
     if isinstance(step, Color):
         return step.name in ("autocontrast", "equalize", "posterize") or (step.name == "solarize" and step.value != 128)
     return isinstance(step, (AutoAugment, RandAugment, TrivialAugment))

@@ -183,7 +183,7 @@ class Pictures:
         self._numbers.append(number)
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Wait for the images of a batch; bad samples are missing, and their positions come second."""
+        """Wait for the images of a batch; return the good ones, and the positions of the bad samples."""
         if self._numbers[0] != number:
             raise RuntimeError(f"batch {self._numbers[0]} is the next of the pipeline, not {number}")
         self._delivered += 1
@@ -234,7 +234,7 @@ def _as_raised(error: PipelineError) -> Exception:
 
 
 def is_movable(leaves: Leaves, transforms: ImageTransforms) -> bool:
-    """Return True if `Arrays` takes the transforms: images of one size in memory, whose pixels are only moved."""
+    """Return True if `Arrays` supports the transforms: they only move pixels of equally large images in memory."""
     if len(leaves.leaves) > 1 or leaves.leaves[0].pixels is None or transforms.conversion is None or transforms.ends:
         return False
     pads = [step.pad if isinstance(step, RandomCropStep) else step for step in transforms.steps]

@@ -39,7 +39,7 @@ def is_of_torch(sampler: Any) -> bool:
 
 
 def draws_early(sampler: Any) -> bool:
-    """Return True if nobody notices that a sampler is asked for later indices before they are needed."""
+    """Return True if drawing a sampler's indices earlier than needed has no visible effect."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler and inner.generator is not None:
         return not inner.replacement and len(inner) == len(inner.data_source)  # others draw several times in an epoch

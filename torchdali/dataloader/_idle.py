@@ -42,7 +42,7 @@ class IdleEngines:
         return None
 
     def keep(self, key: Any, engine: BatchEngine) -> None:
-        """Add an engine, and close those that were idle for longest, of all loaders."""
+        """Add an engine; of all loaders' engines, close those that have been idle for longest."""
         entry = _IdleEngine(self, key, engine)
         self._entries.append(entry)
         _order.append(weakref.ref(entry))
@@ -62,7 +62,7 @@ class IdleEngines:
             close_abandoned(entry.engine)
 
     def _remove(self, entry: _IdleEngine) -> bool:
-        """Remove an entry; return True if its engine is now the caller's alone, and has its threads."""
+        """Remove an entry; return True if the engine now belongs only to the caller, and still has its threads."""
         try:
             self._entries.remove(entry)  # one step: another thread may remove it, too
         except ValueError:

@@ -74,9 +74,9 @@ class _FusedTransforms(NamedTuple):
         return planes if planes is None or kind is Tensor else kind(planes)
 
     def convert_sample(self, inputs: tuple[Any, ...]) -> Any:
-        """Return a sample after the row; None if torchvision has to convert it.
+        """Return a sample after these transforms; None if torchvision has to convert it.
 
-        All but its image goes through torchvision's own code, with a tiny image in the place of the image.
+        Everything but the image goes through torchvision's own code, with a tiny image as a placeholder.
         """
         leaves, form = tree_flatten(inputs)
         images = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Image.Image) or _is_image(leaf)]

@@ -37,7 +37,7 @@ def convert_image(image: Any, conversion: TensorConversion, planar: bool) -> Ten
     """Convert an image to a normalized tensor in one call; None if torchvision has to.
 
     Args:
-        planar: The tensor is contiguous; else it is a permuted ``(H, W, 3)``.
+        planar: True if the tensor is contiguous; otherwise it is a permuted ``(H, W, 3)``.
     """
     if not isinstance(image, Image.Image) or image._mode != "RGB":
         return None
@@ -288,7 +288,7 @@ class JpegData:
 
     Attributes:
         size: Height and width.
-        lock: Held while an image of this file becomes Pillow's.
+        lock: Held while an image of this file is converted to Pillow's class.
     """
 
     def __init__(self, data: bytearray, source: ImageSource, size: tuple[int, int]) -> None:

@@ -141,7 +141,7 @@ class LazyOpening:
             raise
 
     def _restore(self) -> None:
-        """Undo the replacements that are left of those of this object."""
+        """Undo those replacements of this object that still exist."""
         if _users.get("") is self:
             for each in self._replacements:
                 each.swap(each.value, each.original)

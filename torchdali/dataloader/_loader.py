@@ -188,7 +188,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return torchs[self.num_workers > 0](self, *start)
 
     def _replaced_attributes(self, plan: LoaderPlan) -> dict[str, Any]:
-        """Return attributes that torch's iterators see in the place of this loader's."""
+        """Return attributes that torch's iterators see instead of this loader's."""
         changes: dict[str, Any] = {}
         if self.pin_memory and not torch.accelerator.is_available():
             warn("'pin_memory' argument is set as true but no accelerator is found, so memory isn't pinned")
@@ -239,8 +239,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the last batch that was delivered.
 
-        The values can be written as JSON, unless the dataset or a sampler has a state of its own: then they are those
-        of torchdata's `StatefulDataLoader`.
+        The values can be written as JSON. If the dataset or a sampler has its own state, they are the values of
+        torchdata's `StatefulDataLoader` instead.
         """
         if self._of_torchdata is not None:
             state: dict[str, Any] = self._of_torchdata.state_dict(self)
@@ -251,7 +251,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return progress.state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Let the next loop go on where `state_dict` was called.
+        """Continue the next loop at the position at which `state_dict` was called.
 
         A dataset's random values are repeated if torchdali makes the samples; with torch's own loop they are if the
         dataset does not draw random numbers.
@@ -276,7 +276,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return super()._index_sampler if self._stateful_indices is None else self._stateful_indices
 
     def _join_torchdata(self) -> None:
-        """Become torchdata's loader, unless torchdali makes the samples or torchdata is not installed."""
+        """Replace the class by torchdata's loader, unless torchdali makes the samples or torchdata is not installed."""
         module = torchdata()
         if module is None or plan_of(self).open is not None:
             return
@@ -329,7 +329,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             options: Options of `torchdali.pictures.show`, like ``mean``, ``std`` and ``count``.
 
         Raises:
-            ValueError: there is nothing in a batch that can be drawn.
+            ValueError: a batch contains nothing that can be drawn.
         """
         from torchdali import pictures
 
@@ -384,7 +384,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
 
 def _skip(iterator: Any, progress: Progress) -> None:
-    """Let a stream give the batches that were delivered before."""
+    """Pass over the batches that a stream delivered before."""
     count, progress.batches = progress.batches, 0
     for _ in range(count):
         next(iterator, None)

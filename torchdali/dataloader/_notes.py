@@ -210,7 +210,7 @@ def raised_reason(error: BaseException) -> str:
 
 
 def add_cure(error: BaseException) -> None:
-    """Add a note with the cure to an error whose own words don't say it."""
+    """Add a note with the remedy to an error whose message doesn't name it."""
     text = str(error)
     for words, cure in _ERRORS.items():
         if words in text:

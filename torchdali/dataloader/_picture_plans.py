@@ -63,7 +63,7 @@ FEW, FEW_MOVED = 16, 8  # below, a batch costs more than its images: of all tran
 
 
 def _check_batch_size(loader: Any, leaves: Leaves, transforms: ImageTransforms) -> None:
-    """Raise if small batches of images in memory leave nothing to gain without workers."""
+    """Raise if acceleration gains nothing: small batches of images in memory, without workers."""
     if loader.num_workers or leaves.leaves[0].pixels is None:
         return
     size = getattr(loader.batch_sampler, "batch_size", None)

@@ -30,7 +30,7 @@ def plan_of(loader: Any) -> LoaderPlan:
         return _choose(loader)
     except NotSupportedError as reason:
         return _leave(str(reason))
-    except Exception as error:  # of an object in which a rule reads: torch says whether it is wrong
+    except Exception as error:  # raised by an object that a rule reads: torch decides whether it is an error
         return _leave(notes.raised_reason(error))
 
 

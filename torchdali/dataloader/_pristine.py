@@ -78,7 +78,7 @@ class _Checked:
             self._codes[value] = value.__code__
 
     def are_current(self) -> bool:
-        """Return True if the names still have those values, and functions the same code."""
+        """Return True if the names still have the same values, and the functions the same code."""
         try:
             values = all(map(is_, map(getitem, self._owners.values(), self._names.values()), self._values.values()))
         except KeyError:
@@ -300,7 +300,7 @@ def _is_checked(module: str) -> bool:
     return _root(module) in _CHECKED or module in _OF_TORCH
 
 
-# Of Pillow, for formats, and of torch: see `_openers` and `find_collate_change`.
+# Checks of Pillow's formats, and of torch: see `_openers` and `find_collate_change`.
 _REGISTRIES = {"DECODERS", "ENCODERS", "OPEN", "SAVE", "SAVE_ALL", "default_collate_fn_map"}
 _OF_EVERY_CLASS = {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__"}
 _IMPLICIT = (
@@ -411,7 +411,7 @@ def find_dataset_change(dataset: Any) -> str:
 
 
 def _openers() -> list[Any]:
-    """Return the functions by which Pillow opens JPEGs: those that look for other formats first, too."""
+    """Return the functions with which Pillow opens JPEGs, including those that check for other formats first."""
     from PIL import Image, JpegImagePlugin
 
     jpeg = str(JpegImagePlugin.JpegImageFile.format)

@@ -1,7 +1,7 @@
 """Datasets of torchvision: the paths or pixels of their images, and the other values of a sample.
 
-They come from the dataset when a batch is made, so that edited samples count. For paths, the dataset's own
-`__getitem__` runs on a copy of the dataset that returns the path in the place of the image.
+They are read from the dataset when a batch is made, so that changes to its samples take effect. For paths, the
+dataset's own `__getitem__` runs on a copy of the dataset that returns the path in the place of the image.
 """
 
 from __future__ import annotations

@@ -153,13 +153,13 @@ def _length(sized: Any) -> int | None:
 
 @contextlib.contextmanager
 def starting(generators: Mapping[str, Any], progress: Progress) -> Iterator[None]:
-    """Let a resumed loop begin its sampler and draw its seed from the saved states."""
+    """Make a resumed loop begin its sampler and draw its seed from the saved states."""
     with _at(generators, progress.before) if progress.is_resumed else contextlib.nullcontext():
         yield
 
 
 def seek(indices: Iterator[Any], generators: Mapping[str, Any], states: Snapshot, count: int) -> Iterator[Any]:
-    """Let a sampler draw from saved states, and skip its first items."""
+    """Make a sampler draw from saved states, and skip its first items."""
     rest = bare(indices)
     with _at(generators, states):
         following = list(itertools.islice(rest, count, count + 1))

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def replace_attributes(loader: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy of a loader with other attributes, which torch lets nobody set."""
+    """Return a copy of a loader with other attributes, also ones that torch doesn't allow to be set."""
     if not changes:
         return loader
     other = copy.copy(loader)
@@ -56,7 +56,7 @@ class CountingIterator(_BaseDataLoaderIter):
         loader: Its arguments have the same meaning as for torch's iterators.
         progress: Where the loop begins.
         generators: See `generators_of`.
-        changes: Attributes in the place of the loader's.
+        changes: Attributes that replace the loader's.
     """
 
     def __init__(

@@ -72,7 +72,8 @@ class BlockCollate:
     """
 
     def __init__(self, received: ReceivedBlocks) -> None:
-        self._received: ReceivedBlocks | None = received  # as long as torch's iterator has its collate function
+        # Kept kept as long as torch's iterator has its collate function.
+        self._received: ReceivedBlocks | None = received
         self._in_use, self._key = received.in_use, received.key
         self._blocks: dict[int, Tensor] = {}
 

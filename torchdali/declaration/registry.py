@@ -50,7 +50,7 @@ class OperatorOptions:
         only_mixed: Arguments that mean something on ``"mixed"`` alone. There the body is always given them,
             elsewhere never.
         preserve: Keep it even if no output needs it: it is there for its side effect.
-        pure: Worker processes may run a function of the user: its results depend on its arguments alone, and on
+        pure: Worker processes may run a function of the user: its results depend only on its arguments and on
             `torchdali.Shared` values that it keeps. Otherwise it stays in the main process.
         check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
             given per sample are omitted.

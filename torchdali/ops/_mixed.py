@@ -1,6 +1,6 @@
-"""Decoders of images for a device that send a share to it, or decode only the region that is used.
+"""Decoders that leave a share of the images to a decoder on a device, or decode only the region that is used.
 
-The device's share is returned as bytes, in the place of pixels; see `execute.hardware_decoding`.
+For the device's share they return bytes instead of pixels; see `execute.hardware_decoding`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _decode_share(
     use_fast_idct: bool = False,
     **arguments: Annotated[Any, shares(sizing), shares(crop_window), shares(decoder_hints), shares(cache_hints)],
 ) -> Data:
-    """Decode images, or return the bytes of those that a decoder on the device is to decode.
+    """Decode images, or return the bytes of images that a decoder on the device will decode.
 
     If the arguments contain a size, decode the region that a linear resize, and a crop after it, use.
 
@@ -90,7 +90,7 @@ def _decode_random_share(
     rng: Rng,
     **arguments: Annotated[Any, shares(decoder_hints)],
 ) -> tuple[Data, Data, Data]:
-    """Decode a random window, which a resize of them takes; or return the bytes, see `_decode_share`.
+    """Decode the part of a random window that a resize uses; or return the bytes, see `_decode_share`.
 
     Returns:
         The pixels, and where the region of the resize starts and ends, two values each.
@@ -268,7 +268,7 @@ def _pick_words(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, A
 
 
 def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> ChunkResults:
-    """Widen the results of some samples of a chunk to all; skip the others, and those that were refused."""
+    """Extend the results of some samples of a chunk to all samples; skip the others, and the refused ones."""
     wide: list[list[Any]] = [[None] * count for _ in outputs]
     for items, each in zip(wide, outputs, strict=True):
         for k, item in zip(known.tolist(), each, strict=True):

@@ -24,7 +24,7 @@ from torchdali.tensors import TensorList
 __all__ = ["multi_paste"]
 
 _CPU = torch.device("cpu")
-_WHOLE = 1 << 18  # bytes of a canvas, up to which the canvases of a batch are one tensor
+_WHOLE = 1 << 18  # largest canvas, in bytes, for which the canvases of a batch are one tensor
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
 Pictures = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
@@ -55,8 +55,8 @@ def multi_paste(
 ) -> BatchOutput:
     """Paste regions of several images on a canvas of zeros; later regions cover earlier ones.
 
-    The regions come from the samples of the batch that ``in_ids`` names, or else, one region each, from the
-    sample's own images in all inputs. There are ``(regions, 2)`` anchors and shapes a sample, y before x.
+    The regions come from the samples of the batch that ``in_ids`` names. Without it, each input gives one region, from
+    its image for the sample. Anchors and shapes are ``(regions, 2)`` for each sample, y before x.
 
     Args:
         images: ``(..., H, W, C)``: uint8, int16, int32 or float32.
@@ -116,7 +116,7 @@ def _one_by_one(
     ids: Any,
     size: Any,
 ) -> Tensor | list[Tensor]:
-    """Paste sample by sample: anything that `paste_by_numpy` does not do, errors included."""
+    """Paste sample by sample, for everything that `paste_by_numpy` does not handle, including errors."""
     columns = [each.samples() for each in inputs]
     count = range(len(columns[0]))
     sources = [[column[i] for column in columns] if ids is None else _pick(columns[0], _at(ids, i), i) for i in count]
@@ -144,7 +144,7 @@ def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
 
 
 def _zeros(shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device) -> Tensor | list[Tensor]:
-    """Return a canvas a sample: one tensor where all have one shape, unless large ones can use freed memory."""
+    """Return one canvas per sample: one tensor if all have the same shape, unless large ones can reuse memory."""
     if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _WHOLE:
         return torch.zeros((len(shapes), *shapes[0]), dtype=dtype, device=device)
     return [torch.zeros(shape, dtype=dtype, device=device) for shape in shapes]
@@ -279,7 +279,7 @@ def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[
 
 
 def _check_table(name: str, place: tuple[Any, bool] | None, regions: int) -> None:
-    """Check that there are two numbers a region, or one for all."""
+    """Check that there are two numbers per region, or one number for all."""
     if place is None or not isinstance(place[0], (list, tuple)):
         return
     shape: tuple[int, ...] = np.shape(place[0])
@@ -312,14 +312,14 @@ def _single_precision(share: float, length: int) -> float:
 def paste_by_numpy(
     inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
 ) -> Tensor | list[Tensor] | None:
-    """Paste by NumPy, if each sample has as many regions; see `multi_paste`.
+    """Paste with NumPy, if all samples have the same number of regions; see `multi_paste`.
 
     Args:
         ids: The sample of each region; None for one region of each input.
         size: Size of the canvases; the images' size when None.
 
     Returns:
-        The canvases; None if that does not work, or something is wrong.
+        The canvases; None if the samples differ, or an argument is wrong.
     """
     columns = [arrays_of(each) for each in inputs]
     kind = inputs[0].torch_dtype
@@ -348,7 +348,7 @@ def _plan(
     """Return the image of each region, the positions of the regions, and the extents of the canvases.
 
     Raises:
-        ValueError: the samples differ in how much they are given, or something is wrong.
+        ValueError: the samples have different numbers of values, or an argument is wrong.
     """
     chosen = np.arange(len(shapes)).reshape(-1, count).T if ids is None else _table(ids, 2)
     chosen = np.broadcast_to(chosen, (count, chosen.shape[1])).astype(np.int64)

@@ -51,7 +51,7 @@ def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
 
 
 def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequence[str], **constants: Any) -> TensorList:
-    """Add the CPU's noise to a batch on a device: one copy down, for which the host waits, and one up."""
+    """Add the CPU's noise to a batch on a device: one copy to the host, which waits for it, and one back."""
     columns = [per_sample(getattr(a, name), len(data)) for name in names]
     rows = zip(data.current_storage().on_cpu().samples(), a.rng.samples(), *columns, strict=True)
     samples = [
@@ -63,11 +63,11 @@ def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequenc
 
 @operator(name="noise.shot", marks=("pixels",))
 def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data:
-    """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated; 0 keeps the data.
+    """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated. A factor of 0 keeps the data.
 
     Args:
         data: Any shape; negative values give 0.
-        factor: Variance is ``factor * in``; a negative one gives 0.
+        factor: The variance is ``factor * in``; a negative variance counts as 0.
     """
     if factor == 0:
         return data
@@ -104,10 +104,11 @@ def salt_and_pepper(
 
     Args:
         data: Any shape; pixels are the elements along a channel axis.
-        pepper_val: The dark value; 0 of unsigned, the least of signed integers, -1 of floats when None.
+        pepper_val: The dark value. When None: 0 for unsigned integers, the least value for signed integers, -1 for
+            floats.
         per_channel: Choose channels of a pixel independently.
         prob: Share of pixels that are replaced.
-        salt_val: The light value; the greatest of integers, 1 of floats when None.
+        salt_val: The light value. When None: the greatest value for integers, 1 for floats.
         salt_vs_pepper: Share of the light ones among them.
 
     Raises:

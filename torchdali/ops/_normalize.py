@@ -82,7 +82,7 @@ def normalize(
             which that has the extent 1: ``(1, 1, 3)`` for a value per channel of ``HWC``.
         axis_names: Axes by their letters in the layout, instead of ``axes``.
         batch: Pool the samples of the batch.
-        ddof: Subtracted from the number of values when the variance is computed.
+        ddof: Number that is subtracted from the number of values when the variance is computed.
         dtype: Output dtype; integers are rounded and saturated.
         epsilon: Added to the variance, also to the square of a given ``stddev``.
         mean: Given instead of computed: a number, or an array of as many axes as the data, 1 in each of ``axes``.
@@ -298,7 +298,7 @@ def _each_normalized(
     data: Tensor, where: tuple[int, ...], pooled: bool, ddof: int, dtype: torch.dtype, epsilon: float, mean: Any,
     scale: float, shift: float, stddev: Any,
 ) -> Tensor:  # fmt: skip
-    """Compute `normalize` for each of samples of one shape, or for all of them together."""
+    """Compute `normalize` for samples of the same shape: for each, or for all of them together."""
     axes = (*[0] * pooled, *[axis + 1 for axis in where])
     x = data.to(torch.float32)
     count = math.prod([x.shape[axis] for axis in axes])

@@ -52,7 +52,7 @@ class Images(NamedTuple):
 
 
 def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | None:
-    """Return the images of a batch; None if these are not ``HWC``, or without kernels.
+    """Return the images of a batch; None if they are not ``HWC``, or if kernels are missing.
 
     Args:
         floats: Images of float32 are accepted, too.
@@ -83,7 +83,7 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
 
 @functools.lru_cache(maxsize=64)
 def _alike(shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return where images of one size start in a batch ``(N, H, W, C)``, and their sides; not to be changed."""
+    """Return where images of one size start in a batch ``(N, H, W, C)``, and their sides. Don't change these arrays."""
     count, height, width, channels = shape
     offsets = np.arange(count, dtype=np.int64) * (height * width * channels)
     sides = np.array([[height], [width]], np.int64).repeat(count, 1)
@@ -127,7 +127,7 @@ def span_of(sides: Sequence[int], window: Window) -> tuple[list[int], list[int]]
 
 
 def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Sequence[float]) -> Any:
-    """Cut windows out; NotImplemented for those that the way sample by sample refuses, or continues."""
+    """Cut windows out; NotImplemented for windows that the code for single samples refuses, or pads."""
     starts, sizes = spans
     outside = ((starts < 0) | (starts + sizes > images.sides)).any()
     if (outside and policy != "pad") or (sizes <= 0).any() or len(fill) > 1:

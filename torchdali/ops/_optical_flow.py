@@ -32,7 +32,7 @@ def optical_flow(
     output_grid: int = 4,
     preset: float = 0.0,
 ) -> Data:
-    """Find how far the pixels of each frame move to the next one.
+    """Find how far the pixels of each frame move until the next frame.
 
     This is Lucas and Kanade's method from coarse to fine, in torch (see `kernels.optical_flow`), not NVIDIA's
     hardware: the vectors mean the same, but their values differ.
@@ -51,8 +51,8 @@ def optical_flow(
         ``(F - 1, ceil(H / output_grid), ceil(W / output_grid), 2)`` float32: x and y, in pixels of the input.
 
     Raises:
-        RuntimeError: one frame only, hints that are missing, not asked for or of another shape, or an argument
-            that is none of its values.
+        RuntimeError: only one frame; hints that are missing, not asked for or of another shape; or an argument with a
+            value that isn't allowed.
     """
     iterations = {0.0: 8, 0.5: 5, 1.0: 3}.get(preset)
     if iterations is None or output_grid not in (1, 2, 4) or hint_grid not in (1, 2, 4, 8):

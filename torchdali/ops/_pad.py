@@ -40,7 +40,7 @@ def pad(
 
     Args:
         data: Any shape and type.
-        align: Then grow each axis to a multiple of this; one value, or one per axis.
+        align: After that, grow each axis to a multiple of this: one value, or one per axis.
         axes: To grow; all when None.
         axis_names: The same by names of the layout.
         fill_value: Value of the padding, in the type of the data (converted as in C: truncated, and wrapped).
@@ -90,7 +90,7 @@ def pad(
 
 
 def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: float) -> Tensor | TensorList | None:
-    """Pad images of any sizes at their right and bottom; None if channels are added, or without kernels."""
+    """Pad images of any sizes at the right and bottom; None if channels are added, or if kernels are missing."""
     images = images_of(data, data.layout(), floats=True)
     if images is None or any(shape[2] != images.channels for shape in shapes):
         return None

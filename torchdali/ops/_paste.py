@@ -47,7 +47,7 @@ def paste(
         n_channels: Accepted; the image tells.
         paste_x: Position of the image: 0 is at the left edge, 1 at the right one.
         paste_y: Vertical position of the image: 0 is at the top, 1 at the bottom.
-        ratio: Canvas in units of the image, 1 or more; rounded down to whole pixels.
+        ratio: Size of the canvas in units of the image's size, 1 or more; rounded down to whole pixels.
 
     Raises:
         RuntimeError: ``ratio`` below 1, ``min_canvas_size`` below 0, a position outside [0, 1], or a wrong number of

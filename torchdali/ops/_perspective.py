@@ -75,21 +75,22 @@ def warp_perspective(
 ) -> Picture:
     """Warp images by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = M (x, y, 1)``.
 
-    Positions are exact, but of int16 with ``INTERP_LINEAR``, where they are rounded to 1/32 pixel as in DALI.
+    Positions are exact, except for int16 with ``INTERP_LINEAR``: there they are rounded to 1/32 pixel, as in DALI.
 
     Args:
         image: ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, uint16 or float32.
-        matrix_input: The matrix, as an input: ``(3, 3)``; with a leading axis, one per frame.
+        matrix_input: The matrix, as an input: ``(3, 3)``. A leading axis gives one matrix per frame.
         border_mode: Values outside: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"``, ``"wrap"``.
         fill_value: Value outside the image for ``"constant"``, one or one per channel; 0 by default.
         interp_type: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
-        inverse_map: The matrix maps output positions to input positions; otherwise the other way round.
+        inverse_map: If True, the matrix maps output positions to input positions; otherwise the reverse.
         matrix: The matrix, row by row.
-        pixel_origin: Whole numbers are pixel ``"corner"`` or ``"center"``.
+        pixel_origin: The point of a pixel that has whole numbers as its position: its ``"corner"`` or its ``"center"``.
         size: Height and width of the output; the input's when not given.
 
     Raises:
-        RuntimeError: no matrix of 9 numbers, one as an input and one as an argument, or a wrong number of fill values.
+        RuntimeError: the matrix hasn't 9 numbers, or is given both as an input and as an argument; or a wrong number of
+            fill values.
     """
     if image.dim() == 2:
         image = image[..., None]
@@ -136,7 +137,7 @@ def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *
 
 @fold
 def _between_centers(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
-    """Return the map of whole numbers that are pixel centres, from the output to the input."""
+    """Return the matrix from the output to the input, for positions whose whole numbers are pixel centres."""
     result = matrix
     if not inverse_map:
         result = torch.linalg.inv(torch.tensor(matrix, dtype=torch.float64)).tolist()
@@ -165,13 +166,13 @@ def remap(
 
     Args:
         image: ``(..., H, W, C)``.
-        mapx: Horizontal positions in pixels, ``(h, w)`` or ``(h, w, 1)``, with a leading axis for one per frame.
+        mapx: Horizontal positions in pixels, ``(h, w)`` or ``(h, w, 1)``, with a leading axis for one map per frame.
         mapy: Vertical positions, of the same shape.
         interp: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
-        pixel_origin: Whole numbers are pixel ``"corner"`` or ``"center"``.
+        pixel_origin: The point of a pixel that has whole numbers as its position: its ``"corner"`` or its ``"center"``.
 
     Raises:
-        RuntimeError: maps of different shapes, or not one per frame.
+        RuntimeError: maps of different shapes, or another number of maps than of frames.
     """
     _check_origin(pixel_origin)
     check_not_empty(image.shape[-3:-1], image.shape, "remap")

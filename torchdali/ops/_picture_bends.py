@@ -26,10 +26,10 @@ Point = tuple[float, ...]
 
 
 class Bent(NamedTuple):
-    """Filter of a transform that bends, and the color of pixels from outside.
+    """Filter of a transform that bends an image, and the color of pixels from outside.
 
     Attributes:
-        is_v2: The transform is of v2, whose matrices differ in their last bits.
+        is_v2: True for a transform of v2, whose matrices differ in their last bits.
     """
 
     interpolation: InterpolationMode
@@ -130,7 +130,7 @@ class RandomAffine(OfPixels):
 
 
 def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]]) -> list[float]:
-    """Return the transformation from places of the result to old ones, in single precision as torchvision has it."""
+    """Return the transformation from positions in the result to those in the image, in single precision."""
     rows = [
         row
         for (x, y), (u, v) in zip(moved, corners, strict=True)
@@ -147,13 +147,13 @@ def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]
 
 @dataclass(frozen=True)
 class Perspective(OfPixels):
-    """Move the corners inwards, each by at most a part of half the image."""
+    """Move each corner inwards, by at most a given fraction of half the image."""
 
     distortion: float
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> tuple[list[list[int]], list[list[int]]]:
-        """Return the corners, and where they come to: x and y from the upper left one on, clockwise."""
+        """Return the corners and their new positions: x and y, clockwise from the upper left corner."""
         bottom, right = size[0] - 1, size[1] - 1
         most_y, most_x = (int(self.distortion * (each // 2)) for each in size)
         moved = [

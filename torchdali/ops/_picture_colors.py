@@ -56,7 +56,7 @@ def _encode_colors(name: str, value: float) -> bytes:
 
 
 class Colors(OfPixels):
-    """A step whose numbers are operations in a row, the same on all pixels."""
+    """A step whose numbers are a sequence of operations, the same for all pixels."""
 
     def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
         """Return the operations."""
@@ -91,7 +91,7 @@ _NAMES = ("brightness", "contrast", "saturation", "hue")
 
 @dataclass(frozen=True)
 class ColorJitterStep(Colors):
-    """Change brightness, contrast, saturation and hue by factors from ranges, in an order by chance."""
+    """Change brightness, contrast, saturation and hue by factors from ranges, in a random order."""
 
     ranges: Ranges
 
@@ -104,7 +104,7 @@ class ColorJitterStep(Colors):
 
 @dataclass(frozen=True)
 class Distortion(Colors):
-    """Do each of these with a probability; the contrast comes second or last."""
+    """Apply each change with a probability; the contrast comes second or last."""
 
     ranges: Ranges
     p: float
@@ -140,7 +140,7 @@ _PLACES = list(itertools.permutations(range(3)))
 
 @dataclass(frozen=True)
 class Blur(OfPixels):
-    """Blur with a Gaussian of a deviation from a range, in a window of a width and a height."""
+    """Blur with a Gaussian, in a window of given width and height; its standard deviation is drawn from a range."""
 
     window: Size
     sigma: tuple[float, float]
@@ -164,7 +164,7 @@ class Blur(OfPixels):
 
 @dataclass(frozen=True)
 class Fill(OfPixels):
-    """Make a rectangle one color; see `_picture_erasing.Rectangle`."""
+    """Fill a rectangle with one color; see `_picture_erasing.Rectangle`."""
 
     rectangle: Any
     color: tuple[int, int, int]

@@ -42,11 +42,11 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Erasing:
-    """Give the pixels of a rectangle a value for each channel, or standard normal ones.
+    """Fill a rectangle with one value per channel, or with standard normal values.
 
     Attributes:
-        value: One for all channels or for each; None for random ones.
-        mean, std: Of a normalization that follows; None if there is none.
+        value: One value for all channels, or one per channel; None for random values.
+        mean, std: Parameters of a normalization that follows; None if there is none.
     """
 
     rectangle: Rectangle

@@ -39,7 +39,7 @@ class Space:
     Attributes:
         table: The name, function and sign of each operation in v2; the function that returns all of them in v1.
         bins: Magnitudes of each operation.
-        sized: The function of v1 takes the size of the image.
+        sized: True if the function of v1 takes the size of the image.
     """
 
     table: Any
@@ -104,7 +104,7 @@ class Space:
 
 
 def _is_torchvisions(function: Any) -> bool:
-    """Return True for a function that is defined in torchvision, whatever `functools.wraps` says of it."""
+    """Return True for a function that is defined in torchvision, even if `functools.wraps` claims another module."""
     return str(getattr(function, "__globals__", {}).get("__name__")).startswith("torchvision.")
 
 
@@ -207,7 +207,7 @@ class AutoAugment(_PolicyStep):
     """Do the two operations of a policy, each with its probability.
 
     Attributes:
-        policies: To choose from: names, probabilities and numbers of magnitudes.
+        policies: The policies to choose from: names, probabilities and numbers of magnitudes.
     """
 
     space: Space

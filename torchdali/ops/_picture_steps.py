@@ -86,7 +86,7 @@ class Lattice(NamedTuple):
 
 
 def _extend(places: Places, before: int, after: int, mode: str) -> Places:
-    """Return rows or columns with borders, which torchvision makes by NumPy."""
+    """Return rows or columns with borders, as torchvision makes them with NumPy."""
     count = places.shape[1]
     if mode == "constant":
         line = np.arange(-before, count + after)
@@ -103,7 +103,7 @@ def _cut(places: Places, starts: Places, extent: int) -> Places:
 
 
 class Movement(Protocol):
-    """A step that only moves pixels, to places that do not depend on them."""
+    """A step that only moves pixels, independent of their values."""
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
         """Move the pixels of many images, as the step does for one.
@@ -170,7 +170,7 @@ class ResizeStep(Fixed):
     """Resize to a height and width, or the shorter side to a length; the longer is at most ``max_size``.
 
     Attributes:
-        of_tensor: The image is a tensor of v2, which PyTorch resizes.
+        of_tensor: True if the image is a tensor of v2, which PyTorch resizes.
     """
 
     size: tuple[int, ...] | None
@@ -239,7 +239,8 @@ class PadStep(Fixed):
     """Add borders: left, top, right and bottom.
 
     Attributes:
-        of_tensor: The image is a tensor, for which torchvision raises if a border is wider than one reflection.
+        of_tensor: True if the image is a tensor: then torchvision raises an error if a border is wider than one
+            reflection.
     """
 
     padding: tuple[int, int, int, int]
@@ -291,7 +292,7 @@ class PadStep(Fixed):
 
 @dataclass(frozen=True)
 class RandomCropStep:
-    """Cut out a window of a size at a random place of the padded image."""
+    """Cut a window of a given size out of the padded image, at a random place."""
 
     size: Size
     pad: PadStep

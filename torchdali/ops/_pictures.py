@@ -1,9 +1,9 @@
 """Hidden operators of `torchdali.DataLoader`: transforms of torchvision in a row, on one image.
 
 The plugin describes each transform by an `ImageTransform`. The library of the fast path renders their `ImageProgram`,
-from file to tensor, in one call. From the first transform on that the library cannot do, torchvision's own functions
-continue, on a PIL image. They do all if there is no library, or if it refuses. Pillow decodes all other formats
-than JPEG.
+from file to tensor, in one call. If the library doesn't support a transform, torchvision's own functions do this one
+and all later ones, on a PIL image. They do all if there is no library, or if it refuses. Pillow decodes all other
+formats than JPEG.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ class TensorConversion:
 
     Attributes:
         unit: To float32 from 0 to 1; else the bytes stay.
-        mean, std: Of the channels, or one for all; None for no normalization.
+        mean, std: One value per channel, or one for all; None for no normalization.
         channels: Number of channels of the tensor: 1 or 3.
-        multiplies: Multiply by 1 / 255, as `transforms.v2` does; else divide by 255.
+        multiplies: True to multiply by 1 / 255, as `transforms.v2` does; otherwise divide by 255.
     """
 
     unit: bool
@@ -124,7 +124,7 @@ class TensorConversion:
 
         Args:
             render: Renders programs.
-            planar: The tensor is contiguous; else it is a permuted ``(H, W, C)``.
+            planar: True if the tensor is contiguous; otherwise it is a permuted ``(H, W, C)``.
         """
         result = render(program.with_options(_options(self, planar)))
         return result if result is None or planar else result.permute(2, 0, 1)
@@ -146,7 +146,7 @@ class StepChoice:
 
     Attributes:
         rows: To choose from.
-        ends: The probability of each row and of those before it.
+        ends: The cumulative probability: of each row and all rows before it.
     """
 
     rows: tuple[tuple[Any, ...], ...]
@@ -178,7 +178,8 @@ class DrawnTransforms:
     Attributes:
         program: Does the first transforms.
         steps: These transforms, with their random values.
-        rest: The other transforms, the next one last; that one was drawn for, and the library cannot do it.
+        rest: The other transforms in reverse order. The last one is next: its numbers were drawn, but the library
+            doesn't support it.
         drawn: For it.
     """
 
@@ -274,7 +275,7 @@ def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out =
 
 @operator(layout="HWC")
 def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
-    """Apply transforms without random numbers, and stay with bytes, which a cache stores."""
+    """Apply transforms without random numbers. The result stays bytes, which a cache stores."""
     return _picture.body(data, transforms=transforms, rng=Rng(0, (0, 0)))
 
 
@@ -344,7 +345,7 @@ class ImageSource:
         self.size = _size(self._data) if data.ndim == 1 else data.shape[:2]
 
     def has_one_scan(self) -> bool:
-        """Return True if it certainly has one baseline scan, which is whole."""
+        """Return True if the file certainly has a single, complete baseline scan."""
         return library() is not None and int(examine([self._data], STORED).rows["lot"][0]) >= 0
 
     def render(self, program: ImageProgram) -> Tensor | None:

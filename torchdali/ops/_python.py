@@ -1,8 +1,9 @@
 """The user's own Python functions as operators.
 
-A function runs on one thread at a time, batch after batch, so it need not be thread-safe and may keep a state. One that
-is declared pure may run in worker processes, each batch in one of them. To run a function on many samples at once,
-inside the fused chain, declare it with `operator` instead (or wrap it with `plugin.pytorch.as_operator`).
+A function runs on one thread at a time, batch after batch, so it need not be thread-safe and may keep a state. A
+function that is declared pure may run in worker processes, with each batch in one of them. To run a function on many
+samples at once, inside the fused chain, declare it with `operator` instead (or wrap it with
+`plugin.pytorch.as_operator`).
 """
 
 from __future__ import annotations
@@ -71,11 +72,12 @@ def python_function(
     Args:
         inputs: Arguments of the function, one per input: arrays, copies that it may change.
         function: Returns an array, or a tuple of them where there are several outputs.
-        batch_processing: Call it once, with a list of arrays an input, instead of once a sample.
+        batch_processing: Call the function once per batch, with a list of arrays for each input, instead of once per
+            sample.
         num_outputs: 0 for a function that is called for its effect.
         output_layouts: Layouts of the outputs, one for all or one per output.
-        pure: Worker processes may run the function: its results depend on its arguments alone, and on
-            `torchdali.Shared` values.
+        pure: Worker processes may run the function: its results depend only on its arguments and on `torchdali.Shared`
+            values.
 
     Raises:
         RuntimeError: the function raises, or returns something other than arrays.
@@ -96,19 +98,20 @@ def torch_python_function(
 ) -> Outputs:
     """Call a function on torch tensors: a function, an ``nn.Module``, a torchvision transform.
 
-    On an accelerator the tensors are on it, and its stream is current.
+    With an accelerator, the tensors are on the accelerator, and its stream is current.
 
     Args:
         inputs: Arguments of the function, one per input: tensors, which it must not change.
         function: Returns a tensor, or a tuple of them where there are several outputs. Transforms of torchvision take
             images ``(C, H, W)``.
-        batch_processing: Call it once, with a list of tensors an input, instead of once a sample. It returns a list of
-            tensors an output, or one tensor whose first dimension is the batch. A transform of torchvision would
+        batch_processing: Call the function once per batch, with a list of tensors for each input, instead of once per
+            sample. It then returns for each output a list of tensors, or one tensor whose first dimension is the batch.
+            A transform of torchvision would
             change the first sample alone: that is refused.
         num_outputs: 0 for a function that is called for its effect.
         output_layouts: Layouts of the outputs, one for all or one per output.
-        pure: Worker processes may run the function: its results depend on its arguments alone, and on
-            `torchdali.Shared` values.
+        pure: Worker processes may run the function: its results depend only on its arguments and on `torchdali.Shared`
+            values.
 
     Raises:
         RuntimeError: the function raises, returns something other than tensors, or changes the first sample alone.
@@ -143,8 +146,8 @@ def dl_tensor_python_function(
         num_outputs: 0 for a function that is called for its effect.
         output_layouts: Layouts of the outputs, one for all or one per output.
         synchronize_stream: On an accelerator, wait for its stream before the call.
-        pure: Worker processes may run the function: its results depend on its arguments alone, and on
-            `torchdali.Shared` values.
+        pure: Worker processes may run the function: its results depend only on its arguments and on `torchdali.Shared`
+            values.
 
     Raises:
         RuntimeError: the function raises, or returns something else.
@@ -178,7 +181,7 @@ def _call(
 
 
 def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence[Any]], results: Sequence[Any]) -> None:
-    """Refuse a function of tensors that changes only the first sample, as torchvision's do with a list."""
+    """Refuse a function that changes only the first sample, as torchvision's transforms do with a list of tensors."""
     for column, result in zip(columns, results, strict=False):
         passed = isinstance(result, (list, tuple)) and len(result) == len(column) > 1
         if not passed or not isinstance(column[0], torch.Tensor):
@@ -224,7 +227,7 @@ _warned: weakref.WeakSet[Any] = weakref.WeakSet()  # functions
 
 
 def _warn_of_added_axis(function: Any, sample: Any, result: torch.Tensor) -> None:
-    """Warn once of a function that takes an image for a batch of one, as kornia's do."""
+    """Warn once about a function that treats an image as a batch of one image, as kornia's functions do."""
     if not isinstance(sample, torch.Tensor) or sample.ndim != 3 or result.shape != (1, *sample.shape):
         return
     with contextlib.suppress(TypeError):  # some have no weak references
@@ -243,7 +246,7 @@ def _name(function: Any) -> str:
 
 
 def _array(sample: torch.Tensor) -> Any:
-    """Return a copy: the function may write into it without a change to other readers' data."""
+    """Return a copy, so that the function can write to it without changing data that others read."""
     return sample.numpy(force=True).copy()
 
 

@@ -1,7 +1,7 @@
 """Random numbers: distributions, drawn for a whole batch at once.
 
-A sample's numbers depend on the seed, the operator and the sample alone: neither on the other samples of the
-batch nor, element by element, on how the batch is laid out.
+A sample's numbers depend only on the seed, the operator and the sample. They depend neither on the other samples of the
+batch nor on how the batch is stored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Compute = Callable[[Numbers, slice], Numbers]
 Kind = tuple[Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape, Any], Numbers]]
 """Two samplers: a few numbers for each sample of a batch, and many for one sample, of an element type."""
 
-_MANY = 4096  # numbers of a sample, from which on a generator of its own is faster
+_MANY = 4096  # number of values per sample from which its own generator is faster
 _LARGEST = float(np.finfo(np.float32).max)
 _FEW_BETAS = 64  # the same, of the beta distribution
 _UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
@@ -73,9 +73,9 @@ def uniform(
 
     Args:
         shape_like: Take the shape from this input.
-        range: ``[low, high)``. With an integer ``dtype`` the ends are converted first (truncated; values that do not
-            fit wraps, so that -1 is 255 in uint8), and the numbers between them are rounded: both ends occur,
-            half as often as the others.
+        range: ``[low, high)``. With an integer ``dtype``, the ends are converted first: truncated, and wrapped if they
+            do not fit (-1 is 255 in uint8). The numbers between them are rounded, so both ends occur, but half as often
+            as other values.
         values: Draw from these instead, converted with rounding and saturation.
         shape: Shape of each sample; 0D by default.
         dtype: Any integer type, float32 or float64; float32 when None.
@@ -141,7 +141,7 @@ def coin_flip(
 
     Args:
         shape_like: Take the shape from this input.
-        probability: Probability of 1; always 0 below 0, always 1 above 1.
+        probability: Probability of the result 1. Below 0, the result is always 0; above 1, always 1.
         shape: Shape of each sample; 0D by default.
         dtype: bool, uint8 or int32; int32 when None.
 
@@ -227,7 +227,7 @@ def choice(
         shape: Number of values to draw; by default one, without a dimension.
 
     Returns:
-        ``(*shape, *element)``, of the type of ``a``; it keeps the layout where the number of dimensions allows.
+        ``(*shape, *element)``, of the type of ``a``; it keeps the layout if the number of dimensions allows that.
 
     Raises:
         RuntimeError: nothing to draw from, ``n`` is not an integer, ``p`` has a wrong length, has values outside
@@ -258,11 +258,11 @@ def batch_permutation(
     _scope: PerSample[int] = 0,
     rng: BatchRng,
 ) -> Data:
-    """Draw a permutation of the samples of the batch: one index a sample, int32, for `permute_batch`.
+    """Draw a permutation of the samples of the batch: one index per sample, int32, for `permute_batch`.
 
     Args:
-        allow_repetitions: Draw each index for itself, so that some may repeat and others be missing.
-        no_fixed_points: No sample gets its own index (where the batch has more than one); without repetitions
+        allow_repetitions: Draw each index independently, so that some may repeat and others be missing.
+        no_fixed_points: No sample gets its own index (if the batch has more than one); without repetitions
             the permutation is then a single cycle.
         _scope: Any batch, of as many samples.
     """
@@ -386,7 +386,7 @@ def _always_among(values: tuple[float, ...], dtype: torch.dtype) -> Compute:
 
 
 def _like(column: Numbers, rows: slice, draws: Numbers) -> Numbers:
-    """Convert parameters, so that many numbers are not computed in a wider type than they were drawn in."""
+    """Convert parameters to the type in which numbers are drawn, so that they aren't computed in a wider type."""
     values = _of(column, rows)
     return values if values.dtype == draws.dtype else values.astype(draws.dtype)
 
@@ -399,7 +399,7 @@ def _wrap_integer(value: float, dtype: torch.dtype) -> int:
 
 
 def _among(values: Sequence[list[float]]) -> Compute:
-    """Turn numbers in [0, 1) into values of lists, one list a sample or one for all."""
+    """Turn numbers in [0, 1) into values of lists: one list per sample, or one for all."""
     lengths = np.asarray([[len(v)] for v in values], np.int64).reshape(-1, 1)
     if not lengths.all():
         raise RuntimeError("values is empty: there is nothing to draw from")

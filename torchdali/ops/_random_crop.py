@@ -41,9 +41,9 @@ def random_crop_generator(
 ) -> tuple[Data, Data]:
     """Choose a window of random area and aspect ratio.
 
-    Each attempt draws an area, a share of the image's, and an aspect ratio, evenly on a logarithmic scale; the
-    first window that fits is placed anywhere. If none does, the largest allowed one of the ratio nearest to the
-    image's is.
+    Each attempt draws an area, as a share of the image's area, and an aspect ratio, evenly on a logarithmic scale. The
+    first window that fits gets a random position. If none fits, the result is the largest window with the allowed ratio
+    that is nearest to the image's.
 
     Args:
         shape: Shape of the image: ``(H, W)`` or ``(H, W, C)``, integers.
@@ -102,8 +102,8 @@ def roi_random_crop(
 ) -> Data:
     """Choose the position of a window that shows as much of a region as it can.
 
-    On each axis, the window is in the region where it is smaller, and covers it where it is larger; it stays
-    inside the data where their shape is known.
+    On each axis, the window is inside the region if it is smaller, and covers the region if it is larger. If the
+    shape of the data is known, it stays inside the data.
 
     Args:
         data: Only its shape counts.
@@ -152,7 +152,7 @@ def roi_random_crop(
 
 
 def _rows(value: Any, name: str = "", count: int = 0) -> Array:
-    """Return a row a sample, or one for all, with one value per axis, or one for all."""
+    """Return one row per sample, or one for all, with one value per axis, or one for all."""
     rows = value.rows(np.int64) if isinstance(value, Column) else np.array([value], np.int64)
     rows = rows.reshape(len(rows), -1)
     if count and rows.shape[1] not in (1, count):
@@ -175,7 +175,7 @@ def _wrong_region(window: Array, begin: Array, end: Array, limit: Array | None) 
 
 
 def _first(wrong: Array, *values: Array) -> list[int]:
-    """Return the values where something is wrong first, an empty list if nothing is."""
+    """Return the values of the first sample with an error; an empty list without errors."""
     if not wrong.any():
         return []
     place = np.unravel_index(wrong.argmax(), wrong.shape)

@@ -88,7 +88,7 @@ class _Spot:
 
 
 def draw_graph(boxes: Sequence[Box], edges: Sequence[GraphLine], title: str = "") -> Svg:
-    """Return a drawing of boxes, each below those it has edges from.
+    """Return a drawing of boxes; each box is below the boxes from which it has edges.
 
     Args:
         edges: Without circles.
@@ -189,7 +189,7 @@ def _align(rows: Sequence[Sequence[_Spot]]) -> None:
 
 
 def _move(row: Sequence[_Spot], positions: Sequence[float]) -> None:
-    """Set places as near to where they are wanted as their widths allow: the mean of pushing right, and left."""
+    """Place boxes near their desired positions without overlap: at the mean of pushing right and left."""
     right, left = list(positions), list(positions)
     for k in range(1, len(row)):
         right[k] = max(right[k], right[k - 1] + (row[k - 1].width + row[k].width) / 2 + BETWEEN)

@@ -41,7 +41,7 @@ def levels(images: Sequence[torch.Tensor], normalization: Normalization | None =
 
     Args:
         images: ``(..., H, W, C)`` each.
-        normalization: That made the images: it is undone, and nothing is stretched.
+        normalization: The normalization that made the images. It is undone, and nothing is stretched.
     """
     if all(image.dtype == torch.uint8 for image in images):
         return [image.numpy() for image in images]

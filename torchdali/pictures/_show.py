@@ -127,7 +127,7 @@ def show(
         names: Names of the samples, for example their files.
         classes: Names of the classes, by label.
         mean, std: A normalization to undo, with one value or one per channel; otherwise floats are stretched.
-        normalizations: To undo, by the names of several batches.
+        normalizations: Normalizations to undo, by the names of the batches.
         count: Samples to show; of several batches with images, six by default.
         columns: By default, as many as fit.
         size: Pixels of the longer side of an image.
@@ -180,7 +180,7 @@ def arrange(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]
 
 
 def name_batches(batch: Any) -> Mapping[str, Any]:
-    """Return batches by name: of a dictionary or named tuple, by number of a tuple, or one without a name."""
+    """Return batches by name: from a dictionary or named tuple; by number from a tuple; "" for a single batch."""
     if isinstance(batch, list) and batch and isinstance(batch[0], Mapping):  # of an iterator: one for each pipeline
         batch = batch[0]
     if isinstance(batch, Mapping):

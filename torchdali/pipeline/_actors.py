@@ -13,7 +13,7 @@ __all__ = ["pool_of", "use_actors"]
 
 
 def use_actors(pipe: Pipeline, count: int, options: Mapping[str, Any], timeout: float) -> None:
-    """Have the batches of a pipeline that is not yet built made by actors; see `Actors`."""
+    """Make actors compute the batches of a pipeline that is not yet built; see `Actors`."""
     pipe._elsewhere = Actors(count, options, timeout)
 
 

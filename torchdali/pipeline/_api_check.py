@@ -1,4 +1,4 @@
-"""Checks that one of DALI's styles drives a pipeline: `run`, `schedule_run` with `outputs`, or an iterator."""
+"""Checks that a pipeline is called in only one style: `run`, `schedule_run` with `outputs`, or an iterator."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _INSIDE = _Inside()
 
 
 class _Driving(AbstractContextManager[None]):
-    """Notes the style in which a pipeline is driven, while one call of a method lasts."""
+    """Records the style of a call, while the call lasts."""
 
     __slots__ = ("_api", "_check")
 

@@ -61,8 +61,8 @@ def pipeline_def(
     a tuple of them.
 
     Args:
-        enable_conditionals: Let ``if``, ``and``, ``or`` and ``not`` in the function work on nodes, sample by
-            sample; may be overridden at the call.
+        enable_conditionals: Apply ``if``, ``and``, ``or`` and ``not`` in the function to nodes, sample by sample; the
+            call may override this.
         debug: Run the function again for every batch, so that it can be stepped through and its nodes can be
             printed; may be overridden at the call.
 

@@ -272,7 +272,7 @@ _SAVED = [
 
 
 def check_known(options: Iterable[str]) -> None:
-    """Raise TypeError for an unknown argument, which names a known one that is like it."""
+    """Raise TypeError for an unknown argument; the message names the most similar known one."""
     for name in options:
         if name not in NAMES:
             hint = f"; use {_LIKE[name]}" if name in _LIKE else did_you_mean(name, sorted(NAMES))
@@ -340,7 +340,7 @@ class Option(Generic[T]):
 
 
 def device_number(device: int | str | None) -> int | None:
-    """Return the number of a device; 0 for one that is named without a number.
+    """Return the number of a device; 0 for a device without a number.
 
     So scripts that divide their data by it, with ``shard_id=Pipeline.current().device_id``, run on any.
     """

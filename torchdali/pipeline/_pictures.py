@@ -44,7 +44,7 @@ _LONGEST = 70  # characters of a line of code
 def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, ...], list[str]]:
     """Return the batch that a pipeline delivers next, or the first samples of it, and the names of the classes.
 
-    A copy of the pipeline makes it; the pipeline stays where it is.
+    A copy of the pipeline makes it; the pipeline's own position doesn't change.
 
     Args:
         graph: The pipeline's graph, or one with other outputs of its nodes.
@@ -129,7 +129,7 @@ def _rename_places(executor: Executor, copy: Executor) -> Mapping[str, Any]:
 
 
 def show_next(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
-    """Return a contact sheet of the outputs of the batch that comes next."""
+    """Return a contact sheet of the outputs of the next batch."""
     graph = pipe._trace()
     outputs, classes = next_batch(pipe, graph, options.get("count") or COUNT)
     named = {_name(edge, k): output for k, (edge, output) in enumerate(zip(graph.outputs, outputs, strict=True))}

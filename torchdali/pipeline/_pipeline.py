@@ -314,7 +314,7 @@ class Pipeline(PipelineOldNames):
             return self._run_alone(inputs)
 
     def _run_alone(self, inputs: Mapping[str, Any], stream: Any = None) -> tuple[TensorList, ...]:
-        """Run one batch with data for its sources; drop older ones, which an interrupted call has left."""
+        """Run one batch with data for its sources; drop older batches, which an interrupted call may have started."""
         tag = object()
         self._start_one(inputs, tag)
         while True:
@@ -328,7 +328,7 @@ class Pipeline(PipelineOldNames):
                     return outputs
 
     def schedule_run(self) -> None:
-        """Start the next batch; the first call starts as many as the queue is deep."""
+        """Start the next batch; the first call fills the queue with batches."""
         self.build()
         with self.driven_by(PipelineAPIType.SCHEDULED):
             if self._first and self.prefetch_depth > 1:
@@ -337,7 +337,7 @@ class Pipeline(PipelineOldNames):
                 self._run_once()
 
     def _prefetch(self) -> None:
-        """Start as many batches as the queue is deep; called by hand, as in DALI, even if it is not pipelined.
+        """Fill the queue with batches; if called directly, as in DALI, even if the pipeline is not pipelined.
 
         With replicas, one more for each but the first, so that all are at work; not if batches are fed one by one.
         """
@@ -358,7 +358,7 @@ class Pipeline(PipelineOldNames):
         self._schedule(inputs or {}, tag, self._setup_ended)  # after the batches in flight
 
     def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
-        """Start one batch with data for its sources, which belongs to this batch whatever else waits for them."""
+        """Start one batch with data for its sources; other data that waits for the sources is not used."""
         running = self._running
         fed: dict[Node, SourceBatch] = {}
         for name, data in inputs.items():
@@ -534,7 +534,7 @@ class Pipeline(PipelineOldNames):
         """Start a batch of certain records of the reader; `outputs` returns it when its turn comes.
 
         Args:
-            records: Their numbers, in order; one may come twice.
+            records: Numbers of the records, in order; they may repeat.
             key: Key of the batch's random numbers: the same key and place in the batch give the same ones.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
@@ -550,8 +550,8 @@ class Pipeline(PipelineOldNames):
     def skip(self, batches: int) -> None:
         """Pass over the next batches that are not scheduled yet, without computing them.
 
-        It costs some microseconds per batch. The next batch is the one that a checkpoint with them would give; the
-        place that `state_dict` returns moves once that is taken.
+        It costs some microseconds per batch. The next batch is the one that a checkpoint at this place would give.
+        `state_dict` returns the new place once this batch is taken.
 
         Args:
             batches: How many.
@@ -568,7 +568,7 @@ class Pipeline(PipelineOldNames):
     def state_dict(self) -> dict[str, Any]:
         """Return the place after the last batch that was taken, as JSON values.
 
-        It costs nothing, and counts only batches that were taken: those in flight come again.
+        It costs nothing, and counts only batches that were taken: batches in flight are made again after resuming.
         """
         return checkpoint.encode({**self._planned.taken_state, "files": self._file_lists}, self._fingerprint)
 
@@ -669,8 +669,8 @@ class Pipeline(PipelineOldNames):
     def deserialize_and_build(self, serialized_pipeline: str | bytes) -> None:
         """Take over the graph that `serialize` wrote, and build it.
 
-        Of the arguments saved with it, batch size, number of threads, device and seed replace the ones that this
-        pipeline was not given.
+        Batch size, number of threads, device and seed are taken from the saved arguments, unless this pipeline was
+        given them.
         """
         arguments, self._builder.graph = read_pipeline(serialized_pipeline)
         own = {k: v for k in _TAKEN_OVER if (v := getattr(self._options, k)) is not None}
@@ -699,15 +699,15 @@ class Pipeline(PipelineOldNames):
     # ------------------------------------------------------------ drawings
 
     def show(self, path: str | os.PathLike[str] | None = None, *, each: bool = False, **options: Any) -> Image:
-        """Return a contact sheet of the batch that comes next; the pipeline stays where it is.
+        """Return a contact sheet of the next batch; the pipeline's position doesn't change.
 
-        A copy of the pipeline makes the batch, with its own readers and sources. A source that is a function
-        is called once more; an iterator cannot be asked twice. Nothing is opened on the screen: a notebook displays
-        the result, and elsewhere its method ``show()`` does.
+        A copy of the pipeline makes the batch, with its own readers and sources. A source that is a function is called
+        once more; an iterator cannot be asked twice. This doesn't open a window: a notebook displays the result;
+        elsewhere, call its method ``show()``.
 
         Args:
             path: Where to save it, too.
-            each: Draw a row after each operator, all with the same samples; without those in branches.
+            each: Draw one row per operator, all with the same samples; operators in branches are left out.
             options: Options of `torchdali.pictures.show`; `each` takes ``count``, ``size`` and ``classes``.
 
         Raises:
@@ -722,7 +722,7 @@ class Pipeline(PipelineOldNames):
     def show_graph(self, path: str | os.PathLike[str] | None = None) -> Svg:
         """Return the graph as the text of an SVG, which a notebook displays.
 
-        Of a pipeline that has run, each box has the time of its operator as in `stats`; with ``enable_memory_stats``,
+        If the pipeline has run, each box has the time of its operator as in `stats`; with ``enable_memory_stats``,
         also the bytes that it delivered in the last batch.
 
         Args:
@@ -833,7 +833,7 @@ class Pipeline(PipelineOldNames):
         return replace(self._running.stats(), skipped=tuple(dict.fromkeys(map(str, self.bad_sample_report()))))
 
     def trace(self) -> None:
-        """Note every operator's time from now on, for `write_trace`."""
+        """Record every operator's time from now on, for `write_trace`."""
         self._running.profile.trace()
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:

@@ -100,7 +100,7 @@ def epochs_of_size(
 
 def _warn_of_no_end(pipe: Pipeline) -> None:
     readers: Sequence[str] = ()
-    # Debug mode has no graph to ask, and a subclass may describe one reader alone.
+    # Debug mode doesn't have a graph, and a subclass may describe only one reader.
     with contextlib.suppress(RuntimeError, AttributeError, TypeError):
         readers = list(pipe.reader_meta())
     if readers:

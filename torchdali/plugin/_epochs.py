@@ -91,7 +91,7 @@ class EpochCounter:
         batch_size: Samples of a full batch.
         policy: For the last batch.
         ranks: The rank of each of the iterator's pipelines.
-        split: How many pipelines divide the samples of each batch; 0: every pipeline has batches of its own.
+        split: Number of pipelines that divide the samples of each batch; 0 if every pipeline has its own batches.
 
     Attributes:
         epoch: Number of the epoch, from 0.
@@ -159,7 +159,7 @@ class EpochCounter:
 
     @property
     def position(self) -> int:
-        """Samples that were delivered on one rank, those that came with the epoch before included."""
+        """Number of samples delivered on one rank, including those that were delivered with the previous epoch."""
         return min(self.carried) + self.delivered * self.batch_size
 
     @position.setter
@@ -201,11 +201,11 @@ class EpochCounter:
 
     @property
     def counts(self) -> list[int] | None:
-        """Numbers of samples of the last batch that count, by pipeline; None for all."""
+        """Number of samples of the last batch that count, for each pipeline; None for all."""
         return self.counts_of(self.delivered - 1)
 
     def counts_of(self, number: int) -> list[int] | None:
-        """Return the numbers of samples that count of a batch of this epoch, by pipeline; None for all."""
+        """Return how many samples of a batch of this epoch count, for each pipeline; None for all."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return None
         start = number * self.batch_size
@@ -332,7 +332,7 @@ def reshard(state: State, num_shards: int) -> State:
     """Turn the state of an `EpochCounter` into one for another number of ranks.
 
     The old ranks' rest of the epoch is divided again, as `torchdali.reading.cursor.reshard` does
-    with the records. The state is the same on all ranks, so that one of them suffices.
+    with the records. The state is the same on all ranks, so saving it on one rank is enough.
     """
     epoch, following = str(state["epoch"]), str(state["epoch"] + 1)
     delivered = [c + state["delivered"] * state["batch_size"] for c in state["carried"]]

@@ -21,7 +21,7 @@ _warned: set[int] = set()  # processes
 
 
 def warn_of_unknown_ranks() -> None:
-    """Warn, once in a process, if several were launched and nothing says which part of the samples is whose."""
+    """Warn once per process if several processes were launched, but the samples are not divided among them."""
     is_known = torch.distributed.is_available() and torch.distributed.is_initialized()
     if is_known or "WORLD_SIZE" in os.environ or os.getpid() in _warned:
         return

@@ -49,7 +49,7 @@ _RUNS_ON = (
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A pipeline that can tell its place and continue at one.
+    """A pipeline that can return its position, and continue at a saved one.
 
     Attributes:
         external_context: Additions of others to the checkpoint that it continues.
@@ -153,7 +153,7 @@ class BaseIterator(IteratorOldNames):
         return any(pipe.shuffles(name) for pipe in self._pipes if name is not None and hasattr(pipe, "shuffles"))
 
     def _warn_of_length(self) -> None:
-        """Warn once if `len` differs from epoch to epoch: who asks once relies on it."""
+        """Warn once if `len` differs from epoch to epoch: a program that asks only once relies on it."""
         if self._warns_of_length and self._policy is LastBatchPolicy.FILL and self._runs_on:
             self._warns_of_length = False
             warn(
@@ -195,7 +195,7 @@ class BaseIterator(IteratorOldNames):
     # ------------------------------------------------------------ iterating
 
     def __iter__(self) -> Any:
-        """Begin the next epoch if this one is finished; otherwise go on with it, or as `on_break` says."""
+        """Begin the next epoch if this one is finished; otherwise follow `on_break`."""
         finished = self._ended and self._first_batch is None
         left = not finished and not self._at_start()
         if self._resumed and not finished:
@@ -465,7 +465,7 @@ class BaseIterator(IteratorOldNames):
         return stack
 
     def _schedule_runs(self, release_outputs: bool = True) -> None:
-        """Start the next batch of every pipeline; the first call starts as many as should be in flight."""
+        """Start the next batch of every pipeline; the first call starts all that should be in flight."""
         self._ever_scheduled = True
         if release_outputs and self._pending is None:  # a pending batch is released once it is delivered
             self._release_all()
@@ -519,7 +519,7 @@ class BaseIterator(IteratorOldNames):
         except StopIteration:
             if isinstance(self._epochs, OpenEpochs):
                 raise
-        # The epoch is counted in samples, whatever the source takes for its own.
+        # The epoch is counted in samples, even if the source counts epochs differently.
         self._restart(pipe)
         return pipe.share_next(number)
 

@@ -16,7 +16,8 @@ from torchdali.formats.urls import shown
 __all__ = ["IMAGE_AND_SOUND", "Match", "in_folders", "name_filter", "warn_of_classes"]
 
 IMAGE_AND_SOUND = ["*" + ending for ending in (*ENDINGS, ".flac", ".ogg", ".wav")]
-_DECODED = (*OTHER_ENDINGS, ".mp3", ".aif", ".aiff", ".au", ".opus")  # by torchdali, but not taken by DALI's filters
+# Formats that torchdali decodes, but DALI's filters omit.
+_DECODED = (*OTHER_ENDINGS, ".mp3", ".aif", ".aiff", ".au", ".opus")
 
 Match = Callable[[str], bool]
 
@@ -57,7 +58,7 @@ class _Listing:
         self, root: str, matches: Match, contents: Callable[[str], tuple[list[str], list[str]]]
     ) -> None:  # fmt: skip
         self.deeper: list[str] = []  # folders whose files are skipped
-        self.others: list[str] = []  # files that are skipped, and could be decoded
+        self.others: list[str] = []  # skipped files that could be decoded
         self._root, self._matches, self._contents = root, matches, contents
         self._takes_images = all(matches(f"a{ending}") for ending in ENDINGS)
 
@@ -79,7 +80,7 @@ def in_folders(
     Args:
         root: Folder of the class folders.
         matches: Tells which files are taken.
-        chosen: Tells which folders are taken; all are if left out.
+        chosen: Returns whether a folder is taken; by default all are.
         remote: Reads URLs.
 
     Raises:
@@ -162,7 +163,7 @@ _LISTERS = 16  # a listing waits for the disk or the network
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Tell folders from files; a link that leads nowhere, or to itself, is taken for a file."""
+    """Separate folders from files; a link to itself, or to a missing file, counts as a file."""
     try:
         return entry.is_dir()
     except OSError:

@@ -28,7 +28,7 @@ ROUNDINGS = {
 
 @dataclass(frozen=True)
 class ListedVideo:
-    """A file, its label, and the range to use of it: as written in a list, or None for its ends."""
+    """A file, its label, and the range of it to use: as written in a list, or None for its start or end."""
 
     path: str
     label: int
@@ -135,11 +135,11 @@ def clips(
         length: Frames of a clip.
         step: Frames from the beginning of one clip to the beginning of the next.
         stride: Frames from one frame of a clip to the next.
-        pad_mode: The fill after the last frame, in one clip that goes beyond it; see `codecs.video_clips`. "none": only
+        pad_mode: How to fill a clip that goes beyond the last frame; see `codecs.video_clips`. "none": only
             whole clips.
         frames: Bounds are frames, not seconds.
         rounding: Round the first and the last bound up.
-        uniform_sample: One clip a video, from its first to its last frame.
+        uniform_sample: One clip per video, from its first to its last frame.
     """
     listed: list[Clip] = []
     left_out = 0
@@ -163,7 +163,7 @@ def clips(
 
 
 def _ranges(start: int, end: int, length: int, step: int, stride: int, mode: str) -> list[list[int]]:
-    """Return the frames of the clips of a video: of those that go beyond its end, the first one alone, padded."""
+    """Return the frames of the clips of a video; only the first clip that goes beyond its end is used, padded."""
     span = length * stride
     starts = list(range(start, end - span + 1, step))
     following = start + len(starts) * step

@@ -19,10 +19,11 @@ class NestedValue(NamedTuple):
     """A value of each sample.
 
     Attributes:
-        path: Keys, and of a tuple the index, from the sample to the value. A list of dictionaries has the keys of its
+        path: Keys, or indices of tuples, that lead from the sample to the value. A list of dictionaries has the keys of
+            its
             items: the value is the list of theirs.
         empty: The tensor of an empty list ``(0, ...)``; None if it is unknown.
-        is_declared: The dataset says that lists have the type of `empty`.
+        is_declared: True if the dataset declares that lists have the type of `empty`.
     """
 
     path: Path
@@ -54,7 +55,7 @@ class NestedValue(NamedTuple):
         return sample
 
     def tensor(self, sample: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor:
-        """Return the value as a tensor; an empty one of a list has the dtype and the axes of others."""
+        """Return the value as a tensor; an empty list gets the dtype and the axes of the other lists."""
         value = self.value(sample)
         tensor = as_tensor(value)
         if self.empty is None or not isinstance(value, (list, tuple)) or (tensor.numel() and not self.is_declared):
@@ -152,7 +153,7 @@ def nest(leaves: Sequence[NestedValue], outputs: Any) -> Any:
 
 
 def features_of(dataset: Any) -> Mapping[str, Any] | None:
-    """Return the features of a dataset of Hugging Face whose samples have their form; None for others."""
+    """Return the features of a Hugging Face dataset, if its samples have their form; otherwise None."""
     module = sys.modules.get("datasets")
     if module is None or not isinstance(dataset, module.Dataset) or dataset.format["type"] == "custom":
         return None

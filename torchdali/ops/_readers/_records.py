@@ -102,14 +102,14 @@ class RecordsDataset:
         return storage.read(self._offsets.item(index, 0), self._offsets.item(index, 1))
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a file, as it was when it was opened, and the place of a record in it; or of all."""
+        """Return a file's identity, as of its opening, and the place of a record in it; or all files' identities."""
         if index is None:
             return list_digest(_paths(self._storages))
         file = self._identities[self._files.item(index)]
         return None if file is None else file + self._offsets[index].tobytes()
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return file and offset of a record; nothing for other outputs than the first."""
+        """Return file and offset of a record; empty for all outputs but the first."""
         if output:
             return ""
         return f"{self._storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
@@ -169,17 +169,17 @@ def open_containers(
     kind: str, paths: Sequence[str], index_paths: Sequence[str] | None, direct: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> list[Indexed]:  # fmt: skip
-    """Open the containers of a reader, and read their indices: of remote ones, many at a time.
+    """Open the containers of a reader, and read their indices; for remote containers, many at a time.
 
     Args:
         kind: As a manifest has it.
         paths: Paths of files, or URLs.
-        index_paths: One a container, or one of a manifest.
+        index_paths: One path per container, or the path of a manifest.
         direct: Read past the system's cache.
         options: Arguments of the reader, with the fields of `RemoteOptions` among them.
 
     Raises:
-        RuntimeError: there are none, one cannot be opened, or the options contradict each other.
+        RuntimeError: containers are missing or cannot be opened, or the options contradict each other.
     """
     options = options or {}
     mapped = not options.get("dont_use_mmap", False)
@@ -236,7 +236,7 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
 
 
 def over_containers(function: Callable[[Indexed], T], containers: Sequence[Indexed]) -> list[T]:
-    """Call a function, which may scan a container, on each; on several remote ones at a time."""
+    """Call a function on each container, which it may scan; on several remote containers at a time."""
     remote = any(is_url(each.storage.path) and each.text is None for each in containers)
     return in_threads([functools.partial(function, each) for each in containers], _SCANS if remote else 1)
 

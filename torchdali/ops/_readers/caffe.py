@@ -44,7 +44,7 @@ class DatabaseDataset(RecordsDataset):
         )
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
-        """Return the outputs of a value; ValueError or IndexError if it is damaged, or another one."""
+        """Return the outputs of a value; ValueError or IndexError if it is damaged, or not of this form."""
         return self._parse(record)
 
     def info(self, index: int, output: int | None = None) -> str:
@@ -53,7 +53,7 @@ class DatabaseDataset(RecordsDataset):
 
 
 def _available(count: int) -> int | None:
-    """Return a number of outputs as `Operator.outputs` wants it: None for a single one."""
+    """Return a number of outputs in the form of `Operator.outputs`: None for a single output."""
     if count < 1:
         raise RuntimeError("neither image nor label is asked for: the reader would have no output")
     return count if count > 1 else None
@@ -130,9 +130,9 @@ def caffe2(
     Args:
         path: Paths of the databases: their folders, or the files in them.
         image_available: Records begin with an image.
-        label_type: 0, one label; 1, the numbers of the labels that hold; 2, a number for each label; 3, the numbers of
-            the labels that hold, and the weights of these; 4, no label.
-        num_labels: Number of labels that there are, for the types 1 and 3.
+        label_type: 0: one label; 1: the indices of the positive labels; 2: a number for each label; 3: the indices of
+            the positive labels, and their weights; 4: no label.
+        num_labels: Number of possible labels, for the types 1 and 3.
         bbox: Records end with a box.
         additional_inputs: Number of further tensors.
 

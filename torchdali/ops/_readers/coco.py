@@ -33,7 +33,8 @@ class COCODataset:
     Args:
         annotations: Annotations of all images.
         root: Where the images are.
-        masks: ``"polygons"``, ``"coordinates"`` (polygons counted by numbers, as they once were), ``"pixels"`` or "".
+        masks: ``"polygons"``, ``"coordinates"`` (polygons whose bounds count coordinates, the deprecated form),
+            ``"pixels"`` or "".
         image_ids: Deliver the id of the image, too.
         mapped: Map large files into memory.
         files: Identity of the files of the annotations.
@@ -56,14 +57,14 @@ class COCODataset:
         return len(self._annotations.names)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of an image and of the annotations, and which of their images it is; or of the list."""
+        """Return the identity of image and annotations, and the image's index there; or the list's identity."""
         if index is None:
             return list_digest(self._annotations.names)
         identity = file_identity(self.info(index))
         return None if identity is None else identity + self._files + b" %d" % index  # a file may be listed twice
 
     def read(self, index: int) -> tuple[Tensor, ...]:
-        """Return the outputs of an image; RuntimeError if it cannot be read, or masks not be drawn."""
+        """Return the outputs of an image; RuntimeError if it cannot be read, or masks cannot be drawn."""
         annotations = self._annotations
         begin, end = self._boxes[index], self._boxes[index + 1]
         labels = annotations.labels[begin:end].copy()
@@ -148,26 +149,26 @@ def coco(
         save_preprocessed_annotations: Save the annotations, to be read faster.
         save_preprocessed_annotations_dir: Folder for the preprocessed annotations.
         images: Names of the images to read, in this order; otherwise all in the order of their ids.
-        ltrb: Boxes are left, top, right, bottom; otherwise left, top, width, height.
-        ratio: Coordinates are parts of the image's size; otherwise pixels.
+        ltrb: If True, boxes are left, top, right, bottom; otherwise left, top, width, height.
+        ratio: If True, coordinates are fractions of the image's size; otherwise pixels.
         size_threshold: Boxes whose width or height in pixels is smaller are skipped.
         skip_empty: Leave out images without annotations.
         include_iscrowd: Annotations of crowds count.
-        avoid_class_remapping: Labels are the ids of categories; otherwise their places in the file, from 1.
+        avoid_class_remapping: If True, labels are the ids of categories; otherwise their places in the file, from 1.
         polygon_masks: Deliver the polygons of the masks.
         masks: Like ``polygon_masks``, but counts coordinates instead of vertices; deprecated.
-        pixelwise_masks: Deliver masks drawn of polygons and runs.
+        pixelwise_masks: Deliver masks, drawn from polygons and run-length codes.
         image_ids: Deliver the id of the image.
 
     Returns:
-        The bytes of the image, ``(n,)`` uint8; boxes, ``(k, 4)`` float32; labels, ``(k,)`` int32. With polygons
-        ``(p, 3)`` int32, each the number of its box, its first vertex and the one after its last, and the vertices,
-        ``(v, 2)`` float32. Or masks, ``(H, W, 1)`` int32: the largest label whose mask covers the pixel, or 0. The
-        id, ``(1,)`` int32.
+        The bytes of the image, ``(n,)`` uint8; boxes, ``(k, 4)`` float32; labels, ``(k,)`` int32. With polygons, two
+        more: ``(p, 3)`` int32, each with the index of its box, of its first vertex and of the vertex after its last;
+        and the vertices, ``(v, 2)`` float32. Or masks, ``(H, W, 1)`` int32: the largest label whose mask covers the
+        pixel, or 0. The id, ``(1,)`` int32.
 
     Raises:
         RuntimeError: annotations cannot be read, no images were found, or arguments exclude each other. While
-            running: an image cannot be read, or a mask not be drawn. ValueError: a box has not four numbers.
+            running: an image cannot be read, or a mask cannot be drawn. ValueError: a box has not four numbers.
     """
     only_of_json = {
         "annotations_file": annotations_file, "skip_empty": skip_empty, "ratio": ratio, "ltrb": ltrb, "images": images,

@@ -36,7 +36,7 @@ from torchdali.tensors import TensorList
 __all__ = ["MapStyle", "PythonDataset", "as_tensor", "dataset", "is_image", "value_of"]
 
 Row = tuple[Tensor, ...]
-_PARTS = 2  # for each worker, so that one that is slow does not hold up a batch
+_PARTS = 2  # parts per worker: more than one, so that a slow worker does not delay a batch
 _SEVERAL = 8  # records of a call of __getitems__ in a worker
 
 
@@ -134,7 +134,7 @@ class MapStyle:
 
     @property
     def names(self) -> list[Any]:
-        """The keys of samples that are dictionaries; of others none."""
+        """The keys of samples that are dictionaries; empty for other samples."""
         return list(self.first) if isinstance(self.first, Mapping) else []
 
     @cached_property
@@ -260,7 +260,7 @@ class _RecordBatch:
         self._future = future
 
     def row(self, place: int) -> Row:
-        """Return the values of a record, as soon as they are there; re-raise the dataset's exception."""
+        """Wait for the values of a record, and return them; re-raise the dataset's exception."""
         row = self._rows[place]
         if isinstance(row, Exception):
             raise row
@@ -268,8 +268,8 @@ class _RecordBatch:
 
     @cached_property
     def _rows(self) -> list[Row | Exception]:
-        # The records of a part are read by several threads, which all wait here. Two may unpack the answer; the rows of
-        # both are views of it, so that either serves all.
+        # The records of a part are read by several threads, which all wait here. Two threads may unpack the answer; the
+        # rows of both are views of it, so it doesn't matter whose are used.
         answer = self._future.result()
         if isinstance(answer, list):
             return answer
@@ -293,8 +293,8 @@ class PythonDataset:
         self._source, self._leaves, self._workers = source, leaves, workers
         self._read = _Read(source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None)
         self._processes: SourceWorkers | None = None
-        # One thread: few datasets may be called by several, and those before knew one per process. Its queue keeps the
-        # order of the batches, whichever of them a thread of the pipeline waits for.
+        # One thread: few datasets may be called by several, and torch's loaders use one per process. Its queue keeps
+        # the order of the batches, no matter for which of them a thread of the pipeline waits.
         self._thread = DaemonPool(1, "torchdali-dataset")
 
     def start_processes(self, start: Callable[[Work, int], SourceWorkers]) -> SourceWorkers | None:
@@ -334,7 +334,7 @@ class PythonDataset:
 
     @property
     def classes(self) -> Sequence[str]:
-        """The class names of the dataset, which those from torchvision and Hugging Face have."""
+        """The class names of the dataset; datasets from torchvision and Hugging Face have them."""
         dataset, names = self._source.users_dataset, {leaf.path[0] for leaf in self._leaves if leaf.path}
         classes: Sequence[str] = getattr(dataset, "classes", ())
         labels = [feature.names for name, feature in _label_features(dataset).items() if name in names]
@@ -376,9 +376,10 @@ def dataset(
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read a dataset in Python: a map-style one of torch, one of Hugging Face, or a sequence.
 
-    The first sample, or the features of Hugging Face, show the form of all: of a tuple each value is an output, of a
-    dictionary each column, and the call returns a dictionary of outputs; anything else is one output. Dictionaries in
-    these are taken apart likewise, and a list of dictionaries gives a list for each key. An empty list has the dtype
+    The first sample, or the features of Hugging Face, show the form of all samples. Each value of a tuple is an output.
+    Each column of a dictionary is an output, and the call returns a dictionary. Anything else is one output. Nested
+    dictionaries are split in the same way, and a list of dictionaries gives a list for each key. An empty list has the
+    dtype
     and the axes of the others: ``(0, 4)`` for boxes. The dataset is called ahead of the pipeline by
     one thread, for a whole batch at a time if it has ``__getitems__``, or by worker processes.
 
@@ -395,11 +396,11 @@ def dataset(
             nested dictionary.
         layouts: Layouts of the outputs.
         workers: Number of processes that read; they get the dataset as ``py_start_method`` says, forked or pickled.
-        pure: Worker processes of the pipeline may read from copies of the dataset: its samples depend on the index
-            alone, and on `torchdali.Shared` values. Otherwise it stays in the main process.
+        pure: Worker processes of the pipeline may read from copies of the dataset: its samples depend only on the index
+            and on `torchdali.Shared` values. Otherwise it stays in the main process.
 
     Raises:
-        TypeError: the dataset has no length, or no items. RuntimeError: it is empty, has not these columns, or an
+        TypeError: the dataset doesn't have a length, or items. RuntimeError: it is empty, has not these columns, or an
             argument is wrong. While running: the dataset's exceptions; TypeError for a value that is not a tensor.
     """
     leaves = dataset.leaves(columns)

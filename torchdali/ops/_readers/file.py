@@ -67,7 +67,7 @@ class ListedFiles:
         return len(self._paths)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a file, or of the list of all."""
+        """Return the identity of a file, or of the list of all files."""
         if index is None:
             return list_digest(self._paths)
         path = self._path(index)
@@ -148,7 +148,7 @@ class FileDataset(ListedFiles):
             raise
 
     def byte_counts(self) -> list[int]:
-        """Return the bytes of each file; 0 for a file that cannot be read, about which `read` reports more.
+        """Return the size of each file in bytes; 0 for a file that cannot be read: then `read` raises the error.
 
         Of those at URLs, each takes a request.
         """
@@ -181,7 +181,7 @@ def read_whole(
         part: The bytes, if they are on their way.
 
     Raises:
-        RuntimeError: it cannot be read, or is empty, unless ``mapped`` was switched off.
+        RuntimeError: a file cannot be read; with ``mapped``, also if it is empty.
     """
     if remote is None or not is_url(path):
         return read_file(path, mapped=mapped, direct=direct)
@@ -232,25 +232,26 @@ def file(
 ) -> Annotated[Dataset, OutputCount(2)]:
     """Read files and labels.
 
-    One of three ways says which: ``file_root`` alone (each direct subfolder is a class, numbered in the order
-    of its name's bytes, also when nothing in it matches); ``file_list``, a text file with lines ``path label``;
-    or ``files``, with ``labels`` or numbered from 0.
+    Choose the files in one of three ways. With only ``file_root``, each direct subfolder is a class, even if no file in
+    it matches; classes are numbered in the order of their names' bytes. ``file_list`` is a text file with lines ``path
+    label``. ``files`` is a list of paths; without ``labels``, they are numbered from 0.
 
     Args:
-        file_root: Folder of class folders, also as a URL, or base of relative paths; with ``file_list`` alone
-            they start from the folder of the list.
+        file_root: Folder of class folders, also as a URL, or base of relative paths; without it, the paths of a
+            ``file_list`` start from the folder of the list.
         files: Paths, or URLs.
         labels: Labels, one per file.
         file_list: A text file of lines ``path label``, the label a number from 0.
-        file_filters: Shell patterns of file names to take, for ``file_root`` alone.
-        dir_filters: Shell patterns of folder names to take, likewise; others get no number.
+        file_filters: Shell patterns of file names to take; only with just ``file_root``.
+        dir_filters: Shell patterns of folder names to take, also only with just ``file_root``; other folders get no
+            number.
         case_sensitive_filter: Make the patterns case-sensitive.
 
     Returns:
         The bytes of the file, ``(n,)`` uint8, and the label, ``(1,)`` int32.
 
     Raises:
-        RuntimeError: nothing says which files, more than one thing does, there are none, or a folder or list
+        RuntimeError: none or several of the three ways are used, there are no files, or a folder or list
             cannot be read. While running: a file cannot be read, or is empty (unless ``dont_use_mmap``).
     """
     _check(file_root, files, labels, file_list)

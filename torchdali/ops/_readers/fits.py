@@ -102,7 +102,8 @@ def _unit(units: Any, number: int) -> Any:
         raise ValueError(f"no HDU {number}: tried to move past end of file") from None
 
 
-_SMALL = {8: (1,), 16: (2,)}  # by the bits of a pixel, in how many bytes Rice's coder may have it besides 4
+# For each number of bits of a pixel, the sizes in bytes that Rice's coder may use besides 4.
+_SMALL = {8: (1,), 16: (2,)}
 
 
 def _check_header(header: Any) -> None:
@@ -169,19 +170,19 @@ def fits(
 
     Args:
         file_root: Folder of the files, or base of relative paths.
-        file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
+        file_filter: Shell pattern of the names of files to take; only with just ``file_root``.
         files: Paths.
         file_list: A text file with a path a line.
-        hdu_indices: Numbers of the header-data units whose images are read, one per output; the primary one is 1.
+        hdu_indices: Numbers of the header-data units whose images are read, one per output; the primary unit is 1.
         dtypes: Dtypes of the outputs; by default the files' dtypes.
 
     Returns:
-        Of each unit its image, the axes as NumPy has them: the last one of FITS comes first. Values that have a scale
-        in the file come scaled.
+        The image of each unit, with the axes in NumPy's order: the last axis of FITS comes first. Values that have a
+        scale in the file come scaled.
 
     Raises:
-        RuntimeError: nothing says which files, there are none, or arguments exclude each other. While running: a file
-            cannot be read, or lacks one of the images.
+        RuntimeError: no argument names files, there are no files, or arguments exclude each other. While running: a
+            file cannot be read, or lacks one of the images.
         MissingExtraError: astropy is not installed.
     """
     if min(hdu_indices, default=0) < 1:

@@ -33,8 +33,8 @@ class MDSDataset(RecordsDataset):
 
     Args:
         storages, offsets, arguments: Arguments of `RecordsDataset`.
-        fields: Size of each column, None if each sample has one of its own.
-        parsers: By the column's index, the function that makes a tensor of its bytes, in the order of the outputs.
+        fields: Size of each column; None if it differs from sample to sample.
+        parsers: For each column's index, the function that makes a tensor of its bytes; in the order of the outputs.
     """
 
     wrong = "cannot read the sample"
@@ -97,7 +97,7 @@ def mds(
         columns: Columns to return.
 
     Returns:
-        Of ``bytes``, ``str``, ``json``, ``jpeg`` and ``png`` the bytes, ``(n,)`` uint8; of numbers and arrays their
+        For ``bytes``, ``str``, ``json``, ``jpeg`` and ``png`` the bytes, ``(n,)`` uint8; for numbers and arrays their
         values.
 
     Raises:

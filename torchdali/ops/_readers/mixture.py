@@ -31,7 +31,7 @@ class WeightedReader:
     Args:
         reader: A reader of `fn`, for example ``fn.readers.webdataset``.
         proportion: Part of an epoch's samples, relative to the other readers.
-        repeat: How often an epoch takes each record: 2 for each one twice, 0.5 for half of them.
+        repeat: How often an epoch takes each record: 2 for each record twice, 0.5 for half of the records.
         choose: How many records an epoch takes.
         arguments: Arguments of the reader, for example ``paths``. Shuffling and shards are arguments of the mixture.
 
@@ -91,7 +91,7 @@ class MixedDataset:
         datasets: Datasets of the readers.
         labels: Whether the last output of each comes from its `metadata`.
         mixture: The records of each epoch.
-        draws_shuffled: The mixture shuffles, and nothing else.
+        draws_shuffled: True if the mixture itself shuffles the records.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class MixedDataset:
         return any(remote.is_busy for remote in self.remotes)
 
     def byte_count(self, records: Indices) -> int:
-        """Return the bytes of those records that are remote."""
+        """Return the number of bytes of the remote records among these."""
         counts = [
             self._datasets[part].byte_count(np.array([index]))
             for part, index in map(self._mixture.locate, records.tolist())
@@ -215,8 +215,9 @@ def mixture(
 
     Args:
         sources: The readers, each a `torchdali.WeightedReader`. All must have the same outputs.
-        stratified: With ``random_shuffle``, shuffle the records of each dataset, and interleave the datasets, so
-            that each batch has the weights. Otherwise the whole epoch is shuffled, and batches have them on average.
+        stratified: With ``random_shuffle``, shuffle the records of each dataset, and interleave the datasets, so that
+            each batch has the weights. Otherwise the whole epoch is shuffled, and batches have the weights only on
+            average.
         epoch_size: Samples of an epoch, with proportions; by default as many as there are records.
 
     Returns:

@@ -49,7 +49,7 @@ class NemoDataset:
         return len(self._entries)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a recording, and its manifest entry; or of the list of all."""
+        """Return the identity of a recording, and its manifest entry; or the identity of the list of all."""
         if index is None:
             return list_digest([entry.path for entry in self._entries])
         entry = self._entries[index]
@@ -108,8 +108,8 @@ def nemo_asr(
 ) -> Annotated[Dataset, OutputCount(3)]:
     """Read recordings and their texts, as manifests of NeMo list them.
 
-    A manifest has a JSON object a line, with ``audio_filepath``, and if needed ``offset`` and ``duration`` in seconds
-    and ``text``. Lines without a path are skipped, with a warning.
+    A manifest has one JSON object per line, with ``audio_filepath``, and if needed ``offset`` and ``duration`` in
+    seconds and ``text``. Lines without a path are skipped, with a warning.
 
     Args:
         manifest_filepaths: Paths of the manifests.
@@ -118,8 +118,8 @@ def nemo_asr(
         max_duration: Skip longer recordings, in seconds; 0 for no limit.
         min_duration: Skip shorter recordings, in seconds.
         quality: Quality of resampling, from 0 to 100.
-        read_idxs: Deliver the index of the recording among the used ones of its manifest.
-        read_sample_rate: Deliver the sample rate of the file, also if the samples have another one.
+        read_idxs: Deliver the index of the recording among the recordings of its manifest that are used.
+        read_sample_rate: Deliver the sample rate of the file, even if the samples were resampled.
         read_text: Deliver the text.
         sample_rate: Sample rate of the output, in Hz. Audio with another rate is resampled, unless this is 0 or
             less.

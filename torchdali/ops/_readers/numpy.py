@@ -33,7 +33,7 @@ _WINDOW = {
     "roi_shape": "shape", "rel_roi_shape": "rel_shape",
 }  # fmt: skip
 _SMALL = 1 << 18  # bytes of a file that is read as a whole
-npy.HEAD = 1 << 16  # bytes of a remote file that are read first: a request takes longer than they
+npy.HEAD = 1 << 16  # bytes of a remote file that are read first: transferring them takes less time than another request
 _Window = tuple[list[int], list[int], list[int]]
 _Parts = tuple[PendingBytes, ...]
 
@@ -100,7 +100,7 @@ class NumpyDataset(ListedFiles):
         return read_whole(self._path(index), self._remote, parts[0] if parts else None, self._mapped, self._direct)
 
     def _read_into(self, index: int, out: Tensor) -> bool:
-        """Read an array with the header of one before straight into memory of its shape; return whether it had it."""
+        """Read an array directly into memory, if its header equals an earlier one; return whether it did."""
         usual = self._usual
         if usual is None or self._direct:
             return False
@@ -140,7 +140,7 @@ class NumpyDataset(ListedFiles):
         array = npy.array(content)
         if self._usual is None:
             what = npy.header(content)
-            # One store, so that header and description go together, whichever thread's array they are of.
+            # A single assignment, so that header and description always belong together, even with several threads.
             self._usual = content[: what.offset].tobytes(), what
         return array
 
@@ -223,7 +223,7 @@ def numpy(
 
     Args:
         file_root: Folder of the files, also as a URL, or base of relative paths.
-        file_filter: Shell pattern of the names of files to take, for ``file_root`` alone.
+        file_filter: Shell pattern of the names of files to take; only with just ``file_root``.
         files: Paths, or URLs.
         file_list: A text file with a path a line.
         roi_start: Start of the region, one value for each axis or one for all; 0 by default.
@@ -237,14 +237,15 @@ def numpy(
         fill_value: Value outside the array, for ``"pad"``.
         cache_header_information: Accepted; headers are kept in any case.
         register_buffers: Accepted, for GPU storage.
-        use_o_direct: Read past the system's cache; goes with ``dont_use_mmap``.
+        use_o_direct: Read without the system's cache; needs ``dont_use_mmap``.
 
     Returns:
         The array, in the order of C.
 
     Raises:
-        RuntimeError: nothing says which files, there are none, or arguments exclude each other. While running: a file
-            cannot be read, holds no array or one of a type that torch does not have, or a region reaches outside.
+        RuntimeError: no argument names files, there are no files, or arguments exclude each other. While running: a
+            file cannot be read, or contains something else than an array of a type that torch supports; or a region
+            reaches outside.
     """
     mapped = not options.get("dont_use_mmap", False)
     if mapped and use_o_direct:

@@ -1,4 +1,4 @@
-"""Frames in folders: a sequence is a row of images of one folder."""
+"""Frames in folders: a sequence consists of images of one folder."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def sequence(
         ``(F, H, W, C)`` uint8.
 
     Raises:
-        RuntimeError: no folder has frames enough, ``image_type`` is YCbCr, or a number is not positive. While
+        RuntimeError: no folder has enough frames, ``image_type`` is YCbCr, or a number is not positive. While
             running: a file cannot be decoded, or the frames of a sequence differ in shape.
     """
     for name, value in (("sequence_length", sequence_length), ("step", step), ("stride", stride)):

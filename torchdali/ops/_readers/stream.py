@@ -51,7 +51,7 @@ class IterableStyle:
         """The first sample, and the loop that it began, if there is no other way to see one."""
         self.set_epoch(0)
         if _length(self.users_dataset) and hasattr(self.users_dataset, "__getitem__"):
-            return self.users_dataset[0], []  # mosaicml counts loops, and resumes in none that was counted
+            return self.users_dataset[0], []  # mosaicml counts loops, and doesn't resume in a loop that was counted
         iterator = iter(self.users_dataset)
         for first in iterator:
             return first, [itertools.chain([first], iterator)]
@@ -63,12 +63,12 @@ class IterableStyle:
         return self._begun[0]
 
     def set_epoch(self, number: int) -> None:
-        """Tell the stream which pass comes next, if it wants to know."""
+        """Tell the stream which pass comes next, if it has `set_epoch`."""
         if hasattr(self.users_dataset, "set_epoch"):
             self.users_dataset.set_epoch(number)
 
     def begin(self) -> Iterator[Any]:
-        """Start from the first sample; the loop that `first` began counts."""
+        """Start from the first sample, with the loop that `first` began, if there is one."""
         return self._begun[1].pop() if self._begun[1] else iter(self.users_dataset)
 
     def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
@@ -81,7 +81,7 @@ class IterableStyle:
         return chosen(leaves, columns) if columns else leaves
 
     def place(self, taken: int) -> Any:
-        """Return the stream's own position; 0 if it tells none.
+        """Return the stream's own position; 0 if it doesn't have one.
 
         Args:
             taken: Samples since the last start.
@@ -123,7 +123,7 @@ class SampleStream(BatchSource):
         samples: The stream.
         leaves: The values of each sample that are wanted.
         layouts: Layouts of the outputs.
-        epoch_size: Samples of an epoch; None for those up to the stream's end.
+        epoch_size: Number of samples of an epoch; None for all up to the stream's end.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class SampleStream(BatchSource):
         while len(self._drawn) < count and not self._ended:
             if self._iterator is None:
                 self._iterator = self._begin()
-            # By `next` alone: some streams start again whenever somebody calls `iter`.
+            # Only call `next`: some streams start again whenever `iter` is called.
             sample = next(self._iterator, _END)
             if sample is not _END:
                 self._taken, self._since = self._taken + 1, self._since + 1
@@ -262,11 +262,11 @@ def stream(
     decode them here.
 
     The stream shuffles, and divides samples among ranks. If it has ``state_dict()`` and ``load_state_dict()``, its
-    position is part of the pipeline's; with others, resuming reads earlier samples again. ``set_epoch(n)`` is called
-    before each pass, from 0.
+    position is part of the pipeline's state. Otherwise, resuming reads the earlier samples again. ``set_epoch(n)`` is
+    called before each pass, from 0.
 
     Args:
-        dataset: Iterates over samples: tuples, dictionaries or single values, all of the form of the first.
+        dataset: Iterates over samples: tuples, dictionaries or single values, all with the same form as the first.
         columns: Keys of the dictionaries to return, in this order; all by default.
         layouts: Layouts of the outputs.
         epoch_size: Samples of an epoch on this rank. The stream is repeated, and the next epoch continues where this

@@ -35,7 +35,7 @@ _THREADS = 4  # that read groups of local files ahead
 
 
 class _Group(NamedTuple):
-    """Rows that are read together: how many, their bytes, and the function that reads them."""
+    """Rows that are read together: their number, their size in bytes, and the function that reads them."""
 
     rows: int
     size: int
@@ -145,7 +145,7 @@ class _PendingRows:
 
 
 def _tensor(name: str, scalar: Any) -> Tensor:
-    """Return a value of a column; of an image or a sound of Hugging Face its bytes."""
+    """Return a value of a column; for an image or a sound of Hugging Face, its bytes."""
     if hasattr(scalar, "as_buffer"):
         data = scalar.as_buffer()
         return torch.from_numpy(np.frombuffer(b"" if data is None else data, np.uint8).copy())
@@ -241,7 +241,7 @@ class TableDataset:
         return rows.row(place)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Name a row; nothing for other outputs than the first."""
+        """Return the name of a row; empty for all outputs but the first."""
         return "" if output else f"row {index} of {shown(self._paths[0])}{', ...' if len(self._paths) > 1 else ''}"
 
     def identity(self) -> bytes | None:
@@ -282,7 +282,7 @@ class LanceDataset:
         return self.read_many([index], [0])[0]()
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Name a row; nothing for other outputs than the first."""
+        """Return the name of a row; empty for all outputs but the first."""
         return "" if output else f"row {index} of {shown(self._path)}"
 
     def identity(self) -> bytes | None:
@@ -313,8 +313,8 @@ def table(
         columns: Columns to return.
 
     Returns:
-        Of binary and text columns the bytes, ``(n,)`` uint8, also of images and sounds of Hugging Face; of numbers
-        scalars; of lists of numbers arrays.
+        For binary and text columns, and images and sounds of Hugging Face, the bytes, ``(n,)`` uint8; for numbers
+        scalars; for lists of numbers arrays.
 
     Raises:
         MissingExtraError: pyarrow or pylance is missing (extra ``columns``). RuntimeError: a file cannot be read, is of

@@ -91,12 +91,12 @@ def tfrecord(
         index_path: Paths of the index files, or of one manifest (``torchdali index --manifest``). Without it, the
             files are scanned when the pipeline is built. A missing index is written, but not to a URL.
         features: Names of features, and their types: see `torchdali.tfrecord`.
-        use_o_direct: Read past the system's cache; goes with ``dont_use_mmap``.
+        use_o_direct: Read without the system's cache; needs ``dont_use_mmap``.
         verify: Check the check sums of each record, by google-crc32c (extra ``checksums``).
 
     Returns:
-        Of a string its bytes, ``(n,)`` uint8. Of numbers int64 or float32: with ``FixedLenFeature`` in its shape,
-        filled up with the default; with ``VarLenFeature`` ``(n, *partial_shape)``. For records without the feature
+        Of a string its bytes, ``(n,)`` uint8. Numbers are int64 or float32: with ``FixedLenFeature`` in its shape,
+        padded with the default; with ``VarLenFeature`` ``(n, *partial_shape)``. For records without the feature
         the default: a number as a scalar, a string as its bytes.
 
     Raises:
@@ -105,7 +105,7 @@ def tfrecord(
             asked for.
     """
     if verify:
-        format.masked_crc32c(b"")  # so that a missing package is an error here, and no bad sample
+        format.masked_crc32c(b"")  # so that a missing package is an error here, not a bad sample
     containers = open_containers("tfrecord", path, index_path, use_o_direct, options)
     offsets = record_offsets(containers, format.parse_index, format.scan, format.index_text)
     storages = [each.storage for each in containers]
@@ -149,8 +149,8 @@ def _number_extractor(name: str, feature: Feature) -> Extract:
 
     def extract(record: Bytes, value: format.FeatureValue | None) -> Tensor:
         if value is None or not value.kind:
-            # Of any length: no values, as in TensorFlow, so that the record goes with others in a batch. DALI has a
-            # scalar there, and its batch fails.
+            # A feature of any length gets no values, as in TensorFlow, so that the record fits into a batch with
+            # others. DALI has a scalar there, and its batch fails.
             return torch.from_numpy(np.array(feature.default, dtype) if feature.fixed else np.empty(empty, dtype))
         _check_kind(name, feature, value)
         values = value.floats() if dtype is np.float32 else np.array(value.integers(), dtype)
@@ -162,7 +162,7 @@ def _number_extractor(name: str, feature: Feature) -> Extract:
 
 
 def _fit_shape(name: str, feature: Feature, values: Any, count: int) -> Any:
-    """Fill values up to the shape; a feature of any length has whole multiples of it."""
+    """Pad values to the shape; a feature of any length must have a multiple of its values."""
     if not feature.fixed:
         if count == 0 or len(values) % count:
             raise ValueError(

@@ -62,7 +62,7 @@ class VideoDataset:
         return len(self._clips)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of the file of a clip, and the clip; or of the list of files, each once."""
+        """Return the identity of a clip's file, and the clip; or the identity of the list of files, each once."""
         if index is None:
             return list_digest(list(dict.fromkeys(clip.path for clip in self._clips)))
         identity = file_identity(self._clips[index].path)
@@ -130,14 +130,14 @@ def selection(
     step: int = -1,
     stride: int = 1,
 ) -> None:
-    """Say which files are read, and which frames of them make a sequence.
+    """Arguments that choose the files, and the frames of a sequence.
 
     Args:
         adjust_orientation: Ours: turn frames as the container requests, as in videos of phones; DALI keeps them as
             they are stored.
         enable_frame_num: Also return numbers of frames, int32: ``"scalar"`` (or True) of the first one, ``"sequence"``
             of all, ``"none"`` (or False).
-        enable_timestamps: Also return when frames are shown, in seconds from the first one, float64.
+        enable_timestamps: Also return the times at which frames are shown, in seconds from the first frame, float64.
         fast: Ours: do not interpolate chroma: up to three times as fast, and one or two levels off on average.
         file_list: A text file of lines ``path label [start [end]]``.
         file_root: Folder of folders of videos; each is a class.
@@ -145,7 +145,8 @@ def selection(
         image_type: RGB, or YCbCr as coded.
         labels: Labels, one per file of ``filenames``.
         sequence_length: Frames of a sequence.
-        step: Frames from the beginning of one sequence to the beginning of the next; a whole sequence, if negative.
+        step: Frames from the beginning of one sequence to the beginning of the next; if negative, the length of a
+            sequence.
         stride: Frames from one frame of a sequence to the next.
     """
 
@@ -205,12 +206,12 @@ def experimental_video(
     Args:
         file_list_format: Unit of the bounds in a list: ``"timestamps"`` in seconds, or ``"frames"``; negative
             frames count from the end.
-        file_list_include_end: Accepted; as in DALI, the end is not taken.
+        file_list_include_end: Accepted; as in DALI, the end of a range is exclusive.
         file_list_rounding: ``"start_down_end_up"``, ``"start_up_end_down"``, ``"all_up"`` or ``"all_down"``: which
-            frame represents a time between two.
+            frame is used for a time between two frames.
         fill_value: Value of frames that do not exist, one value or one per channel.
         pad_mode: Frames after the last one, as in `decoders.video`; ``"none"`` returns only complete sequences.
-        uniform_sample: One sequence a video, of frames equally far apart from the first to the last.
+        uniform_sample: One sequence per video, of equally spaced frames from the first to the last.
 
     Returns:
         ``(F, H, W, 3)`` uint8; then the label ``(1,)`` int32 if there are labels, numbers and times of frames.
@@ -241,7 +242,7 @@ def legacy_options(
     pad_sequences: bool = False,
     skip_vfr_check: bool = False,
 ) -> None:
-    """Say how frames are delivered, and how lists are read.
+    """Arguments that decide how frames are delivered, and how lists are read.
 
     Args:
         additional_decode_surfaces: Accepted, without effect.

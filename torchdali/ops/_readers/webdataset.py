@@ -1,4 +1,4 @@
-"""Webdataset: tar archives, in which files with one name and different extensions are a sample."""
+"""Webdataset: tar archives, in which files with the same name and different extensions form a sample."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class WebDataset:
         return [partial(self.read, record, part) for record, part in zip(records, parts, strict=True)]
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of the archive of a sample, and the places of its components; or of all archives."""
+        """Return a sample's archive's identity, and the places of its components; or the identity of all archives."""
         if index is None:
             return list_digest([storage.path for storage in self._storages])
         file = self._identities[self._files.item(index)]
@@ -94,10 +94,10 @@ class WebDataset:
         """Return the components of a sample.
 
         Args:
-            pending: They are on their way; None for one that is missing.
+            pending: Pending reads of the components; None for a component that is missing.
 
         Raises:
-            RuntimeError: one cannot be read, or is not a multiple of its type's size.
+            RuntimeError: a component cannot be read, or is not a multiple of its type's size.
         """
         if pending is not None:
             parts = [_nothing() if part is None else torch.from_numpy(part.bytes()) for part in pending]
@@ -171,7 +171,7 @@ def webdataset(
         case_sensitive_extensions: Make the extensions case-sensitive.
 
     Returns:
-        Of each output the bytes, ``(n,)``, in its type.
+        The bytes of each output, ``(n,)``, in its type.
 
     Raises:
         RuntimeError: an archive or index cannot be read, a sample lacks a component (``"error"``), no samples were
@@ -305,7 +305,7 @@ def _check_extensions(
     groups: Sequence[frozenset[str]],
     policy: str,
 ) -> None:
-    """Announce an archive in which nothing has a requested extension; an error if all samples are gone."""
+    """Warn about an archive in which no file has a requested extension; raise an error if this skips all samples."""
     if not samples or any(offset != MISSING for row in rows for offset, _ in row):
         return
     there = sorted({extension for sample in samples for extension, *_ in sample})
@@ -320,7 +320,7 @@ def _check_extensions(
 
 
 def _warn_of_torn_samples(storage: ByteStorage, samples: Sequence[Sequence[tar.Component]]) -> None:
-    """Warn of samples whose members are not adjacent: each part is a sample of its own, as in DALI."""
+    """Warn about samples whose members are not adjacent: each part becomes a separate sample, as in DALI."""
     keys = Counter(tar.split_name(sample[0][3])[0] for sample in samples if sample[0][3])
     torn = [key for key, count in keys.items() if count > 1]
     if torn:

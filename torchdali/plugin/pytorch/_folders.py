@@ -76,7 +76,7 @@ def augmentation(augment: Augment) -> Callable[[Any], Any]:
 
 
 def _meant(augment: Any) -> str:
-    """Return the name that another one contains, ``"rand"`` for ``"RandAugment"``, as the end of a message."""
+    """Return the known name that a given name contains (``"rand"`` for ``"RandAugment"``), as the end of a message."""
     found = next((name for name in _AUGMENTS if name in str(augment).lower()), None)
     return f"; did you mean {found!r}?" if found and isinstance(augment, str) else ""
 
@@ -185,7 +185,7 @@ def training(
     augmented = augmentation(augment)
     if _package(augment) == "torchvision":  # whose rules are for the CPU
         images, augmented = augmented(images), augmentation(None)
-    if on_device:  # small bytes go up, as the CPU's fast path makes them
+    if on_device:  # the CPU's fast path makes small bytes, which are then copied
         images, labels = images.gpu(), labels.gpu()
     return normalize_planes(augmented(images), mean, std, mirror=fn.random.coin_flip()), labels
 

@@ -20,8 +20,8 @@ class TorchPythonFunction(ops.TorchPythonFunction):
     """Call a function on torch tensors, sample by sample unless told otherwise.
 
     Args:
-        function: Takes one tensor an input, or with `batch_processing` one list of tensors; returns as many as
-            `num_outputs` says.
+        function: Takes one tensor per input, or with `batch_processing` one list of tensors; returns `num_outputs`
+            results.
         num_outputs: 0 for a function that is called for its effect.
         device: Where it runs.
         batch_processing: Call it once a batch.
@@ -60,8 +60,8 @@ def as_operator(
     Args:
         function: Takes one tensor, returns one tensor.
         output_layout: Layout of the result; the input's when None.
-        pure: Worker processes may run the function: its result depends on its argument alone, and on
-            `torchdali.Shared` values.
+        pure: Worker processes may run the function: its result depends only on its argument and on `torchdali.Shared`
+            values.
 
     Returns:
         A function of a node, a batch or a tensor.

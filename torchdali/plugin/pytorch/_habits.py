@@ -74,7 +74,7 @@ for _answers in (OF_FOLDERS, OF_PIPELINES):
 
 
 def answering(answers: Mapping[str, str], name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a function tell users how to replace arguments that it doesn't have; its errors show the user's frames.
+    """Make a function explain how to replace arguments that it doesn't have; its errors show the user's frames.
 
     Args:
         answers: The cure for each of these arguments.

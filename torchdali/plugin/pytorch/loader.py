@@ -73,8 +73,8 @@ class _ProcessRank(NamedTuple):
         """Return the present position; the rank is torch.distributed's, or torchrun's.
 
         Args:
-            distributed: Look for ranks; otherwise there is one.
-            known: Rank and number of ranks of the process that started this one, if nothing else tells them.
+            distributed: If True, look for ranks; otherwise there is only one.
+            known: Rank and number of ranks of the process that started this one, for when they aren't set here.
         """
         worker = get_worker_info()
         workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
@@ -176,7 +176,7 @@ class _ListIterator(BaseIterator):
 
     @property
     def left(self) -> int:
-        """Samples that are to come in the present epoch, on this rank; 0 if none are, or if only the source knows."""
+        """Number of samples that remain in the present epoch, on this rank; 0 if only the source knows."""
         counter = self._epochs
         if not isinstance(counter, EpochCounter):
             return 0
@@ -347,8 +347,10 @@ class Loader(IterableDataset[Any]):
     - Every sample comes exactly once an epoch. Readers are padded, and divided by rank and by worker of a
       ``DataLoader``, unless the pipeline says ``num_shards`` itself. The rank comes from `torch.distributed`, or from
       torchrun (``RANK``, ``WORLD_SIZE``).
-    - Each rank has equally many batches: the last ones are smaller if samples do not divide. ``len()`` is constant.
-    - Every ``iter()`` begins a new epoch, also after a ``break``; after `load_state_dict` it goes on in mid-epoch.
+    - All ranks have the same number of batches; the last ones are smaller if the samples can't be divided evenly.
+      ``len()`` is constant.
+    - Every ``iter()`` begins a new epoch, also after a ``break``; after `load_state_dict`, it continues in the middle
+      of the epoch.
     - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integers with one value per
       sample are labels, ``(N,)`` int64; everything else is as the pipeline makes it.
 
@@ -373,7 +375,8 @@ class Loader(IterableDataset[Any]):
     Raises:
         RuntimeError: On first use: the pipeline's errors; readers of different sizes.
         ValueError: Two outputs have one name.
-        TypeError: `pipeline` is neither a pipeline nor a function; when it is first used: nor one that makes one.
+        TypeError: `pipeline` is neither a pipeline nor a function; or, at the first use, the function doesn't make a
+            pipeline.
     """
 
     @answering(OF_PIPELINES, "Loader()")
