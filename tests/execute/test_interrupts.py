@@ -76,6 +76,7 @@ def check(make: Callable[[], Any], run: Callable[[Any, int], Any], interrupt: In
             found.append(number_of(run(made, number)))
         except interrupt.error:
             assert failed
+    assert Pipeline.current() is None, interrupt.place
     missing = sorted(set(range(found[-1] + 1)) - set(found))
     assert found == sorted(set(found)), (found, interrupt.place)
     assert len(missing) <= failed or (missing == [before] and interrupt.place.endswith(LAST)), (found, interrupt.place)

@@ -263,6 +263,8 @@ class DebugRun(Executor):
             except TypeError as error:
                 explain_unpacking(error, tracer.nodes)
                 raise
+            finally:
+                tracer.leave()
             self.knows_sources = True
             if self._fed:
                 raise KeyError(f'Could not find an input operator with name "{self._fed.popitem()[0]}"')

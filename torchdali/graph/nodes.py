@@ -531,7 +531,12 @@ class Tracer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _stack().remove(self)
+        self.leave()
+
+    def leave(self) -> None:
+        """Collect no more nodes, even if an interrupt ended `__enter__` or `__exit__`."""
+        if self in _stack():
+            _stack().remove(self)
 
     def add(self, node: Node) -> None:
         node.scope = self._scope_of(node)
