@@ -79,6 +79,7 @@ def test_a_file_is_installed_in_one_way_for_all(name: str) -> None:
     assert (file not in place_of(frame)) == expected
 
 
+@pytest.mark.slow
 def test_a_package_that_a_pth_file_names(tmp_path: Path) -> None:
     """A folder of packages and an editable one, each on the path by a .pth file, as `pip` does it."""
     packages, source = tmp_path / "base" / "site-packages", tmp_path / "source"

@@ -52,6 +52,7 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_what_was_said_is_read_again(answers_of: Callable[[str], Answers], value: Any) -> None:
     store(answers_of, "question", value)
@@ -112,6 +113,7 @@ def test_a_missing_answer_says_what_to_run(answers_of: Callable[[str], Answers])
     assert answers_of("", live=True).answer("question", lambda: 3) == 3  # type: ignore[call-arg]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     ("stored", "said"),
     [

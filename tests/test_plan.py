@@ -188,6 +188,7 @@ def run(pipe: Pipeline, batches: int) -> list[list[Any]]:
     return found
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("define", [ends_in_arithmetic, feeds_back])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_results_are_those_of_debug_mode(define: Any, settings: dict[str, Any]) -> None:

@@ -138,6 +138,7 @@ def images(*shape: int, batch: int = 48) -> list[aa.Array]:
     ]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("given", ["nothing", "shape", "shapes"])
 def test_images_keep_their_shape(method: str, given: str) -> None:

@@ -42,6 +42,7 @@ def _measure(folder: Path) -> tuple[int, float]:
     return int(found[1]), float(found[2])
 
 
+@pytest.mark.slow
 def test_a_chunk_holds_the_gil_for_few_microseconds(tmp_path: Path) -> None:
     """A chunk is read in one call of C and divided, decoded and copied in another; a busy machine gets three tries."""
     folder = folder_of_pictures(tmp_path, 256)

@@ -126,6 +126,7 @@ def commands(rng: np.random.Generator, bits: int, damage: int) -> bytes:
     return bytes(changed[: rng.integers(len(changed))] if damage and rng.integers(2) else changed)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("damage", [0, 3])
 @pytest.mark.parametrize("bits", [4, 8])
 def test_as_the_commands_one_by_one(bits: int, damage: int) -> None:

@@ -56,6 +56,7 @@ def test_sounds_without_loss_are_those_of_wav(case, dtype):
     assert np.abs(found.astype(float) - wanted.astype(float)).max() <= max(step, least) * 1.01  # FFmpeg's encoder rounds in another way
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("container", ["ipod", "mp4", "adts", "matroska", "avi", "flv", "mpegts", "mov"])
 @pytest.mark.parametrize("channels", [1, 2])
 def test_aac(container, channels):

@@ -34,6 +34,7 @@ def noise(frames, channels):
     return np.random.default_rng(frames).uniform(-1, 1, (frames, channels))
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("subtype", ["PCM_S8", "PCM_16", "PCM_24"])
 @pytest.mark.parametrize("channels", [1, 2, 3, 8])
 @pytest.mark.parametrize("make", [speech, noise, lambda frames, channels: np.zeros((frames, channels))])

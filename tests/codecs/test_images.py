@@ -323,6 +323,7 @@ CALLS: list[Callable[[Tensor], object]] = [
 ]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", [*LOSSLESS, *JPEGS])
 def test_damaged_data_raises_nothing_else(name: str) -> None:
@@ -448,6 +449,7 @@ assert not {"PIL", "torchvision", "cv2"} & set(sys.modules), "a JPEG needs none 
     subprocess.run(command, input=JPEGS["420"], check=True, cwd=Path(__file__).parents[2])
 
 
+@pytest.mark.slow
 def test_real_files() -> None:
     """Every file of the collection decodes to the shape that its header promises."""
     pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")

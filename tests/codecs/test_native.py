@@ -126,6 +126,7 @@ REGIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin(5)
 @needs_native
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("name", ["linear", "triangular", "cubic", "nn"])
@@ -485,6 +486,7 @@ def test_each_of_several_has_a_result_of_its_own() -> None:
         assert _native.run_programs(found, programs) == [None] * 3
 
 
+@pytest.mark.thin(5)
 @needs_native
 @pytest.mark.parametrize("fancy", [True, False])
 @pytest.mark.parametrize("name", PICTURES)

@@ -81,6 +81,7 @@ UNKNOWN = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int16])
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_all_that_is_there_is_read(name, dtype):
@@ -195,6 +196,7 @@ def varying(samples, rate=44100):
     return data[size:]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("rate", [48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000])
 def test_mp3_without_a_length(rate, channels):
@@ -293,6 +295,7 @@ def mono(format, subtype, frames):
     return encoded(SOUND[:frames, :1], 8000, format, subtype).tobytes()
 
 
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("name", TAGS)
 @pytest.mark.parametrize("frames", [3999, 5000])
 @pytest.mark.parametrize(("format", "subtype"), CODECS)
@@ -343,6 +346,7 @@ def inside_wav(blocks, fact, tag=0x55, tags=b"", length=None):
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("fact", [-5760, -1152, -100, 0, 100, 1152, 11520, None, "none"])
 @pytest.mark.parametrize("states_length", [False, True])
 def test_mp3_inside_wav_has_all_of_its_samples(fact, states_length):
@@ -370,6 +374,7 @@ BEFORE = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("states_length", [False, True])
 @pytest.mark.parametrize("name", BEFORE)
 def test_mp3_after_a_wrong_tag_or_other_bytes(tmp_path, name, states_length):

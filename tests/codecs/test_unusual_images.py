@@ -47,6 +47,7 @@ def test_every_value_is_kept(name: str, capfd: Any) -> None:
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_types_and_colors(name: str) -> None:
     data, expected = UNUSUAL[name]
@@ -70,6 +71,7 @@ def test_types_and_colors(name: str) -> None:
         assert np.abs(ycbcr[:, :, 0] - ((luma * 219 + largest * 16) / 255).clip(*limits)).max() <= 1.6 * largest / 255
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_parts_are_those_of_the_whole(name: str) -> None:
     data = tensor(UNUSUAL[name][0])
@@ -81,6 +83,7 @@ def test_parts_are_those_of_the_whole(name: str) -> None:
         assert torch.equal(decode_crop(data, *window), whole[y : y + h, x : x + w])
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_peek_tells_the_shape(name: str) -> None:
     for output_type in ["RGB", "GRAY", "ANY_DATA"]:
@@ -245,6 +248,7 @@ class Poison:
         return made
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", [*UNUSUAL, *LOSSLESS])
 def test_fresh_memory_is_not_delivered(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tensor((UNUSUAL | LOSSLESS)[name][0])

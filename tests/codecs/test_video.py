@@ -46,6 +46,7 @@ def test_any_order_gives_the_frames_of_pyav(tmp_path, name):
     decoder.close()
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", [pytest.param("nasa_13013.mp4", marks=pytest.mark.slow), "h265_video.mp4", "av1_video.mkv", "bt709_full_range.mp4"])
 def test_real_files(name):
     path = str(folder("video") / name)

@@ -117,6 +117,7 @@ def check(path: str) -> None:
     assert seconds == sorted(set(seconds)) and seconds[0] == 0
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_any_order_gives_the_frames_that_come_out_from_the_start(tmp_path, case):
     check(encode(tmp_path, case))

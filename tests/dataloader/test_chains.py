@@ -200,7 +200,7 @@ def check(seed: int, folders: list[Path]) -> tuple[bool, str]:
     return not any("left to torch" in note or "not accelerated" in note for note in loader.notes), f"{seed}: {type(data).__name__}, {transform}" if wrong else ""
 
 
-@pytest.mark.thin(3)
+@pytest.mark.thin(9)
 @needs_native
 @pytest.mark.parametrize("part", [*range(QUICK), *(pytest.param(part, marks=pytest.mark.slow) for part in range(QUICK, ALL))])
 def test_random_chains(part: int, folders: list[Path]) -> None:

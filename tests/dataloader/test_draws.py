@@ -98,6 +98,7 @@ CASES: dict[str, Case] = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize("name", CASES)
 def test_numbers(name: str, module: Any) -> None:
@@ -164,6 +165,7 @@ def operations_of(t: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
     return seen
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize("make", [
     lambda m: m.RandAugment(3, 7), lambda m: m.TrivialAugmentWide(), lambda m: m.TrivialAugmentWide(5),

@@ -103,6 +103,7 @@ def check(loader: Any, interrupted: Interrupted, loops: int) -> None:
 LONGEST = {"files": 4e-3, "arrays": 2e-3, "rows": 2e-4}  # of a call of next() without an engine to open
 
 
+@pytest.mark.thin(5)
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, Stop], ids=lambda error: error.__name__)
@@ -124,6 +125,7 @@ def test_an_alarm_in_next(datasets: dict[str, Any], kind: str, error: type[BaseE
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("kind", ["files", "arrays", "rows"])
 def test_an_exception_in_each_line_of_next(datasets: dict[str, Any], kind: str, workers: int) -> None:
@@ -145,7 +147,7 @@ def test_an_exception_in_each_line_of_next(datasets: dict[str, Any], kind: str, 
 
     for arguments in ({"shuffle": True, "generator": torch.Generator()}, {"sampler": WeightedRandomSampler([1.0] * COUNT, COUNT, False)}):
         loader = DataLoader(datasets[kind], 4, num_workers=workers, **arguments)
-        for first in range(1, 300, {"files": 31, "arrays": 23, "rows": 11}[kind]):
+        for first in range(1, 300, {"files": 61, "arrays": 23, "rows": 11}[kind]):
             lines = itertools.chain([first], itertools.repeat(97))
             check(loader, Interrupted(loader, arm, lambda: sys.settrace(None), Stop), 1)
 
@@ -172,7 +174,7 @@ def test_a_batch_without_its_bad_samples_is_counted_last(tmp_path: Path, workers
 
     loader = DataLoader(dataset, 4, num_workers=workers, bad_samples="skip")
     assert not loader.notes[-1].startswith("not accelerated"), loader.notes
-    for first in range(1, 200, 3):
+    for first in range(1, 200, 7):
         iterator, found, lost, left = iter(loader), [], False, first
         while True:
             sys.settrace(tracer)

@@ -126,6 +126,7 @@ def batches(kind: Any, dataset: Any) -> Any:
         return type(error), str(error)
 
 
+@pytest.mark.thin(20)
 @pytest.mark.parametrize("part", [*range(QUICK), *(pytest.param(part, marks=pytest.mark.slow) for part in range(QUICK, ALL))])
 def test_random_chains(part: int, paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_lazy_images._habit, "several", False)

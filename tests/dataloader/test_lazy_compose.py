@@ -117,6 +117,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return noted
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", CHAINS)
 def test_tensors_are_those_of_torchvision(paths: list[str], name: str, calls: list[Any]) -> None:
     is_one, transform = CHAINS[name]

@@ -155,6 +155,7 @@ METHODS: dict[str, Callable[[Any], Any]] = {
 FACTORS = (0, 0.0, 0.25, 1, 1.0, 1.5, 2, 300.0, -0.5, np.float32(0.5), float("nan"))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_and_attributes_are_those_of_pillow(files: dict[str, str], name: str) -> None:
     for path in files.values():
@@ -408,7 +409,7 @@ def test_errors_leave_pillow_as_it_was(files: dict[str, str]) -> None:
     assert _pillow() is before
 
 
-@pytest.mark.parametrize(("method", "step"), [("__enter__", 1), ("__exit__", 1), ("_restore", 11), ("swap", 41)])
+@pytest.mark.parametrize(("method", "step"), [("__enter__", 1), ("__exit__", 1), ("_restore", 23), ("swap", 83)])
 def test_an_interrupt_leaves_pillow_as_it_was(files: dict[str, str], method: str, step: int) -> None:
     before, left = (Image.open(files["color"]), _pillow())[1], 0
 

@@ -112,6 +112,7 @@ def level_of(expected: Any, name: str) -> float:
     return 1 / 255 / (min(STD) if "validation" in name else 1) * (2 if name == "a function" else 1)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", FIXED)
 def test_pictures_of_files_are_those_of_torchvision(root: Path, name: str) -> None:
     dataset = ImageFolder(str(root), FIXED[name])
@@ -122,6 +123,7 @@ def test_pictures_of_files_are_those_of_torchvision(root: Path, name: str) -> No
         check_equal(batch, other, level_of(other, name))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("target", [None, lambda label: {"label": label, "name": f"{label}"}], ids=["numbers", "transformed"])
 def test_data_sets_of_files(root: Path, name: str, target: Any) -> None:
@@ -138,6 +140,7 @@ SIZED = v1.Compose([v1.Resize((20, 17)), v1.ToTensor()])
 MOVED = v1.Compose([v1.Pad(2, 7), v1.CenterCrop(30), v1.Pad((-3, 2, 4, 1), 7), v1.PILToTensor()])
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("transform", [GRAY, SIZED, MOVED], ids=["as they are", "resized", "moved"])
 @pytest.mark.parametrize("name", ARRAYS)
 def test_data_sets_of_arrays(name: str, transform: Any) -> None:
@@ -223,6 +226,7 @@ def test_samples_of_a_users_own(name: str, kind: Any) -> None:
     check_equal(batches, expected)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "arguments",
     [

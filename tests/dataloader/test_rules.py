@@ -129,6 +129,7 @@ def test_a_changed_table_counts_from_the_next_epoch() -> None:
 # ---------------------------------------------------------------- the default dtype
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("make", [
     lambda m: m.ToTensor(), lambda m: m.Compose([m.Resize(9), m.ToTensor(), m.Normalize([0.1], [0.3])]), lambda m: m.PILToTensor(),
@@ -339,6 +340,7 @@ def test_one_number_for_all_channels_is_accelerated() -> None:
     check(v1.Compose([v1.ToTensor(), v1.Normalize(0.5, 0.25)]))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", IMAGES)
 @pytest.mark.parametrize("tensors", [False, True], ids=["PIL", "tensor"])
 @MODULES

@@ -132,6 +132,7 @@ OWN = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("taken", [1, 2, 3, 99])
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("kind", ["files", "arrays", "rows"])
@@ -179,6 +180,7 @@ INDICES = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("name", INDICES)
 def test_indices_of_any_type(name: str, workers: int) -> None:

@@ -140,6 +140,7 @@ def test_loaders_of_folders_say_it_too(tmp_path: Path, train: bool) -> None:
     loader.close()
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.parametrize("cache", [None, "1MB"])
 @pytest.mark.parametrize(

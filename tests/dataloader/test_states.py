@@ -30,6 +30,7 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("generator", [False, True], ids=["process", "generator"])
 @pytest.mark.parametrize("persistent", [False, True], ids=["", "persistent"])
 @pytest.mark.parametrize("workers", [0, 1])

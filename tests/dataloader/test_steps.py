@@ -267,6 +267,7 @@ def both_signs(t: Any, image: Image.Image) -> list[bytes]:
         return sorted({np.asarray(t(image)).tobytes() for _ in range(12)})
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize(("name", "make"), POLICIES, ids=[name for name, _ in POLICIES])
 @pytest.mark.parametrize("options", [{}, {"interpolation": BILINEAR, "fill": [1, 2, 3]}], ids=["", "bilinear"])

@@ -61,6 +61,7 @@ def endless(kind: Any) -> Any:
     return Endless
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("derive", [wrapping, generating, endless])
 @pytest.mark.parametrize("kind", DATASETS)
@@ -129,6 +130,7 @@ class Position(Own):
         pass
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("generator", [False, True])
 @pytest.mark.parametrize("make", [Asking, Loading, Weights, lambda: Position(lambda i: i)], ids=["arguments", "loading", "module", "position"])

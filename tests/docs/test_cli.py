@@ -517,7 +517,7 @@ FIRST = {
 }
 
 
-@pytest.mark.thin(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST)
 def test_run_with_any_module_imported_first(tmp_path: Path, name: str) -> None:
     script = tmp_path / "script.py"
@@ -550,6 +550,7 @@ print(define().run()[0].as_array().item())
 """
 
 
+@pytest.mark.slow
 def test_run_reloads_dali(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(RELOAD)

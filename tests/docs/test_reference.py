@@ -141,6 +141,7 @@ def test_every_operator_has_an_example() -> None:
     assert not unlike, "without an example, or an example of no operator: torchdali/reference/_examples.py"
 
 
+@pytest.mark.thin(3)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_runs_and_shows_a_picture_if_it_gives_an_image(

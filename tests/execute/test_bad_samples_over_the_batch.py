@@ -157,6 +157,7 @@ def reported(pipe: Pipeline) -> list[tuple[str, int, int]]:
     return [(bad.operator, bad.batch, bad.sample) for bad in pipe.bad_sample_report()]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     ("policy", "kept"), [("skip", [0, 2, 4]), ("replace", [0, 0, 2, 2, 4])], ids=["skip", "replace"]
 )

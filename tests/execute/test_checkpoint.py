@@ -45,6 +45,7 @@ SHUFFLED_SHARD = {
 # ---------------------------------------------------------------- every batch, every way of running
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_every_batch_of_an_epoch(files, depth, threads) -> None:
@@ -52,6 +53,7 @@ def test_every_batch_of_an_epoch(files, depth, threads) -> None:
     check_every_place(lambda: augmented(files, **SHUFFLED_SHARD, **settings), 4)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "reader",
     [
@@ -256,6 +258,7 @@ def walk_epochs(pipe: Pipeline, count: int) -> tuple[list[Values], list[Any]]:
     return batches, places
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", SOURCES)
 @pytest.mark.parametrize("depth", [1, 3])
 def test_sources_at_every_batch_and_at_the_end(name, depth) -> None:

@@ -41,6 +41,7 @@ def rest_of(it: Any, epochs: int = 1) -> list[Any]:
     return [[value.tolist() for value in batch[0].values()] for _ in range(epochs) for batch in it]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("policy", LastBatchPolicy)
 @pytest.mark.parametrize("padded", [True, False])
 def test_iterators_continue_at_every_batch(files, policy, padded) -> None:

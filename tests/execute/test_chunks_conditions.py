@@ -106,6 +106,7 @@ def _results(function: Callable[[Any], Any]) -> list[list[np.ndarray]]:
         return [[np.asarray(each) for output in pipe.run() for each in output.samples()] for _ in range(3)]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__.strip("_"))
 @pytest.mark.parametrize("chunk", [None, 1, 5])
 def test_chunks_change_nothing(

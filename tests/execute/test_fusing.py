@@ -43,6 +43,7 @@ def same_pixels(found: torch.Tensor, expected: torch.Tensor) -> None:
     assert (found.double() - expected.double()).abs().max() <= 1
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -164,6 +165,7 @@ def centres(files: Any, apart: int, decoding: dict[str, Any], resizing: dict[str
 _CROP = {"crop": [60, 70], "crop_pos_y": 0.3}
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     ("decoding", "resizing", "crop"),
     [

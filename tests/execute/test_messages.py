@@ -46,6 +46,7 @@ def sent_over(batch: TensorList) -> tuple[TensorList, Any]:
     return arrived, (buffers, kept)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("smallest", [0, None])
 @pytest.mark.parametrize("make", BATCHES.values(), ids=BATCHES)
 def test_batches_arrive_as_they_were(make: Batches, smallest: int | None, monkeypatch: pytest.MonkeyPatch) -> None:

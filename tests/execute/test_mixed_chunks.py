@@ -86,6 +86,7 @@ def plain_by_simplejpeg(folder: Path, name: str, from_files: bool) -> list[torch
     return plain
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("fancy", [True, False])
 @pytest.mark.parametrize("from_files", [True, False])
 @pytest.mark.parametrize("name", DECODERS)

@@ -127,6 +127,7 @@ def test_fifty_random_graphs():
     check(range(50))
 
 
+@pytest.mark.slow
 def test_chunks_of_any_size(monkeypatch):
     """The batch of 3 is one chunk by itself; here it is also three, or one of 2 and one of 1."""
     expected = [results(seed) for seed in range(50, 80)]

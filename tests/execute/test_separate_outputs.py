@@ -55,7 +55,7 @@ def test_writing_to_an_output_changes_no_other(name: str, images: str) -> None:
             assert other.layout() == same.layout()
 
 
-@pytest.mark.parametrize("options", [{}, {"debug": True}, {"num_processes": 2}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"debug": True}, pytest.param({"num_processes": 2}, marks=pytest.mark.slow)], ids=str)
 def test_branches_in_every_mode(options: dict[str, Any]) -> None:
     @pipeline_def(batch_size=3, num_threads=2, device_id=None, enable_conditionals=True, **options)
     def define() -> Any:

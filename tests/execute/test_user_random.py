@@ -91,6 +91,7 @@ def are_all_different(rows):
     return all(len(set(column)) == len(rows) for column in list(zip(*rows, strict=True))[1:])
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dataset", [Records(), SeveralRecords()])
 def test_records_of_a_data_set(dataset):
     rows = taken(of_dataset(dataset, 1), 12)
@@ -100,6 +101,7 @@ def test_records_of_a_data_set(dataset):
     assert taken(of_dataset(dataset, 2, seed=6), 12) != rows
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     ("source", "options"), [(by_sample, {"batch": False}), (by_batch, {}), (batches, {"cycle": "no"})]
 )
@@ -126,6 +128,7 @@ def test_a_source_that_begins_again_draws_other_numbers(cycle):
     assert len(set(flat)) == len(flat) == 144
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "make",
     [
@@ -153,6 +156,7 @@ def taken_in_processes(processes):
     return taken(of_operator(num_processes=2), 6), taken(of_operator(num_processes=processes, num_threads=4), 6)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("processes", [2, 3])
 def test_operators_in_worker_processes(processes):
     rows, others = in_own_process("tests.execute.test_user_random", f"taken_in_processes({processes})")

@@ -22,9 +22,7 @@ FRESH = (
     "an epoch", "an epoch, closed", "an exception in the loop", "FakeData and v2", "a folder, left by break", "a proxy",
     "a model that is compiled", "a parallel source, spawned", "replicas of a new interpreter", "workers that persist",
 )  # fmt: skip
-QUICK = (
-    "an epoch", "a loop left by break", "Ctrl-C in the loop", "a fork in the loop", "a function that never answers",
-)  # fmt: skip
+QUICK = ("an epoch", "Ctrl-C in the loop", "a function that never answers")
 PATIENCE = 240  # seconds; a program that hangs says where its threads are
 
 START = """

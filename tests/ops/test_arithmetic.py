@@ -123,6 +123,7 @@ def test_integers(name: str) -> None:
         assert found.tolist() == wanted, (name, left, right)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", [*EXACT, *COMPARE])
 def test_integers_with_constants(name: str) -> None:
     """A constant on either side gives what a tensor of its type gives."""
@@ -545,6 +546,7 @@ SCALED = {
 }
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("size", [4, 300], ids=["small", "large"])
 @pytest.mark.parametrize("ragged", [False, True])
 @pytest.mark.parametrize("expression", SCALED.values(), ids=SCALED)

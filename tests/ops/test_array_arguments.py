@@ -128,6 +128,7 @@ def at_once(call: Callable[[Any, Any, Any], Any], value: Any) -> Any:
     return call(fn, TensorList.from_samples([torch.from_numpy(IMAGE)] * 2, "HWC"), value).as_array()
 
 
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("form", OF_CALLS)
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name: str, form: str) -> None:
@@ -168,6 +169,7 @@ OPERANDS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", OPERANDS)
 def test_operands_inputs_and_outputs(name: str, form: str) -> None:
@@ -183,6 +185,7 @@ def test_operands_inputs_and_outputs(name: str, form: str) -> None:
     np.testing.assert_array_equal(values(FORMS[form]([1, 2, 3])), values(np.float32([1, 2, 3])))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("form", SCALARS)
 @pytest.mark.parametrize("use", [lambda x, v: x + v, lambda x, v: v * x, lambda x, v: x < v, lambda x, v: x - types.Constant(v)])
 def test_numbers_as_operands(form: str, use: Callable[[Any, Any], Any]) -> None:

@@ -331,6 +331,7 @@ def test_short_files_are_those_that_one_by_one_are_read(tmp_path):
         assert data.numpy().tobytes() == paths[int(label)].read_bytes()
 
 
+@pytest.mark.thin(5)
 @both_ways
 @pytest.mark.parametrize("options", [{}, {"downmix": True}, {"dtype": types.INT16}])
 @pytest.mark.parametrize("channels", [1, 2])

@@ -110,6 +110,7 @@ RULES: list[tuple[Array, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("boxes, arguments", RULES, ids=lambda v: str(v)[:80])
 def test_windows_keep_the_rules(boxes: Array, arguments: dict[str, Any]) -> None:
     axes = boxes.shape[1] // 2

@@ -397,6 +397,7 @@ def test_a_limit_on_files_is_one_error(images: Path, tmp_path: Path) -> None:
     assert all("fn.cache cannot have memory that processes share" in each and "ulimit -f" in each for each in said)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_cache_that_keeps_nothing_says_so(processes: int, images: Path) -> None:
     @pipeline_def(batch_size=COUNT, num_threads=2, num_processes=processes, device_id=None)

@@ -61,6 +61,7 @@ def reference(mosaic: np.ndarray, blue: tuple[int, int], edges: bool = False) ->
     return np.pad(np.array(inside), ((1, 1), (1, 1), (0, 0)), mode="edge").astype(mosaic.dtype)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 @pytest.mark.parametrize("blue", CELLS)
 @pytest.mark.parametrize("algorithm", [None, "bilinear_ocv", "edgeaware_ocv"])
@@ -106,6 +107,7 @@ def test_gradients_keep_an_edge_sharper_than_means():
     assert errors[1] < 0.7 * errors[0]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     ("layout", "shape"),
     [("HW", (8, 10)), ("HWC", (8, 10, 1)), ("FHW", (2, 8, 10)), ("FHWC", (2, 8, 10, 1))],

@@ -47,6 +47,7 @@ REFUSED = (
 )
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", sorted(set(cases()) - NOT_HERE))
 def test_images_without_pixels(name: str) -> None:
     for dtype in [np.uint8, np.float32]:
@@ -71,6 +72,7 @@ FILTERING = ("filter", "blur", "laplacian", "gaussian_blur", "dilate", "erode", 
 FILTERS = [name for name in cases() if name.split()[0] in FILTERING]
 
 
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("name", sorted(set(FILTERS) - {"filter valid"}))
 def test_filters_return_them_as_they_are(name: str, dtype: type) -> None:

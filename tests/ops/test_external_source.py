@@ -336,6 +336,7 @@ STATES: list[tuple[str, Callable[[], dict[str, Any]]]] = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("depth", [1, 2, 4])
 @pytest.mark.parametrize("make", [c[1] for c in STATES], ids=[c[0] for c in STATES])
 def test_restored_at_every_batch(make, depth) -> None:

@@ -83,6 +83,7 @@ def _several(define):
     return outputs()
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays(name, batch):

@@ -159,6 +159,7 @@ class OddBatches:
         return tuple([each, each] for each in ODD.values())
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("batches_", [False, True])
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_arrays_of_any_type_and_shape(method, batches_) -> None:
@@ -237,6 +238,7 @@ def test_workers_may_start_before_the_pipeline() -> None:
     pipe.close()
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("count", [0, -1, None])
 def test_no_workers(count) -> None:
     with pytest.raises(RuntimeError, match="py_num_workers"):
@@ -263,6 +265,7 @@ def test_batches_that_are_kept_are_not_overwritten() -> None:
         assert [output.at(k).flat[0] for k in range(3)] == [3 * i, 3 * i + 1, 3 * i + 2]
 
 
+@pytest.mark.slow
 @linux
 def test_memory_comes_back() -> None:
     """The blocks of batches that nobody holds are used again."""
@@ -290,6 +293,7 @@ def test_blocks_grow() -> None:
     pipe.close()
 
 
+@pytest.mark.slow
 @linux
 def test_no_descriptor_is_left() -> None:
     def once() -> None:

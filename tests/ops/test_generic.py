@@ -35,7 +35,7 @@ def text(batch: TensorList) -> list[str]:
 # ---------------------------------------------------------------- memory
 
 
-@pytest.mark.parametrize("count", [1, 4, 200_000])
+@pytest.mark.parametrize("count", [1, 4, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_a_changed_constant_does_not_come_back(count: int) -> None:
     pipe = piped(lambda: fn.constant(fdata=[1.0] * count))
     (first,) = pipe.run()

@@ -94,6 +94,7 @@ def _check(function: Callable[..., torch.Tensor], inputs: Sequence[torch.Tensor]
         assert any(check(eps=step, raise_exception=False) for step in first) or check(eps=last)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("call", CALLS)
 def test_gradients(call: str) -> None:
     inputs = _inputs(call)
@@ -117,6 +118,7 @@ LARGE = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("call", LARGE)
 def test_large_images_take_other_ways_with_the_same_gradients(call: str) -> None:
     """Operators that are linear (with an offset): a step along a direction shows its derivative."""
@@ -133,6 +135,7 @@ def test_large_images_take_other_ways_with_the_same_gradients(call: str) -> None
     torch.testing.assert_close((gradient.double() * step).sum(), wanted, rtol=1e-3, atol=1e-2)
 
 
+@pytest.mark.thin(3, 1)
 @pytest.mark.parametrize("name", FLOATS)
 def test_batches_that_are_one_tensor_have_the_same_gradients(name: str) -> None:
     for call in FLOATS[name]:

@@ -24,6 +24,7 @@ def picture(height: int, width: int) -> np.ndarray:
     return (smooth + grain).clip(0, 255).astype(np.uint8)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("quality", [1, 20, 50, 75, 95, 100])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("make", [picture, lambda h, w: RANDOM.integers(0, 256, (h, w, 3))])

@@ -61,6 +61,7 @@ def _operators() -> list[str]:
     return [name for name in registry if name not in NOT_HERE and calls(name) and not needs_files.search(" ".join(calls(name)))]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", _operators())
 def test_laws(name: str) -> None:
     before = values()
@@ -70,6 +71,7 @@ def test_laws(name: str) -> None:
         assert all(map(np.array_equal, samples, VALUES[word][0])), f"{word} was written to"
 
 
+@pytest.mark.thin(5, 2)
 @pytest.mark.parametrize("name", [name for name in _operators() if not registry[name].hidden])
 def test_the_order_of_axes_in_memory_does_not_matter(name: str) -> None:
     """Up to the last bits of sums of floats, which are added in that order."""
@@ -83,6 +85,7 @@ def test_the_order_of_axes_in_memory_does_not_matter(name: str) -> None:
             _alike(whole, at_once(call, _in_other_orders, shares), f"{call}: views")
 
 
+@pytest.mark.thin(5, 3)
 @pytest.mark.parametrize("name", _operators())
 def test_memory_of_a_source_is_not_delivered(name: str) -> None:
     for call in calls(name):
@@ -97,6 +100,7 @@ def test_memory_of_a_source_is_not_delivered(name: str) -> None:
             assert not shared, f"{call}: a result is memory of {word}"
 
 
+@pytest.mark.thin(5, 1)
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", _operators())
 def test_large_values_are_taken_or_refused(name: str) -> None:
@@ -151,6 +155,7 @@ def _forms(name: str) -> set[str]:
     return {"ragged"} & declared.chunks.keys() | ({"tensor"} if declared.takes_tensors else set())
 
 
+@pytest.mark.thin(5, 4)
 @pytest.mark.parametrize("name", [name for name in _operators() if _forms(name)])
 def test_a_call_is_done_by_the_body_for_several_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the laws would not see it."""

@@ -46,6 +46,7 @@ def nodes(source: str) -> int:
     return sum(1 for _ in ast.walk(tree))
 
 
+@pytest.mark.slow
 def test_code_grows_with_the_source() -> None:
     four, eight, twelve = (nodes(several(count)) for count in (4, 8, 12))
     assert twelve - eight == eight - four

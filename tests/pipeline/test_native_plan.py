@@ -255,6 +255,7 @@ def batches(graph: Callable[[Path], Any], folder: Path, count: int = 3, **settin
     return samples if graph is decoded_alone else [np.stack(batch) for batch in samples]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
 def test_results_are_those_of_pythons_way(graph: Callable[[Path], Any], folder: Path) -> None:
     found = batches(graph, folder)
@@ -269,6 +270,7 @@ def test_results_are_those_of_pythons_way(graph: Callable[[Path], Any], folder: 
 
 
 # Of what is mirrored while it is resized, 1 byte in 1,700 is a level off: the library adds up in the other order.
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("graph", [g for g in GRAPHS if g is not resized_cropped_and_mirrored], ids=lambda graph: graph.__name__)
 def test_exact_pipelines_take_it_too(graph: Callable[[Path], Any], folder: Path) -> None:
     found = batches(graph, folder, exact=True)
@@ -289,6 +291,7 @@ def test_the_native_path_is_taken(
     assert made.count(True) >= 6 and made.count(False) >= 1  # rubbish behind a JPEG; other batches are in flight
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("graph", [*GRAPHS, decoded_alone], ids=lambda graph: graph.__name__)
 def test_chunks_change_nothing(graph: Callable[[Path], Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks: list[list[bool]] = []
@@ -519,6 +522,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("graph", [train, bytes_out, filtered], ids=lambda graph: graph.__name__)
 def test_scaled_decoding_is_that_of_pythons_way(
     graph: Callable[[Path], Any], photos: Path, monkeypatch: pytest.MonkeyPatch

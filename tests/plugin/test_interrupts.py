@@ -89,6 +89,7 @@ def epoch(loader: Any, interrupt: Interrupt | None = None, at: int = 1, is_last:
         batches += map(labels_of, answer)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("at", ["middle", "end"])
 def test_epochs_stay_whole(kind: str, at: str, files: list[str]) -> None:

@@ -136,6 +136,7 @@ def test_set_epoch_chooses_the_order():
     assert numbers(loader) == expected[2]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("size", "ranks", "batch"), [(97, 3, 16), (7, 3, 1), (50, 3, 8), (48, 1, 16), (97, 1, 16)])
 def test_a_saved_position_continues_with_the_next_sample(size, ranks, batch):
     for rank in range(ranks):

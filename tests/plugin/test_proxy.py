@@ -122,6 +122,7 @@ SHAPES: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("torchs", [False, True])
 @pytest.mark.parametrize("name", SHAPES)
@@ -505,6 +506,7 @@ def _memory() -> int:
     raise AssertionError("no VmRSS")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize(
     "count", [300, pytest.param(10_000, marks=pytest.mark.slow)], ids=["300", "10000"]

@@ -485,6 +485,7 @@ MODES = [
 ]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("mode", MODES, ids=str)
 @pytest.mark.parametrize("auto_reset", [False, True])
 def test_a_place_can_be_saved_before_any_call(mode, auto_reset) -> None:

@@ -281,6 +281,7 @@ def test_a_loop_over_a_source_that_was_left_begins_again() -> None:
         assert numbers(it) == [[0] * 4, [1] * 4, [2] * 4]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("policy", list(LastBatchPolicy))
 @pytest.mark.parametrize("auto_reset", [False, True])
 @pytest.mark.parametrize("shards", [1, 2, 3])

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def change(old: list[Rank], size: int, batch_size: int, ranks: int, **options: A
     return new
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(
     size=st.integers(6, 40),

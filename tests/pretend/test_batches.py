@@ -122,6 +122,7 @@ def run(call: Callable[[Any], Any], size: int, device_id: int | str, warm: Calla
         pipe.close()
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("name", CASES)
 def test_batches_of_one_size(name: str) -> None:
     call, most = CASES[name]

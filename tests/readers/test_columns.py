@@ -80,6 +80,7 @@ def test_values(ending: str, folder: Path) -> None:
     assert i == COUNT - 1
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_shuffled_epochs_resume_exactly_at_each_batch_on_all_ranks(ranks: int, ending: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,7 @@ class _Annotations:
             raise RuntimeError(error) from None
 
 
+@pytest.mark.thin(3)
 @pytest.mark.filterwarnings("ignore:in .* several components")
 @pytest.mark.parametrize("count", [200, pytest.param(3000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("make", [tfrecord, recordio, tar, lmdb, caffe2, npy, fits, coco])

@@ -173,6 +173,7 @@ def loaded(name: str, processes: int) -> list[list[Any]]:
     return [[np.asarray(value).tolist() for value in values] for batch in batches for values in zip(*batch, strict=True)]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="forks"))])
 @pytest.mark.parametrize("name", _parts())
 def test_data_sets_that_give_several_samples_at_once(name: str, processes: int) -> None:

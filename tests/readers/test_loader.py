@@ -121,7 +121,7 @@ shard_modes = st.fixed_dictionaries(
 ) | st.just({"shuffle_after_epoch": True})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     size=st.integers(1, 40),
     shards=st.integers(1, 7),
@@ -143,7 +143,7 @@ def test_shards_of_an_epoch_are_the_data_set(size, shards, pad, mode, seed, kept
         assert sorted(together) == list(range(size))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     size=st.integers(1, 40),
     shards=st.integers(1, 7),
@@ -182,6 +182,7 @@ def test_shuffling_covers_the_set_of_orders() -> None:
     assert min(seen.values()) > 60  # 100 expected, deviation 9
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("size", [3, 5, 64, 1000])
 @pytest.mark.parametrize("options", [{"random_shuffle": True}, {"shuffle_after_epoch": True}])
 def test_orders_of_long_data_sets_are_shuffled_well(size: int, options: dict[str, bool]) -> None:
@@ -434,7 +435,7 @@ def change_world(ranks: list[Cursor], shards: int, options: dict[str, bool]) -> 
     return new
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     size=st.integers(6, 40),
     worlds=st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5)), min_size=2, max_size=4),

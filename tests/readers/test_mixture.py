@@ -64,6 +64,7 @@ WEIGHTS = {
 ORDERS = {"in order": {}, "stratified": {"stratified": True, "random_shuffle": True}, "shuffled": {"random_shuffle": True}}
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_an_epoch_has_the_shares_and_passes_repeat_nothing(weights: str, order: str, sources: list[dict[str, Any]]) -> None:
@@ -119,6 +120,7 @@ def test_copies_of_a_record_have_random_numbers_of_their_own() -> None:
     assert len(set(samples)) == 8
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_resuming_at_each_batch_is_exact_on_all_ranks(ranks: int, order: str, sources: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
 NEEDS = {"decoders.audio": "soundfile", "decoders.video": "av", "readers.video": "av"}
 
 
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("kind", FILES)
 def test_other_files_are_named(reader: str, kind: str, tmp_path: Path) -> None:

@@ -428,6 +428,7 @@ for offset in range(0, file.size, 4096):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="cache_dir needs locks of files")
 def test_ranks_of_a_machine_download_each_block_once(server: ObjectServer, tmp_path: Path) -> None:
     server.latency = 0.01

@@ -127,7 +127,7 @@ def _samples(epoch: Epoch) -> list[int]:
 
 
 @given(settings_of())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_every_rank_gets_as_many_batches(setting: Setting) -> None:
     if setting.is_empty:
         with pytest.raises(RuntimeError, match="drops every batch"):
@@ -140,7 +140,7 @@ def test_every_rank_gets_as_many_batches(setting: Setting) -> None:
 
 
 @given(settings_of(policy=LastBatchPolicy.PARTIAL, padded=True))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=26, deadline=None)
 def test_partial_batches_of_padded_shards_are_the_epoch(setting: Setting) -> None:
     for epochs in zip(*_ranks(setting), strict=True):
         together = [sample for epoch in epochs for sample in _samples(epoch)]
@@ -148,7 +148,7 @@ def test_partial_batches_of_padded_shards_are_the_epoch(setting: Setting) -> Non
 
 
 @given(settings_of(policy=LastBatchPolicy.FILL, padded=True))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=26, deadline=None)
 def test_padding_repeats_the_last_sample_of_a_shard_and_no_other(setting: Setting) -> None:
     for number, epochs in enumerate(zip(*_ranks(setting), strict=True)):
         assert {sample for epoch in epochs for sample in _samples(epoch)} == set(
@@ -164,7 +164,7 @@ def test_padding_repeats_the_last_sample_of_a_shard_and_no_other(setting: Settin
 
 @pytest.mark.slow
 @given(settings_of(policy=LastBatchPolicy.FILL, padded=False))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=26, deadline=None)
 def test_filled_batches_lose_and_repeat_nothing_from_epoch_to_epoch(setting: Setting) -> None:
     """The samples that a rank delivers are the beginning of its walk through shard after shard; shards of an epoch are disjoint."""
     ranks = _ranks(setting)
@@ -183,7 +183,7 @@ def test_filled_batches_lose_and_repeat_nothing_from_epoch_to_epoch(setting: Set
 
 
 @given(settings_of(policy=LastBatchPolicy.DROP, padded=True))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=26, deadline=None)
 def test_dropping_leaves_out_less_than_a_batch_and_a_sample(setting: Setting) -> None:
     if setting.is_empty:
         return
@@ -197,7 +197,7 @@ def test_dropping_leaves_out_less_than_a_batch_and_a_sample(setting: Setting) ->
 
 
 @given(settings_of(sticky=True, shuffle="shuffled"))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_rank_that_sticks_to_its_shard_sees_no_other(setting: Setting) -> None:
     if setting.is_empty:
         return
@@ -207,7 +207,7 @@ def test_a_rank_that_sticks_to_its_shard_sees_no_other(setting: Setting) -> None
 
 
 @given(settings_of(sticky=False, shuffle="in order", padded=True, policy=LastBatchPolicy.PARTIAL))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=13, deadline=None)
 def test_ranks_take_turns_with_the_shards(setting: Setting) -> None:
     ranks = _ranks(setting)
     for number in range(EPOCHS - 1):
@@ -226,7 +226,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @given(settings_of(samples=24, worlds=3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_pipelines_over_files_do_what_the_counting_readers_do(
     files: list[str], setting: Setting
 ) -> None:

@@ -35,6 +35,7 @@ def order(size: int, run: int, block: int, ranks: int = 1, rank: int = 0, seed: 
     return EpochOrder(size, LoaderOptions(num_shards=ranks, shard_id=rank, **options), seed, ShuffleRuns(run, block))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize(("size", "run", "block", "ranks", "options"), ORDERS)
 def test_ranks_share_every_epoch(size: int, run: int, block: int, ranks: int, options: dict[str, Any], long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,6 +53,7 @@ def test_ranks_share_every_epoch(size: int, run: int, block: int, ranks: int, op
     assert size < 20 or epochs[0] != epochs[1] != epochs[2]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("after", range(0, 26, 3))
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("old", [1, 2, 3])
@@ -150,6 +152,7 @@ def ranges(server: ObjectServer) -> list[tuple[str, int, int]]:
     return [(path, first, last + 1) for path, first, last in found]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("kind", ["tar", "tfrecord"])
 @pytest.mark.parametrize("options", [{}, {"random_shuffle": True, "shuffle_window": 100_000}, {"random_shuffle": True, "shuffle_window": "1GB"}])
 def test_a_run_is_one_request(options: dict[str, Any], kind: str, server: ObjectServer) -> None:
@@ -224,6 +227,7 @@ def test_a_checkpoint_continues_while_bytes_come_early(server: ObjectServer) -> 
         assert [[s[0].item() for s in pipe.run()[0].samples()] for _ in range(30)] == rest
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("options", [{}, {"cache_dir": "cache"}, {"shuffle_window": None}])
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_a_loader_resumes_exactly_at_each_batch_on_all_ranks(ranks: int, options: dict[str, Any], server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,6 +116,7 @@ def test_each_epoch_is_a_pass(kind: type[Plain]) -> None:
             assert list(itertools.chain(*rows(batches))) == [[epoch, i] for i in range(COUNT)]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("kind", [Plain, Stateful, Mosaic, Counted])
 @pytest.mark.parametrize(("count", "epoch_size"), [(COUNT, None), (20, None), (COUNT, 9), (4, 9)])
 def test_resuming_at_each_batch_is_exact(kind: type[Plain], count: int, epoch_size: int | None) -> None:
@@ -325,6 +326,7 @@ def test_archives_come_in_order_or_shuffled(archives: list[Path]) -> None:
     assert sorted(itertools.chain(*ranks)) == EVERY and all(ranks)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_resuming_archives_at_each_batch_is_exact(ranks: int, shuffle: bool, archives: list[Path]) -> None:

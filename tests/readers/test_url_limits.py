@@ -286,6 +286,7 @@ def _said(define: Callable[[], Any]) -> str:
 CASES = [(reader, bad) for reader in READERS for bad in ("nothing", "empty", "garbage", "numbers")]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("reader", "bad"), [*CASES, ("file_list", "list"), ("numpy, file_list", "list")])
 def test_nothing_that_is_said_has_a_password_or_a_query(
     reader: str, bad: str, secret_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
