@@ -106,8 +106,8 @@ def _print_verdict(usage: Usage, rate: float, batch: int, threads: int) -> None:
         print(f"A training step of {1e3 * batch / rate:.0f} ms a batch or more hides all of it.")
 
 
-_LOADED = 0.25  # of the cores, by other programs
-_WELL_SERVED = 0.8  # of the time
+_LOADED = 0.25  # share of the cores that other programs use
+_WELL_SERVED = 0.8  # share of the time
 
 
 def _print_bad(pipeline: Pipeline) -> None:

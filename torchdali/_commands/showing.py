@@ -12,7 +12,7 @@ from torchdali._commands import scripts
 
 __all__ = ["run"]
 
-_DEFAULTS = {"batch_size": 8, "num_threads": 2}  # of a pipeline that is given none
+_DEFAULTS = {"batch_size": 8, "num_threads": 2}  # for a pipeline without these arguments
 
 
 def run(target: str, arguments: Sequence[str], output: Path, each: bool, count: int | None) -> int:

@@ -51,7 +51,8 @@ def rand_augment(
         fill_value: Value of pixels from outside; the edge is repeated when None.
         interp_type: Interpolation of warps; linear when None.
         max_translate_abs: How far translations go in pixels, or so along y and x; 100 when None.
-        max_translate_rel: How far translations go as a part of ``shape``, or so along y and x; 100/224 when None.
+        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one each for y and x; 100/224
+            when None.
         seed: Seed of the random numbers.
         monotonic_mag: A greater bin is a stronger change, also of `brightness`, `contrast`, `color`, `sharpness`,
             `posterize` and `solarize`.

@@ -62,7 +62,7 @@ class ChunkFunction:
         layouts: Layouts of the outputs.
         tensor: Its body for samples in one tensor.
         ragged: Its body for samples of any shapes.
-        dtypes: Of the first input, for which ``ragged`` was made; all, if there are none.
+        dtypes: Dtypes of the first input for which ``ragged`` was made; empty for all.
         empty: Gives ``ragged`` memory for its results, so that it takes samples of any size; otherwise it takes
             `MOST_BYTES` of them.
         stacks: Bring small samples that are done one by one into one tensor, also if the inputs were none.
@@ -168,7 +168,7 @@ def _stack_small(samples: list[torch.Tensor], out: torch.Tensor | None = None) -
     """Copy small samples, or samples that fit into ``out``, into one tensor; leave others unchanged."""
     first = samples[0]
     if out is None and first.nbytes > SMALL_SAMPLE:
-        return samples  # to copy them costs more than to take them one by one
+        return samples  # copying them costs more than processing them one by one
     if any(each.shape != first.shape or each.dtype != first.dtype for each in samples):
         return samples
     fits = out is not None and out.shape[1:] == first.shape and out.dtype == first.dtype

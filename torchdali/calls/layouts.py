@@ -19,7 +19,7 @@ __all__ = [
     "taken_layouts",
 ]
 
-_MOST_CHANNELS = 4  # of usual images
+_MOST_CHANNELS = 4  # largest number of channels of usual images
 
 
 def check_layout(name: str, takes: Takes, layout: str, index: int) -> None:
@@ -54,7 +54,7 @@ def assume_layout(name: str, takes: Takes, ndim: int) -> str:
 
 
 def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
-    """Return the layout that counts for the outputs, of a first input of so many axes.
+    """Return the layout from which the outputs' layouts follow, for a first input with this number of axes.
 
     An unset one is the first of that length that the operator takes.
     """

@@ -19,7 +19,7 @@ __all__ = ["publish", "put"]
 def publish(package: str, name: Callable[[Operator], str | None], value: Callable[[Operator], Any]) -> None:
     """Fill a package, and modules below it, with an entry for each operator, now and later, but for hidden ones.
 
-    An attribute that is not there is an error that names the closest operators.
+    An unknown attribute is an error that names the closest operators.
 
     Args:
         package: Name of the imported package.

@@ -207,7 +207,7 @@ def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str], axi
 
 
 def each_frame_value(name: str, values: list[Any], frames: int) -> list[Any]:
-    """Return one value per frame, of an argument that has as many, or one for all.
+    """Return one value per frame, from an argument with one value per frame or one value for all.
 
     Raises:
         RuntimeError: it has another number.

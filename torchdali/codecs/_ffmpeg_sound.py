@@ -17,7 +17,7 @@ __all__ = ["decode_ffmpeg"]
 
 Array = npt.NDArray[Any]
 
-_LARGEST = 1 << 12  # bytes of a packet that nobody wonders at
+_LARGEST = 1 << 12  # size of a packet, in bytes, that is not suspicious
 _STRICT = {"err_detect": "crccheck+bitstream+buffer+explode"}
 
 

@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 _FIRST = (b"fLaC\x00\x00\x00\x22", b"fLaC\x80\x00\x00\x22")  # streams that begin with their description, of 34 bytes
 _DESCRIPTION = slice(8, 8 + 34)
 _LEAST = _DESCRIPTION.stop + 1
-_BITS = (8, 16, 24)  # of samples that libsndfile knows, too
+_BITS = (8, 16, 24)  # bit depths that libsndfile supports, too
 # Each block of samples has a checksum, and one that is wrong is an error.
 _STRICT = {"err_detect": "crccheck+explode"}
 
@@ -166,7 +166,7 @@ _SIZES = {1: 192, **{code: 576 << code - 2 for code in range(2, 6)}, **{code: 25
 
 
 def _block(data: bytes, at: int, sound: Flac) -> _MetadataBlock | None:
-    """Read the header of a block; None if there is none, as its checksum tells, or one of another form."""
+    """Read the header of a block; None if the checksum shows that there isn't one, or if it has another form."""
     head = data[at : at + 16].ljust(16, b"\0")
     if (head[2] ^ data[2]) & 0x0F or (head[3] ^ data[3]) & 0x0F:
         return None

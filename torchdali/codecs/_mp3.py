@@ -55,7 +55,7 @@ class _MpegFrame(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def _block(header: bytes) -> _MpegFrame | None:
-    """Read the four bytes of a header; None if there is none, or one that does not tell the size."""
+    """Read the four bytes of a header; None if it is missing, or doesn't contain the size."""
     if len(header) < 4 or not _HEADER.match(header) or header[2] >> 4 in (0, 15) or header[2] >> 2 & 3 == 3:
         return None
     version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
@@ -88,7 +88,7 @@ def blocks_alone(encoded: Array) -> tuple[Array, int]:
     return blocks, first.samples
 
 
-_BEFORE = 511  # bytes that a block can need of those before it, at most
+_BEFORE = 511  # largest number of bytes that a block can need from earlier blocks
 
 
 def _mute(blocks: Array) -> None:

@@ -253,7 +253,7 @@ def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None
 def lots_of(share: float) -> int:
     """Return the number of lots that a share is.
 
-    An engine of the device decodes files whose lots are below that. A lot depends on the bytes alone, so that an image
+    An engine of the device decodes files whose lots are below that. A lot depends only on the bytes, so that an image
     is always decoded by the same decoder, whatever batch it is in. Only baseline JPEGs of one scan, of 8 bits, gray or
     YCbCr, have one: others come out in other colors, or not at all. Neither have those that are turned, are cut short
     or have markers amid their pixels, which an engine may take for whole.
@@ -361,7 +361,7 @@ class Parts:
 def decode_together(
     data: Sequence[Tensor], upright: bool, fast: bool = False, fancy: bool = True
 ) -> list[Tensor | None]:
-    """Decode whole JPEGs in one call; None for those that the usual way has to do."""
+    """Decode whole JPEGs in one call; None for images that other decoders must decode."""
     sources, options = read_headers(data), _options(upright, fast, fancy)
     programs = [None if each is None else ImageProgram.of(*each.size(upright), options) for each in sources]
     return run_programs(sources, programs)

@@ -42,7 +42,7 @@ def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) ->
 
 def is_refused(height: int, width: int) -> bool:
     """Return whether an image has more pixels than `Image.MAX_IMAGE_PIXELS`, so that Pillow warns or raises."""
-    from PIL import Image  # the limit is the user's, who may change it at any time
+    from PIL import Image  # the limit belongs to the user, who may change it at any time
 
     most = Image.MAX_IMAGE_PIXELS
     return most is not None and height * width > max(1, most)

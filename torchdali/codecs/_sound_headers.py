@@ -85,7 +85,7 @@ def without_wave(encoded: Array) -> Array:
     return encoded[at : _end(encoded, at)]
 
 
-_MPEG = (b"\x50\0", b"\x55\0")  # of WAVE formats
+_MPEG = (b"\x50\0", b"\x55\0")  # numbers of WAVE formats
 
 
 def with_length(encoded: Array) -> Array:

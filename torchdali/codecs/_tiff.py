@@ -133,7 +133,7 @@ class Directory:
         )
 
     def check_parts(self) -> None:
-        """Raise ValueError unless the strips or tiles are all there: decoders skip those that are not."""
+        """Raise ValueError if strips or tiles are missing, because decoders skip missing ones."""
         if self.compression == _OLD_JPEG:  # may have other tags for them
             return
         if self.tile[0]:

@@ -3,9 +3,9 @@
 It brings a newer libjpeg-turbo, which can decode at a half, a quarter or an eighth of the size. And of a sequential
 JPEG whose header is made to claim fewer rows, libjpeg decodes those alone, bit for bit.
 
-It always runs in strict mode. Its leniency forgives libjpeg's fatal errors too, and then the pixels are
-the memory's old content. So images that libjpeg only warns of go to torchvision, which tells a warning from
-a failure. The one exception is the warning that the shortened header causes.
+It always runs in strict mode. Its leniency forgives libjpeg's fatal errors too, and then the pixels are the memory's
+old content. So images about which libjpeg only warns are decoded by torchvision, which distinguishes warnings from
+failures. The one exception is the warning that the shortened header causes.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def decode_part(
 
     Args:
         offset: Where it begins, in seconds; a negative one is the beginning.
-        duration: Its length in seconds, as far as the file goes; a negative one is all the rest.
+        duration: Length of the part in seconds, or less if the file ends before; negative for all the rest.
 
     Returns:
         The samples, and the rate of the file.

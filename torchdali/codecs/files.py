@@ -18,7 +18,7 @@ from torchdali.kernels.memory import Bytes
 
 __all__ = ["map_or_read", "open_bytes", "read_after", "read_cached", "read_file", "read_in_blocks"]
 
-_MAPPED_BYTES = 8 << 20  # to unmap stops the process's other threads: small files are sooner copied
+_MAPPED_BYTES = 8 << 20  # unmapping stops the process's other threads, so copying small files is faster
 
 _read_mapped: Callable[[str], Tensor] | None = None
 

@@ -167,7 +167,7 @@ def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -
     Args:
         error: The exception.
         kind: Expected kind, "video" or "sound".
-        name: Of bytes, for the message.
+        name: Name of the bytes, for the message.
     """
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, IndexError):

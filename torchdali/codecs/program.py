@@ -125,7 +125,7 @@ class ImageProgram(NamedTuple):
 
         Args:
             rows, columns: Start and end of the region, and its new size.
-            alone: Nothing outside of the region is read, which is whole pixels.
+            alone: True to read nothing outside of the region, which consists of whole pixels.
         """
         all_rows, all_columns, filter_, scale, mirror, options, pixels = self
         if filter_ is not None:

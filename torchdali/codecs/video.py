@@ -95,7 +95,7 @@ def index_video(source: str | Tensor) -> VideoIndex:
 
 
 def _index_of_packets(av: Any, container: Any, source: str | Tensor) -> VideoIndex | None:
-    """List the frames by their packets; None if these do not tell them."""
+    """List the frames by their packets; None if the packets don't determine the frames."""
     stream = _stream(container, source)
     context, times, keys = stream.codec_context, [], []
     if not _LABELLED.intersection(container.format.name.split(",")) and context.has_b_frames:

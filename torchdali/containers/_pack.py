@@ -38,7 +38,7 @@ __all__ = ["PackOptions", "Packed", "pack"]
 
 _PLAN = "pack.json"
 _TRIED = 32  # images that are encoded to see how large the others will be
-_COMPARED = 10  # of so many images one is decoded again, for the PSNR
+_COMPARED = 10  # one of this many images is decoded again, for the PSNR
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def write_png(pixels: npt.NDArray[Any], palette: bytes = b"", alpha: bytes = b""
     Args:
         pixels: ``(H, W, C)``, uint8 or uint16: gray, gray and alpha, RGB, RGB and alpha; or places in the palette.
         palette: RGB of each place.
-        alpha: Alpha of the first places of the palette, may be none; the others are opaque.
+        alpha: Alpha of the palette's first entries, possibly empty; the other entries are opaque.
     """
     height, width, channels = pixels.shape
     color = _PALETTE if palette else _COLORS[channels]

@@ -207,14 +207,14 @@ class Arguments:
         return self._values[name]
 
     def of(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return the arguments that the call gives, of those that a function takes by name alone."""
+        """Return those keyword-only arguments of a function that the call gives."""
         names = argument_names(function)
         return {name: value for name, value in self._passed.items() if name in names}
 
 
 @functools.cache
 def argument_names(function: Callable[..., Any]) -> frozenset[str]:
-    """Return the names of a function's arguments that are given by name alone."""
+    """Return the names of a function's keyword-only arguments."""
     parameters = inspect.signature(function).parameters.values()
     return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 

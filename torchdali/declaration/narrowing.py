@@ -1,8 +1,8 @@
 """Operators that edit the program of an image before it is decoded.
 
 A decoder and the operators after it edit an `ImageProgram`, one after the other; then one call of the library of the
-fast path renders it. The transforms of `torchdali.DataLoader` are one operator, which stands alone. `graph.rewrite`
-finds these chains, and ``ops/_decode_chain.py`` runs them.
+fast path renders it. The transforms of `torchdali.DataLoader` are one operator, which isn't part of a chain.
+`graph.rewrite` finds these chains, and ``ops/_decode_chain.py`` runs them.
 """
 
 from __future__ import annotations

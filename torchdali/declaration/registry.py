@@ -32,8 +32,8 @@ class OperatorOptions:
 
     Args:
         name: Dotted name in `fn`; the function's own by default. One that begins with an underscore is not there.
-        title: Of a hidden operator (its name begins with an underscore): its name in messages, as the user wrote it; or
-            ``rule(constants) -> title``.
+        title: For a hidden operator, whose name begins with an underscore: its name in messages, as the user wrote it;
+            or ``rule(constants) -> title``.
         over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
             `TensorList`s, and a `Column` for each argument that was given per sample.
         make: Makes a body with a memory of its own for each place where the operator is used.
@@ -44,8 +44,8 @@ class OperatorOptions:
         variant: ``rule(arguments) -> name`` of a hidden operator with the same signature that takes the call
             over, or None; for operators that see the whole batch only with some arguments. Those that are given
             per sample are None.
-        separable: Over the batch, it works on each sample alone, too: an error names the sample, and ``bad_samples``
-            can leave it out. Or ``rule(arguments) -> bool``, where ``arguments`` are all of them.
+        separable: True if an operator over the batch also works on single samples: then an error names the sample, and
+            ``bad_samples`` can leave it out. Or ``rule(arguments) -> bool``, where ``arguments`` are all of them.
         devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         only_mixed: Arguments that mean something on ``"mixed"`` alone. There the body is always given them,
             elsewhere never.
@@ -127,8 +127,7 @@ class Operator:
         body: The user's function.
         schema: From the signature.
         options: From the decorator; ``name`` may be empty there.
-        metadata: Of a reader: number of outputs, the last ones, that come from `datasets.Dataset.metadata`, not from
-            its `read`.
+        metadata: For a reader: number of its last outputs that come from `datasets.Dataset.metadata`, not from `read`.
         writes: Of a reader: `read` of its dataset takes ``out``, where its first output is delivered from; see
             `datasets.Dataset`.
         instead: The replacement, if it is deprecated; calling it warns.

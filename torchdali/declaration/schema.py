@@ -190,7 +190,8 @@ class Argument:
     """One argument of an operator.
 
     Attributes:
-        axes: Of a value: 0 for a number, 1 for a list of numbers, 2 for `ListOrMatrix`; None if it may vary.
+        axes: Number of axes of a value: 0 for a number, 1 for a list of numbers, 2 for `ListOrMatrix`; None if it may
+            vary.
         of_samples: Values are indices of samples in the batch.
         is_path: It is the location of data: a `FilePath`, or a list of them.
     """
@@ -293,7 +294,7 @@ class Schema:
         near = difflib.get_close_matches(name, names, 1) or [n for n in names if n[:5] == name[:5]]
         takes = ", ".join(a.name for a in self.arguments.values() if not a.hidden)
         hint = f'; did you mean "{near[0]}"?' if near else f"; it takes {takes}" if takes else ""
-        # Double quotes alone: a KeyError shows its text as a literal, which escapes the others.
+        # Only double quotes: a KeyError shows its text as a literal, which escapes single quotes.
         return f'argument "{name}" is not defined for operator "{self.name}"{hint}'
 
     def signature(self) -> inspect.Signature:

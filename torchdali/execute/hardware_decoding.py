@@ -43,7 +43,7 @@ _ROOM = 1 << 18  # bytes of pixels, and of files, for a sample of the first batc
 _ALIGNED = 256
 _FILE_ALIGNED = 64
 _NAME = "torchdali-engine"
-_STATES = 3  # batches that are on their way in the engine
+_STATES = 3  # batches that the engine is decoding
 _MORE = 1.2  # of the images that the engine's share of a batch probably has
 _MOST_FAILURES = 3  # calls in a row, after which the engine gets no more
 

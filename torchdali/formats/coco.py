@@ -59,7 +59,7 @@ class Outlines:
     """The polygons of all images, one after the other.
 
     Attributes:
-        polygon_counts: Of each image.
+        polygon_counts: Number of polygons of each image.
         polygons: ``(P, 3)``: mask, first vertex and the one after the last, as counted in the image.
         vertex_counts: Number of vertices of each image.
         vertices: ``(V, 2)``.
@@ -103,7 +103,8 @@ class Annotations:
         labels: ``(N,)``.
         outlines: Polygons.
         sizes: Height and width of each image.
-        segmentations: Of each image, polygons, runs or None, which the masks of its boxes are drawn of.
+        segmentations: For each image, the polygons, run-length codes or None from which the masks of its boxes are
+            drawn.
     """
 
     names: list[str]
@@ -230,7 +231,7 @@ class _Collector:
         kept = np.flatnonzero(self._counts(listed, boxes))
         self._listed, self._boxes = [listed[place] for place in kept.tolist()], boxes[kept]
         of = np.array([places[annotation["image_id"]] for annotation in self._listed], np.int64)
-        # Of numbers of 16 bits the order is found several times as fast.
+        # Numbers of 16 bits are sorted several times as fast.
         order = np.argsort(of.astype(np.min_scalar_type(len(places))), kind="stable")
         ends = np.searchsorted(of[order], np.arange(len(places)), "right")
         parts = np.split(order, ends[:-1]) if len(places) else []

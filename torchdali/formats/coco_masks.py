@@ -38,7 +38,7 @@ def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArra
         labels: Labels of the boxes.
 
     Raises:
-        ValueError: the image has no size, or a mask is of another one.
+        ValueError: the image has no size, or a mask has another size.
     """
     height, width = size
     if height < 1 or width < 1 or height * width > _MOST_PIXELS:
@@ -109,7 +109,7 @@ def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Ma
     """Fill a polygon of vertices ``(n, 2)``, x and y in pixels."""
     turns = np.zeros(height * width, np.int64)
     if len(points):
-        limit = _SCALE * 4 * (height + width)  # points far outside change nothing inside
+        limit = _SCALE * 4 * (height + width)  # points far outside don't change anything inside
         corners = np.clip(_SCALE * points.astype(np.float64) + 0.5, -limit, limit).astype(np.int64)
         for u, v in _outline(corners):
             turns += _crossings(u, v, height, width)

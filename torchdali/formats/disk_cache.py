@@ -18,7 +18,7 @@ from torchdali.formats.shared_folder import FileLock, open_folder, open_own, rea
 
 __all__ = ["DiskCache"]
 
-_FULL = 0.9  # of the size that remains after making room
+_FULL = 0.9  # share of the size that remains after making room
 _PATIENCE, _PAUSE = 30.0, 0.01  # seconds to wait for another process's download, and between two trials
 _NAME = 64  # letters of a digest
 _CHUNK = 1 << 16  # bytes of a string that have a check sum
@@ -27,7 +27,7 @@ _TOTAL = struct.Struct("<QI")  # bytes of all strings, and a check sum
 
 
 class DiskCache:
-    """Byte strings in a folder. When it is full, those go that were used before this was opened.
+    """Byte strings in a folder. When it is full, entries are removed that were last used before this process opened it.
 
     The strings of the present run stay, and no more are kept: of data twice as large as the cache, each epoch finds
     half. To replace the strings that were not used for longest would find a tenth.
@@ -104,7 +104,8 @@ class DiskCache:
         if total + size > self._size:
             self.is_full = True
             return
-        total += size  # before the string is there: too large a number is found when space runs out
+        # Counted before the string is written: a number that is too large is corrected when space runs out.
+        total += size
         number = struct.pack("<Q", total)
         os.pwrite(lock, number + _SUM.pack(zlib.crc32(number)), 0)
         write_whole(name, _add_checksums(name, data), folder=self._folder, mode=0o600)
@@ -216,7 +217,7 @@ def _add_checksums(name: str, data: bytes) -> Iterator[Any]:
 
 
 def _sum(chunk: memoryview, name: str, size: int, number: int) -> bytes:
-    """Return a check sum that is another one for each chunk, string and length."""
+    """Return a checksum that differs for each chunk, string and length."""
     return _SUM.pack(zlib.crc32(chunk, zlib.crc32(f"{name} {size} {number}".encode())))
 
 
@@ -227,7 +228,8 @@ def _verify_checksums(descriptor: int, name: str, start: int, count: int | None)
     if size < 0 or _sealed_size(size) != sealed:
         return None
     stop = size if count is None else min(start + count, size)
-    first = min(start // _CHUNK, _chunks(size) - 1)  # of nothing, too, one chunk tells whether the length is true
+    # An empty string has a chunk, too, which shows whether the length is right.
+    first = min(start // _CHUNK, _chunks(size) - 1)
     last = max(first + 1, _chunks(stop))
     view = np.empty(min(last * step, sealed) - first * step, np.uint8).data
     if not read_into(descriptor, view, first * step):

@@ -44,7 +44,7 @@ def parse_index(text: str, path: str, storage: ByteStorage) -> npt.NDArray[np.in
     if offsets[0] < 0 or offsets[-1] >= storage.size:
         raise RuntimeError(f"{shown(path)} has an offset outside of {storage.path}, which has {storage.size} bytes")
     ends = np.append(offsets[1:], storage.size)
-    # Of the same offset, named twice, the end is that of the next other one.
+    # If an offset occurs twice, both records end at the next larger offset.
     later = np.searchsorted(offsets, offsets, "right") - 1
     return np.stack([offsets, ends[later] - offsets], 1)
 

@@ -38,7 +38,8 @@ _EARLY = SizeOrNone(256_000_000)  # bytes that are requested early
 _PRICE = 0.4  # dollars for a million GET requests, as Amazon lists it for S3 Standard
 _UNEXPLAINED = (400, 403)  # statuses of HEAD without the code of the error: an answer to GET tells it
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
-_BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8  # of small reads in order: bytes, blocks of a request, and files at a time
+# For small reads in order: bytes of a block, blocks of a request, and files at a time.
+_BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8
 
 
 class NoSuchObject(RuntimeError):
@@ -223,7 +224,7 @@ class Remote:
             return data
         if cache.is_full:
             return bytes(self._fetch(url, start + first, part, version))
-        # Hand-over: who puts the future here reads; the others wait for that, which a thread has begun already.
+        # The thread that puts the future here reads; other threads wait for this read, which has already begun.
         mine: Future[bytes] = Future()
         future = self._coming.setdefault((os.getpid(), key), mine)
         if future is mine:
@@ -317,7 +318,7 @@ class Remote:
     def identity(self, url: str) -> bytes | None:
         """Return the identity of an object's version, which is the one that is read from now on.
 
-        None if the object does not exist, or if the store tells neither an ETag nor a time.
+        None if the object does not exist, or if the store sends neither an ETag nor a time.
         """
         if url not in self._pinned:
             try:
@@ -404,7 +405,7 @@ def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
 
 
 class _Owned:
-    """Memory of a buffer that nobody else has, for an array that may be written to."""
+    """Memory of a buffer without other references, for an array that may be written to."""
 
     def __init__(self, buffer: Any) -> None:
         self._buffer, view = buffer, np.frombuffer(buffer, np.uint8)
@@ -459,11 +460,11 @@ class RemoteFile:
 
     @property
     def identity(self) -> bytes | None:
-        """Identity of the version; None if the store tells neither an ETag nor a time."""
+        """Identity of the version; None if the store sends neither an ETag nor a time."""
         return self.version.identity(self._url)
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a range; of a small one the blocks around it are kept, and those that follow are read ahead."""
+        """Return a range. If it is small, the blocks around it are kept, and the next blocks are read ahead."""
         check_range(self, offset, count)
         first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
         if count > _BLOCK * (self._ahead if first in self._blocks else 1):
@@ -475,7 +476,7 @@ class RemoteFile:
 
     def _block(self, number: int) -> PendingBytes:
         with self._lock:
-            if self._process != os.getpid():  # in a forked process nobody continues its parent's reads
+            if self._process != os.getpid():  # a forked process doesn't continue its parent's reads
                 self._blocks.clear()
                 self._process = os.getpid()
             if number not in self._blocks or number != self._latest:
@@ -484,7 +485,7 @@ class RemoteFile:
             return self._blocks[number]
 
     def _request(self, number: int) -> None:
-        """Request a block alone, and after reads in order the blocks that follow, several together."""
+        """Request a block; after reads in order, also the next blocks, several in one request."""
         bounds, end = [number, number + 1], max(1, -(-self.size // _BLOCK))
         if number == 0 or number - 1 in self._blocks:
             bounds += range((number // _TOGETHER + 1) * _TOGETHER, number + self._ahead + _TOGETHER, _TOGETHER)
@@ -494,7 +495,8 @@ class RemoteFile:
                 start, stop = missing[0] * _BLOCK, min((missing[-1] + 1) * _BLOCK, self.size)
                 future = self.start(start, stop - start).future
                 self._blocks |= {each: PendingBytes(future, each * _BLOCK - start, _BLOCK) for each in missing}
-        while len(self._blocks) > self._ahead + 3 * _TOGETHER:  # the oldest; those that follow are wanted next
+        # Drop the oldest block; the blocks after it will be needed next.
+        while len(self._blocks) > self._ahead + 3 * _TOGETHER:
             self._blocks.popitem(last=False)
 
     def start(self, offset: int, count: int, exact: bool = False) -> PendingBytes:

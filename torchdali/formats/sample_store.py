@@ -1,7 +1,7 @@
 """Tensors by key, in a file that only grows: in memory or on disk, shared by threads and processes.
 
 There are two files. The *data* is the samples, one after the other; the *index* has an entry for each, with its offset
-and check sums. A sample is written first, its entry last, under a lock; the entries say how far the data go. So a
+and check sums. A sample is written before its entry, under a lock; the entries determine where the data end. So a
 killed process can only add unused bytes after the end, which the next sample overwrites.
 
 The files' content is verified: an entry whose offset is not in the data, or a sample that holds
@@ -83,7 +83,7 @@ class SampleStore:
 
     def get(self, key: bytes) -> Tensors | None:
         """Return the tensors of a key; None if there are none, or if they are damaged."""
-        # Without the lock: entries come and go in one step each, and the bytes that one names never change.
+        # This needs no lock: an entry is added or removed in one step, and the bytes to which it refers never change.
         place = self._places.get(key)
         if place is None:
             with contextlib.suppress(OSError):
@@ -219,7 +219,7 @@ class SampleStore:
 
 
 class MemoryStore(SampleStore):
-    """Tensors in memory, shared with the processes that this one starts; it goes with the last of them.
+    """Tensors in memory, shared with the processes that this one starts; freed when the last of them ends.
 
     Do not write to the views that `get` returns.
     """

@@ -23,7 +23,7 @@ DescriptorPlace = tuple[str, str]
 class SharedCounts:
     """A few numbers, each the sum of all processes' counts.
 
-    Each process has a row of its own and adds to that alone, so that none waits for another.
+    Each process has its own row and adds only to that, so that none waits for another.
 
     Args:
         descriptor: Descriptor of a file that another process made; None for a new one.
@@ -41,7 +41,7 @@ class SharedCounts:
 
     @classmethod
     def join(cls, place: DescriptorPlace) -> SharedCounts:
-        """Open the numbers of another process of this machine, see `share`; of one that is not here, make new ones."""
+        """Open the numbers of another process (see `share`); if that isn't on this machine, make new ones."""
         try:
             return cls(open_shared(place))
         except OSError:
@@ -70,7 +70,7 @@ class SharedCounts:
 
 
 def anonymous_descriptor(size: int) -> int:
-    """Return the descriptor of a file without a name, of so many bytes that take no memory before they are written.
+    """Return the descriptor of an unnamed file of a given size; its bytes take no memory before they are written.
 
     It is in memory if the system has in-memory files; otherwise in the folder for temporary files.
     """

@@ -23,7 +23,7 @@ __all__ = [
     "write_whole",
 ]  # fmt: skip
 
-_ROOT = 0  # who may read and write everything anyway
+_ROOT = 0  # this user may read and write everything anyway
 PATIENCE = 3.0  # seconds, for a lock
 _SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two trials
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
@@ -33,7 +33,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN | _NO_LINK
 
 
 def open_folder(path: str, *, own: bool) -> int:
-    """Open a folder; make it, for this user alone, if there is none.
+    """Open a folder; if it doesn't exist, make it, with access only for this user.
 
     Args:
         own: It is named by torchdali, not by the user: it is not a link, and belongs to this user.
@@ -60,7 +60,7 @@ def open_own(name: str, flags: int, folder: int) -> int:
         folder: Descriptor of the folder.
 
     Raises:
-        OSError: there is none, or under the name is something else.
+        OSError: it doesn't exist, or something else has this name.
     """
     try:
         descriptor = os.open(name, flags | _CAREFUL, 0o600, dir_fd=folder)
@@ -94,7 +94,7 @@ def _check_owner(descriptor: int, folder: int, name: str | None = None) -> None:
 
 
 def _owner_of_new_files(folder: int) -> int | None:
-    """Return whom a file of this user belongs to in a folder: on network drives that may be somebody else."""
+    """Return the owner that files of this user get in a folder: on network drives, it may be another user."""
     name = _unused_name()
     try:
         descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
@@ -172,7 +172,7 @@ def _copy_mode(name: str, descriptor: int) -> None:
 
 
 def read_into(descriptor: int, memory: memoryview, offset: int) -> bool:
-    """Fill memory from a file; return whether there were so many bytes."""
+    """Fill memory from a file; return whether the file had enough bytes."""
     while len(memory):
         count = os.preadv(descriptor, [memory], offset)
         if not count:

@@ -58,7 +58,7 @@ class ObjectVersion(NamedTuple):
                 raise Replaced(f"its {name} was {before} and is {after}")
 
     def identity(self, url: str) -> bytes | None:
-        """Return bytes that change with the version; None if nothing tells."""
+        """Return bytes that change with the version; None if the store doesn't tell the version."""
         mark = self.etag or self.changed
         return f"{url}\0{mark}\0{self.size}".encode("utf-8", "surrogateescape") if mark else None
 
@@ -168,7 +168,7 @@ def get(
         return body, ObjectVersion.of(body.headers)
     if count is None and system.async_impl:
         return bytes(call(system, 3 * timeout, "cat_file", path)), ObjectVersion()
-    end = urls.MAX_BYTES + 1 if count is None else start + count  # of all, one more than is accepted
+    end = urls.MAX_BYTES + 1 if count is None else start + count  # one byte more than is accepted
     slow = 3 * timeout + (count or 0) / 1e6  # these packages don't notice silence
     return bytes(call(system, slow, "cat_file", path, start=start, end=end)), ObjectVersion()
 
@@ -226,7 +226,7 @@ def list_names(system: Any, path: str, timeout: float) -> Names:
     names: Names = set(), set()
     for entry in entries:
         _add(entry, path, names)
-    system.invalidate_cache(path)  # of a million names one copy is enough
+    system.invalidate_cache(path)  # one copy is enough for a million names
     return names
 
 

@@ -73,7 +73,7 @@ class _Before(NamedTuple):
 
 
 class Archive:
-    """An archive, as a `ByteStorage` of its files: sparse ones, whole, come after its end.
+    """An archive, as a `ByteStorage` of its files; sparse files are expanded, and placed after its end.
 
     Args:
         storage: The archive itself.
@@ -398,7 +398,7 @@ def index_text(samples: list[list[Component]]) -> str:
 
 
 def write_member(file: BinaryIO, name: str, content: bytes) -> int:
-    """Write a file into an archive, as of nobody and of no time; return how many bytes it takes.
+    """Write a file into an archive, without owner and time; return the number of bytes that it takes.
 
     Raises:
         ValueError: the name is longer than 100 bytes.

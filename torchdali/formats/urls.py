@@ -22,11 +22,11 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.:-]+://"
 _IN_TEXT = re.compile(_SCHEME + r"[^\s'\"<>]+")
 
 is_url: Callable[[str], Any] = re.compile(_SCHEME).match
-"""Tell an URL from the path of a file."""
+"""Return whether a text is an URL, and not a path."""
 
 
 class TooLarge(ValueError):
-    """An URL gives too much."""
+    """An URL returns too many bytes."""
 
     def __init__(self, what: str = "it") -> None:
         super().__init__(

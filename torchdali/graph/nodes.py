@@ -253,7 +253,7 @@ class DataNode:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
-        """Compute ``scalar + node`` where NumPy has the say because its scalar comes first."""
+        """Compute ``scalar + node``: NumPy decides here, because its scalar is the left operand."""
         name = _OF_UFUNC.get(ufunc.__name__)
         arrays = [o for o in operands if not isinstance(o, DataNode)]
         if name is None or method != "__call__" or any(getattr(a, "ndim", 0) for a in arrays):
@@ -448,14 +448,14 @@ newaxis: NewAxis = NewAxis()
 
 @dataclass(frozen=True)
 class Graph:
-    """A traced pipeline: the nodes that the outputs need, each after those it needs."""
+    """A traced pipeline: the nodes that the outputs need, each after the nodes that it needs."""
 
     nodes: tuple[Node, ...]
     outputs: tuple[DataNode, ...]
 
     @classmethod
     def of(cls, outputs: Sequence[DataNode], others: Sequence[Node] = ()) -> Graph:
-        """Collect the nodes that the outputs need, and of the other nodes those that must not be pruned."""
+        """Collect the nodes that the outputs need, and other nodes that must not be pruned."""
         kept = [edge.source for edge in outputs if edge.source is not None]
         kept += [node for node in others if node.preserve]
         ancestors: dict[Node, None] = {}
@@ -580,7 +580,7 @@ def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
 
 
 def _follow_negations(edge: DataNode) -> tuple[Node | None, int]:
-    """Return the place of the edge that one is computed from by ``not`` alone."""
+    """Return the place of the edge from which this edge is computed with nothing but ``not``."""
     while edge.source is not None and edge.source.operator.name == "_not":
         assert edge.source.inputs[0] is not None
         edge = edge.source.inputs[0]

@@ -183,7 +183,7 @@ describes a picture."""
 
 
 class Placed(NamedTuple):
-    """A result of several that lies at a place in a room."""
+    """One of several results, with its place in a room."""
 
     place: int
     shape: tuple[int, ...]

@@ -345,7 +345,7 @@ class AxisRegion(NamedTuple):
 
         Args:
             mirrored: They are in reverse order.
-            alone: Pixels outside of the region, which are whole lines, are not read.
+            alone: True to read no pixels outside of the region, which consists of whole lines.
         """
         first, last = self[5:]
         if mirrored:

@@ -79,7 +79,7 @@ def _write_planes(
 ) -> None:
     """Write into dense ``(N, C, H, W)``: several images at once if they are small, or an image in pieces."""
     number, channels, height, width = results.shape
-    if number == 1 and channels * height * width <= _PIECE:  # as nearly always: the shortest way
+    if number == 1 and channels * height * width <= _PIECE:  # the usual case, and the fastest
         planes = byte_planes(channels, height, width)
         take(cv2, images[0], mirrored[0], planes)
         for plane, result, (f, o) in zip(planes, results[0], values, strict=True):

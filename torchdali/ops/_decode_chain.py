@@ -118,7 +118,7 @@ class _BoundPart:
             columns["inputs"] = list(values.get("inputs", [()] * count))
         if not columns:
             return [_NOTHING] * count
-        if len(columns) == 1:  # as nearly always
+        if len(columns) == 1:  # the usual case
             ((name, column),) = columns.items()
             return [{name: value} for value in column]
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -172,7 +172,7 @@ def _read_region(region: tuple[float, float], size: int, part: AxisRegion, lengt
     low, high = region
     scale, start, extent = (high - low) / size, part.first, part.extent
     low, high = low + start * scale, low + (start + extent) * scale
-    reach = max(1.0, abs(scale)) + 1  # of the filter, and a row more for rounding
+    reach = max(1.0, abs(scale)) + 1  # rows of the filter, and one more for rounding
     first = min(max(0, math.floor(min(low, high) - reach)), length - 1)
     last = max(min(length, math.ceil(max(low, high) + reach)), first + 1)
     return AxisRegion(low, high, extent, 0, extent, first, last)
@@ -246,7 +246,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         windows: Array | None = None
         size: tuple[Array, ...] = ()
         regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
-        if plan is not None and regions is not None:  # before the device gets anything: it may raise
+        if plan is not None and regions is not None:  # before the device gets anything, because it may raise
             windows, size, regions.rows[:] = plan(_sizes(table.rows, options.upright))
         share = None if room is None or room.share is None or not room.share.takes else room.share
         parts = Parts(table, choice, 0.0 if share is None else load, drawn, windows, regions)

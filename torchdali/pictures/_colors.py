@@ -12,7 +12,7 @@ import torch
 __all__ = ["color_map", "of_class", "paint_mask"]
 
 Array = npt.NDArray[np.uint8]
-_GOLDEN = 0.618034  # of the circle of hues, from one class to the next: neighbours differ, and none comes twice
+_GOLDEN = 0.618034  # step on the circle of hues from one class to the next: neighbours differ, and no hue repeats
 _STOPS = ((6, 8, 32), (60, 22, 110), (150, 36, 118), (226, 74, 76), (252, 158, 52), (252, 250, 190))
 
 

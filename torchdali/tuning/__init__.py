@@ -23,8 +23,8 @@ from torchdali.tuning.search import Measure, SearchResult, Setting, Settings, co
 __all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
 _STEPS, _LAST = 0.8, 0.9  # parts of the time after which the steps of the search end, and its last comparison
-_PAIRS = 3  # of measurements, for which time must remain after the steps: the last comparison takes two at least
-_DEPTHS = (2, 3, 4, 6, 8)  # of the queue; one of 1 would show only in training that it is too short
+_PAIRS = 3  # number of measurements for which time must remain after the steps: the last comparison takes at least two
+_DEPTHS = (2, 3, 4, 6, 8)  # depths of the queue; only training would show that a depth of 1 is too short
 _VERDICT_RUNS = 3
 _NOISY = 0.1
 
@@ -130,7 +130,7 @@ def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Cal
 
 def _changes(start: Settings, best: Settings) -> dict[str, Any]:
     changes = {name: value for name, value in best.items() if value != start[name]}
-    if "num_threads" in changes:  # by itself, the pipeline would choose another number of processes
+    if "num_threads" in changes:  # the pipeline would choose another number of processes by itself
         changes["num_processes"] = best["num_processes"]
     return changes
 

@@ -19,7 +19,7 @@ Measure = Callable[[Settings], float | None]
 """Measures samples a second with some settings; None if they cannot be used."""
 
 WORTH = 0.02  # the least gain for which a setting is changed
-_PAIRS = 12  # of measurements, the most for one comparison
+_PAIRS = 12  # largest number of measurements for one comparison
 _FEW, _HOPELESS = 6, 0.05  # pairs, and the uncertainty that they have where more would show nothing
 _CLEAR = 0.1  # two pairs that differ by more, in one direction, are enough
 

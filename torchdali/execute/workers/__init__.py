@@ -1,10 +1,10 @@
 """Replicas of a pipeline: processes that make whole batches.
 
-The process of the user draws the samples, calls the sources and keeps the order, as it does alone; so states and
-checkpoints stay there, and cannot differ. The stages' results for a batch are a pure function of its records, its
-random keys and the sources' data. So a batch goes to any replica, which runs the stages as a pipeline without
-processes does, and returns the batch in shared memory; and a batch whose replica died goes to another one. Stages that
-cannot run there (on a device, with side effects), and those after them, run in the process of the user.
+The user's process draws the samples, calls the sources and keeps the order, as without worker processes. So states and
+checkpoints stay there, and are the same. The stages' results for a batch are a pure function of its records, its random
+keys and the sources' data. So a batch goes to any replica, which runs the stages as a pipeline without processes does,
+and returns the batch in shared memory; and a batch whose replica died goes to another one. Stages that cannot run there
+(on a device, with side effects), and those after them, run in the process of the user.
 
 - `placing` decides how many replicas there are, and which stages run there; `starting` starts them, by a `server` that
   has a spare; `served` is a process that a server forked.

@@ -105,9 +105,9 @@ class _ActorWorker(Worker):
         self._call, self._called = None, 0.0
 
     def accept(self, key: bytes) -> bool:
-        """Let the actor connect, if it does so now; return False if nobody with the key did.
+        """Accept the actor's connection, if it comes now; return False if no client with the key connected.
 
-        The port is open to the network: a stranger is turned away, and the actor may come after it.
+        The port is open to the network: clients without the key are refused, and the actor may connect after them.
         """
         listening: socket.socket = self.connection
         listening.settimeout(_HANDSHAKE)  # who knocked may be gone
@@ -146,7 +146,7 @@ class _ActorWorker(Worker):
 
 
 def _connection_of(accepted: socket.socket, key: bytes) -> Connection | None:
-    """Ask who connected for the key; return None if they lack it, or need too long."""
+    """Ask a client that connected for the key; return None if it doesn't know the key, or takes too long."""
     timer = threading.Timer(_HANDSHAKE, _shut, (accepted,))
     timer.daemon = True
     timer.start()
@@ -192,7 +192,7 @@ class Actors:
 
 
 class _ActorStarter:
-    """Starts the replicas of one pipeline as actors of Ray; used in the place of `Starter`.
+    """Starts the replicas of one pipeline as actors of Ray; used instead of `Starter`.
 
     Args:
         options, patience: See `Actors`.
@@ -220,7 +220,7 @@ class _ActorStarter:
         self._actors: list[_ActorProcess] = []
 
     def start(self, number: int) -> Worker:
-        """Have an actor started, and return it before it is ready."""
+        """Ask for an actor, and return it before it is ready."""
         address: Any = ray.util.get_node_ip_address
         listening = socket.create_server((address(), 0))
         listening.settimeout(None)  # whatever the user's default
@@ -259,7 +259,7 @@ class _ActorStarter:
         """Do nothing: Ray looks after its actors."""
 
     def is_ready(self, worker: Worker) -> bool:
-        """Let an actor connect; return False if it has not come yet.
+        """Accept an actor's connection; return False if it has not connected yet.
 
         Raises:
             NotStarted: the actor has refused, or ended.

@@ -52,7 +52,7 @@ class Replicas:
         self._origins = source_edges(nodes)
 
     def submit(self, batch: InFlightBatch, seed: int, traced: bool, callback: Callable[[BatchJob], None]) -> None:
-        """Have a batch made; ``callback`` is called on a thread of the pipeline.
+        """Ask for a batch; ``callback`` is called on a thread of the pipeline when it is made.
 
         The batch is the job's until then, and none of its fields may be touched.
         """
@@ -98,7 +98,7 @@ class Replicas:
             batch.values[edge] = values
 
     def summary(self) -> tuple[str, ...]:
-        """Say how many there are, and how those ended that died."""
+        """Return the number of processes, and for each process that died how it ended."""
         pool = self.pool
         alive, exits = sum(worker.alive for worker in pool.workers), tuple(pool.exits)
         if not exits:
@@ -131,7 +131,7 @@ class BatchJob:
 
     @property
     def order(self) -> int:
-        """Number by which it comes first or later."""
+        """Number that decides the order: smaller ones go first."""
         return self.draw.index
 
     @property

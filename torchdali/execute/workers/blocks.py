@@ -1,6 +1,6 @@
 """Shared memory of batches: one process owns a block and writes to it, others read it.
 
-A block has no name: its descriptor goes over a socket, and nothing remains, whoever dies. The process of the user
+A block has no name: its descriptor is sent over a socket, so nothing remains if a process dies. The process of the user
 owns the sources' data; each replica owns the batches that it made, until the last tensor on them is gone.
 """
 
@@ -54,7 +54,7 @@ class SharedBuffers(BufferPool):
 
     @property
     def smallest(self) -> int:
-        """Bytes of a batch from which it goes by shared memory; less goes over the pipe."""
+        """Size of a batch, in bytes, from which it is sent in shared memory; smaller ones are sent over the pipe."""
         return max(1, self._smallest)
 
     def place(self, tensor: torch.Tensor) -> BlockOffset | None:
@@ -71,7 +71,7 @@ class SharedBuffers(BufferPool):
         return view_of(block, place.offset, place.shape, place.dtype)
 
     def renew(self) -> None:
-        """Use no block again that there is: a process has come that does not know them."""
+        """Don't reuse any existing block: a new process does not know them."""
         with self._lock:
             self._first = self._made_blocks
             self._collect()
@@ -194,12 +194,12 @@ class Views:
         return view_of(torch.from_numpy(self._blocks[place.block]), place.offset, place.shape, place.dtype)
 
     def lend(self, blocks: Iterable[int]) -> Callable[[BlockOffset], torch.Tensor]:
-        """Return a function that makes the tensors at places in some blocks; these come back when the last is gone."""
+        """Return a function that makes tensors in some blocks; a block is given back when its last tensor is gone."""
         leases: dict[int, torch.Tensor] = {}
         for number in set(blocks):
             lease = self._blocks[number].view(Lease)
-            # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost. The entry is
-            # made before a tensor is, so that none comes back without one.
+            # weakref.finalize isn't used, because it runs Python code, in which a Ctrl-C could be lost. The entry is
+            # made before the tensor, so that no tensor is given back without an entry.
             self._lent[number] = loan = Loan(lease, self._returned.append)
             loan.number = number
             leases[number] = torch.from_numpy(lease)

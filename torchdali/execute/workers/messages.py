@@ -78,7 +78,7 @@ class SentBatch(NamedTuple):
     """A batch on its way: one tensor ``(samples, ...)``, or a list with None for samples that a branch did not compute.
 
     Attributes:
-        dtype, ndim: Of a sample, if there is none.
+        dtype, ndim: Dtype and number of axes of a sample, for a batch without samples.
         infos: Where the samples come from, if the receiver does not know.
     """
 
@@ -94,7 +94,7 @@ class SentBatch(NamedTuple):
         return [each for each in (self.dense, *self.samples) if isinstance(each, BlockOffset)]
 
     def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[BlockOffset], torch.Tensor]) -> SentBatch:
-        """Return the batch for a process that knows some blocks: data in other blocks goes over the pipe."""
+        """Return the batch for a process that knows some blocks: data in other blocks is sent over the pipe."""
 
         def reachable(each: Inline | BlockOffset | None) -> Inline | BlockOffset | None:
             return inline(tensor(each)) if isinstance(each, BlockOffset) and not known(each.block) else each
@@ -105,12 +105,12 @@ class SentBatch(NamedTuple):
 
 
 def send(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], with_infos: bool = False) -> SentBatch:
-    """Return a batch in a form that goes to another process: its bytes if they are few, or its place in shared memory.
+    """Return a batch in a form for another process: its bytes if it is small, or its place in shared memory.
 
     Args:
         buffers: Memory to copy other data to.
         kept: Gets the tensors in shared memory, which must stay as long as the other process reads them.
-        with_infos: Say where samples come from, too.
+        with_infos: True to add the sources of the samples.
     """
     infos = batch.source_infos if with_infos else None
     dense = batch.dense()

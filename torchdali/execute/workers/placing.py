@@ -71,8 +71,8 @@ def place(
 ) -> Placing:
     """Decide how many processes a plan gets, and which stages run there.
 
-    Threads, if there is one, or they need no lock: in free-threaded Python, and where the fast path makes the samples
-    from file to batch; else as many replicas as threads, but not more than there are cores.
+    Threads, if there is only one, or if threads don't need the GIL: in free-threaded Python, and if the fast path makes
+    the samples from file to batch. Otherwise as many replicas as threads, but not more than there are cores.
 
     Args:
         asked: Number of processes; None for this choice.
@@ -127,7 +127,7 @@ def has_user_code(chain: Chain) -> bool:
 
 
 def may_see_changes(node: Node) -> bool:
-    """Return True if a node may read values that the program changes: by impure functions, or `Shared` ones."""
+    """Return True if a node may read values that the program changes: through impure functions, or `Shared` values."""
     return any(_is_impure(call) or any(map(_keeps_shared, call.constants.values())) for call in _calls(node))
 
 
@@ -180,7 +180,7 @@ def may_fork() -> bool:
 
 
 def _stays(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, elsewhere: bool = False) -> str:
-    """Return why a stage, and those after it, stay in the process of the user; empty if they need not."""
+    """Return why a stage, and the stages after it, stay in the user's process; empty if they needn't."""
     steps = [node for node in stage.steps if node.operator.kind != "source"]
     chained = () if stage.chain is None else stage.chain.nodes
     for node in (*steps, *chained):

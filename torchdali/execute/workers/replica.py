@@ -53,7 +53,7 @@ class ReplicaTask:
 
     Attributes:
         plan: Plan of the whole pipeline; the first ``stages`` run here.
-        datasets: By reader of those stages.
+        datasets: Datasets of these stages' readers, by reader.
         settings: With the number of threads of this replica.
         first_thread: Number of its first thread in the pipeline.
         cores: Where its threads run.
@@ -88,7 +88,7 @@ class SampleSeeds:
 
     @contextlib.contextmanager
     def of(self, sample: int) -> Iterator[None]:
-        """Seed the generators for a sample, which runs alone meanwhile."""
+        """Seed the generators for a sample; no other sample runs until this one is done."""
         with self._alone:
             seed_worker(self._seed)
             seed_sample(self._epochs[sample], self._records[sample])
@@ -177,7 +177,7 @@ class _Replica:
             os.sched_setaffinity(0, task.cores)  # before there are threads, which inherit it
         ThreadStart(task.settings.max_pixels, task.settings.exact)(task.first_thread)
         self._stages = _Stages(task, channel.buffers, self._hand_over)
-        self._numbers: dict[int, int] = {}  # of messages, by turn
+        self._numbers: dict[int, int] = {}  # numbers of messages, by turn
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
 
     def run(self) -> None:
@@ -194,8 +194,8 @@ class _Replica:
 
     def _take(self, draw: Draw) -> None:
         """Begin a batch; in the main thread."""
-        # Here alone blocks come back, readers are asked and turns are given: in the order of the messages, without a
-        # lock. From `begin` on the batch is that of the threads, and of the one that ends its last stage.
+        # Only this thread takes back blocks, asks readers and gives out turns: in the order of the messages, so without
+        # a lock. From `begin` on, only the threads touch the batch, and then the one that ends its last stage.
         self._channel.views.note(draw.number)
         self._channel.free(draw.returned)
         batch = InFlightBatch(

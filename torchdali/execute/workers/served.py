@@ -18,14 +18,14 @@ from torchdali.execute.process_state import ProcessId, is_stopped
 __all__ = ["LOST", "NO_MEMORY", "ForkserverProcess", "ServedProcess", "how_ended", "say", "signal_of"]
 
 NO_MEMORY = 112  # exit code of a worker that the system gives no memory
-LOST = 256  # replaces the exit code, which is less, if nobody says how a process ended
+LOST = 256  # larger than any exit code; used if the exit code is unknown
 _GRACE = 1.0  # seconds for the server to say which process it forked, or how it ended
 _TICK = 0.02
 _NUMBER = struct.Struct("i")
 
 
 def say(descriptor: int, number: int) -> None:
-    """Send the number of a process, or its exit code, to who may wait for it."""
+    """Send the number of a process, or its exit code, to the process that may wait for it."""
     with contextlib.suppress(OSError):  # nobody asks any more
         os.write(descriptor, _NUMBER.pack(number))
 
@@ -71,7 +71,7 @@ class _OthersChild(ABC):
 
     @property
     def exitcode(self) -> int | None:
-        """Exit code, negative for a signal, `LOST` if nobody says; None while the process runs."""
+        """Exit code: negative for a signal, `LOST` if it is unknown, None while the process runs."""
         code = self._exit_code()
         if code not in (None, LOST):
             return code
@@ -142,7 +142,7 @@ class ServedProcess(_OthersChild):
         return LOST if self._is_over else None
 
     def _listen(self, count: int, patience: float) -> None:
-        """Wait until the server has said so many numbers, or will not."""
+        """Wait until the server has sent this many numbers, or can't send any more."""
         deadline = time.monotonic() + patience
         with self._lock:
             while len(self._said) < count and not self._is_over:
@@ -185,7 +185,7 @@ class ForkserverProcess(_OthersChild):
         return code
 
     def _forget(self) -> None:
-        """Let nothing wait for the server's word: multiprocessing would, at the end of the program."""
+        """Stop waiting for the server's messages: multiprocessing would wait at the end of the program."""
         multiprocessing.process._children.discard(self._process)  # type: ignore[attr-defined]
         from multiprocessing import forkserver  # not on all systems
 

@@ -35,7 +35,7 @@ __all__ = ["ForkRequest", "Server", "main"]
 
 _POLL = 0.5  # seconds between looks at whether the process of the user is there
 _GRACE = 1.0  # seconds for the server to end
-_STILL = 2  # looks in a row at which it was stopped: after Ctrl-Z and fg, it may wake late
+_STILL = 2  # polls in a row that find it suspended; one isn't enough: after Ctrl-Z and fg, it may wake late
 
 Run = Callable[[Any, "ForkRequest", "int | None", ProcessId], None]
 """Runs a worker: connection, order, descriptor of the plan, the process of the user."""
@@ -48,7 +48,7 @@ class ForkRequest(NamedTuple):
         threads: Number of threads of the worker.
         first_thread: Number of the first one in the pipeline.
         cores: Where they run; empty for everywhere.
-        is_sent: True if the plan comes in a file; otherwise it is the one that the server was forked with.
+        is_sent: True if the plan comes in a file; otherwise it is the plan with which the server was forked.
     """
 
     threads: int
@@ -155,7 +155,7 @@ class Server:
             return bool(self._users) and (self._serving.alive or self._spare.alive)
 
     def start(self, order: ForkRequest, plan: int | None) -> tuple[ServedProcess, Connection]:
-        """Have a worker forked; returns at once.
+        """Ask the server to fork a worker; returns immediately.
 
         Args:
             order: The request that describes the worker.
@@ -178,7 +178,7 @@ class Server:
             return process, Connection(ours.detach())
 
     def look(self) -> None:
-        """Let the spare take over from a server that is gone, or that somebody stopped; see that there is a spare."""
+        """If the server ended or was suspended, continue with the spare; start another spare if needed."""
         with self._lock:
             if not self._users:
                 return
@@ -191,7 +191,7 @@ class Server:
                 self._spare = self._fork_spare(self._serving.control)
 
     def _change(self) -> None:
-        """Let the spare take over; a server that is stopped is killed.
+        """Continue with the spare server; a suspended server is killed.
 
         Raises:
             OSError: all spares are used.
@@ -228,7 +228,7 @@ class Server:
         """End the server if no other pipeline uses it."""
         global _shared
         if self._owner != os.getpid():
-            return  # in a forked child that drops its copy
+            return  # a forked child drops its copy, and must not end the server
         with _sharing:
             self._users -= 1
             if self._users:
@@ -245,7 +245,8 @@ class Server:
 
 
 _shared: Server | None = None  # under _sharing
-_sharing = ForkSafeLock()  # a garbage collection inside may drop a pipeline, whose end comes here
+# A garbage collection under the lock may drop a pipeline, which then takes this lock in the same thread.
+_sharing = ForkSafeLock()
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
@@ -360,7 +361,7 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
 
 
 def _fork(descriptors: list[int]) -> int | None:
-    """Fork this process; if the system does not, tell who waits, and return None."""
+    """Fork this process. If that fails, send the error to the process that waits, and return None."""
     try:
         return os.fork()
     except OSError as error:

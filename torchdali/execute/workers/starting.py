@@ -44,7 +44,7 @@ class Starter:
         placing: Their number, and the stages that run there.
         planned: The plan.
         settings: Number of threads, and a thread's first call.
-        readers: Per reader node.
+        readers: States of the readers, by node.
         bad_samples: The policy for samples that fail.
 
     Attributes:
@@ -81,7 +81,7 @@ class Starter:
             self._server = Server.share()
 
     def start(self, number: int) -> Worker:
-        """Have a worker started, and return it before it is ready.
+        """Ask for a worker, and return it before it is ready.
 
         Raises:
             OSError: it cannot be.
@@ -141,7 +141,7 @@ class Starter:
         return True
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Release the server."""
         self._server.release()
         if self._file is not None:
             os.close(self._file)
@@ -192,7 +192,7 @@ def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:
 def _run(
     make: Callable[[ForkRequest], ReplicaTask], connection: Any, order: ForkRequest, file: int | None, user: ProcessId
 ) -> None:
-    """Run a worker: of the pipeline for which the server was forked, or of another one."""
+    """Run a worker, for the pipeline for which the server was forked, or for another one."""
     if order.is_sent:
         _run_sent(connection, order, file, user)
     else:

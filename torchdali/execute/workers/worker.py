@@ -47,7 +47,7 @@ class WorkerJob(Protocol):
 
     @property
     def order(self) -> int:
-        """Number by which it comes first or later."""
+        """Number that decides the order: smaller ones go first."""
         ...
 
     @property
@@ -90,7 +90,7 @@ class Worker:
 
     Args:
         purpose: Its task, for messages.
-        hint: Why it may have ended if it never said a word, for messages.
+        hint: A possible reason, for messages, if it ended without sending anything.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Worker:
     ) -> None:
         self.process, self.connection, self.number = process, connection, number
         self._purpose, self._hint, self._has_spoken = purpose, hint, False
-        self.views = Views()  # another one, with page-locked memory, where the pool says so
+        self.views = Views()  # the pool may replace it by one with page-locked memory
         self.jobs: dict[int, WorkerJob] = {}  # sent, and not yet answered; changed under the lock of the pool
         self._ledger: npt.NDArray[np.int64] | None = None
         self.blocks: set[int] = set()  # that it was told of
@@ -107,7 +107,8 @@ class Worker:
         self.shares_memory = True
         self.since = time.monotonic()
         self._socket = socket_of(connection.fileno())
-        self._lock = threading.Lock()  # one message after the other: whoever submits, and the watching thread, send
+        # Sends one message at a time: threads that submit jobs and the watching thread send.
+        self._lock = threading.Lock()
 
     def stands_still(self) -> bool:
         """Return whether a signal has stopped the process."""
@@ -118,7 +119,7 @@ class Worker:
         self.process.kill()
 
     def send(self, message: Any, descriptor: int | None = None) -> None:
-        """Send a message; a worker that is dying does not get it, which the pool notices."""
+        """Send a message. A dying worker doesn't receive it; the pool notices its end."""
         with self._lock, contextlib.suppress(OSError):
             write(self.connection, message)
             if descriptor is not None:
@@ -126,13 +127,13 @@ class Worker:
 
     def send_job(self, number: int, job: WorkerJob) -> None:
         """Send a job, with the worker's blocks that came back."""
-        # Numbers of blocks go along: the worker alone decides what to write where, so that none is written while a
-        # tensor on it is alive.
+        # The message contains the numbers of these blocks: only the worker decides where to write, so it doesn't write
+        # to a block that a tensor still uses.
         self.jobs[number] = job
         self.send(job.message(number, self.blocks, self.views.take_returned()))
 
     def open_ledger(self) -> None:
-        """Share memory in which the worker writes which job it began last; without room, all count as begun."""
+        """Share memory in which the worker writes which job it began last; without it, all jobs count as begun."""
         with contextlib.suppress(OSError, MemoryError):
             descriptor = anonymous_file(8)
             try:
@@ -152,7 +153,7 @@ class Worker:
         Raises:
             EOFError, OSError: the worker has died.
         """
-        # In the watching thread alone. A message of a block comes before the first batch in it.
+        # Only the watching thread calls this. A message about a block comes before the first batch in the block.
         message = read(self.connection)
         self._has_spoken = True
         if isinstance(message, Drop):
@@ -170,7 +171,7 @@ class Worker:
         """Describe how the process ended, and the remedy.
 
         Args:
-            meanwhile: Its activity; by default, the jobs that it had.
+            meanwhile: Activity of the process at its end; by default, its jobs.
         """
         self.process.join(_GRACE)
         how = how_ended(self.process.exitcode)

@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 _LINEAR = 200.0 / 3.0  # Hz a mel below 1 kHz
 _BREAK = 1000.0 / _LINEAR  # mel at 1 kHz
-_STEP = math.log(6.4) / 27.0  # of the logarithm, a mel above
+_STEP = math.log(6.4) / 27.0  # step of the logarithm, per mel above
 
 
 def _slaney(hertz: float) -> float:
@@ -75,7 +75,7 @@ def mel_filters(
     return torch.from_numpy(triangles.astype(np.float32)).to(device)
 
 
-_COLUMNS = 16  # from so many on, a row or column of a BLAS product has the same bits in any company
+_COLUMNS = 16  # from this size on, a row or column of a BLAS product doesn't depend on the other rows and columns
 
 
 def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:

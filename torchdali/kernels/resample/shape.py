@@ -15,7 +15,7 @@ __all__ = ["resize_shape"]
 Region = list[tuple[float, float]]
 
 _FLOAT = struct.Struct("f")
-_LEAST = 1e-5  # of a pixel: less is as good as nothing, and would see too many pixels
+_LEAST = 1e-5  # smallest part of a pixel: a smaller one counts as nothing, and would use too many pixels
 
 
 def resize_shape(

@@ -54,7 +54,7 @@ RADIUS = {"linear": 1, "triangular": 1, "cubic": 2, "gaussian": 1, "lanczos3": 3
 OVERSHOOT = ("cubic", "lanczos3")  # filters with negative weights
 _KNOTS = 32  # table entries in a unit of the filter
 _f32 = np.float32
-_STRETCHED: dict[str, tuple[Any, Any]] = {  # as arrays: NumPy takes twice as long with numbers
+_STRETCHED: dict[str, tuple[Any, Any]] = {  # arrays, because NumPy takes twice as long with numbers
     name: (np.array(radius, np.float64), np.array(_KNOTS * radius, _f32)) for name, radius in RADIUS.items()
 }
 _Floats = npt.NDArray[np.float32]

@@ -126,7 +126,7 @@ def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
     if len(kinds) > 1 or len(set(map(_ndim_of, samples))) > 1:
         return None
     if _UINT64 in kinds or not (copy or all(map(_is_usual, samples))):
-        return None  # of two C types of 64 bits, torch knows one
+        return None  # torch knows only one of two C types of 64 bits
     arrays = [each.copy() for each in samples] if copy else list(samples)
     try:
         first = torch.from_numpy(arrays[0])
@@ -216,7 +216,7 @@ def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor
     if not array.flags.c_contiguous or not array.size:  # an empty one is contiguous with any strides
         array, copy = np.array(array, order="C"), False
     if array.dtype == np.uint64:
-        array = array.view(np.uint64)  # of two C types of 64 bits, torch knows one
+        array = array.view(np.uint64)  # torch knows only one of two C types of 64 bits
     try:
         tensor = torch.from_numpy(array.copy() if copy or not array.flags.writeable else array)
     except (TypeError, ValueError) as error:

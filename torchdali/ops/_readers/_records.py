@@ -241,7 +241,7 @@ def over_containers(function: Callable[[Indexed], T], containers: Sequence[Index
     return in_threads([functools.partial(function, each) for each in containers], _SCANS if remote else 1)
 
 
-_SCANS = 8  # at a time: each reads ahead
+_SCANS = 8  # at a time, because each reads ahead
 
 
 def in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
