@@ -16,6 +16,7 @@ import torch
 from tests.check import PerSample, check, compare, dali, pipeline
 from tests.helpers import encoded_images
 from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.own_process import in_own_process
 from torchdali import Pipeline, fn, ops, types
 from torchdali.backend import GetSchema
 from torchdali.declaration.registry import Operator, registry
@@ -541,3 +542,7 @@ def test_giving_the_default_that_dali_shows(name: str, arguments: dict[str, Any]
         assert ours == theirs
     else:
         compare(ours, theirs, level=1.0)
+
+
+def test_schemas_are_there_without_another_import() -> None:
+    assert in_own_process("torchdali.backend", "GetSchema('Resize').Name()", OMP_NUM_THREADS="1") == "Resize"

@@ -16,8 +16,9 @@ from typing import Any
 
 import torch
 
+import torchdali.ops  # noqa: F401  the registry holds the operators once they are imported
 from torchdali import types
-from torchdali.declaration.registry import Operator, lookup, registry
+from torchdali.declaration.registry import Operator, registry
 from torchdali.declaration.schema import COMMON, STATE
 from torchdali.environment import read_number
 from torchdali.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
@@ -269,14 +270,13 @@ class OpSchema:
         return name in self._schema.deprecated
 
 
-def _declare_operators() -> dict[str, Operator]:
-    lookup("constant")  # declares the operators of the library
+def _index_operators() -> dict[str, Operator]:
     return {operator.schema_name: operator for operator in registry.values()}
 
 
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
     """Return the schema of an operator, for example ``readers__File``, or None."""
-    operator = _declare_operators().get(name)
+    operator = _index_operators().get(name)
     return None if operator is None else OpSchema(operator)
 
 
@@ -291,7 +291,7 @@ def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
 def _on(device: str, internal: bool) -> list[str]:
     return sorted(
         name
-        for name, operator in _declare_operators().items()
+        for name, operator in _index_operators().items()
         if device in operator.options.devices and (internal or not operator.hidden)
     )
 
