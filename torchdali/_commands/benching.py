@@ -91,7 +91,7 @@ def _print_consumer(pipeline: Pipeline, batches: int, step: float, threads: int)
 
 
 def _share(usage: Usage, threads: int) -> float:
-    """Return the part of the time in which the threads computed, of 1; others wait for files, or for cores."""
+    """Return the fraction of the time in which the threads computed; otherwise they wait for files or cores."""
     return min(1.0, usage.busy / threads)
 
 

@@ -1,6 +1,6 @@
 """Draw the demo's labelled images: ten shapes, of any size, position, rotation, color and texture.
 
-The class is the shape alone. Colors, textures and the clutter around it say nothing about it, so a
+Only the shape determines the class. Colors, textures and the clutter around it say nothing about it, so a
 network has to find the outline.
 """
 
@@ -174,7 +174,7 @@ def draw(name: str, rng: np.random.Generator) -> Image.Image:
 
 
 def write(root: Path, per_class: int, seed: int) -> None:
-    """Write ``per_class`` JPEG files of each shape into one folder a shape."""
+    """Write ``per_class`` JPEG files of each shape into one folder per shape."""
     rng = np.random.default_rng(seed)
     for name in SHAPES:
         folder = root / name

@@ -1,7 +1,7 @@
 """TIFF: Pillow decodes the images that it keeps exactly, tifffile the rest: deep colors and planes, many channels.
 
-Neither sees the file's own directory: they get one with only the tags that describe pixels, all of which are in the
-file. So there is nothing to warn about, no second image, and no meaning that a vendor gave to tags.
+Neither library sees the file's own directory. They get a new one with only the tags that describe pixels, copied from
+the file. So there is nothing to warn about, no second image, and no meaning that a vendor gave to tags.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Directory:
 
     @property
     def colors(self) -> int:
-        """Samples without alpha and others that are added to a color."""
+        """Samples without alpha, and without other samples in addition to a color."""
         return {2: 3, _INKS: 4, _YCBCR: 3}.get(self.photometric, 1)
 
     def _read_entries(self) -> dict[int, tuple[int, int, int]]:
@@ -159,7 +159,7 @@ def decode_tiff(view: memoryview, directory: Directory) -> Array:
     and 14; samples of 64 keep their upper half. Palettes become RGB of 16 bits.
 
     Raises:
-        ValueError: naming the kind of TIFF.
+        ValueError: names the kind of TIFF.
     """
     try:
         directory.check_parts()
@@ -202,7 +202,7 @@ def _is_exact_in_pillow(directory: Directory) -> bool:
 
 
 class _TiffImage(TiffImageFile):
-    """Pillow's TIFF without its own limit of the size, as the header passed ours; always through libtiff."""
+    """Pillow's TIFF reader, always with libtiff, and without its size limit: the header has passed ours."""
 
     use_load_libtiff = property(lambda self: True, lambda self, value: None)
 
@@ -318,7 +318,7 @@ def _library(name: str, directory: Directory) -> Any:
 
 
 def _of_full_scale(pixels: Array, depth: int) -> Array:
-    """Bring samples to a type whose full scale is theirs."""
+    """Convert samples to a type with the same full scale."""
     kind, size = pixels.dtype.kind, 8 * pixels.itemsize
     if kind == "f":
         return np.ascontiguousarray(pixels, np.float32)

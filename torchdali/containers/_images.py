@@ -1,4 +1,4 @@
-"""Images that are packed in other bytes: photos as JPEG or WebP, and all others without loss.
+"""Encode images again while packing: photos as JPEG or WebP, and all others without loss.
 
 Images with a palette, with few values or colors in large areas (label maps), or of 16 bits aren't photos. Shrinking
 them mixes no values and loses no bits.
@@ -23,21 +23,21 @@ __all__ = ["FORMATS", "EncodedImage", "encode", "psnr"]
 
 FORMATS = {"jpeg": "jpg", "webp": "webp", "raw": "npy"}
 _SAME = 100.0  # dB, for equal pixels
-_FEW = 64  # values of a gray image that are few
+_FEW = 64  # largest number of values of a gray image that counts as a label map
 _FEW_COLORS = 256
-_AREAS = 0.8  # part of the pixels that are like their neighbor, in large areas
+_AREAS = 0.8  # share of pixels that equal their neighbor, in images with large areas of one color
 
 Pixels = npt.NDArray[Any]
 
 
 class EncodedImage(NamedTuple):
-    """An image in new bytes.
+    """An image that was encoded again.
 
     Attributes:
         extension: Extension of its format.
         content: The bytes.
-        pixels: That were encoded.
-        is_photo: Encoded with loss.
+        pixels: The pixels that were encoded.
+        is_photo: True if it was encoded with loss.
     """
 
     extension: str
@@ -51,7 +51,7 @@ class _Opened(NamedTuple):
 
     Attributes:
         pixels: ``(H, W, C)``, uint8 or uint16; places in a palette if there is one.
-        is_map: The values are numbers, which have no mean.
+        is_map: True if the values are labels, which must not be averaged.
         palette, alpha: As `write_png` takes them.
     """
 
@@ -153,7 +153,7 @@ def _with_palette(content: bytes) -> _Opened | None:
 
 
 def _is_map(pixels: Pixels) -> bool:
-    """Tell label maps and drawings, of few values or of few colors in large areas, from photos."""
+    """Return whether an image is a label map or a drawing (few values, or large areas of few colors), not a photo."""
     channels = pixels.shape[2]
     if channels == 1 and len(np.unique(pixels)) <= _FEW:
         return True

@@ -12,7 +12,7 @@ from torchdali.formats.shared_folder import open_named, write_whole
 
 __all__ = ["load", "save"]
 
-_TABLES: dict[str, tuple[str, Any, int]] = {  # file, type, numbers a row; boxes are counted by numbers
+_TABLES: dict[str, tuple[str, Any, int]] = {  # file, type, numbers per row; sizes of box files count numbers, not rows
     "counts.dat": ("counts", np.int32, 1),
     "boxes.dat": ("boxes", np.float32, 1),
     "labels.dat": ("labels", np.int32, 1),
@@ -60,7 +60,7 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
         ids: Read the ids of images, too, which may not have been saved.
 
     Raises:
-        RuntimeError: they cannot be read, or do not go together.
+        RuntimeError: they cannot be read, or contradict each other.
     """
     try:
         with open_named(os.path.join(folder, "filenames.dat")) as file:

@@ -14,13 +14,13 @@ from torchdali.pictures._colors import color_map, of_class, paint_mask
 __all__ = ["draw_boxes", "draw_sound", "draw_spectrogram", "draw_strip", "enlarge", "lay_over"]
 
 Array = npt.NDArray[np.uint8]
-FRAMES = 6  # of a clip that are shown
+FRAMES = 6  # number of frames of a clip that are shown
 _RANGE = 80.0  # decibels below the greatest power that are shown
 _WAVE, _PAPER = (38, 90, 160), (240, 243, 248)
 
 
 def enlarge(pixels: Array, size: int) -> Image.Image:
-    """Return an image whose longer side has some pixels; small ones are enlarged by a whole number."""
+    """Return an image resized to a given longer side; small images are enlarged by a whole number."""
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     longer = max(picture.size)
     if longer <= size:

@@ -58,10 +58,10 @@ def resize(
         mag_filter: Filter of the axes that grow or stay.
         antialias: Stretch the filter where the image shrinks.
         dtype: Dtype of the output, rounded and saturated; the input's own when None.
-        patch_border: Patch border of linearly resized uint8 images: make the outermost lines DALI's too, which
-            otherwise are off by up to tens of levels. It takes a third of the time again.
-        windows: ``(start, extent)`` of the part of the output to compute, for every spatial axis; all
-            of it when None. The pixels equal the pixels of the whole.
+        patch_border: For linearly resized uint8 images: make the outermost lines equal to DALI's, too; otherwise they
+            are off by up to tens of levels. This takes a third more time.
+        windows: ``(start, extent)`` of the part of the output to compute, for every spatial axis; the whole output when
+            None. The pixels are the same as in the whole output.
 
     Returns:
         A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself if nothing
@@ -113,7 +113,7 @@ def _by_sums(
     """Resample axis by axis: nearest pixels, then those that are rounded to bytes, then sums.
 
     Args:
-        exact: With DALI's bits.
+        exact: True for results that are bit-identical to DALI's.
     """
     first, source = x.dim() - 1 - len(axes), x.dtype
     as_bytes = dtype == torch.uint8 and len(axes) == 2
@@ -189,7 +189,7 @@ def _turn(i: int, axis: Axis) -> tuple[bool, int]:
 
 def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """Take the pixels of `index` along `dim`."""
-    if x.dtype == torch.uint16:  # not every PyTorch selects from it
+    if x.dtype == torch.uint16:  # not all PyTorch versions can select from it
         return _select(x.view(torch.int16), dim, index).view(torch.uint16)
     channels = x.shape[-1]
     if dim < x.dim() - 2 or channels > 4:
