@@ -22,6 +22,7 @@ from torchdali import (
     Pipeline,
     StreamPolicy,
     backend,
+    dali,
     dynamic,
     fn,
     ops,
@@ -212,15 +213,15 @@ def test_growth_factors_come_from_the_environment(monkeypatch) -> None:
     monkeypatch.setenv("DALI_HOST_BUFFER_GROWTH_FACTOR", "2")
     monkeypatch.setenv("DALI_HOST_BUFFER_SHRINK_THRESHOLD", "0.25")
     try:
-        fresh = importlib.reload(backend)
+        importlib.reload(dali.backend)
         found = [
-            fresh.GetHostBufferGrowthFactor(),
-            fresh.GetDeviceBufferGrowthFactor(),
-            fresh.GetHostBufferShrinkThreshold(),
+            backend.GetHostBufferGrowthFactor(),
+            backend.GetDeviceBufferGrowthFactor(),
+            backend.GetHostBufferShrinkThreshold(),
         ]
     finally:
         monkeypatch.undo()
-        importlib.reload(backend)
+        importlib.reload(dali.backend)
     assert found == [2.0, 1.5, 0.25]
     assert backend.GetHostBufferGrowthFactor() == 1.1
 

@@ -598,8 +598,8 @@ def gray_on_the_device(folder: Path) -> Any:
         (on_the_device, "decoders.image (line N) in one call; resize (line N) runs on the device"),
         (cropped_on_the_device,
          "decoders.image_crop (line N) in one call; 2 operators use its result: resize (line N), flip (line N)"),
-        (gray_on_the_device, "not used: decoders.image (line N) makes something else than RGB bytes"),
-        (lambda folder: fn.decoders.image(read(folder)[0], device="mixed"), "decoders.image (line N) in one call, which is all"),
+        (gray_on_the_device, "not used: decoders.image (line N) doesn't return RGB bytes"),
+        (lambda folder: fn.decoders.image(read(folder)[0], device="mixed"), "decoders.image (line N) in one call, up to the output"),
     ],
     ids=["resized there", "two uses there", "gray", "decoded alone"],
 )
@@ -624,10 +624,10 @@ def test_what_is_decoded_for_a_device_is_on_the_fast_path_too(
 @pytest.mark.parametrize(
     ("graph", "said"),
     [
-        (train, "decoders.image + random_resized_crop + crop_mirror_normalize (line N) in one call, which is all"),
-        (jittered, "decoders.image + resize (line N) in one call; color_twist (line N) stands in the way of more"),
+        (train, "decoders.image + random_resized_crop + crop_mirror_normalize (line N) in one call, up to the output"),
+        (jittered, "decoders.image + resize (line N) in one call; color_twist (line N) doesn't join"),
         (several_uses, "decoders.image (line N) in one call; 2 operators use its result: resize (line N), resize (line N)"),
-        (gray, "not used: decoders.image (line N) makes something else than RGB bytes"),
+        (gray, "not used: decoders.image (line N) doesn't return RGB bytes"),
         (lambda folder: read(folder)[0], None),
     ],
     ids=["train", "jittered", "several uses", "gray", "no images"],

@@ -164,7 +164,7 @@ def chunk(
 
 
 def narrows(
-    function: OperatorFunction[..., Any], takes: Collection[str], varies: Collection[str] = ()
+    function: OperatorFunction[..., Any], takes: Collection[str] = (), varies: Collection[str] = ()
 ) -> Callable[[E], E]:
     """Declare that an operator edits the program of an image before it is decoded.
 

@@ -39,19 +39,19 @@ def _decoder_sentence(node: Node, graph: Graph, together: bool) -> str:
     """
     engine = node.constants.get("hw_decoder_load", 0.0) > 0
     if node.operator.name not in CHAINS and "encoded" not in node.operator.chunks:
-        return f"not used: {_name_operators(node)} makes something else than RGB bytes"
+        return f"not used: {_name_operators(node)} doesn't return RGB bytes"
     if node.operator.name not in CHAINS and not together:
         names = _name_operators(node)
-        return f"not used: {names} is in a branch, or beside other operators, and leaves images to the device"
+        return f"not used: {names} is in a branch, or in a chain with other operators, and leaves images to the device"
     sentence = f"{_name_operators(node)} in one call" + (", but for images that the device decodes" if engine else "")
     after = list(_users(node, graph))
     if not after:
-        return f"{sentence}, which is all"
+        return f"{sentence}, up to the output"
     if len(after) > 1:
         return f"{sentence}; {len(after)} operators use its result: {', '.join(map(_name_operators, after))}"
     if after[0].device == "gpu":
         return f"{sentence}; {_name_operators(after[0])} runs on the device"
-    return f"{sentence}; {_name_operators(after[0])} stands in the way of more"
+    return f"{sentence}; {_name_operators(after[0])} doesn't join"
 
 
 def _users(node: Node, graph: Graph) -> Iterator[Node]:
