@@ -15,35 +15,8 @@ from typing import Any
 from torchdali.graph import nodes as _nodes
 
 __all__ = [
-    "abs",
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "ceil",
-    "clamp",
-    "cos",
-    "cosh",
-    "exp",
-    "fabs",
-    "floor",
-    "fpow",
-    "log",
-    "log2",
-    "log10",
-    "max",
-    "min",
-    "pow",
-    "rsqrt",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "clamp", "cos", "cosh", "exp",
+    "fabs", "floor", "fpow", "log", "log2", "log10", "max", "min", "pow", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh",
 ]  # fmt: skip
 
 

@@ -39,18 +39,8 @@ from torchdali.kernels.native import (
 from torchdali.kernels.random_window import window_ranges
 
 __all__ = [
-    "Files",
-    "JpegSource",
-    "Parts",
-    "Table",
-    "WindowChoice",
-    "decode_together",
-    "examine",
-    "lots_of",
-    "read_files",
-    "read_headers",
-    "render",
-    "run_programs",
+    "Files", "JpegSource", "Parts", "Table", "WindowChoice", "decode_together", "examine", "lots_of", "read_files",
+    "read_headers", "render", "run_programs",
 ]  # fmt: skip
 
 Files = npt.NDArray[Any]

@@ -47,35 +47,9 @@ from torchdali.declaration.batching import Arguments, Column, each_of, per_sampl
 from torchdali.tensors import TensorList, dtypes
 
 __all__ = [
-    "STATE",
-    "AllFrames",
-    "Argument",
-    "Arguments",
-    "BatchOutput",
-    "BatchSize",
-    "Choices",
-    "Column",
-    "DType",
-    "Data",
-    "FilePath",
-    "Image",
-    "InputSpec",
-    "Layout",
-    "ListOrMatrix",
-    "Out",
-    "OutputCount",
-    "PerFrame",
-    "PerSample",
-    "SampleIndices",
-    "Schema",
-    "Takes",
-    "each_of",
-    "one_of",
-    "per_sample",
-    "plain_list",
-    "shares",
-    "split",
-    "to_dtype",
+    "STATE", "AllFrames", "Argument", "Arguments", "BatchOutput", "BatchSize", "Choices", "Column", "DType", "Data",
+    "FilePath", "Image", "InputSpec", "Layout", "ListOrMatrix", "Out", "OutputCount", "PerFrame", "PerSample",
+    "SampleIndices", "Schema", "Takes", "each_of", "one_of", "per_sample", "plain_list", "shares", "split", "to_dtype",
 ]  # fmt: skip
 
 T = TypeVar("T")

@@ -18,19 +18,8 @@ from typing import NamedTuple
 from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = [
-    "Chain",
-    "HostValue",
-    "Plan",
-    "Stage",
-    "StepKind",
-    "edges",
-    "encoded_operator",
-    "is_metadata",
-    "kinds",
-    "may_share",
-    "nodes_of",
-    "plan",
-    "value_of",
+    "Chain", "HostValue", "Plan", "Stage", "StepKind", "edges", "encoded_operator", "is_metadata", "kinds", "may_share",
+    "nodes_of", "plan", "value_of",
 ]  # fmt: skip
 
 

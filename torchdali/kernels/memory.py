@@ -13,28 +13,9 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "IN_PLACE",
-    "SMALL_SAMPLE",
-    "Array",
-    "Bytes",
-    "ChunkImages",
-    "DeviceShare",
-    "Empty",
-    "Floats",
-    "Placed",
-    "Room",
-    "byte_planes",
-    "copy_windows",
-    "fresh",
-    "in_transform",
-    "inside",
-    "is_array",
-    "is_plain",
-    "is_traced",
-    "keep_freed_memory",
-    "narrow",
-    "place",
-    "place_result",
+    "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "ChunkImages", "DeviceShare", "Empty", "Floats", "Placed", "Room",
+    "byte_planes", "copy_windows", "fresh", "in_transform", "inside", "is_array", "is_plain", "is_traced",
+    "keep_freed_memory", "narrow", "place", "place_result",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- reused buffers
@@ -178,8 +159,8 @@ class Room(Protocol):
 
 
 IN_PLACE = object()
-"""Stands for a result of several that was written where the caller wanted it: a tensor for each costs as much as what
-describes a picture."""
+"""Replaces a result that was written into the caller's memory: a tensor for each result is as expensive as the image's
+program."""
 
 
 class Placed(NamedTuple):

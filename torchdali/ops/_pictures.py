@@ -35,18 +35,8 @@ if TYPE_CHECKING:
     from PIL import Image  # imported if an image needs it: `import torchdali` is quick
 
 __all__ = [
-    "STORED",
-    "DrawnTransforms",
-    "ImageProgram",
-    "ImageSource",
-    "ImageTransform",
-    "ImageTransforms",
-    "RandomOrder",
-    "Requests",
-    "StepChoice",
-    "TensorConversion",
-    "is_refused",
-    "library",
+    "STORED", "DrawnTransforms", "ImageProgram", "ImageSource", "ImageTransform", "ImageTransforms", "RandomOrder",
+    "Requests", "StepChoice", "TensorConversion", "is_refused", "library",
 ]  # fmt: skip
 
 

@@ -25,22 +25,8 @@ from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = [
-    "Draw",
-    "Drop",
-    "Failure",
-    "Inline",
-    "Made",
-    "Ready",
-    "Refused",
-    "SentBatch",
-    "SentBlock",
-    "inline",
-    "read",
-    "read_failure",
-    "receive",
-    "send",
-    "write",
-    "write_failure",
+    "Draw", "Drop", "Failure", "Inline", "Made", "Ready", "Refused", "SentBatch", "SentBlock", "inline", "read",
+    "read_failure", "receive", "send", "write", "write_failure",
 ]  # fmt: skip
 
 _LARGE = 1 << 20  # bytes; less is as fast within a message

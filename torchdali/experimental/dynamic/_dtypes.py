@@ -13,26 +13,8 @@ from torchdali import types
 from torchdali.types import DALIDataType
 
 __all__ = [
-    "DType",
-    "DataType",
-    "ImageType",
-    "InterpType",
-    "as_torch_dtype",
-    "bfloat16",
-    "bool",
-    "dtype",
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "type_id",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
+    "DType", "DataType", "ImageType", "InterpType", "as_torch_dtype", "bfloat16", "bool", "dtype", "float16", "float32",
+    "float64", "int8", "int16", "int32", "int64", "type_id", "uint8", "uint16", "uint32", "uint64",
 ]  # fmt: skip
 
 

@@ -41,20 +41,8 @@ from torchdali.graph.conditionals._rewriting import RUNTIME, rewrite
 from torchdali.graph.nodes import DataNode
 
 __all__ = [
-    "and_",
-    "convert",
-    "convert_callable",
-    "do_not_convert",
-    "if_else",
-    "if_return",
-    "load",
-    "make_undefined",
-    "not_",
-    "or_",
-    "python_only",
-    "read",
-    "store_attribute",
-    "store_item",
+    "and_", "convert", "convert_callable", "do_not_convert", "if_else", "if_return", "load", "make_undefined", "not_",
+    "or_", "python_only", "read", "store_attribute", "store_item",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])

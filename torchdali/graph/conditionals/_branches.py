@@ -14,16 +14,7 @@ from torchdali.graph.constants import as_node
 from torchdali.graph.nodes import Condition, DataNode
 
 __all__ = [
-    "and_",
-    "if_else",
-    "if_return",
-    "load",
-    "make_undefined",
-    "not_",
-    "or_",
-    "python_only",
-    "read",
-    "store_attribute",
+    "and_", "if_else", "if_return", "load", "make_undefined", "not_", "or_", "python_only", "read", "store_attribute",
     "store_item",
 ]  # fmt: skip
 
