@@ -160,8 +160,9 @@ def random_object_bbox(
 ) -> Tensor | tuple[Tensor, ...]:
     """Choose an object of a label map, and return the box around it.
 
-    An object is a connected group of pixels with the same label; pixels that touch only at edges or corners aren't
-    connected. First a label is chosen, among those with at least one suitable object; then one of its objects.
+    An object is a connected group of pixels with the same label; neighbours differ by 1 on a single axis, so diagonal
+    ones aren't connected. First a label is chosen, among those with at least one suitable object; then one of its
+    objects.
 
     Args:
         mask: Labels, 1 to 6 dimensions: bool, or integers of up to 32 bits.

@@ -12,7 +12,7 @@ There are two kinds of workers: replicas make batches, and source workers run pa
 - One thread receives all answers, and another one ends suspended workers. The later stages of a batch run on the
   threads of the pipeline.
 - Any thread may call `close`, at any time and repeatedly. It never waits for a process without a limit. Workers end
-  when their pipeline ends, or the process of the pipeline.
+  when their pipeline or its process ends.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class WorkerPool:
             heapq.heappush(self._queue, entry)
 
     def announce(self, number: int, descriptor: int, size: int) -> None:
-        """Tell all workers of a block of shared memory."""
+        """Tell all workers about a block of shared memory."""
         for worker in self.workers:
             if worker.alive and worker.shares_memory:
                 worker.send(SentBlock(number, size), descriptor)
