@@ -26,8 +26,7 @@ from torchdali.ops._picture_policies import _PolicyStep
 from torchdali.ops._pictures import (
     DrawnTransforms,
     ImageTransforms,
-    RandomOrder,
-    StepChoice,
+    RandomSteps,
     TensorConversion,
     _picture,
 )
@@ -515,7 +514,7 @@ def test_channels_of_the_result() -> None:
 
 def test_choices_and_orders() -> None:
     rows = ((1,), (2, 3), ())
-    chosen = {RandomOrder(rows).choose(Rng(1, (0, k))) for k in range(60)}
+    chosen = {RandomSteps(rows).choose(Rng(1, (0, k))) for k in range(60)}
     assert chosen == {(1, 2, 3), (2, 3, 1)}
-    half = StepChoice(((1,), ()), (0.5, 1.0))
+    half = RandomSteps(((1,), ()), (0.5, 1.0))
     assert 20 < sum(half.choose(Rng(1, (0, k))) == (1,) for k in range(60)) < 40

@@ -27,7 +27,7 @@ from torchdali.dataloader._rules import (
 from torchdali.ops._picture_colors import Blur, Color
 from torchdali.ops._picture_erasing import Erasing
 from torchdali.ops._picture_policies import AutoAugment, RandAugment, TrivialAugment
-from torchdali.ops._pictures import ImageTransforms, RandomOrder, StepChoice, TensorConversion
+from torchdali.ops._pictures import ImageTransforms, RandomSteps, TensorConversion
 
 __all__ = ["Compiled", "augmentations", "compile_transforms"]
 
@@ -171,7 +171,7 @@ _OF_OTHERS = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", 
 def _atoms(steps: Steps) -> Iterator[Any]:
     """Yield steps, and those among which others choose."""
     for step in steps:
-        if isinstance(step, (StepChoice, RandomOrder)):
+        if isinstance(step, RandomSteps):
             yield from _atoms([each for row in step.rows for each in row])
         else:
             yield step

@@ -27,7 +27,7 @@ from torchdali.ops._picture_colors import Blur, Channels, Color, ColorJitterStep
 from torchdali.ops._picture_erasing import Erasing, Rectangle
 from torchdali.ops._picture_policies import AutoAugment, RandAugment, Space, TrivialAugment
 from torchdali.ops._picture_steps import CenterCropStep, FlipStep, PadStep, RandomCropStep, RandomWindow, ResizeStep
-from torchdali.ops._pictures import RandomOrder, StepChoice
+from torchdali.ops._pictures import RandomSteps
 
 __all__ = [
     "BYTES", "NORMALIZED", "PIL", "UNIT", "ImageForm", "Steps", "channels_after", "erasing_of", "flatten", "is_own",
@@ -186,7 +186,7 @@ def _flip(t: Any, image: ImageForm) -> Steps:
 
 
 def _sometimes(p: Any, *steps: Any) -> Steps:
-    return [StepChoice((steps, ()), (_number(p), 1.0))]
+    return [RandomSteps((steps, ()), (_number(p), 1.0))]
 
 
 def _color(name: str, argument: str = "") -> Callable[[Any, ImageForm], Steps]:
@@ -384,12 +384,12 @@ def _choice(t: Any, name: str, image: ImageForm) -> Steps:
     rows = [tuple(step for each in flatten(one) for step in steps_of(each, image)) for one in t.transforms]
     require(all(channels_after(row, image.channels) == image.channels for row in rows), "must keep the channels")
     if name == "RandomOrder":
-        return [RandomOrder(tuple(rows))]
+        return [RandomSteps(tuple(rows))]
     if name == "RandomApply":
         return _sometimes(t.p, *(step for row in rows for step in row))
     weights = [1.0] * len(rows) if t.p is None else _numbers(t.p)
     require(len(weights) == len(rows) and min(weights) >= 0 < sum(weights), f"p must be {len(rows)} weights")
-    return [StepChoice(tuple(rows), tuple(end / sum(weights) for end in accumulate(weights)))]
+    return [RandomSteps(tuple(rows), tuple(end / sum(weights) for end in accumulate(weights)))]
 
 
 def flatten(transform: Any) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,8 @@ from torchdali.codecs.program import ImageProgram
 from torchdali.rng import Rng
 
 __all__ = [
-    "CenterCropStep", "FlipStep", "Lattice", "Movement", "OfPixels", "PadStep", "RandomCropStep", "RandomWindow",
-    "ResizeStep", "Size",
-    "Steps", "levels",
+    "CenterCropStep", "FlipStep", "Lattice", "OfPixels", "PadStep", "RandomCropStep", "RandomWindow", "ResizeStep",
+    "Size", "Steps", "levels",
 ]  # fmt: skip
 
 Size = tuple[int, int]
@@ -100,18 +99,6 @@ def _extend(places: Places, before: int, after: int, mode: str) -> Places:
 def _cut(places: Places, starts: Places, extent: int) -> Places:
     line = starts[:, None] + np.arange(extent)
     return np.take_along_axis(np.broadcast_to(places, (len(line), places.shape[1])), line, 1)
-
-
-class Movement(Protocol):
-    """A step that only moves pixels, independent of their values."""
-
-    def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Move the pixels of many images, as the step does for one.
-
-        Args:
-            numbers: Four random ones per image.
-        """
-        ...
 
 
 def _integers(numbers: Any, high: int) -> Places:

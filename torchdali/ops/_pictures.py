@@ -28,6 +28,7 @@ from torchdali.declaration.narrowing import Edit
 from torchdali.declaration.schema import Data, Out, OutputCount, shares
 from torchdali.formats.storage import file_identity
 from torchdali.kernels.native import ImageOptions, Output, library
+from torchdali.ops._picture_erasing import Erasing
 from torchdali.reading.datasets import Dataset, LoaderOptions, Read, WholeFiles
 from torchdali.rng import Rng
 
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from PIL import Image  # imported if an image needs it: `import torchdali` is quick
 
 __all__ = [
-    "STORED", "DrawnTransforms", "ImageProgram", "ImageSource", "ImageTransform", "ImageTransforms", "RandomOrder",
-    "Requests", "StepChoice", "TensorConversion", "is_refused", "library",
+    "STORED", "DrawnTransforms", "ImageProgram", "ImageSource", "ImageTransform", "ImageTransforms", "RandomSteps",
+    "Requests", "TensorConversion", "is_refused", "library",
 ]  # fmt: skip
 
 
@@ -69,14 +70,6 @@ class ImageTransform(Protocol):
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
         """Transform an image."""
-        ...
-
-
-class TensorTransform(Protocol):
-    """A transform of tensors, after the conversion."""
-
-    def apply(self, planes: Tensor, rng: Rng) -> None:
-        """Change an image ``(C, H, W)`` in its place."""
         ...
 
 
@@ -131,35 +124,25 @@ def _options(conversion: TensorConversion | None, planar: bool = True) -> ImageO
 
 
 @dataclass(frozen=True)
-class StepChoice:
-    """One of several rows of steps, by chance.
+class RandomSteps:
+    """Rows of steps: one of them by chance, or all of them in a random order.
 
     Attributes:
-        rows: To choose from.
-        ends: The cumulative probability: of each row and all rows before it.
+        rows: The rows.
+        ends: The cumulative probability: of each row and all rows before it. None for all rows in a random order.
     """
 
     rows: tuple[tuple[Any, ...], ...]
-    ends: tuple[float, ...]
+    ends: tuple[float, ...] | None = None
     is_random: ClassVar[bool] = True
 
     def choose(self, rng: Rng) -> tuple[Any, ...]:
-        """Return a row."""
+        """Return the steps to run."""
+        if self.ends is None:
+            remaining = list(self.rows)
+            return tuple(step for _ in self.rows for step in remaining.pop(rng.integer(0, len(remaining) - 1)))
         number = rng.random()
         return next((row for row, end in zip(self.rows, self.ends, strict=True) if number < end), self.rows[-1])
-
-
-@dataclass(frozen=True)
-class RandomOrder:
-    """All of several rows of steps, in an order by chance."""
-
-    rows: tuple[tuple[Any, ...], ...]
-    is_random: ClassVar[bool] = True
-
-    def choose(self, rng: Rng) -> tuple[Any, ...]:
-        """Return the steps in an order."""
-        left = list(self.rows)
-        return tuple(step for _ in self.rows for step in left.pop(rng.integer(0, len(left) - 1)))
 
 
 class DrawnTransforms:
@@ -194,7 +177,7 @@ class DrawnTransforms:
     def _next(self) -> ImageTransform | None:
         while self.rest:
             step = self.rest.pop()
-            if not isinstance(step, (StepChoice, RandomOrder)):
+            if not isinstance(step, RandomSteps):
                 next_step: ImageTransform = step
                 return next_step
             self.rest += reversed(step.choose(self._rng))
@@ -221,7 +204,7 @@ class ImageTransforms:
 
     steps: tuple[Any, ...]
     conversion: TensorConversion | None = None
-    ends: tuple[TensorTransform, ...] = ()
+    ends: tuple[Erasing, ...] = ()
 
     @classmethod
     def from_argument(cls, value: Any) -> ImageTransforms:
