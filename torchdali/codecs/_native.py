@@ -1,7 +1,7 @@
-"""JPEGs by the library of the fast path: headers, files and several samples in one call.
+"""JPEG decoding by the native library of the fast path: headers, files and several samples in one call.
 
-`kernels.native` has the library, and the call for one sample. Images that it refuses go through the common path, which
-raises the error. So nothing here raises for bad data.
+`kernels.native` loads the library and defines the call for one sample. Images that the library refuses are decoded by
+the common path, which raises the errors. So no function of this module raises for bad data.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ Files = npt.NDArray[Any]
 _Header = ctypes.c_int32 * 4
 
 _CHANNELS = (1, 3, 4)
-_ROOM = 1 << 19  # bytes that a file has on average, where several are read in one call
-_SMALL_ROOM = 1 << 17  # and where they are small
+_ROOM = 1 << 19  # bytes reserved per file when several files are read in one call
+_SMALL_ROOM = 1 << 17  # bytes reserved per file if the files are small
 
 
 class _Memory(threading.local):
-    """Memory of a thread for files: valid until it reads the next ones."""
+    """A thread's memory for files: valid until the thread reads the next files."""
 
     files = np.empty(0, np.uint8)
     address = 0
 
 
 class Table(NamedTuple):
-    """Rows of a structure of the library, and their address: NumPy takes longer to tell it than the call takes."""
+    """Rows of a structure of the library, and their address: asking NumPy for it takes longer than the call."""
 
     rows: Files
     address: int
 
     @classmethod
     def of(cls, count: int, dtype: np.dtype[Any]) -> Table:
-        """Return so many rows of zeros."""
+        """Return a table of `count` rows of zeros."""
         memory = _buffer(count * dtype.itemsize)()
         return cls(np.frombuffer(memory, dtype), ctypes.addressof(memory))
 
@@ -80,12 +80,12 @@ class Table(NamedTuple):
 
 
 class JpegSource(NamedTuple):
-    """A JPEG in memory, or pixels: its address and length, and the size, as stored, that its header claims.
+    """A JPEG or pixels in memory: the address, the length, and the size before any rotation.
 
     Attributes:
-        row: Pixels of a row; 0 for a JPEG.
-        channels: As the header claims.
-        pixels: They are valid as long as this.
+        row: Number of pixels per row; 0 for a JPEG.
+        channels: Number of channels according to the header.
+        pixels: Tensor that owns the pixels; None for a JPEG.
     """
 
     address: int
@@ -106,11 +106,11 @@ class JpegSource(NamedTuple):
 def read_headers(sources: Sequence[Tensor | str | None], of_pillow: bool = False) -> list[JpegSource | None]:
     """Read the headers of several samples; None for samples that need the common path.
 
-    Files are read into memory of this thread, which is valid until it reads the next ones.
+    Files are read into memory of this thread, which is valid until the thread reads the next files.
 
     Args:
         sources: Encoded bytes, or paths of files.
-        of_pillow: See `ImageOptions`; sources may also be pixels ``(H, W, C)`` of 1 or 3 channels.
+        of_pillow: See `ImageOptions`. If True, sources may also be pixels ``(H, W, C)`` with 1 or 3 channels.
     """
     native = library()
     if native is None:
@@ -128,7 +128,7 @@ def read_headers(sources: Sequence[Tensor | str | None], of_pillow: bool = False
 
 
 def _is_unlike_pillows(data: JpegSource) -> bool:
-    """Return whether Pillow rounds a JPEG in another way, or refuses it."""
+    """Return whether Pillow rounds this JPEG differently from the library, or refuses it."""
     return not data.row and (data.channels == 4 or is_refused(data.height, data.width))
 
 
@@ -144,8 +144,8 @@ def _peek(native: NativeLibrary, data: Tensor) -> JpegSource | None:
 
 
 def _locate(data: Tensor) -> JpegSource | None:
-    """Return the address and size of pixels; None if the library does not take them."""
-    if data.shape[2] == 1:  # of three equal channels, all steps compute the same
+    """Return the address and size of pixels; None if the library does not support the pixels."""
+    if data.shape[2] == 1:  # every step computes equal results for three equal channels
         data = data.expand(-1, -1, 3).contiguous()
     if not takes_pixels(data):
         return None
@@ -157,10 +157,10 @@ _memory = _Memory()
 
 
 def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
-    """Read small files of any kind in one call; None if one cannot be read so, or is empty.
+    """Read small files of any kind in one call; None if a file is empty, too large or unreadable.
 
     Args:
-        lent: The result need be valid only until this thread reads again.
+        lent: Return views of this thread's memory, which are valid until the thread reads again; otherwise copies.
     """
     native = library()
     about = None if native is None else _read_all(native, paths, _SMALL_ROOM)
@@ -187,17 +187,17 @@ def _read(native: NativeLibrary, paths: Sequence[str]) -> list[JpegSource | None
 def _read_all(
     native: NativeLibrary, paths: Sequence[str], room: int, options: ImageOptions | None = None
 ) -> Table | None:
-    """Read files into this thread's memory, which has `room` bytes for each; None for invalid names.
+    """Read files into this thread's memory, with `room` bytes per file on average; None for invalid names.
 
     Args:
-        options: Draw the files' lots, too.
+        options: If not None, also draw the files' lots (see `lots_of`).
     """
     count = len(paths)
     try:
         names = os.fsencode("\0".join(paths) + "\0")
     except UnicodeError:
         return None
-    if names.count(0) != count:  # a name that no system knows
+    if names.count(0) != count:  # a name contains a null character
         return None
     if len(_memory.files) < count * room:
         _memory.files = np.empty(count * room, np.uint8)
@@ -209,18 +209,19 @@ def _read_all(
 
 @functools.lru_cache(maxsize=64)
 def _buffer(size: int) -> Any:
-    """Return the type of a buffer of C."""
+    """Return the ctypes type of a buffer of `size` bytes."""
     return ctypes.c_char * size
 
 
 def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None = None) -> Table:
-    """Read the headers of several samples; `code` is not 0 where the usual way has to decode.
+    """Read the headers of several samples; `code` is not 0 for samples that the common path must decode.
 
-    Files are read into memory of this thread, which is valid until it reads the next ones.
+    Files are read into memory of this thread, which is valid until the thread reads the next files.
 
     Args:
         sources: Encoded bytes, or paths of files.
-        options: Draw their lots; the options say whether images are turned upright.
+        options: If not None, draw the samples' lots (see `lots_of`); the options determine whether images are turned
+            upright.
     """
     native = library()
     assert native is not None
@@ -241,12 +242,13 @@ def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None
 
 
 def lots_of(share: float) -> int:
-    """Return the number of lots that a share is.
+    """Convert the engine's share of the images to a limit for lots.
 
-    An engine of the device decodes files whose lots are below that. A lot depends only on the bytes, so that an image
-    is always decoded by the same decoder, whatever batch it is in. Only baseline JPEGs of one scan, of 8 bits, gray or
-    YCbCr, have one: others come out in other colors, or not at all. Neither have those that are turned, are cut short
-    or have markers amid their pixels, which an engine may take for whole.
+    A decoding engine of the device decodes the files whose lots are below the limit. A lot depends only on the file's
+    bytes, so that the same decoder always decodes an image, whatever batch the image is in. Only baseline JPEGs with
+    one scan and 8 bits, gray or YCbCr, have a lot: the engine decodes other JPEGs in other colors, or not at all. JPEGs
+    that must be turned, are truncated or have markers amid their pixels have no lot either: an engine may treat a
+    damaged file as complete.
     """
     return math.ceil(share * (1 << 24))
 
@@ -254,7 +256,7 @@ def lots_of(share: float) -> int:
 class WindowChoice(ctypes.Structure):
     """The choice of windows of images: whole images, given windows, or random ones.
 
-    See `kernels.random_window.random_window` for the attributes; `log_ratio` are the logarithms of `ratio`.
+    See `kernels.random_window.random_window` for the attributes; `log_ratio` holds the logarithms of `ratio`.
     """
 
     _fields_ = (
@@ -273,17 +275,17 @@ class WindowChoice(ctypes.Structure):
 
     @classmethod
     def whole(cls, upright: bool) -> WindowChoice:
-        """Take whole images."""
+        """Choose whole images."""
         return cls(0, upright)
 
     @classmethod
     def take_passed(cls, upright: bool) -> WindowChoice:
-        """Take the windows that the call passes."""
+        """Choose the windows that are passed to `Parts`."""
         return cls(1, upright)
 
     @classmethod
     def random(cls, upright: bool, attempts: int, area: Sequence[float], ratio: Sequence[float]) -> WindowChoice:
-        """Draw windows.
+        """Choose random windows.
 
         Raises:
             RuntimeError: see `random_window`.
@@ -294,22 +296,22 @@ class WindowChoice(ctypes.Structure):
 
 
 class Parts:
-    """Windows of images, divided between the library and an engine of the device.
+    """Windows of images, divided between the native library and a decoding engine of the device.
 
     Args:
         files: All must have a `code` of 0.
         choice: How the windows are chosen.
-        share: The engine's.
-        numbers: Of random windows; see `SampleRngs.words`.
-        windows: Those that are passed, ``(N, 4)``: y, x, height and width, of the upright images.
-        regions: ``(2, N, 2)``, starts and ends in the images; changed to regions of the windows that are decoded here.
-            Regions of random windows are written.
+        share: The engine's share of the images, 0 to 1.
+        numbers: Random numbers for random windows; see `SampleRngs.words`.
+        windows: Passed windows ``(N, 4)``: y, x, height and width in the upright images.
+        regions: ``(2, N, 2)``, starts and ends in the images. They are changed in place to regions of the windows that
+            the library decodes. For random windows, the regions are only written.
 
     Attributes:
-        table: Of the dtype `PARTS`.
-        pixels: Bytes of all pixels.
-        copies: Bytes of the copies of files for the engine.
-        shared: The number of these.
+        table: Table of the dtype `PARTS`.
+        pixels: Size of all decoded pixels in bytes.
+        copies: Size of the file copies for the engine in bytes.
+        shared: Number of files for the engine.
     """
 
     __slots__ = ("_address", "_files", "_native", "copies", "pixels", "shared", "table")
@@ -340,8 +342,8 @@ class Parts:
         self.pixels, self.copies, self.shared = totals
 
     def do(self, options: ImageOptions, pixels: int, copies: int) -> int:
-        """Decode windows, and copy the engine's files, to these addresses; return how many the usual way has to do."""
-        # Without the GIL. Until it returns, the files and the places are this call's alone.
+        """Decode windows and copy the engine's files to these addresses; return the number of failed images."""
+        # The call runs without the GIL. Until it returns, no other thread uses the files and the output memory.
         failed: int = self._native.do_parts(
             options.address, self._files.address, self._address, len(self.table), limits.pixels, pixels, copies
         )
@@ -361,7 +363,7 @@ _options = functools.lru_cache(ImageOptions)
 
 
 def render(program: ImageProgram, data: Tensor, out: Tensor | None = None) -> Tensor | None:
-    """Render a program of an image, in `out` if the result fits; None if the library cannot."""
+    """Run an image program, writing to `out` if the result fits there; None if the library cannot run it."""
     (source,) = read_headers([data], program.options.of_pillow)
     (pixels,) = run_programs([source], [program], None if out is None else out[None])
     return out if pixels is IN_PLACE else pixels
@@ -373,16 +375,16 @@ def run_programs(
     out: Tensor | None = None,
     room: Room | None = None,
 ) -> list[Any]:
-    """Render several images in one call of the library.
+    """Run the programs of several images in one call of the library.
 
     Args:
         sources: Files or pixels; None for images to skip.
-        programs: One of each source, all with the same options object; None for images to skip.
-        out: Where results are written that fit there, ``(N, ...)``.
-        room: Where the others are written; its items are of the output's size.
+        programs: One program per source, all with the same options object; None for images to skip.
+        out: Memory ``(N, ...)`` for results that have its shape.
+        room: Memory for the other results; unused if its item size differs from the output's.
 
     Returns:
-        `IN_PLACE`, `Placed` in the room or tensors; None for samples that the usual way has to do.
+        For each sample `IN_PLACE`, `Placed` (in `room`) or a tensor; None for samples that the common path must decode.
     """
     native, most = library(), limits.pixels
     results: list[Any] = [None] * len(programs)
@@ -425,8 +427,8 @@ def run_programs(
             len(own) // STEP.size,
         )  # fmt: skip
         numbers.append(i)
-    # Without the GIL. Until it returns, `table`, `steps`, the files and the places in `out` and the room are this
-    # call's alone: other threads have chunks, memory for files and places of their own.
+    # The call runs without the GIL. Until it returns, no other thread uses `table`, `steps`, the files or these
+    # positions in `out` and `room`: each thread has its own chunk, its own memory for files and its own positions.
     if numbers and native.run(options.address, _buffer(len(table)).from_buffer(table), len(numbers)):
         for i, sample in zip(numbers, SAMPLE.iter_unpack(table), strict=False):
             if sample[CODE]:
@@ -435,5 +437,5 @@ def run_programs(
 
 
 def _steps_of(program: ImageProgram | None) -> bytes:
-    """Return the steps on pixels; the last one has the region that is written."""
+    """Return the steps on pixels; the last step has the region that is written."""
     return b"" if program is None or program.pixels is None else program.pixels.steps + program.as_step()

@@ -1,17 +1,17 @@
-"""Video by PyAV: an index of the frames of a file, and frames by their places.
+"""Video decoding by PyAV: an index of a file's frames, and access to frames by their indices.
 
-Frame k is the output at index k when the file is decoded from the start. There are two ways to it:
+Frame k is the output at index k when the file is decoded from the start. A frame is found in one of two ways:
 
-- As a rule the index is made by demuxing alone, and a frame is found by its time stamp after a seek to the keyframe
-  before it (`VideoIndex.seekable`). That needs time stamps that differ, on packets that each show one frame.
-- Otherwise (no time stamps, equal ones, a container that labels packets and frames differently, a start without a
-  keyframe) the index is made by decoding the file once, and frames are counted from the start.
+- By default, the index is built by demuxing only, and a frame is found by its time stamp after a seek to the keyframe
+  before it (`VideoIndex.seekable`). This requires that each packet shows one frame and that the time stamps differ.
+- Otherwise (missing or equal time stamps, a container in which packets and frames have different time stamps, or a
+  start without a keyframe), the index is built by decoding the file once, and frames are counted from the start.
 
-The result of a seek is checked: a frame that FFmpeg calls corrupt, or that does not come, is sought from an earlier
-keyframe, then from the start, and is an error if it does not come whole from there either. Frames that follow damage
-are taken for damaged until the next keyframe, since they may refer to lost frames. A `VideoDecoder` stays open:
-frames ahead in the same group of images are decoded on from its position. On the way to a frame, frames
-that no other refers to are skipped.
+The result of a seek is checked. If the frame is missing or FFmpeg marks it as corrupt, decoding starts again from an
+earlier keyframe, then from the start of the file; if the frame is still missing or corrupt, that is an error. Frames
+after damage count as damaged until the next keyframe, since they may refer to lost frames. A `VideoDecoder` stays open,
+so that it decodes later frames of the same group of images from its current position. Before it reaches the requested
+frame, it skips frames that no other frame refers to.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _SAME_IN_PLANES = frozenset(f"yuv{range_}{chroma}p" for range_ in ("", "j") for 
     "yuv420p10le",
     "yuv422p10le",
 }
-_NEAR = 4  # frames that are sooner decoded than skipped by a seek
-_DAMAGED = 100  # packets in a row that give no frame, after which a stream is given up
+_NEAR = 4  # number of frames up to which decoding is faster than a seek
+_DAMAGED = 100  # consecutive packets with errors after which decoding stops
 _LABELLED = frozenset(("mov", "mp4", "matroska", "webm", "flv", "nut", "ogg", "mpegts"))
 """Containers in which the time stamp of a packet is that of the frame which it shows."""
 
@@ -57,7 +57,7 @@ class VideoIndex:
     Attributes:
         times: Time stamps, in units of `unit` seconds.
         keys: Time stamps of the keyframes, if the video is seekable.
-        seekable: Frames are found by their time stamps; otherwise by counting from the start.
+        seekable: True if frames are found by their time stamps, False if they are counted from the start.
     """
 
     times: tuple[int, ...]
@@ -71,7 +71,7 @@ class VideoIndex:
         return len(self.times)
 
     def seconds(self, frame: int) -> float:
-        """Return when a frame is shown, counted from the first one."""
+        """Return the time of a frame in seconds after the first frame."""
         return float((self.times[frame] - self.times[0]) * self.unit)
 
 
@@ -79,11 +79,11 @@ _PURPOSE = "decoding video"
 
 
 def index_video(source: str | Tensor) -> VideoIndex:
-    """List the frames of a file, or of its bytes ``(n,)`` uint8.
+    """Index the frames of a video file, or of its bytes ``(n,)`` uint8.
 
     Raises:
-        DecodeError: it cannot be read, or has no frames.
-        MissingExtraError: without PyAV.
+        DecodeError: the video cannot be read, or has no frames.
+        MissingExtraError: PyAV is not installed.
     """
     av = pyav(_PURPOSE)
     try:
@@ -110,14 +110,14 @@ def _index_of_packets(av: Any, container: Any, source: str | Tensor) -> VideoInd
             if packet.is_keyframe:
                 keys.append(packet.pts)
     except av.FFmpegError:
-        pass  # a truncated file has the frames up to there
+        pass  # of a truncated file, use the frames before the end
     if not times or not keys or min(times) != keys[0] or times[0] != keys[0] or len(set(times)) < len(times):
         return None
     return _checked_index(stream, sorted(times), sorted(set(keys)), True)
 
 
 def _is_hidden(codec: str, packet: Any) -> bool:
-    """Return True for a packet of VP8 or VP9 whose frame is not shown, but only referred to."""
+    """Return True for a VP8 or VP9 packet whose frame is not shown, but only used as a reference."""
     if codec not in ("vp8", "vp9", "libvpx", "libvpx-vp9"):
         return False
     data = bytes(memoryview(packet)[:1])
@@ -145,7 +145,7 @@ def _shown_at(frame: Any) -> int | None:
 
 
 def _increasing(times: Sequence[int | None], stream: Any) -> list[int]:
-    """Return the time stamps of frames if they increase; otherwise times by the frame rate."""
+    """Return the frames' time stamps if they strictly increase; otherwise compute times from the frame rate."""
     known = [time for time in times if time is not None]
     if len(known) == len(times) and all(a < b for a, b in itertools.pairwise(known)):
         return known
@@ -164,7 +164,7 @@ class _VideoStream:
     """Decodes a stream from its container's current position.
 
     Attributes:
-        target_time: Time stamp before which frames that no other refers to need not be decoded.
+        target_time: Before this time stamp, frames that no other frame refers to are not decoded.
     """
 
     def __init__(self, av: Any, container: Any, stream: Any) -> None:
@@ -172,7 +172,7 @@ class _VideoStream:
         self.target_time: float = -math.inf
 
     def frames(self) -> Iterator[tuple[Any, bool]]:
-        """Yield frames, and whether they are whole: not corrupt, nor made after damage before the next keyframe."""
+        """Yield frames and whether they are intact: not corrupt, and not between damage and the next keyframe."""
         failed, skipped, is_whole = 0, None, True
         for packet in self._packets():
             skip = packet.pts is not None and packet.pts < self.target_time
@@ -201,13 +201,13 @@ class _VideoStream:
             yield packet  # not in `try`: PyAV may be gone when an open decoder is collected at exit
 
 
-_QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # counterclockwise, by where the first axis goes
+_QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # counterclockwise, by the first axis' direction
 
 
 def _turn_of(frame: Any) -> tuple[int, bool]:
-    """Return by how many quarters, counterclockwise, to turn a frame, and whether to mirror it before.
+    """Return the number of counterclockwise quarter turns of a frame, and whether to mirror the frame first.
 
-    A container says it for all frames. Other angles are ignored.
+    The container stores one display matrix for all frames. Angles that are not quarter turns are ignored.
     """
     for data in frame.side_data:
         if data.type.name == "DISPLAYMATRIX":
@@ -218,29 +218,29 @@ def _turn_of(frame: Any) -> tuple[int, bool]:
 
 
 def _stream(container: Any, source: str | Tensor) -> Any:
-    """Return the video stream that FFmpeg takes for the main one."""
+    """Return the stream that FFmpeg selects as the main video stream."""
     stream = container.streams.best("video")
     if stream is None or stream.codec_context is None:
         raise ValueError("it contains no video stream that can be decoded")
     stream.thread_type = "NONE"
     stream.codec_context.thread_count = 1
-    # Damage that a decoder sees is an error: it would fill the gaps with the content before.
+    # Make detected damage an error; by default, a decoder fills the gaps with earlier content.
     stream.codec_context.options = {"err_detect": "crccheck+bitstream+buffer+explode", **decoding_options(source)}
     return stream
 
 
 class VideoDecoder:
-    """An open video; not for several threads at once.
+    """An open video; it must not be used by several threads at the same time.
 
     Args:
         source: Path, or bytes ``(n,)`` uint8.
-        index: Index of the same source; made if not given.
+        index: Index of the same source; built if None.
         color: ``"RGB"``, or ``"YCbCr"`` (as coded, chroma at full resolution).
-        fast: Let the conversion of colors round as it likes.
-        upright: Turn frames as the container asks for.
+        fast: Use FFmpeg's faster, less exact color conversion.
+        upright: Turn frames as the container's display matrix requires.
 
     Raises:
-        DecodeError: it cannot be opened.
+        DecodeError: the video cannot be opened.
     """
 
     def __init__(
@@ -255,18 +255,18 @@ class VideoDecoder:
         self._av = pyav(_PURPOSE)
         self._source = source
         self._media: Media | None = None
-        self._container: Any = None  # of the media
+        self._container: Any = None  # the container of `_media`
         self._stream: Any = None
         self._decoding: _VideoStream | None = None
         self._ahead: Iterator[tuple[Any, bool]] = iter(())
-        self._last: tuple[int, Any] | None = None  # place and frame
+        self._last: tuple[int, Any] | None = None  # index and frame
         self._has_decoded = self._is_complete = self._is_damaged = False
         self._count = 0
         self._format = "rgb24" if color == "RGB" else "yuv444p"
         self._flags = _FAST if fast else _EXACT
         self._reformatter = self._av.video.reformatter.VideoReformatter()
-        # One thread: ours are busy already, and a forked child that frees a reformatter would wait forever
-        # for threads that it does not have. PyAV before 17 has no others.
+        # Use one thread: the pipeline's threads already use all cores, and a forked child that frees a reformatter
+        # would wait forever for threads that don't exist in the child. PyAV before 17 always uses one thread.
         self._threads = {"threads": 1} if int(self._av.__version__.split(".")[0]) >= 17 else {}
         self._turn = None if upright else (0, False)  # None: not known yet
         with self._named_errors():
@@ -274,7 +274,7 @@ class VideoDecoder:
             check_frame(self._index.width, self._index.height, source)
 
     def _list_frames(self) -> VideoIndex:
-        """List the frames, and leave the file open: to open one takes as long as to decode several frames."""
+        """Index the frames and keep the file open: opening a file takes as long as decoding several frames."""
         self._open()
         index = _index_of_packets(self._av, self._container, self._source)
         return index if index is not None else _index_of_frames(self._av, self._source)
@@ -286,7 +286,7 @@ class VideoDecoder:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Close the file after an error, and make it a `DecodeError` that names the file."""
+        """After an error, close the file and raise a `DecodeError` that names it."""
         try:
             yield
         except media_errors(self._av) as error:
@@ -295,7 +295,7 @@ class VideoDecoder:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of delivered frames; a frame is decoded if none was."""
+        """Height, width and channels of returned frames; decodes a frame if the orientation is still unknown."""
         if self._turn is None:
             with self._named_errors():
                 self._frame(0)
@@ -315,10 +315,10 @@ class VideoDecoder:
         self._has_decoded = False
 
     def read(self, frames: Sequence[int], out: Tensor | None = None) -> Tensor:
-        """Return frames by their numbers, in any order, ``(F, H, W, 3)`` uint8.
+        """Return frames by their indices, in any order, ``(F, H, W, 3)`` uint8.
 
         Args:
-            out: Where they go, if given.
+            out: Tensor to which the frames are written; if None, a new tensor.
 
         Raises:
             DecodeError: a frame cannot be decoded.
@@ -328,7 +328,7 @@ class VideoDecoder:
             places.setdefault(frame, []).append(place)
         with self._named_errors():
             if places:
-                self._frame(min(places))  # which says the shape of all
+                self._frame(min(places))  # determines the shape of all frames
             pixels = torch.empty((len(frames), *self.shape), dtype=torch.uint8) if out is None else out
             for frame in sorted(places):
                 first, *others = places[frame]
@@ -338,7 +338,7 @@ class VideoDecoder:
         return pixels
 
     def _frame(self, number: int) -> Any:
-        """Return a frame, as decoded."""
+        """Return a frame before color conversion and rotation."""
         if self._last is not None and self._last[0] == number:
             return self._last[1]
         for go_there in self._ways(number):
@@ -353,7 +353,7 @@ class VideoDecoder:
         raise DecodeError(f"{name}: frame {number} at {seconds:.3f} s is damaged, or refers to a frame that is")
 
     def _ways(self, number: int) -> Iterator[Callable[[], None]]:
-        """Yield the seeks to positions from which to decode up to a frame, the shortest way first."""
+        """Yield functions that seek to a position before a frame, the nearest position first."""
         if self._lies_ahead(number):
             yield lambda: None
         if self._index.seekable:
@@ -364,7 +364,7 @@ class VideoDecoder:
         yield functools.partial(self._restart, complete=True)
 
     def _lies_ahead(self, number: int) -> bool:
-        """True if decoding on is the way to a frame: it comes later, and a seek would save few frames."""
+        """Return True if a frame is after the current position and a seek would save only few frames."""
         if self._container is None or self._last is None or number <= self._last[0]:
             return False
         if not self._index.seekable or number - self._last[0] <= _NEAR:
@@ -382,7 +382,8 @@ class VideoDecoder:
         if key == first:
             return
         if not self._has_decoded:
-            # FFmpeg must have seen the first frame: some streams say only there information that all later ones need.
+            # FFmpeg must have decoded the first frame: in some streams, only that frame has information for all later
+            # ones.
             next(self._ahead, None)
             self._has_decoded = True
         self._jump(key)
@@ -391,14 +392,14 @@ class VideoDecoder:
         try:
             self._container.seek(key, stream=self._stream, backward=True, any_frame=False)
             self._begin()
-        except self._av.FFmpegError:  # some files have nothing to find at their start
+        except self._av.FFmpegError:  # some files fail to seek to their start
             self._restart()
 
     def _restart(self, complete: bool = False) -> None:
         """Decode from the start.
 
         Args:
-            complete: All frames, also those that no other refers to.
+            complete: Decode all frames, including frames that no other frame refers to.
         """
         self.close()
         self._open()
@@ -410,9 +411,9 @@ class VideoDecoder:
         self._is_complete = complete or not self._index.seekable
 
     def _decode_up_to(self, number: int) -> Any:
-        """Return a frame; None if the next frame is after it, is not whole, or nothing comes."""
+        """Decode up to a frame and return it; None if the frame is missing or not intact."""
         assert self._decoding is not None
-        # Of a file with damage all is decoded: a frame that was left out would not be seen to be damaged.
+        # Decode all frames of a damaged file: damage in a skipped frame would not be detected.
         whole = self._is_complete or self._is_damaged
         self._decoding.target_time = -math.inf if whole else self._index.times[number]
         for frame, is_whole in self._ahead:
@@ -427,7 +428,7 @@ class VideoDecoder:
         return None
 
     def _place_of(self, frame: Any) -> int | None:
-        """Return the place of a frame that was decoded; None for one that the index does not know."""
+        """Return the index of a decoded frame; None if the frame is not in the video's index."""
         if not self._index.seekable:
             self._count += 1
             return self._count - 1
@@ -438,7 +439,7 @@ class VideoDecoder:
         return place if place < len(self._index) and self._index.times[place] == time else None
 
     def _convert(self, frame: Any, place: Tensor) -> None:
-        """Write a frame as colors."""
+        """Convert a frame's colors, turn it and write it to `place`."""
         picture = self._reformatter.reformat(
             frame,
             self._index.width,
@@ -459,10 +460,11 @@ class VideoDecoder:
             _interleave([planes[i] for i in order], place.numpy())
 
     def _way_to_rgb(self, frame: Any) -> str:
-        """Return a format in which FFmpeg computes the same bits sooner, if there is one.
+        """Return the fastest FFmpeg format with the same bits as ``rgb24``.
 
-        With rounding to the last bit it has vector instructions for planes only. Rows of chroma that are not in the
-        middle between luma rows, as in odd heights, are weighted otherwise for planes.
+        If FFmpeg must round exactly, it has vector instructions only for planes (``gbrp``). For odd heights, where
+        chroma rows are not midway between luma rows, FFmpeg weights the rows of planes differently, so ``rgb24`` is
+        used.
         """
         index = self._index
         plain = self._flags == _EXACT and frame.format.name in _SAME_IN_PLANES

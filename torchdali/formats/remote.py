@@ -1,8 +1,8 @@
 """Bytes of object stores: ranges of objects at fsspec URLs, many requests at a time.
 
-A failed request is repeated, after a growing pause; a request that takes too long has failed. Data that was read can be
-kept in a folder that several processes share. Credentials come from where fsspec and its packages look for them
-(environment, configuration files), never from arguments; messages show an URL without its user, password and query.
+A failed request is repeated after a growing pause; a request that takes too long counts as failed. Data can be cached
+in a folder that several processes share. Credentials come from the sources that fsspec and its packages search
+(environment, configuration files), never from arguments; messages show a URL without its user, password and query.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Bytes = npt.NDArray[np.uint8]
 
 _EARLY = SizeOrNone(256_000_000)  # bytes that are requested early
 _PRICE = 0.4  # dollars for a million GET requests, as Amazon lists it for S3 Standard
-_UNEXPLAINED = (400, 403)  # statuses of HEAD without the code of the error: an answer to GET tells it
+_UNEXPLAINED = (400, 403)  # HTTP statuses whose HEAD response has no error code; a GET response has one
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
-# For small reads in order: bytes of a block, blocks of a request, and files at a time.
+# For small sequential reads: bytes per block, blocks per request, and files read at the same time.
 _BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8
 
 
 class NoSuchObject(RuntimeError):
-    """A store has no object of a name."""
+    """A store has no object of the requested name."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,22 @@ class RemoteOptions:
     """The arguments of readers for URLs; see `formats.remote`.
 
     Args:
-        io_concurrency: For URLs: most requests at a time.
+        io_concurrency: For URLs: maximum number of simultaneous requests.
         io_deadline: For URLs: seconds after which a request that keeps failing is an error.
-        io_retries: For URLs: most repetitions of a request within the deadline; None for any number.
+        io_retries: For URLs: maximum number of repetitions of a request within the deadline; None for no maximum.
         io_timeout: For URLs: seconds without any byte after which a request has failed.
         io_hedge: For URLs: send a request twice if it takes three times as long as usual; the first answer counts.
         io_ahead: For URLs: bytes of the next batches that are requested early, like ``"256MB"``, independent of the
             pipeline's queue; 0 requests only the queue's batches.
         shuffle_window: For containers, with ``random_shuffle``: number of bytes in which records are shuffled, like
             ``"256MB"``. Ranges of 4 MB from the whole dataset are drawn at random, and each is one request. None
-            shuffles record by record, with a request for each.
+            shuffles single records, with one request per record.
         cache_dir: For URLs: folder that caches the data; processes of one user may share it.
-        cache_size: Bytes that are cached there at most. The first data of this run stays; older runs' data is removed.
+        cache_size: Maximum size of the cache in bytes. When the cache is full, it removes data of older runs, but keeps
+            the data that this run cached first.
 
     Raises:
-        ValueError: a number is too small.
+        ValueError: an option is too small.
     """
 
     io_concurrency: int = 64
@@ -91,7 +92,7 @@ class RemoteOptions:
 
     @property
     def limits(self) -> RequestLimits:
-        """The part that store packages must know."""
+        """The limits that are passed to the store packages."""
         return RequestLimits(self.io_concurrency, self.io_timeout, _bounded_client)
 
 
@@ -102,12 +103,12 @@ def _bounded_client() -> dict[str, Any]:
 
 
 class PendingBytes(NamedTuple):
-    """Bytes that are on their way.
+    """Requested bytes that may not have arrived yet.
 
     Attributes:
-        future: Of a range.
-        start: Where they begin in it.
-        size: How many.
+        future: Future of a range that contains the bytes.
+        start: Offset of the bytes in the range.
+        size: Number of bytes.
     """
 
     future: Future[Bytes]
@@ -115,15 +116,15 @@ class PendingBytes(NamedTuple):
     size: int
 
     def bytes(self) -> Bytes:
-        """Wait for them."""
+        """Wait for the bytes and return them."""
         return self.future.result()[self.start : self.start + self.size]
 
 
 class Remote:
-    """Connection of one reader with object stores.
+    """Connection of one reader to object stores.
 
     Args:
-        options: Requests at a time, repetitions, cache.
+        options: Limits of requests, repetitions, and the cache.
     """
 
     def __init__(self, options: RemoteOptions | None = None) -> None:
@@ -136,27 +137,27 @@ class Remote:
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
-        self._bytes, self._count = 1 << 17, 1  # of data that was read, about; a first guess
+        self._bytes, self._count = 1 << 17, 1  # sums over the objects that were read; start with a guess
         self._requests, self._received, self._repeated = 0, 0, 0
         self._pinned: dict[str, ObjectVersion] = {}
         self._renewed: set[tuple[int, str]] = set()
-        self._coming: dict[tuple[int, str], Future[bytes]] = {}  # of each process
+        self._coming: dict[tuple[int, str], Future[bytes]] = {}  # keyed by process and cache key
 
     @property
     def mean_size(self) -> float:
-        """Mean bytes of the objects that were read."""
+        """Mean size of the objects that were read, in bytes."""
         return self._bytes / self._count
 
     @property
     def is_busy(self) -> bool:
-        """True if more requests wait than there are threads for."""
+        """True if the number of waiting requests exceeds the number of threads."""
         return self._pool.waiting > self.options.io_concurrency
 
     def start(
         self, url: str, start: int = 0, count: int | None = None, version: ObjectVersion | None = None,
         exact: bool = False,
     ) -> PendingBytes:  # fmt: skip
-        """Start to read a range, or all of an object, see `read`."""
+        """Start reading a range, or a whole object; see `read`."""
         future = self._pool.submit(self.read, url, start, count, version, exact)
         return PendingBytes(future, 0, FAR if count is None else count)
 
@@ -164,16 +165,16 @@ class Remote:
         self, url: str, start: int = 0, count: int | None = None, version: ObjectVersion | None = None,
         exact: bool = False,
     ) -> Bytes:  # fmt: skip
-        """Read a range, or all of an object.
+        """Read a range, or a whole object.
 
         Args:
-            version: The version of the object; another one is an error.
-            exact: Cache the range itself; otherwise large blocks around it.
+            version: Expected version of the object; a different version is an error.
+            exact: Cache exactly this range; otherwise cache the large blocks that contain the range.
 
         Raises:
-            NoSuchObject: there is none.
+            NoSuchObject: the object does not exist.
             StoreError: the store fails, or the object was replaced.
-            RuntimeError: it cannot be read.
+            RuntimeError: the object cannot be read.
         """
         data: Any
         version = version or self._pinned.get(url)
@@ -183,12 +184,12 @@ class Remote:
             data = self._read_cached(self._cache, url, start, count, version, 0, count)
         else:
             data = self._from_blocks(self._cache, url, start, count, version)
-        if isinstance(data, bytes):  # may be somebody else's, too
+        if isinstance(data, bytes):  # other code may also use these bytes
             return np.frombuffer(bytearray(data), np.uint8)
         return np.asarray(_Owned(data))
 
     def head(self, url: str, count: int) -> tuple[Bytes, ObjectVersion]:
-        """Read the first bytes of an object, fewer if it has no more, and learn its version."""
+        """Read the first `count` bytes of an object, or all if it is smaller, and its version."""
 
         def get() -> tuple[bytes, ObjectVersion]:
             system, path = self._system(url)
@@ -200,11 +201,11 @@ class Remote:
         return np.frombuffer(bytearray(data), np.uint8), version
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
-        """Let a thread call a function, which makes requests."""
+        """Call a function that makes requests in a thread of the pool."""
         return self._pool.submit(function)
 
     def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, version: ObjectVersion) -> bytes:
-        """Read a range of large blocks that are kept: a shuffled epoch asks for each of them once."""
+        """Read a range from large cached blocks, so that a shuffled epoch requests each block once."""
         parts = []
         for block in range(start // urls.BLOCK * urls.BLOCK, start + count, urls.BLOCK):
             first, last = max(start - block, 0), min(start + count - block, urls.BLOCK)
@@ -216,7 +217,7 @@ class Remote:
         self, cache: DiskCache, url: str, start: int, count: int | None, version: ObjectVersion | None, first: int,
         part: int | None,
     ) -> bytes:  # fmt: skip
-        """Return a part of an object from the cache, which first reads it if it is missing."""
+        """Return a part of an object from the cache; read the object into the cache first if it is missing."""
         kind = "" if version is None else f"{version.etag or version.changed}\n{version.size}"
         key = f"{url}\n{kind}\n{start}\n{count}"
         data = cache.get(key, first, part)
@@ -224,13 +225,13 @@ class Remote:
             return data
         if cache.is_full:
             return bytes(self._fetch(url, start + first, part, version))
-        # The thread that puts the future here reads; other threads wait for this read, which has already begun.
+        # The thread that stores its future here reads the data; other threads wait for that future.
         mine: Future[bytes] = Future()
         future = self._coming.setdefault((os.getpid(), key), mine)
         if future is mine:
             try:
                 with cache.downloading(key):
-                    whole = cache.get(key)  # somebody may have read it since
+                    whole = cache.get(key)  # another process may have cached the data meanwhile
                     if whole is None or (count is not None and len(whole) != count):
                         whole = bytes(self._fetch(url, start, count, version))
                         cache.put(key, whole)
@@ -242,7 +243,7 @@ class Remote:
         return future.result()[first : None if part is None else first + part]
 
     def _fetch(self, url: str, start: int, count: int | None, version: ObjectVersion | None) -> Any:
-        """Return a buffer: bytes, or one of obstore's that nobody else has."""
+        """Return a buffer: bytes, or an obstore buffer without other references."""
 
         def get() -> Any:
             if count is not None and count > urls.MAX_BYTES:
@@ -264,7 +265,7 @@ class Remote:
         return data
 
     def _system(self, url: str) -> tuple[Any, str]:
-        """Return the file system of an URL, one per server or bucket for all threads, and the path in it."""
+        """Return the file system of a URL, which all threads share per server or bucket, and the path in it."""
         place_name = self._place(url)
         with self._lock:
             if place_name not in self._systems:
@@ -274,10 +275,10 @@ class Remote:
 
     def _place(self, url: str) -> tuple[int, str]:
         place = _PLACE(url)
-        return os.getpid(), url if place is None else place[0]  # no file system can be used in a forked process
+        return os.getpid(), url if place is None else place[0]  # a forked process cannot use its parent's file system
 
     def _renew(self, url: str) -> None:
-        """Open a file system again, with the credentials of now."""
+        """Discard a file system, so that the next request opens it with the current credentials."""
         with self._lock:
             place = self._place(url)
             self._renewed.add(place)
@@ -316,9 +317,9 @@ class Remote:
         return self._repeat(url, ask)
 
     def identity(self, url: str) -> bytes | None:
-        """Return the identity of an object's version, which is the one that is read from now on.
+        """Return the identity of an object's current version. From then on, other versions are errors.
 
-        None if the object does not exist, or if the store sends neither an ETag nor a time.
+        The identity is None if the object does not exist, or if the store sends neither an ETag nor a time.
         """
         if url not in self._pinned:
             try:
@@ -328,10 +329,10 @@ class Remote:
         return self._pinned[url].identity(url)
 
     def summary(self, samples: int) -> str:
-        """Return requests, bytes and their price as a line.
+        """Return one line of text about requests, bytes and their price.
 
         Args:
-            samples: That were delivered.
+            samples: Number of delivered samples.
         """
         each = self._requests / max(1, samples)
         return (
@@ -341,10 +342,10 @@ class Remote:
         )
 
     def contents(self, url: str) -> tuple[list[str], list[str]]:
-        """List the folders and the objects of a folder, each in the order of their names' bytes.
+        """List the folders and the objects in a folder, both sorted by the bytes of their names.
 
         Raises:
-            RuntimeError: it cannot be listed.
+            RuntimeError: the folder cannot be listed.
         """
 
         def ask() -> Names:
@@ -354,7 +355,7 @@ class Remote:
         return sorted(folders, key=_encode_url), sorted(objects, key=_encode_url)
 
     def map(self, function: Callable[[str], T], objects: Iterable[str]) -> list[T]:
-        """Call a function, which makes requests, on several URLs at a time."""
+        """Call a function that makes requests on several URLs, in the threads of the pool."""
         return [future.result() for future in [self._pool.submit(function, each) for each in objects]]
 
     def write(self, url: str, content: bytes) -> None:
@@ -362,7 +363,7 @@ class Remote:
         self._send(url, "pipe_file", lambda path: (path, content))
 
     def upload(self, url: str, file: str) -> None:
-        """Write an object of the bytes of a file."""
+        """Upload a file as an object."""
         self._send(url, "put_file", lambda path: (file, path))
 
     def remove(self, url: str) -> None:
@@ -378,13 +379,13 @@ class Remote:
 
 
 def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
-    """Return the error of a request: errors that a caller may take for a broken sample are not a `StoreError`."""
+    """Return the error of a request; errors that a caller may treat as a broken sample are not a `StoreError`."""
     error, status = failure.reason, failure.status
     text = str(error).partition("\n")[0]
     reason = urls.shown_in_text(f"{type(error).__name__}: {text}")
     if "kind: Timeout" in str(error):
         reason = "Timeout"
-    if urls.has_secret(url):  # a message may have any part of it
+    if urls.has_secret(url):  # the message may contain any part of the URL
         reason = type(error).__name__
     if isinstance(error, urls.TooLarge):
         reason = str(error)
@@ -405,7 +406,7 @@ def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
 
 
 class _Owned:
-    """Memory of a buffer without other references, for an array that may be written to."""
+    """Exposes the memory of a buffer that has no other references as a writable array."""
 
     def __init__(self, buffer: Any) -> None:
         self._buffer, view = buffer, np.frombuffer(buffer, np.uint8)
@@ -413,7 +414,7 @@ class _Owned:
 
 
 def _part(data: Any, start: int, count: int) -> Any:
-    if len(data) > count:  # a server that does not know ranges
+    if len(data) > count:  # the server does not support ranges
         data = bytes(data)[start : start + count]
     if len(data) != count:
         raise OSError(f"{len(data)} bytes arrived of {count} at {start}")
@@ -442,9 +443,9 @@ class RemoteFile:
     """An object that is read by ranges.
 
     Args:
-        remote: Reads the object.
+        remote: Connection that reads the object.
         url: URL of the object.
-        version: To read; the store is asked if None.
+        version: Version to read; if None, the current version is requested from the store.
     """
 
     def __init__(self, remote: Remote, url: str, version: ObjectVersion | None = None) -> None:
@@ -464,7 +465,7 @@ class RemoteFile:
         return self.version.identity(self._url)
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a range. If it is small, the blocks around it are kept, and the next blocks are read ahead."""
+        """Return a range. If it is small, the blocks that contain it are stored, and the next blocks are read ahead."""
         check_range(self, offset, count)
         first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
         if count > _BLOCK * (self._ahead if first in self._blocks else 1):
@@ -500,7 +501,7 @@ class RemoteFile:
             self._blocks.popitem(last=False)
 
     def start(self, offset: int, count: int, exact: bool = False) -> PendingBytes:
-        """Start to read a range, see `Remote.read`."""
+        """Start reading a range; see `Remote.read`."""
         check_range(self, offset, count)
         return self.remote.start(self._url, offset, count, self.version, exact)
 

@@ -1,4 +1,4 @@
-"""Memory of kernels: reused buffers, views by NumPy, and outputs that are written in place."""
+"""Memory for kernels: reused buffers, NumPy views, and outputs that are written in place."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[Any]
 
-SMALL_SAMPLE = 1 << 14  # bytes; below, calls cost more than copies, and above, leaving the cache costs more than calls
-_KEPT = 1 << 22  # elements, up to which a thread keeps them
-_LARGE = 30 << 20  # bytes; the limit follows blocks of up to 32 MB
-_LINE, _SHIFT = 64, 16  # bytes: of a line of the cache, and from there to where a plane begins
+SMALL_SAMPLE = 1 << 14  # bytes; below, calls cost more than copies; above, cache misses cost more than calls
+_KEPT = 1 << 22  # elements; a thread doesn't reuse larger buffers
+_LARGE = 30 << 20  # bytes; glibc raises its limit only for blocks of up to 32 MB
+_LINE, _SHIFT = 64, 16  # bytes: size of a cache line, and offset of a plane from the line's start
 
 
 class _Planes(threading.local):
@@ -43,22 +43,22 @@ _memory = _Planes()
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Let this process keep the memory that it frees for its next allocations, instead of giving it back at once.
+    """Make this process reuse freed memory for its next allocations instead of returning it to the system.
 
-    Results between two operators are freed after each chunk. By default glibc gives them back to the system as soon as
-    some hundred kilobytes are free, and the system clears each page again for the next chunk, which took a third of a
-    spectrogram's time. The first large block that is freed raises this limit for good (`M_MMAP_THRESHOLD` in mallopt(3)
-    tells how); in most programs a large tensor happens to be that block. This one is never written, so it takes no
-    memory.
+    Intermediate results of operators are freed after each chunk. By default, glibc returns freed memory to the system
+    as soon as some hundred kilobytes are free, and the system clears each page again for the next chunk; this took a
+    third of a spectrogram's time. The first large block that is freed raises glibc's limit permanently (see
+    `M_MMAP_THRESHOLD` in mallopt(3)); in most programs, that block happens to be a large tensor. The block that is
+    allocated here is never written, so it occupies no physical memory.
     """
     np.empty(_LARGE, np.uint8)
 
 
 def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
-    """Return memory ``(H, W)`` for the channels that OpenCV takes apart; valid until this thread asks again.
+    """Return planes ``(H, W)`` for the channels that OpenCV splits; valid until this thread calls the function again.
 
-    No plane begins where a vector would, nor two of them alike: OpenCV writes aligned ones past the cache, from where
-    the next step would have to fetch them at three times the cost.
+    The planes are deliberately not aligned for vectors: OpenCV writes aligned planes directly to memory, bypassing the
+    cache, so that the next step would take three times as long to read them.
     """
     shape = channels, height, width
     if shape != _memory.shape:
@@ -76,12 +76,12 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
 
 # ---------------------------------------------------------------- views
 
-# A view of a tensor made by PyTorch releases the GIL, for a microsecond of work; where another thread waits for the
-# GIL, it costs ten. NumPy holds the GIL, and takes half the time.
+# PyTorch releases the GIL to create a view, which takes a microsecond, but ten if another thread waits for the GIL.
+# NumPy holds the GIL and takes half the time.
 
 
 def narrow(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
-    """Return the part of a tensor that is given by a start and an extent for some axes."""
+    """Return a view of a part of a tensor; `parts` has the start and the extent for some axes."""
     if x.dtype != torch.uint8 or not is_plain(x):
         for axis, (start, extent) in parts.items():
             x = x.narrow(axis, start, extent)
@@ -92,23 +92,23 @@ def narrow(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     return torch.from_numpy(x.numpy()[tuple(part)])
 
 
-# Asked several times a sample: the two functions stand here by name, and no function calls another.
+# Called several times per sample: the two functions are looked up once, and the checks below do not call each other.
 _is_compiling = torch.compiler.is_compiling
 _transform = torch._C._functorch.peek_interpreter_stack
 
 
 def in_transform() -> bool:
-    """Return True inside ``torch.func.vmap`` and the like, whose tensors have no memory to look at."""
+    """Return True inside ``torch.func.vmap`` and similar transforms, whose tensors have no accessible memory."""
     return not _is_compiling() and _transform() is not None
 
 
 def is_traced() -> bool:
-    """Return True where only operations of torch are allowed: in a compiled graph and in a transform."""
+    """Return True in a compiled graph and in a transform, where only torch operations are allowed."""
     return _is_compiling() or _transform() is not None
 
 
 def is_plain(x: Tensor) -> bool:
-    """True if a tensor is an array in memory and nothing else."""
+    """Return whether a tensor is a plain array in main memory: no gradient, no compiled graph, no transform."""
     return x.is_cpu and not x.requires_grad and not (_is_compiling() or _transform() is not None)
 
 
@@ -123,29 +123,29 @@ class DeviceShare(Protocol):
 
     @property
     def takes(self) -> bool:
-        """True while the decoder works; else the CPU had better decode all images."""
+        """True while the decoder works; if False, the CPU should decode all images."""
 
     def reserve(self, size: int) -> int:
-        """Return the address of so many bytes, for copies of files."""
+        """Reserve `size` bytes for copies of files, and return their address."""
 
     def add(self, files: Array, parts: Array, count: int) -> int:
-        """Take the files that were copied, `count` of these, and return the index of the first one in the share."""
+        """Add `count` copied files to the share, and return the index of the first added file."""
 
     def keep(self, data: Tensor) -> Tensor:
-        """Take the bytes of one file; return them as `data_of` does."""
+        """Add the bytes of one file to the share; return the same tensor as `data_of`."""
 
     def data_of(self, index: int) -> Tensor:
-        """Return the bytes of a file, always the same tensor."""
+        """Return the bytes of a file; the same tensor on each call."""
 
     def count_examined(self, count: int) -> None:
-        """Record that so many images were examined: after all of them, no file is added."""
+        """Record that `count` more images were examined; after the last image, no more files are added."""
 
 
 class Room(Protocol):
-    """Memory that several threads fill with results of any shapes, and from where they are copied on.
+    """A buffer that several threads fill with results of any shapes, and from which the results are copied.
 
     Attributes:
-        share: Takes the images that a decoder on the device decodes, if there is one.
+        share: The images that a decoder on the device decodes; None without a decoder.
     """
 
     share: DeviceShare | None
@@ -155,7 +155,7 @@ class Room(Protocol):
     @property
     def itemsize(self) -> int: ...
     def take(self, count: int) -> int:
-        """Return the place of so many elements, or -1 if they do not fit."""
+        """Reserve `count` elements and return their offset, or -1 if they do not fit."""
 
 
 IN_PLACE = object()
@@ -164,18 +164,18 @@ program."""
 
 
 class Placed(NamedTuple):
-    """One of several results, with its place in a room."""
+    """A result in a `Room`: its offset in elements, and its shape."""
 
     place: int
     shape: tuple[int, ...]
 
 
 class ChunkImages(Sequence[Any]):
-    """Images of a chunk, in a room or in the share of the device. As a sequence, `Placed` or the bytes of files.
+    """Images of a chunk, each in a `Room` or in the device's share. The items are `Placed` or the bytes of files.
 
     Attributes:
-        parts: ``(N,)`` of the dtype `kernels.native.PARTS`; its places begin at `place` in the room, its indices at
-            `first` in the share.
+        parts: ``(N,)`` of the dtype `kernels.native.PARTS`; its places are relative to `place` in the room, its indices
+            to `first` in the share.
     """
 
     __slots__ = ("_share", "first", "parts", "place")
@@ -194,19 +194,19 @@ class ChunkImages(Sequence[Any]):
 
 
 def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Return memory that was not used before: an `Empty` without a pool."""
+    """Return newly allocated memory: an `Empty` that uses no pool."""
     return torch.empty(shape, dtype=dtype)
 
 
 def place(out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return `out` if a result of this kind fits there, otherwise an uninitialised tensor."""
+    """Return `out` if it is contiguous and has the result's shape and dtype, otherwise an uninitialized tensor."""
     if out is not None and out.shape == shape and out.dtype == dtype and out.is_contiguous():
         return out
     return torch.empty(tuple(shape), dtype=dtype, device=device)
 
 
 def place_result(x: Tensor, out: Tensor | None) -> Tensor:
-    """Return a result, copied to `out` if it fits there."""
+    """Copy a result to `out` if it fits there and needs no gradient, and return `out`; otherwise return the result."""
     if out is None or out.shape != x.shape or out.dtype != x.dtype or x.requires_grad:
         return x
     return out.copy_(x)
@@ -216,23 +216,23 @@ def place_result(x: Tensor, out: Tensor | None) -> Tensor:
 
 
 def is_array(x: Tensor) -> bool:
-    """True if NumPy can read a tensor."""
+    """Return whether NumPy can read a tensor."""
     return is_plain(x) and x.dtype not in (torch.bfloat16, torch.complex32)
 
 
 def inside(
     arrays: Array, axes: Sequence[int], starts: Sequence[Sequence[int]], extents: Sequence[int]
 ) -> Array | list[Array] | None:
-    """Return windows of one shape of several arrays.
+    """Return equally large windows of several arrays.
 
     Args:
         arrays: ``(N, ...)``.
         axes: The axes of an array that are cut.
-        starts: For each array or, if it is one, for all: one number per axis.
-        extents: One number per axis.
+        starts: Starts of the windows, one number per axis: an item for each array, or one item for all.
+        extents: Extent of the windows, one number per axis.
 
     Returns:
-        ``(N, ...)``, or a list if the windows are in several places; None if one reaches outside.
+        ``(N, ...)``, or a list if the windows have different starts; None if a window exceeds its array.
     """
     shape = arrays.shape[1:]
     for axis, extent, places in zip(axes, extents, zip(*starts, strict=True), strict=True):
@@ -259,7 +259,7 @@ def _part(axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], nd
 
 
 def copy_windows(windows: Array | list[Array], dtype: torch.dtype, out: Tensor | None) -> Tensor:
-    """Return windows of one shape as one tensor; in `out`, if it fits."""
+    """Copy windows of equal shape to one tensor: `out` if it fits, else a new tensor."""
     shape = (len(windows), *windows[0].shape)
     tensor = place(out, shape, dtype, torch.device("cpu"))
     result = tensor.numpy()

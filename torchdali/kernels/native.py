@@ -1,12 +1,13 @@
-"""The library of the fast path, if it was built with torchdali, and calls of it for one sample.
+"""The native library of the fast path, if it was built with torchdali, and its call for one sample.
 
-It takes a JPEG, and decodes the region that the result shows, or pixels; it resamples, mirrors, scales and writes,
-without the GIL, in DALI's order and with its bits. For other rates of audio see `kernels.audio.resample`. It refuses
-images that it does not support, libjpeg warnings and work that needs too much memory; the caller then decodes with
-Python, which raises the error. So nothing here raises for bad data.
+The input is pixels, or a JPEG of which the library decodes only the region that the result needs. The library
+resamples, mirrors, scales and writes the result without the GIL, in the same order as DALI and bit-identical to it.
+`kernels.audio.resample` calls the library to resample audio. The library refuses unsupported images, images for which
+libjpeg warns, and work that needs too much memory. The caller then decodes the image in Python, which raises the
+errors. So no function of this module raises for bad data.
 
-``TORCHDALI_NATIVE=0`` in the environment switches it off; ``TORCHDALI_NATIVE_LEVEL`` names the highest level of vector
-instructions to use: 0 for a baseline processor, 1 for AVX2, 2 for AVX-512.
+``TORCHDALI_NATIVE=0`` in the environment disables the library; ``TORCHDALI_NATIVE_LEVEL`` names the highest level of
+vector instructions to use: 0 for a baseline processor, 1 for AVX2, 2 for AVX-512.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class _LibraryOptions(ctypes.Structure):
     ]
 
 
-# As `tdn_sample`: data, length, limit of pixels, out, steps; of both axes low, high, size, start, extent, first and
-# last; mirror, code, scale, width of pixels, filter, number of steps.
+# Same fields as `tdn_sample`: data, length, limit of pixels, out, steps; for both axes low, high, size, start, extent,
+# first and last; mirror, code, scale, width of pixels, filter, number of steps.
 SAMPLE = struct.Struct("=QQQQQ4d16i")
 CODE = -5
 ENCODED = np.dtype([
@@ -98,7 +99,7 @@ class NativeLibrary(NamedTuple):
 
     @property
     def description(self) -> str:
-        """Version of libjpeg-turbo and level of vector instructions, in words."""
+        """Text with the version of libjpeg-turbo and the level of vector instructions."""
         major, minor, patch = (
             self.libjpeg // 10**6,
             self.libjpeg // 1000 % 1000,
@@ -109,7 +110,7 @@ class NativeLibrary(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Use of the fast path; `text` names the library, or the reason why it is not used."""
+    """Status of the fast path; `text` describes the library, or the reason why the library isn't used."""
 
     library: NativeLibrary | None
     text: str
@@ -118,7 +119,7 @@ class Status(NamedTuple):
 
 @functools.cache
 def status() -> Status:
-    """Find and load the library, once; never raises."""
+    """Find and load the library on the first call; never raises for a missing or broken library."""
     if os.environ.get("TORCHDALI_NATIVE", "1").strip().lower() in ("0", "off", "false", "no"):
         return Status(None, "switched off by TORCHDALI_NATIVE")
     if not FILE.is_file():
@@ -141,7 +142,7 @@ def _load(file: str, level: int) -> NativeLibrary:
     loaded = ctypes.CDLL(file)
     if (abi := loaded.tdn_abi()) != ABI:
         raise ValueError(f"{file} has version {abi} of the interface, torchdali needs {ABI}")
-    # A header takes less time than to let the GIL go.
+    # Reading a header takes less time than releasing the GIL.
     held = ctypes.PyDLL(file)
     run, read, peek, resample = loaded.tdn_run, loaded.tdn_read, held.tdn_peek, loaded.tdn_resample
     run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
@@ -184,10 +185,10 @@ class Filters(NamedTuple):
     """Filters of a resize.
 
     Attributes:
-        shrinking: Filter of an axis that shrinks: of `FILTERS`.
+        shrinking: Filter of an axis that shrinks; a key of `FILTERS`.
         growing: Filter of an axis that grows or keeps its size.
         antialias: Stretch the filter where an axis shrinks.
-        inside: Read no pixels beyond the region, and weight the rest; else its edge is repeated.
+        inside: Read no pixels beyond the region, and normalize the remaining weights; else repeat the image's edge.
     """
 
     shrinking: str = "linear"
@@ -202,10 +203,10 @@ class Output:
 
     Attributes:
         planar: The result is ``(channels, H, W)``, else ``(H, W, channels)``.
-        channels: 3, or 1 for the first one.
-        levels: ``(3, 256)`` items of `dtype`: the value of each level of a channel; None for the level itself.
-        scaling: Factors and offsets of the channels, where the values are ``level * factor + offset`` in float32:
-            vectors are faster than a table.
+        channels: 3, or 1 for only the first channel.
+        levels: ``(3, 256)`` items of `dtype`: the output value of each level of a channel; None to output the level.
+        scaling: Factors and offsets of the channels if the values are ``level * factor + offset`` in float32; vector
+            instructions compute this faster than a table lookup.
     """
 
     dtype: torch.dtype = torch.uint8
@@ -222,7 +223,7 @@ class Output:
         channels: int = 3,
         scaling: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     ) -> Output:
-        """Return the output whose values are in a table ``(3, 256)``."""
+        """Return an output that looks its values up in a table ``(3, 256)``."""
         if table.shape != (3, 256):
             raise ValueError(f"the table must be (3, 256), got {tuple(table.shape)}")
         return cls(table.dtype, planar, channels, table.contiguous().view(torch.uint8).numpy().tobytes(), scaling)
@@ -234,17 +235,17 @@ class Output:
 
 @dataclass(frozen=True)
 class ImageOptions:
-    """Options that image programs have in common.
+    """Options that several image programs share.
 
     Attributes:
-        upright: Turn images as their EXIF blocks say.
+        upright: Turn images according to their EXIF orientation.
         fast: Use libjpeg's faster transform.
-        fancy: Upsample colors smoothly; else each is repeated, except in images of four channels.
-        filters: Filters of DALI's resize; None if there is none.
-        mirrors: The order of rows or columns may change.
+        fancy: Upsample chroma smoothly; else repeat chroma samples, except in images of four channels.
+        filters: Filters of DALI's resize; None without a resize.
+        mirrors: Programs may reverse the order of rows or columns.
         output: None for ``(H, W, 3)`` bytes, which further operators may edit.
-        of_pillow: Images are those that Pillow opens: pixels, too, but no JPEGs of four channels, which Pillow rounds
-            in another way, or of so many pixels that it warns or raises.
+        of_pillow: Support the images that Pillow opens: also pixels, but no JPEGs of four channels, which Pillow rounds
+            differently, and no JPEGs of so many pixels that Pillow warns or raises.
     """
 
     upright: bool = True
@@ -260,7 +261,7 @@ class ImageOptions:
         return replace(self, mirrors=True)
 
     def resize(self, filters: Filters) -> ImageOptions | None:
-        """Return the options of a program that resizes; None if it resizes already."""
+        """Return the options of a program that resizes; None if the program already resizes."""
         return replace(self, filters=filters) if self.filters is None else None
 
     def convert(self, output: Output) -> ImageOptions:
@@ -269,19 +270,19 @@ class ImageOptions:
 
     @property
     def result(self) -> Output:
-        """The output; bytes without a conversion."""
+        """The output; without a conversion, ``(H, W, 3)`` bytes."""
         return self.output or _BYTES
 
     @property
     def address(self) -> int:
-        """Address of the options as the library takes them; valid as long as this object."""
+        """Address of the options as a structure of the library; valid as long as this object exists."""
         native: _NativeOptions | None = self.__dict__.get("_native")
-        if native is None:  # of several threads that are here, all take the first one's
+        if native is None:  # if several threads create it, all use the first thread's
             native = self.__dict__.setdefault("_native", _NativeOptions(self))
         return ctypes.addressof(native.structure)
 
     def set_level(self, level: int) -> None:
-        """Use no higher level of vector instructions."""
+        """Limit the level of vector instructions to `level`."""
         _LibraryOptions.from_address(self.address).level = level
 
 
@@ -289,7 +290,7 @@ _BYTES = Output()
 
 
 class _NativeOptions:
-    """Options as the library takes them, with the table that they point to."""
+    """Options as a structure of the library, with the table to which the structure points."""
 
     def __init__(self, options: ImageOptions) -> None:
         native, output = library(), options.result
@@ -314,9 +315,9 @@ class AxisRegion(NamedTuple):
     """Use of an axis of the upright image.
 
     Attributes:
-        low, high: Region that is resized; turned round where ``high < low``.
-        size: Lines that it becomes.
-        start, extent: The lines of those that are wanted.
+        low, high: Region that is resized; reversed if ``high < low``.
+        size: Number of rows or columns to which the region is resized.
+        start, extent: The rows or columns of the resized region that are computed.
         first, last: Limits of the window from which pixels are read.
     """
 
@@ -329,10 +330,10 @@ class AxisRegion(NamedTuple):
     last: int
 
     def cut(self, start: int, extent: int, resized: bool) -> AxisRegion:
-        """Return some of the lines.
+        """Cut to some of the rows or columns.
 
         Args:
-            resized: Steps that read pixels may read pixels beyond these lines, too.
+            resized: The axis was resized, so the resize may still read pixels outside of the cut.
         """
         low, high, size, before, _, first, last = self
         if resized:
@@ -341,11 +342,11 @@ class AxisRegion(NamedTuple):
         return new_tuple(AxisRegion, (first, first + extent, extent, 0, extent, first, first + extent))
 
     def resize(self, low: float, high: float, size: int, mirrored: bool, alone: bool = False) -> AxisRegion:
-        """Return a region of lines that were not resized as another number of lines.
+        """Resize a region of an axis that was not resized before.
 
         Args:
-            mirrored: They are in reverse order.
-            alone: True to read no pixels outside of the region, which consists of whole lines.
+            mirrored: The axis is mirrored.
+            alone: Read no pixels outside of the region, whose bounds must be integers.
         """
         first, last = self[5:]
         if mirrored:
@@ -364,11 +365,11 @@ def run(
     columns: AxisRegion,
     mirror: int,
 ) -> Tensor | None:
-    """Make the pixels of one sample, or return None if the usual way has to.
+    """Compute the pixels of one sample; None if the common path must decode the sample.
 
     Args:
-        data: uint8: encoded bytes, one-dimensional, or pixels ``(H, W, 3)``.
-        rows, columns: Of the upright image.
+        data: uint8: one-dimensional encoded bytes, or pixels ``(H, W, 3)``.
+        rows, columns: Regions of the upright image.
         mirror: `MIRROR`, `UPSIDE_DOWN`, both or 0.
 
     Returns:
@@ -392,12 +393,12 @@ def run(
 
 
 def takes_bytes(data: Tensor) -> bool:
-    """True if the library can read them: one-dimensional uint8 on the CPU."""
+    """Return whether the library can read a tensor as encoded bytes: one-dimensional uint8 on the CPU."""
     return data.dim() == 1 and _has_bytes(data)
 
 
 def takes_pixels(data: Tensor) -> bool:
-    """True if the library can read them: ``(H, W, 3)`` of uint8 on the CPU."""
+    """Return whether the library can read a tensor as pixels: ``(H, W, 3)`` uint8 on the CPU."""
     return data.dim() == 3 and data.shape[2] == 3 and _has_bytes(data)
 
 

@@ -1,7 +1,7 @@
 """Batches of samples: `TensorListCPU` and `TensorListGPU`, and their base class.
 
-It stores them in one of several forms (`_storage.py`). It is made once a batch with `TensorList.from_dense`,
-`from_samples` or `from_rows`, which neither copy nor look at the samples.
+A batch stores its samples in one of several forms (`_storage.py`). Operators build their result with
+`TensorList.from_dense`, `from_samples` or `from_rows`, which neither copy nor check the samples.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ _Batch = TypeVar("_Batch", bound="TensorList")
 
 
 class TensorList:
-    """A batch of samples of one type; a `TensorListCPU` or a `TensorListGPU`."""
+    """A batch of samples of one dtype: a `TensorListCPU` or a `TensorListGPU`."""
 
     __slots__ = ("_layout", "_source_info", "_stored", "_uploaded", "ready")
     _kind: ClassVar[type[TensorCPU] | type[TensorGPU]]
-    _home: ClassVar[torch.device] = CPU  # where a batch without samples is
+    _home: ClassVar[torch.device] = CPU  # the device of a batch without samples
 
     _stored: SampleStorage
     _layout: str
     _source_info: Sequence[str] | None
     _uploaded: torch.Tensor | None
-    ready: Any  # the event after which a source's data is on the device; None if nobody needs to wait
+    ready: Any  # event after which a source's data is on the device; None if no wait is needed
 
     def __init__(self, object: Any, layout: str | None = None, contiguous: bool = True) -> None:
         self.reset()
@@ -92,9 +92,9 @@ class TensorList:
         layout: str = "",
         source_info: Sequence[str] | None = None,
     ) -> _Batch:
-        """Make a batch of a tensor whose first dimension is the batch, without a copy or a check.
+        """Build a batch from a tensor whose first dimension is the batch, without a copy or a check.
 
-        Called on `TensorList`, the tensor's device decides between CPU and GPU class.
+        If called on `TensorList`, the method returns the CPU or GPU class that fits the tensor's device.
 
         Args:
             tensor: ``(batch, ...)``.
@@ -112,17 +112,17 @@ class TensorList:
         ndim: int | None = None,
         source_info: Sequence[str] | None = None,
     ) -> _Batch:
-        """Make a batch of samples of any shapes, without a copy or a check.
+        """Build a batch from samples of any shapes, without a copy or a check.
 
-        Called on `TensorList`, the samples' device decides between CPU and GPU class.
+        If called on `TensorList`, the method returns the CPU or GPU class that fits the samples' device.
 
         Args:
-            samples: One tensor a sample, all of one dtype, number of axes and device. The list
-                itself is kept. Inside a running pipeline, None represents a sample that a branch
-                of a conditional did not compute.
+            samples: One tensor per sample. All tensors must have the same dtype, number of axes and device. The batch
+                stores the list itself, not a copy. Inside a running pipeline, None represents a sample that a branch of
+                a conditional did not compute.
             layout: Layout of one sample.
-            dtype: Dtype of the elements; looked at only for an empty batch.
-            ndim: Number of axes of a sample; looked at only for an empty batch.
+            dtype: Dtype of the elements; used only for an empty batch.
+            ndim: Number of axes of a sample; used only for an empty batch.
             source_info: Where each sample comes from.
         """
         first = samples[0] if samples else None
@@ -134,11 +134,11 @@ class TensorList:
 
     @classmethod
     def from_rows(cls: type[_Batch], rows: torch.Tensor, counts: Sequence[int], layout: str = "") -> _Batch:
-        """Make a batch of the rows of all samples, one sample after the other, without a copy if they are dense.
+        """Build a batch from the concatenated rows of all samples, without a copy if the rows are contiguous.
 
         Args:
             rows: ``(n, ...)``.
-            counts: Rows of each sample; of one sample at least.
+            counts: Number of rows of each sample; must not be empty.
             layout: Layout of one sample.
         """
         rows = rows.contiguous()
@@ -160,7 +160,7 @@ class TensorList:
         Args:
             flat: One-dimensional.
             offsets: Where each sample starts, in elements.
-            shapes: Shapes of the samples; one at least.
+            shapes: Shapes of the samples; must not be empty.
             layout: Layout of one sample.
             source_info: Where each sample comes from.
         """
@@ -168,7 +168,7 @@ class TensorList:
 
     @classmethod
     def from_arrays(cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> _Batch:
-        """Make a batch on the memory of arrays, without a copy or a check; see `SeparateSamples`."""
+        """Build a batch that shares the memory of arrays, without a copy or a check; see `SeparateSamples`."""
         return cls._of(SeparateSamples.of_arrays(arrays, dtype), True)
 
     @classmethod
@@ -187,23 +187,23 @@ class TensorList:
 
     @property
     def uploaded(self) -> torch.Tensor | None:
-        """The batch as one tensor on a device, if it was copied there before somebody asked for it."""
+        """The batch as one tensor on a device, if it was copied there in advance, else None."""
         return self._uploaded
 
     def set_uploaded(self, tensor: torch.Tensor | None) -> None:
-        """Keep a copy on a device."""
+        """Store a copy of the batch that is on a device."""
         self._uploaded = tensor
 
     def current_storage(self) -> SampleStorage:
-        """Return the storage of the samples. It does not change; the batch may have another one later."""
+        """Return the current storage of the samples. The batch may replace its storage later."""
         return self._stored
 
     def samples(self) -> list[torch.Tensor]:
-        """Return the samples, views of the dense tensor or the rows if there are any. Do not change the list."""
+        """Return the samples; of a dense or packed batch, they are views. The caller must not change the list."""
         return self._stored.samples()
 
     def rows(self) -> tuple[torch.Tensor, Sequence[int]] | None:
-        """Return the rows of all samples and how many each has, if the batch is stored like this, else None."""
+        """Return the rows of all samples and each sample's row count if the batch is stored as rows, else None."""
         return self._stored.rows
 
     def dense(self) -> torch.Tensor | None:
@@ -211,7 +211,7 @@ class TensorList:
         return self._stored.dense
 
     def stack(self) -> torch.Tensor:
-        """Return the batch as one tensor ``(batch, ...)``, which from now on stores it.
+        """Return the batch as one tensor ``(batch, ...)``. From then on, the batch is stored as this tensor.
 
         Raises RuntimeError if the shapes of the samples differ.
         """
@@ -232,7 +232,7 @@ class TensorList:
 
     @property
     def torch_dtype(self) -> torch.dtype | None:
-        """Type of the elements for torch; None for an empty batch made without one."""
+        """The elements' torch dtype; None for an empty batch that was built without a dtype."""
         return self._stored.dtype
 
     @property
@@ -242,22 +242,22 @@ class TensorList:
 
     @property
     def source_infos(self) -> Sequence[str] | None:
-        """Origin of each sample, or None if it is not known."""
+        """Origin of each sample, or None if the origins are unknown."""
         return self._source_info
 
     def set_source_infos(self, infos: Sequence[str] | None) -> None:
-        """Say where each sample comes from."""
+        """Set the origin of each sample."""
         self._source_info = infos
 
     def come_from(self, other: TensorList) -> None:
-        """Take over from another batch where the samples come from, unless it is known."""
+        """Copy the samples' origins from another batch of the same length, unless this batch already has origins."""
         infos = other._source_info
         if infos is not None and self._source_info is None and len(infos) == len(self):
             self._source_info = infos
 
     @property
     def dtype(self) -> DALIDataType:
-        """Type of the elements; NO_TYPE for an empty batch made without one."""
+        """The elements' `DALIDataType`; NO_TYPE for an empty batch that was built without a dtype."""
         dtype = self.torch_dtype
         return DALIDataType.NO_TYPE if dtype is None else from_torch_dtype(dtype)
 
@@ -265,7 +265,7 @@ class TensorList:
         return len(self._stored)
 
     def __getitem__(self, i: int) -> Any:
-        """Return a sample, sharing memory; negative indices count from the end."""
+        """Return a sample, which shares the batch's memory; negative indices count from the end."""
         i, samples = _sample_index(i), self._stored.samples()
         if not -len(samples) <= i < len(samples):
             raise IndexError(f"sample index {i} is out of range for a batch of {len(samples)}")
@@ -276,14 +276,14 @@ class TensorList:
         return (self[i] for i in range(len(self)))
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        names = ("_layout", "_source_info", "_stored")  # a copy on a device stays where it is
+        names = ("_layout", "_source_info", "_stored")  # a copy on a device is not pickled
         return None, {name: getattr(self, name) for name in names} | {"_uploaded": None, "ready": None}
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Use at least protocol 2: before Python 3.11, the ones below forget slots of base classes."""
+        """Use at least protocol 2: before Python 3.11, protocols 0 and 1 drop the slots of base classes."""
         return super().__reduce_ex__(max(protocol, 2))
 
-    if TYPE_CHECKING:  # results of `Pipeline.run` have them; a batch of an accelerator has no `as_array`
+    if TYPE_CHECKING:  # results of `Pipeline.run` have both; a batch on an accelerator has no `as_array`
 
         def as_array(self) -> npt.NDArray[Any]: ...
         def as_cpu(self) -> TensorListCPU: ...
@@ -310,14 +310,14 @@ class TensorList:
         return self._layout
 
     def set_layout(self, layout: str | None, /) -> None:
-        """Name the axes of a sample; ValueError if a layout not empty has a different length."""
+        """Set the names of a sample's axes; ValueError if the layout is not empty and has a wrong length."""
         is_typed = self.torch_dtype is not None
         self._layout = checked_layout(layout, self.ndim() if is_typed else None)
         if not is_typed:
             self._stored = SeparateSamples([], self._stored.device, ndim=len(self._layout))
 
     def is_dense_tensor(self) -> bool:
-        """Return whether all samples have one shape, so that `as_tensor` works."""
+        """Return whether all samples have the same shape, which `as_tensor` requires."""
         return self._stored.is_uniform()
 
     def as_tensor(self) -> Any:
@@ -330,7 +330,7 @@ class TensorList:
     def as_reshaped_tensor(self, shape: Sequence[int], /) -> Any:
         """Return all elements of the batch, in order, as one tensor of the given shape.
 
-        Raises RuntimeError where `shape` has another number of elements.
+        Raises RuntimeError if `shape` has a different number of elements.
         """
         flat, lengths = self._pack(), tuple(shape)
         if min(lengths, default=0) < 0 or math.prod(lengths) != flat.numel():
@@ -338,36 +338,37 @@ class TensorList:
         return tensor_of(self._kind, flat.view(lengths))
 
     def _pack(self) -> torch.Tensor:
-        """Bring all elements, in order, into one piece of memory and return it as a 1D tensor."""
+        """Store all elements, in order, in one block of memory and return it as a 1D tensor."""
         self._stored, flat = self._stored.pack()
         return flat
 
     def data_ptr(self) -> int:
-        """Return the address of the first element; all elements are dense, sample by sample."""
+        """Return the address of the first element, after packing all samples into one block of memory."""
         return self._pack().data_ptr() if len(self) else 0
 
     def reinterpret(self, new_type: DALIDataType) -> None:
-        """Take the bytes of the elements as another type of the same size, in place.
+        """Reinterpret the bytes of the elements as another dtype of the same size, in place.
 
-        Raises RuntimeError if the sizes differ, and for a batch without a type.
+        Raises RuntimeError if the sizes differ, or if the batch has no dtype.
         """
         if self.torch_dtype is None:
             raise RuntimeError("an empty batch without a type cannot be reinterpreted")
         self._stored = self._stored.reinterpret(new_type)
 
     def reset(self) -> None:
-        """Drop all samples, the type and the layout."""
+        """Remove all samples, the dtype and the layout."""
         self._stored = SeparateSamples([], self._home)
         self._layout, self._source_info, self._uploaded, self.ready = "", None, None, None
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
         """Return a contact sheet of the samples: images, clips, masks, spectrograms or sounds.
 
-        Nothing is opened on the screen: a notebook displays the result, and elsewhere its method ``show()`` does.
+        The method opens no window. A notebook displays the result; elsewhere, call the result's method ``show()``.
 
         Args:
-            path: Where to save it, too.
-            options: Of `torchdali.pictures.show`, for example ``labels``, ``boxes``, ``masks``, ``classes``, ``count``.
+            path: File to which the sheet is also saved.
+            options: Options of `torchdali.pictures.show`, for example ``labels``, ``boxes``, ``masks``, ``classes``,
+                ``count``.
 
         Raises:
             ValueError: the samples cannot be drawn.
@@ -411,14 +412,14 @@ class TensorListCPU(TensorList):
     """A batch of samples in main memory.
 
     Args:
-        object: A `TensorListCPU` or an array-like object as for `TensorCPU`, whose first dimension
-            is the batch, either shared; or a list of tensors.
+        object: A `TensorListCPU`, an array-like object (see `TensorCPU`) whose first dimension is the batch, or a list
+            of tensors. The batch shares the memory of the first two.
         layout: Names of the axes of a sample, one letter each.
         contiguous: Whether samples of a list are copied into one piece of memory or shared.
-        is_pinned: Accepted for compatibility; torch knows whether memory is pinned.
+        is_pinned: Accepted for compatibility and ignored; torch knows whether memory is pinned.
 
-    Raises TypeError for other objects and for samples of different types, numbers of axes or
-    layouts, RuntimeError for strided data, ValueError for a layout of a wrong length.
+    Raises TypeError for other objects and for samples of different dtypes, numbers of axes or layouts, RuntimeError for
+    strided data, and ValueError for a layout of a wrong length.
     """
 
     __slots__ = ()
@@ -435,7 +436,7 @@ class TensorListCPU(TensorList):
         super().__init__(object, layout, contiguous)
 
     def at(self, i: int, /) -> np.ndarray[Any, Any]:
-        """Return a copy of sample `i`, counted from 0; RuntimeError if there is none."""
+        """Return a copy of sample `i`, counted from 0; RuntimeError if `i` is out of range."""
         samples = self.samples()
         if not 0 <= _sample_index(i) < len(samples):
             raise RuntimeError(f"sample index {i} is out of range for a batch of {len(samples)}")
@@ -470,12 +471,12 @@ class TensorListGPU(TensorList):
     """A batch of samples in the memory of an accelerator.
 
     Args:
-        object: A `TensorListGPU` or an object as for `TensorGPU`, whose first dimension is the
-            batch, either shared; or a list of tensors. Without it, the batch is empty.
+        object: A `TensorListGPU`, an object that `TensorGPU` accepts and whose first dimension is the batch, or a list
+            of tensors. The batch shares the memory of the first two. If None, the batch is empty.
         layout: Names of the axes of a sample, one letter each.
         contiguous: Whether samples of a list are copied into one piece of memory or shared.
         stream: A stream (torch's, or a raw handle) that may still be writing the data.
-        device_id: Accepted for compatibility; the object knows its device.
+        device_id: Accepted for compatibility and ignored; the object knows its device.
 
     Raises RuntimeError for an object that is not on an accelerator and for strided data.
     """
@@ -498,7 +499,7 @@ class TensorListGPU(TensorList):
 
     @property
     def stream(self) -> int | None:
-        """Handle of the stream that the data are ordered on: the current one; None without CUDA."""
+        """Handle of the stream on which the data is ordered, the current stream; None without CUDA."""
         return current_stream(self.device)
 
     def device_id(self) -> int:
@@ -506,14 +507,14 @@ class TensorListGPU(TensorList):
         return self.device.index or 0
 
     def at(self, i: int, /) -> TensorGPU:
-        """Return sample `i`, counted from 0, sharing memory; RuntimeError if there is none."""
+        """Return sample `i`, counted from 0, sharing memory; RuntimeError if `i` is out of range."""
         if not 0 <= _sample_index(i) < len(self):
             raise RuntimeError(f"sample index {i} is out of range for a batch of {len(self)}")
         sample: TensorGPU = self[i]
         return sample
 
     def as_cpu(self) -> TensorListCPU:
-        """Return a copy in main memory, made in one transfer."""
+        """Return a copy in main memory, made with one transfer."""
         stored = self._stored.on_cpu()
         return TensorListCPU._of(stored, True, self._layout, self._source_info)
 
@@ -528,7 +529,7 @@ class TensorListGPU(TensorList):
 
         Args:
             ptr: The address.
-            cuda_stream: Stream to copy on; the current one when None.
+            cuda_stream: Stream on which to copy; the current stream if None.
             non_blocking: Return before the copy has finished.
             use_copy_kernel: Accepted for compatibility.
         """
@@ -570,7 +571,7 @@ def _exporting(objects: Sequence[Any]) -> list[Any]:
 
 
 def _sample_index(i: Any) -> int:
-    """Return an index as an int; TypeError if it is not one."""
+    """Return an index as an int; TypeError if it isn't an integer."""
     if not isinstance(i, int | np.integer):
         raise TypeError(f"the index of a sample is an int, not a {type(i).__name__}")
     return int(i)

@@ -1,4 +1,4 @@
-"""Random windows that keep enough of the boxes in an image, for a whole batch at once."""
+"""Random windows that keep enough of the boxes in an image, computed for a whole batch in one call."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ FIRST, FEW = 16, 4
 """Attempts that are made at once in the beginning, and where one box is enough: a window is soon found."""
 _CHUNK = 1024
 _ANY = np.ones((1, 1), np.bool_)
-_SLACK = 1e-4  # relative, for ratios that are fixed
+_SLACK = 1e-4  # relative tolerance for fixed ratios
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules that a window must obey.
+    """Rules for the windows and for the search.
 
     Attributes:
-        thresholds: Each round of attempts takes one of these.
+        thresholds: Each round of attempts draws one of these thresholds.
         no_crop: A round may also end with the whole image.
-        scaling: Least and greatest extent on each axis, relative to the image.
-        ratios: ``(axis, axis, least, greatest)``: of extents in pixels.
-        attempts: Of a round.
-        total: Attempts after which the best window is taken, all of the last round included; None for no end.
-        overlap: Thresholds are about the share of a box that is seen, not about intersection over union.
+        scaling: Minimum and maximum extent on each axis, relative to the image.
+        ratios: ``(axis, axis, minimum, maximum)``: allowed ratios of two extents in pixels.
+        attempts: Number of attempts per round.
+        total: Number of attempts after which the best window is used, rounded up to whole rounds; None for no limit.
+        overlap: Thresholds apply to the visible share of a box, not to the intersection over union.
         every: All boxes must reach the threshold, not just one.
-        insist: A round goes on after a window with enough of the boxes that keeps none of them.
-        prune: Keep boxes with at least this share visible; None: boxes whose centre is visible.
+        insist: Continue a round after a window that reaches the threshold but keeps no box.
+        prune: Keep boxes of which at least this share is visible; if None, keep boxes whose center is visible.
     """
 
     thresholds: Sequence[float]
@@ -56,17 +56,17 @@ class Rules:
 
     @cached_property
     def table(self) -> Array:
-        """Thresholds that a round may draw; NaN represents the whole image."""
+        """Values that a round may draw: the thresholds, and NaN for the whole image."""
         return np.array([*self.thresholds, *([np.nan] if self.no_crop else [])], np.float32)
 
     @cached_property
     def trivial(self) -> bool:
-        """True if any window reaches the thresholds, and none is better than another."""
+        """True if every window reaches the thresholds and no window is better than another."""
         return not (self.overlap or self.total or any(self.thresholds))
 
     @cached_property
     def ratios_fixed(self) -> bool:
-        """True if some axes follow others, so that their extents may leave the range."""
+        """True if a fixed ratio determines some extents, so that they may be outside of `scaling`."""
         return any(low == high for *_, low, high in self.ratios)
 
 
@@ -75,11 +75,11 @@ class Windows:
     """A window for each sample.
 
     Attributes:
-        start: ``(batch, d)``, relative to the image or, where extents are given in pixels, in pixels.
+        start: ``(batch, d)``, relative to the image; in pixels if the extents are passed in pixels.
         extent: ``(batch, d)``.
-        whole: ``(batch,)``: nothing is cut off and no box left out.
-        settled: ``(batch,)``: all rules are obeyed.
-        scores: ``(batch,)``: of the windows that were taken for want of a better one; -1 without any.
+        whole: ``(batch,)``: True if the window is the whole image, so that all boxes are kept.
+        settled: ``(batch,)``: True if the window obeys all rules.
+        scores: ``(batch,)``: scores of the best windows of samples without a valid window; -1 if there was no score.
     """
 
     start: Array
@@ -90,12 +90,12 @@ class Windows:
 
 
 class Boxes:
-    """The boxes of a batch, and the same padded to one number per sample with copies of the last one.
+    """The boxes of a batch, also padded to an equal number per sample with copies of the sample's last box.
 
     Args:
-        low: ``(n, d)``: starts, of all samples together.
-        high: Ends.
-        counts: Boxes of each sample.
+        low: ``(n, d)``: starts of the boxes of all samples.
+        high: ``(n, d)``: ends of the boxes.
+        counts: Number of boxes of each sample.
     """
 
     def __init__(self, low: Array, high: Array, counts: Sequence[int]) -> None:
@@ -122,21 +122,21 @@ class Boxes:
 
 
 def search(boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, crops: Array | None = None) -> Windows:
-    """Look for a window in each sample.
+    """Search a window for each sample.
 
-    Each round draws a threshold, or the whole image; each of its attempts a window. A round ends with the first
-    window that has allowed ratios and enough of the boxes; it is taken if there is at least one box to keep. At
-    the end of a limited search it is the one with the largest score, of those since the last one with enough of
-    the boxes, or an empty one if no ratio was allowed.
+    Each round draws a threshold, or the whole image; each attempt of the round draws a window. A round ends with the
+    first window that has allowed ratios and reaches the threshold; this window is the result if it keeps at least one
+    box. If a limited search ends without a result, the result is the window with the largest score, starting with the
+    last window that reached its threshold, or an empty window if no window had allowed ratios.
 
     Args:
-        boxes: Relative to the image.
-        draw: Random numbers, the same for an attempt however attempts are asked for in turn.
+        boxes: Boxes, relative to the image.
+        draw: Returns random numbers. An attempt's numbers must not depend on how the attempts are split into calls.
         sizes: ``(batch, d)``: extents of the images in pixels.
         crops: ``(batch, d)``: extents of the windows in pixels.
 
     Raises:
-        RuntimeError: nothing fits, and the search has no end.
+        RuntimeError: no window fits, and the search has no limit.
     """
     count, axes = len(boxes.counts), boxes.low.shape[1]
     state = _SearchState(count, axes, _Thresholds(boxes, rules, crops is not None))
@@ -178,7 +178,7 @@ class _Candidates:
     allowed: Array
 
     def ends(self, chosen: Array) -> tuple[Array, Array]:
-        """Return starts and ends ``(d, n)`` of windows given by their places among all of them."""
+        """Return starts and ends ``(d, n)`` of the windows at some indices into the flattened windows."""
         low, high = (each.reshape(len(each), -1)[:, chosen] for each in (self.low, self.high))
         return low, high
 
@@ -220,7 +220,7 @@ def _shape_extents(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Arr
 
 @functools.lru_cache(maxsize=64)
 def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[dict[int, float]]:
-    """Return the axes that fixed ratios tie together, with their extents relative to each other."""
+    """Return groups of axes that are linked by fixed ratios, with their relative extents."""
     groups = [{axis: 1.0} for axis in range(axes)]
     for one, other, low, high in ratios:
         a, b = (next(group for group in groups if axis in group) for axis in (one, other))
@@ -237,12 +237,12 @@ def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[
 class _Thresholds:
     """The thresholds that a round may draw in each sample; NaN represents the whole image.
 
-    In a search without an end, unreachable thresholds are omitted: a round with one of them would
-    change nothing.
+    In an unlimited search, unreachable thresholds are omitted: a round with an unreachable threshold would change
+    nothing.
     """
 
     def __init__(self, boxes: Boxes, rules: Rules, fixed: bool) -> None:
-        self._table = rules.table[None]  # a row a sample, or one for all
+        self._table = rules.table[None]  # one row per sample, or one row for all samples
         self._counts = np.array([len(rules.table)])
         if rules.total is None and len(boxes.low) and not fixed:
             self._drop(_reachable(boxes, rules))
@@ -266,7 +266,7 @@ class _Thresholds:
 
 
 def _reachable(boxes: Boxes, rules: Rules) -> Array:
-    """Return which thresholds windows might reach, as far as areas tell; ``(batch, thresholds)``.
+    """Return which thresholds windows can reach according to the boxes' areas; ``(batch, thresholds)``.
 
     Intersection over union is at most the smaller area over the larger one.
     """
@@ -310,13 +310,13 @@ class _SearchState:
         boxes: Boxes,
         rules: Rules,
     ) -> Array:
-        """Take the first windows that will do, keep the best others; return the samples that need more."""
+        """Store the first valid windows, else the best windows; return the samples that need more attempts."""
         count = draws.shape[1]
         attempts = np.arange(count)
         starts = (attempts + begin) // rules.attempts * rules.attempts - begin
         thresholds = self._follow(samples, draws, starts, rules)
         whole = _first(np.isnan(thresholds))
-        # Windows after the whole image are not looked at: there are a few windows a sample left.
+        # Windows after the whole image are skipped, which leaves a few windows per sample.
         tried = ((attempts < whole[:, None]) & candidates.allowed).ravel().nonzero()[0]
         owners = samples[tried // count]
         windows = candidates.ends(tried)
@@ -361,7 +361,7 @@ class _SearchState:
         return thresholds
 
     def _find_ended(self, samples: Array, enough: Array, starts: Array) -> Array:
-        """Return which attempts are not made, since their round is over."""
+        """Return which attempts to skip because their round is over."""
         before = enough.cumsum(1) - enough
         over: Array = before > before[:, np.maximum(starts, 0)]
         if starts[0] < 0:
@@ -378,7 +378,7 @@ class _SearchState:
         self.extent[samples] = candidates.extent[:, rows, places].T
 
     def _improve(self, samples: Array, score: Array, enough: Array, rows: Array, candidates: _Candidates) -> None:
-        """Keep the best windows; windows with enough of the boxes rank above earlier ones."""
+        """Store the best windows; a window that reaches its threshold replaces all earlier windows."""
         tried = np.arange(score.shape[1])
         last = np.where(enough, tried, -1).max(1)
         score = np.where(tried >= last[:, None], score, -1)
@@ -389,9 +389,9 @@ class _SearchState:
 
 
 def _first(values: Array) -> Array:
-    """Return the place of the first true value of each row, the length of the row if there is none."""
+    """Return the index of the first true value of each row, or the row's length if no value is true."""
     places: Array = values.argmax(1)
-    if not places.all():  # the first one, or none at all
+    if not places.all():  # index 0 means the first value or no value
         places[(places == 0) & ~values[:, 0]] = values.shape[1]
     return places
 
@@ -417,7 +417,7 @@ def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
 
 
 def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Rules) -> Array:
-    """Return which of the good windows keep a box, or have none to keep."""
+    """Return which of the good windows keep a box, or belong to a sample without boxes."""
     if boxes.padded is None:
         return np.ones(len(good), np.bool_)
     owners = owners[good]
@@ -436,7 +436,7 @@ def _score(box: Ends, window: Ends, rules: Rules) -> Array:
     seen, area = _visible_area(box, window)
     with np.errstate(divide="ignore", invalid="ignore"):
         if rules.overlap:
-            shares = np.fmax(seen / area, np.float32(-1))  # of a box without area: -1
+            shares = np.fmax(seen / area, np.float32(-1))  # -1 for boxes without area
         else:
             shares = seen / (area + _area(*window) - seen)
     score: Array = shares.min(0) if rules.every else shares.max(0)
@@ -453,7 +453,7 @@ def _product(sides: Array) -> Array:
 
 
 def _visible_area(box: Ends, window: Ends) -> Ends:
-    """Return the area of boxes inside of windows, and of the boxes; axes come first."""
+    """Return the area of the boxes inside of the windows, and the boxes' area; the first dimension is the axes."""
     sides = np.minimum(box[1], window[1])
     sides -= np.maximum(box[0], window[0])
     np.maximum(sides, 0, out=sides)
@@ -472,13 +472,13 @@ def _keep_boxes(box: tuple[Array, Array], window: tuple[Array, Array], prune: fl
 
 
 def keep_boxes(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
-    """Return which of all boxes are kept in the windows ``(batch, d)``, relative to the images."""
+    """Return which boxes are kept in the windows ``(batch, d)``, which are relative to the images."""
     window = low.take(boxes.owner, 0).T, high.take(boxes.owner, 0).T
     return _keep_boxes((boxes.low.T, boxes.high.T), window, prune)
 
 
 def move_boxes(boxes: Boxes, places: Array, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
-    """Return some boxes clipped to the windows and relative to them, unchanged where a window is whole."""
+    """Return some boxes, clipped to their windows and relative to them; unchanged if the window is the whole image."""
     owner = boxes.owner[places]
     start, extent = low[owner], (high - low)[owner]
     corners = np.empty((2, *start.shape), start.dtype)

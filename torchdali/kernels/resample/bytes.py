@@ -1,18 +1,18 @@
 """Resample one axis of uint8 images linearly by PyTorch's vectorised interpolation.
 
 `torch.nn.functional.interpolate` gives DALI's results, to a level of rounding, except where
-the filter reaches beyond the region it is given. There PyTorch drops the pixels outside and
+the filter reaches beyond the region that it gets. There PyTorch drops the pixels outside and
 normalizes the remaining weights, while DALI reads them (where the region is a crop of a larger
-image) or repeats the edge. With ``f`` the weight that falls outside, a line at the border is
+image) or repeats the edge. If ``f`` is the weight outside of the region, a line (row or column) at the border is
 
     dali = (1 - f) * torch + weighted sum of the pixels outside
 
-so a few lines have to be mixed: where an axis shrinks up to three times, the first and the last
-with the one pixel beyond each.
+so only a few lines must be corrected: if an axis shrinks up to three times, the first and the last line, each with the
+one pixel beyond the border.
 
-The images are given to PyTorch with a batch dimension whose stride is the stride of a whole image (of
-NumPy's ``x[None]`` is 0): else it takes them for planar, and turns them.
-PyTorch's bicubic is not used: it clips to bytes between the passes, which costs up to 24 levels.
+The images are passed to PyTorch with a batch dimension whose stride is a whole image (in NumPy, ``x[None]`` has a
+stride of 0): otherwise PyTorch treats the images as planar and transposes them. PyTorch's bicubic is not used: it clips
+to bytes between the passes, which costs up to 24 levels.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ __all__ = [
 
 Bytes = npt.NDArray[np.uint8]
 
-_UP = 1e-4  # makes OpenCV round halves up, as the sums of DALI are; it rounds them to even numbers
-SMALLEST = 32  # output pixels; below, the borders of an axis may meet and speed matters little
+_UP = 1e-4  # makes OpenCV round halves up, as DALI does; by default, it rounds halves to even numbers
+SMALLEST = 32  # output pixels; on shorter axes, the borders may overlap and speed matters little
 
 
 class _BorderReach(NamedTuple):
-    """Pixels beyond a border that the output lines there read.
+    """Weights of the pixels beyond a border, for the output lines that read them.
 
-    Lines and pixels are counted from the border: ``weights[i][j]`` is the weight in line i of the pixel j beyond.
+    Lines and pixels are counted from the border: ``weights[i][j]`` is the weight of pixel j beyond the border in line
+    i.
     """
 
     lines: int
@@ -55,11 +56,11 @@ class _BorderReach(NamedTuple):
 
 
 class ByteLines(NamedTuple):
-    """One axis: it reads the input from ``start`` to ``start + extent``.
+    """Resizing of one axis, which reads the input from ``start`` to ``start + extent``.
 
-    Within that, the region from `low` to `high` becomes `size` lines, the other way round if
-    `flip`; `reach` is None if the border needs no correction. Where lines at the end were left out, and
-    pixels that only they read, `scale` is the number of lines that a pixel becomes.
+    Within this range, the region from `low` to `high` is resized to `size` lines, in reverse order if `flip`. `reach`
+    is None if the border needs no correction. If lines at the end, and the pixels that only these lines read, were
+    skipped, `scale` is the number of output lines per input pixel.
     """
 
     start: int
@@ -74,7 +75,7 @@ class ByteLines(NamedTuple):
 
 
 def suits_bytes(x: Tensor, axis: Axis) -> bool:
-    """True if `resample_bytes` can: uint8 images on the CPU, a whole-pixel region, linear."""
+    """Return whether `resample_bytes` supports uint8 images on the CPU and an axis; see `suits_axis`."""
     return _has_bytes(x) and suits_axis(axis)
 
 
@@ -84,7 +85,7 @@ def _has_bytes(x: Tensor) -> bool:
 
 
 def suits_axis(axis: Axis) -> bool:
-    """True if `resample_bytes` can do an axis; in an `exact` pipeline it does none."""
+    """Return whether `resample_bytes` supports an axis: a whole-pixel region, linear, and no `exact` pipeline."""
     if exactness.on:
         return False
     low, high = sorted((axis.low, axis.high))
@@ -97,8 +98,8 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
     """Prepare an axis for which `suits_axis` holds.
 
     Args:
-        border: Correct the outermost lines; else they are as PyTorch makes them.
-        end: Only the lines before this one are wanted; there may be more.
+        border: Correct the outermost lines; else keep PyTorch's values.
+        end: Only the lines before this index are needed; the result may have more lines.
     """
     low, high = int(min(axis.low, axis.high)), int(max(axis.low, axis.high))
     flip = axis.high < axis.low
@@ -116,10 +117,10 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
 
 
 def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
-    """Resample rows (axis 0), columns (axis 1) or both of ``(..., H, W, C)``; the type stays.
+    """Resample rows (axis 0), columns (axis 1) or both of ``(..., H, W, C)``; the dtype is kept.
 
-    `x` has been narrowed to the region that its axes read. Columns come before rows: their pixels beyond the
-    border still are image pixels then, and the rows beyond get corrected columns.
+    `x` must be narrowed to the region that its axes read. Columns are resampled before rows: the pixels beyond the
+    columns' border are then still image pixels, and the columns of the rows beyond the border are corrected, too.
     """
     images: Bytes = x.numpy().reshape(-1, *x.shape[-3:])
     by_axis = {axis + 1: lines[axis] for axis in sorted(lines, reverse=True)}
@@ -138,7 +139,7 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
 
 
 def _interpolate_region(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
-    """Resize the regions of some axes of ``(N, H, W, C)``; the others stay."""
+    """Resize the regions of some axes of ``(N, H, W, C)``; the other axes are unchanged."""
     size, scales = list(images.shape[1:3]), [None, None]  # type: list[int], list[float | None]
     for axis, t in by_axis.items():
         size[axis - 1], scales[axis - 1] = t.size, t.scale
@@ -152,7 +153,7 @@ def _interpolate(images: Bytes, size: Sequence[int], antialias: bool, scales: Se
     """Resize ``(N, H, W, C)`` by PyTorch's operators.
 
     Calls the function inside `torch.nn.functional.interpolate`, which accepts no scales with sizes; `torch.ops` takes
-    longer. Views are made by NumPy, which does not release the GIL for them.
+    longer. NumPy creates the views, since it does not release the GIL for them.
     """
     images = np.ascontiguousarray(images)
     count, height, width, channels = images.shape
@@ -191,7 +192,7 @@ def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach
 def _mix_outermost(out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float) -> None:
     """Mix one line of `source` into the first, and one into the last line of `out`."""
     end, cv2 = out.shape[axis] - 1, opencv() if len(out) == 1 else None
-    # Both lines at once; of columns, OpenCV takes one at a time.
+    # Mix both lines in one step, except columns by OpenCV, which supports one column per call.
     ends = (
         [((0, end), (before, after))]
         if cv2 is None or axis == 1
@@ -202,25 +203,25 @@ def _mix_outermost(out: Bytes, source: Bytes, axis: int, before: int, after: int
         if cv2 is not None:
             cv2.addWeighted(edge[0], 1 - weight, beyond[0], weight, _UP, edge[0])
             continue
-        # A convex mix of bytes: half added, truncation rounds it.
+        # A convex mix of bytes stays in their range; adding 0.5 makes truncation round.
         seen = beyond * np.float32(weight) + np.float32(0.5)
         np.add(edge * np.float32(1 - weight), seen, out=edge, casting="unsafe")
 
 
 def _lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
-    """Return two lines, or one that is the first and the last."""
+    """Return the lines `first` and `last`; only one line if both are equal."""
     part = slice(first, last + 1, max(last - first, 1))
     return images[:, part] if axis == 1 else images[:, :, part]
 
 
 @lru_cache(maxsize=256)
 def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
-    """Weights beyond the borders of a region, or None if they change nothing."""
+    """Return the weights beyond the borders of a region, or None if they change nothing."""
     stretch = max(1.0, scale) if antialias else 1.0
     lines = math.ceil((stretch - 0.5) / scale - 0.5)
     pixels = math.ceil(stretch - 0.5 - 0.5 * scale)
     if lines < 1 or pixels < 1 or (whole and stretch == 1):
-        return None  # of two pixels one is inside: to normalize and to repeat is the same
+        return None  # one of two pixels is inside: normalizing and repeating are equivalent
     outside = [_outside((i + 0.5) * scale, stretch, pixels) for i in range(lines)]
     if whole:  # all pixels beyond are the edge pixel
         outside, pixels = [[sum(weights)] for weights in outside], 1
@@ -228,7 +229,7 @@ def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
 
 
 def _outside(position: float, stretch: float, pixels: int) -> list[float]:
-    """Weights of the first `pixels` beyond the border, for a line at `position` from it."""
+    """Return the weights of the first `pixels` beyond the border, for a line at the distance `position`."""
     last = math.ceil(position + stretch)
     values = [max(0.0, stretch - abs(k + 0.5 - position)) for k in range(-pixels, last)]
     total = sum(values)

@@ -1,14 +1,14 @@
 """Positions and weights of the input pixels for every output pixel of a resized axis.
 
-Output pixel ``i`` of an axis looks at the input position ``low + (i + 0.5) * (high - low) / size``
+Output pixel ``i`` of an axis is at the input position ``low + (i + 0.5) * (high - low) / size``
 (pixel edges are at whole numbers). Its value is the sum of the input pixels around that position,
 weighted by the filter at their distance. When shrinking with antialiasing the filter is stretched
 by the scale. The weights are normalized to one, and pixels outside of the image repeat its edge;
 pixels outside of the region of interest but inside of the image are read unchanged.
 
-The positions are computed in float32 and in the order that reproduces the real DALI: it decides
-which pixel the nearest neighbour is, and how many pixels a Gaussian sees. DALI counts positions
-from the start of the region that a pass reads: for all but the first pass the region of interest.
+The positions are computed in float32 and in the same order of operations as in DALI: rounding decides which pixel is
+the nearest neighbor, and how many pixels a Gaussian reads. DALI counts positions from the start of the region that a
+pass reads: for the first pass the image, for later passes the region of interest.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ FILTERS = ("nn", "linear", "cubic", "triangular", "gaussian", "lanczos3")
 
 RADIUS = {"linear": 1, "triangular": 1, "cubic": 2, "gaussian": 1, "lanczos3": 3}
 OVERSHOOT = ("cubic", "lanczos3")  # filters with negative weights
-_KNOTS = 32  # table entries in a unit of the filter
+_KNOTS = 32  # table entries per unit of the filter
 _f32 = np.float32
 _STRETCHED: dict[str, tuple[Any, Any]] = {  # arrays, because NumPy takes twice as long with numbers
     name: (np.array(radius, np.float64), np.array(_KNOTS * radius, _f32)) for name, radius in RADIUS.items()
@@ -66,8 +66,8 @@ class Axis(NamedTuple):
     Attributes:
         length: Extent of the input.
         size: Extent of the output.
-        low: Where the region of interest starts, in input pixels.
-        high: Where it ends; below `low` it flips the axis.
+        low: Start of the region of interest, in input pixels.
+        high: End of the region of interest; if below `low`, the axis is flipped.
         filter: One of `FILTERS`, already chosen for this axis.
         antialias: Stretch the filter when shrinking.
     """
@@ -86,7 +86,7 @@ class Axis(NamedTuple):
 
     @property
     def is_identity(self) -> bool:
-        """True if the output is the input, pixel for pixel."""
+        """True if the output equals the input."""
         whole = self.low == 0 and self.high == self.length == self.size
         return whole and self.filter != "gaussian"
 
@@ -95,9 +95,9 @@ Fields = tuple[int, int, float, float, str, bool]
 
 
 class Taps(NamedTuple):
-    """Weighted sum of an axis: ``out[i] = sum_k weights[i, k] * x[start + pixels[i, k]]``.
+    """Weighted sums along an axis: ``out[i] = sum_k weights[i, k] * x[start + pixels[i, k]]``.
 
-    It reads the input from ``start`` to ``start + extent``.
+    The sums read the input from ``start`` to ``start + extent``.
     """
 
     start: int
@@ -115,7 +115,7 @@ def resize_axes(
     mag_filter: str,
     antialias: bool,
 ) -> tuple[Axis, ...]:
-    """Describe every spatial axis; `min_filter` if it shrinks, else `mag_filter`."""
+    """Describe every spatial axis. An axis that shrinks has `min_filter`, other axes have `mag_filter`."""
     for name in (min_filter, mag_filter):
         if name not in FILTERS:
             raise ValueError(f"no filter {name!r}: one of {', '.join(FILTERS)}")
@@ -124,7 +124,7 @@ def resize_axes(
     axes = []
     for i, (length, out) in enumerate(zip(lengths, size, strict=True)):
         low, high = roi[i] if roi is not None else (0.0, float(length))
-        if abs(high - low) < 1e-3:  # next to nothing: DALI adds that much
+        if abs(high - low) < 1e-3:  # a nearly empty region: DALI extends it by this amount
             half = 5e-4 if high >= low else -5e-4
             low, high = low - half, high + half
         chosen = min_filter if abs(high - low) > out else mag_filter
@@ -136,9 +136,9 @@ PIXEL, TAP, TAP_OF_ROWS = 3.0, 1.0, 1.4  # DALI's estimates of the cost of an ou
 
 
 def passes(axes: tuple[Axis, ...]) -> tuple[int, ...]:
-    """Return the order in which DALI resamples the axes: the one that it takes for the cheapest.
+    """Return the order in which DALI resamples the axes: the order with the lowest estimated cost.
 
-    The costs are estimates, fitted to 259 images of random sizes; DALI resamples three of them in another order.
+    The cost estimates were fitted to 259 images of random sizes; for three of these images, DALI uses another order.
     """
     return _passes(tuple(map(tuple, axes)))
 
@@ -166,15 +166,16 @@ def _cost(axes: Sequence[Axis], order: Sequence[int]) -> float:
 
 
 def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
-    """Index of the nearest input pixel for every output pixel.
+    """Return the index of the nearest input pixel for every output pixel.
 
-    DALI multiplies along rows, but adds up the scale from row to row, with its rounding errors.
+    Along the innermost axis, DALI multiplies the index by the scale; along other axes, it adds up the scale, including
+    the rounding errors.
     """
     return _nearest(tuple(axis), innermost, first_pass, device)
 
 
 @device_cache(maxsize=64)
-@fold  # which is why the axis comes as a plain tuple
+@fold  # requires that the axis is a plain tuple
 def _nearest(fields: Fields, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
     axis = Axis(*fields)
     step = _f32((axis.high - axis.low) / axis.size)
@@ -191,7 +192,7 @@ def _nearest(fields: Fields, innermost: bool, first_pass: bool, device: torch.de
 
 
 def taps(axis: Axis, first_pass: bool, device: torch.device, window: tuple[int, int] | None = None) -> Taps:
-    """Input pixels and weights of every output pixel, or of those in a window (start, extent)."""
+    """Return input pixels and weights of every output pixel, or of the output pixels in a window (start, extent)."""
     return Taps(*_taps(tuple(axis), first_pass, device, window))
 
 
@@ -213,9 +214,10 @@ def _taps(
 
 
 def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int64], _Floats]:
-    """Return where a pass begins to read, and for each output pixel the first it sees from there, and the weights.
+    """Return where a pass starts reading, each output pixel's first input pixel relative to that, and the weights.
 
-    Each operation is in float32 and in DALI's order, so that the weights have its bits (with linear and cubic filters).
+    All operations are in float32 and in DALI's order, so that the weights of linear and cubic filters are
+    bit-identical.
     """
     scale = (_f32(axis.high) - _f32(axis.low)) / _f32(max(axis.size, 1))
     density, reach = _stretch(axis.filter, max(1.0, float(abs(scale))) if axis.antialias else 1.0)
@@ -231,15 +233,16 @@ def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int6
     lowest = np.ceil(position).astype(np.int64)
     pixel = lowest[:, None] + np.arange(math.ceil(2 * reach))
     weight = _lookup(axis.filter, (pixel.astype(_f32) - position[:, None]) * density)
-    total: _Floats = np.add.accumulate(weight, 1)[:, -1:]  # one after the other
-    # So far from the start, float32 may tell no two pixels apart: then one of those in sight is taken.
+    total: _Floats = np.add.accumulate(weight, 1)[:, -1:]  # adds sequentially, as DALI does
+    # Far from the start, float32 cannot distinguish neighboring pixels, and all weights are 0: use the first pixel
+    # then.
     weight[:, :1][total == 0] = total[total == 0] = 1
     weight /= total
     return start, lowest, weight
 
 
 def inside_of(axis: Axis) -> tuple[int, int]:
-    """Return the first output pixel that sees nothing beyond the input, and the first after it that does."""
+    """Return start and end of the output pixels that read only pixels inside of the input."""
     _, lowest, weight = _input_range(axis, True)
     within = np.flatnonzero((lowest >= 0) & (lowest + weight.shape[1] <= axis.length))
     return (int(within[0]), int(within[-1]) + 1) if len(within) else (0, 0)
@@ -252,10 +255,10 @@ def bags(
     window: tuple[int, int] | None,
     planes: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The taps of an axis as `torch.embedding_bag` takes them, for consecutive planes.
+    """Return the taps of an axis in the form of `torch.embedding_bag`, for consecutive planes.
 
     Returns:
-        Pixels, where the pixels of each output pixel start, and weights; all one-dimensional.
+        Pixels, start index of each output pixel's pixels, and weights; all one-dimensional.
     """
     return _bags(tuple(axis), first_pass, device, window, planes)
 
@@ -276,14 +279,14 @@ def _bags(
     return every, starts, weights.repeat(planes, 1).flatten()
 
 
-_LARGEST_RADIUS = 4096  # input pixels; DALI stretches no filter beyond it
+_LARGEST_RADIUS = 4096  # input pixels; DALI stretches filters up to this radius
 
 
 def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
-    """Table entries in an input pixel, and radius in input pixels, of a stretched filter."""
+    """Return a stretched filter's table entries per input pixel, and its radius in input pixels."""
     radius = _f32(min(RADIUS[name] * scale, _LARGEST_RADIUS))
     knots = _f32(_KNOTS * RADIUS[name])
-    if name == "gaussian":  # by way of its deviation, which costs a last bit
+    if name == "gaussian":  # computed from its standard deviation, which changes the last bit
         sigma = _f32(float(radius) * 0.5 / math.sqrt(2))
         density = _f32(2) * knots / (_f32(4 * math.sqrt(2)) * sigma)
     else:
@@ -292,7 +295,7 @@ def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
 
 
 def stretch_taps(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Compute `taps` to stretch a filter, for several scales: table entries per pixel, and radii in pixels."""
+    """Return a filter's table entries per pixel, and its radii in pixels, for several scales."""
     times, knots = _STRETCHED[name]
     radius = np.minimum((times * scales).astype(_f32), _f32(_LARGEST_RADIUS))
     if name == "gaussian":
@@ -304,12 +307,12 @@ def stretch_taps(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArra
 
 
 def filter_table(name: str) -> npt.NDArray[np.float64]:
-    """Return the values of a filter at multiples of 1/32 of its unit, with a zero at either end."""
+    """Return the values of a filter at multiples of 1/32 of its unit, with a zero at each end."""
     return _table(name)
 
 
 def _lookup(name: str, knot: _Floats) -> _Floats:
-    """Interpolate linearly in the table of a filter; beyond it the table falls to zero."""
+    """Interpolate linearly in the table of a filter; the values beyond the table are 0."""
     table = _table(name).astype(_f32)
     whole = np.floor(knot)
     left = np.clip(whole.astype(np.int64) + 1, 0, len(table) - 2)
@@ -320,14 +323,14 @@ def _lookup(name: str, knot: _Floats) -> _Floats:
 
 @cache
 def _table(name: str) -> npt.NDArray[np.float64]:
-    """Values of a filter at multiples of 1/32, with a zero at either end."""
+    """Compute the values of a filter at multiples of 1/32, with a zero at each end."""
     knots = range(-RADIUS[name] * _KNOTS, RADIUS[name] * _KNOTS + 1)
     values = np.array([filter_value(name, knot / _KNOTS) for knot in knots], dtype=_f32)
     return np.pad(values.astype(np.float64), 1)
 
 
 def filter_value(name: str, t: float) -> float:
-    """Value of a filter, not normalized, at a distance in units of its own scale."""
+    """Return the value of a filter, not normalized, at a distance in the filter's own units."""
     t = abs(t)
     if t > RADIUS[name]:
         return 0.0
