@@ -1,1 +1,1 @@
-"""Bytes to tensors and records, one seam a format family."""
+"""Decoders of bytes to tensors and records, one module per family of formats."""

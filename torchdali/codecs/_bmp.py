@@ -1,4 +1,4 @@
-"""Pixels of BMP files: 24 bits, bit fields and run lengths with jumps; Pillow reads the others."""
+"""Decode BMP files with 24 bits, bit fields, or run lengths with jumps; Pillow decodes other BMP files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _COARSE = ((0xF800, 0x7E0, 0x1F), (0x7C00, 0x3E0, 0x1F))
 
 
 def bmp_fields(view: memoryview, header: ImageHeader, masks: tuple[int, ...]) -> Tensor:
-    """Read colors of 16 or 32 bits by the masks of their channels.
+    """Read 16-bit or 32-bit colors by the masks of their channels.
 
-    They are stretched to full scale, but for the two kinds that DALI knows: their lower bits stay empty.
+    The values are stretched to full scale, except for the two sets of masks in `_COARSE`: as in DALI, the lower bits of
+    their values remain 0.
     """
     start, size, lines, depth, compression = struct.unpack_from("<II4xi2xHI", view, 10)
     is_coarse = size == 40 and compression == 3 and masks in _COARSE
@@ -38,7 +39,7 @@ def bmp_fields(view: memoryview, header: ImageHeader, masks: tuple[int, ...]) ->
 
 
 def bmp_colors(view: memoryview, header: ImageHeader) -> Tensor | None:
-    """Return colors of 24 bits, which Pillow takes 1.6 times as long to read; None for other or truncated files."""
+    """Decode 24-bit colors, for which Pillow takes 1.6 times as long; None for other or truncated files."""
     start, size = struct.unpack_from("<II", view, 10)
     if size < 40:
         return None
@@ -57,7 +58,7 @@ _DEPTHS = {1: 8, 2: 4}
 
 
 def bmp_runs(view: memoryview, header: ImageHeader) -> Tensor | None:
-    """Read the colors of run lengths of 8 or 4 bits; None if the file lacks run lengths.
+    """Decode run lengths with 8 or 4 bits per pixel; None if the file has no run lengths.
 
     Raises:
         ValueError: the data ends before the image does.
@@ -84,14 +85,14 @@ def _palette(view: memoryview, size: int, depth: int) -> Bytes:
 
 
 class _PaletteRuns:
-    """Rows of palette indices, as run lengths describe them from the bottom; skipped pixels are 0.
+    """Decodes run lengths to rows of palette indices, starting with the bottom row; skipped pixels are 0.
 
-    Runs are cut off at the end of a row.
+    Runs are truncated at the end of a row.
 
     Args:
         data: Pairs of bytes: a count and the repeated value, or 0 and a command.
         shape: Height and width.
-        halves: A byte has two indices.
+        halves: A byte contains two indices.
     """
 
     def __init__(self, data: Bytes, shape: tuple[int, int], halves: bool) -> None:
@@ -101,7 +102,7 @@ class _PaletteRuns:
         self._at = self._x = self._y = 0  # the next pair, the next pixel
 
     def read(self) -> None:
-        """Fill the rows."""
+        """Decode all run lengths and fill the rows."""
         height, width = self.rows.shape
         commands = np.flatnonzero(self._pairs[:, 0] == 0)
         while self._y < height:
@@ -118,7 +119,7 @@ class _PaletteRuns:
                 return
 
     def _run_indices(self, pairs: Bytes) -> Bytes:
-        """Return the indices of runs, up to the one that goes beyond the row."""
+        """Return the indices of consecutive runs, up to the run that reaches the end of the row."""
         ends = pairs[:, 0].cumsum(dtype=np.int64)
         used = int(ends.searchsorted(self.rows.shape[1] - self._x)) + 1
         counts, values = pairs[:used, 0], pairs[:used, 1].repeat(pairs[:used, 0])
@@ -128,7 +129,7 @@ class _PaletteRuns:
         return np.where(is_second, values & 15, values >> 4)
 
     def _obey(self, command: int) -> bool:
-        """Go to the next row, jump, or read indices one by one; False if that was the last row."""
+        """Execute a command: go to the next row, jump, or read single indices; return False after the last row."""
         if command == 0:
             self._x, self._y = 0, self._y + 1
         elif command == 2:
@@ -142,7 +143,7 @@ class _PaletteRuns:
         return self._y < len(self.rows)
 
     def _bytes(self, count: int) -> Bytes:
-        """Return the bytes after a command, which fill pairs."""
+        """Return the bytes after a command, which are padded to whole pairs."""
         values = self._data[2 * self._at :][:count]
         if len(values) < count:
             raise ValueError("the run lengths end before the image does")

@@ -1,4 +1,4 @@
-"""Sounds that libsndfile does not know, by FFmpeg, if PyAV is there: AAC, ALAC, all in MP4, Matroska and videos."""
+"""Decode audio that libsndfile does not support by FFmpeg (PyAV): AAC, ALAC, and audio in MP4, Matroska and videos."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ __all__ = ["decode_ffmpeg"]
 
 Array = npt.NDArray[Any]
 
-_LARGEST = 1 << 12  # size of a packet, in bytes, that is not suspicious
+_LARGEST = 1 << 12  # bytes; packets of up to this size are common
 _STRICT = {"err_detect": "crccheck+bitstream+buffer+explode"}
 
 
 def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[Array, int]:
-    """Decode the main sound of a file to ``(frames, channels)`` and the sample rate.
+    """Decode the main audio stream of a file; return ``(frames, channels)`` and the sample rate.
 
     Args:
         encoded: ``(n,)`` uint8.
-        dtype: float32 (full scale 1), int16 or int32; codecs that compute with floats give float32 all the same.
-        purpose: The format, for errors.
+        dtype: float32 (full scale 1), int16 or int32; for codecs that compute with floats, the result is always
+            float32.
+        purpose: The format, for error messages.
 
     Raises:
-        DecodeError: damaged or truncated data, or no sound that FFmpeg knows.
-        MissingExtraError: without PyAV.
+        DecodeError: the data is damaged or truncated, or has no audio that FFmpeg supports.
+        MissingExtraError: PyAV is missing.
     """
     av = pyav(f"decoding {purpose}")
     source = torch.from_numpy(np.ascontiguousarray(encoded))
@@ -46,14 +47,16 @@ def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[A
 
 
 def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
-    """Yield the decoded frames of a container's main sound: at least one, all of one form.
+    """Yield the decoded frames of a container's main audio stream: at least one frame, all with the same format.
 
     A truncated last packet is skipped, unless the container lists it.
 
     Args:
+        av: The module of PyAV.
+        container: The open container.
         size: Size of the file.
 
-    Raises one of `media_errors`, also where packets are missing that the container lists.
+    Raises one of `media_errors`, also if packets that the container lists are missing.
     """
     stream = _stream(container)
     form, packets, end, largest = None, 0, 0, _LARGEST
@@ -87,19 +90,19 @@ def _form(frame: Any) -> tuple[str, int, int]:
 
 
 def _check_gaps(frames: list[Any]) -> None:
-    """Refuse a stream with missing pages: FFmpeg skips a damaged one, and knows the positions of the others."""
+    """Raise ValueError if pages are missing: FFmpeg skips damaged pages, but knows the positions of the other pages."""
     for frame, following in itertools.pairwise(frames):
         if None not in (frame.pts, following.pts) and following.pts > frame.pts + frame.samples:
             raise ValueError(f"damaged: samples {frame.pts + frame.samples} to {following.pts} are missing")
 
 
 def _count_packets(container: Any, stream: Any) -> int:
-    """Return how many packets MP4 lists; other containers do not."""
+    """Return the number of packets that an MP4 file lists; 0 for other containers."""
     return len(getattr(stream, "index_entries", ())) if container.format.name.startswith("mov,") else 0
 
 
 def _join_frames(frames: list[Any], dtype: np.dtype[Any]) -> Array:
-    """Return the samples of frames of one form, as `Wav.read` does; floats stay floats."""
+    """Return the samples of frames with the same format; see `Wav.read`. Floats are always returned as float32."""
     kind, channels, rate = _form(frames[0])
     parts = [frame.to_ndarray() for frame in frames]
     is_planar = kind.endswith("p")

@@ -1,6 +1,6 @@
-"""FLAC by FFmpeg, if PyAV is there: it takes less time than libsndfile, which decodes all unusual files.
+"""FLAC decoding by FFmpeg, if PyAV is installed: it is faster than libsndfile, which decodes unusual files.
 
-Source: RFC 9639.
+A block is called a frame in the standard, RFC 9639.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ __all__ = ["Flac", "check_bits", "parse_flac", "without_cut_block"]
 
 Array = npt.NDArray[Any]
 
-_FIRST = (b"fLaC\x00\x00\x00\x22", b"fLaC\x80\x00\x00\x22")  # streams that begin with their description, of 34 bytes
+_FIRST = (b"fLaC\x00\x00\x00\x22", b"fLaC\x80\x00\x00\x22")  # streams that start with a description of 34 bytes
 _DESCRIPTION = slice(8, 8 + 34)
 _LEAST = _DESCRIPTION.stop + 1
-_BITS = (8, 16, 24)  # bit depths that libsndfile supports, too
-# Each block of samples has a checksum, and one that is wrong is an error.
+_BITS = (8, 16, 24)  # bit depths that libsndfile supports
+# Each block of samples has a checksum; a wrong checksum is an error.
 _STRICT = {"err_detect": "crccheck+explode"}
 
 
 class Flac(NamedTuple):
-    """The description of a file, and the bytes of the samples.
+    """The description of a file, and the encoded samples.
 
     Attributes:
-        bits: Number of bits of a sample.
-        frames: Samples of a channel, as the description says; 0 if it does not.
+        bits: Number of bits per sample.
+        frames: Number of samples per channel according to the description; 0 if unknown.
     """
 
     rate: int
@@ -43,10 +43,10 @@ class Flac(NamedTuple):
     data: memoryview
 
     def read(self, dtype: np.dtype[Any], out: Array | None = None) -> Array:
-        """Return the samples, as `Wav.read` does.
+        """Return the samples; see `Wav.read`.
 
         Raises:
-            DecodeError: they are damaged, or differ from the header.
+            DecodeError: the samples are damaged, or differ from the header.
         """
         parts = self._decode()
         bits = 8 * parts[0].itemsize
@@ -68,7 +68,7 @@ class Flac(NamedTuple):
         context.extradata, context.thread_count, context.options = self.description, 1, dict(_STRICT)
         kind, dtype = ("s16", np.int16) if self.bits <= 16 else ("s32", np.int32)
         try:
-            # FFmpeg takes block after block from a packet: it needs no parser, and Python makes one call.
+            # FFmpeg decodes all blocks of a packet, so no parser is needed, and one Python call is enough.
             blocks = context.decode(av.Packet(self.data))
         except (av.FFmpegError, ValueError):
             raise DecodeError(f"FLAC of {self.bits} bits: damaged, or of a kind that FFmpeg does not know") from None
@@ -80,16 +80,16 @@ class Flac(NamedTuple):
         return [np.frombuffer(block.planes[0], dtype, n * self.channels) for block, n in pairs]
 
     def _expected_shape(self) -> tuple[int, ...]:
-        """Return how many samples there should be. PyAV stops at damage, and says nothing of it."""
+        """Return the allowed numbers of samples per channel: PyAV stops at damage without an error."""
         if self.frames:
             return (self.frames,)
         last = _last_block(self)
-        wholes = () if last is None else (last.begin, last.begin + last.samples)  # without the last block, if it is cut
+        wholes = () if last is None else (last.begin, last.begin + last.samples)  # without and with the last block
         return tuple(count for count in wholes if count)
 
 
 def parse_flac(encoded: Array) -> Flac | None:
-    """Read the description of a FLAC file; None for anything unusual, and without PyAV.
+    """Read the description of a FLAC file; None for unusual files, and without PyAV.
 
     Args:
         encoded: ``(n,)`` uint8.
@@ -98,11 +98,11 @@ def parse_flac(encoded: Array) -> Flac | None:
 
 
 def check_bits(encoded: Array) -> None:
-    """Refuse a FLAC file of other bits than libsndfile knows.
+    """Raise an error for a FLAC file with a bit depth that libsndfile does not support.
 
     Raises:
-        MissingExtraError: without PyAV.
-        DecodeError: with it, which can read others, but not this one.
+        MissingExtraError: PyAV, which supports other bit depths, is missing.
+        DecodeError: PyAV cannot decode the file either.
     """
     sound = _parse_stream_info(encoded)
     if sound is None or sound.bits in _BITS:
@@ -126,7 +126,7 @@ def _parse_stream_info(encoded: Array) -> Flac | None:
 
 
 def without_cut_block(encoded: Array) -> Array | None:
-    """Return a file without its last block, which may have been cut off; None if the description would show it."""
+    """Return a file without its last block, which may be truncated; None if the description states the length."""
     sound = _parse_stream_info(encoded)
     if sound is None or sound.frames:
         return None
@@ -135,12 +135,12 @@ def without_cut_block(encoded: Array) -> Array | None:
 
 
 class _MetadataBlock(NamedTuple):
-    """A block, as its header says.
+    """The values in a block's header.
 
     Attributes:
-        at: Where it is.
-        begin: Samples before it.
-        samples: Number of samples of a channel.
+        at: Offset of the block.
+        begin: Number of samples per channel before the block.
+        samples: Number of samples per channel in the block.
     """
 
     at: int
@@ -149,7 +149,7 @@ class _MetadataBlock(NamedTuple):
 
 
 def _last_block(sound: Flac) -> _MetadataBlock | None:
-    """Return the last block of a file; None if there is none of the form of the first one."""
+    """Return the last block of a file; None if no block with the first block's format is found."""
     data = bytes(sound.data)
     at = len(data)
     for _ in range(_TRIED):
@@ -160,13 +160,13 @@ def _last_block(sound: Flac) -> _MetadataBlock | None:
     return None
 
 
-_TRIED = 1000  # places that look like the beginning of a block; there are few by chance
-_NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)  # first bytes from which on a number takes one more
+_TRIED = 1000  # maximum number of positions to try; few other positions look like the start of a block
+_NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)  # first bytes from which on a coded number has one more byte
 _SIZES = {1: 192, **{code: 576 << code - 2 for code in range(2, 6)}, **{code: 256 << code - 8 for code in range(8, 16)}}
 
 
 def _block(data: bytes, at: int, sound: Flac) -> _MetadataBlock | None:
-    """Read the header of a block; None if the checksum shows that there isn't one, or if it has another form."""
+    """Read the header of a block; None if its checksum is wrong or its format differs from the first block's."""
     head = data[at : at + 16].ljust(16, b"\0")
     if (head[2] ^ data[2]) & 0x0F or (head[3] ^ data[3]) & 0x0F:
         return None
@@ -203,7 +203,7 @@ def _av() -> Any:
 
 
 def _begin(view: memoryview) -> int:
-    """Return where the samples begin, after all blocks of descriptions; 0 if there are none."""
+    """Return the offset of the samples, after all metadata blocks; 0 if there are no samples."""
     at, last = 4, False
     while not last:
         if at + 4 > len(view):

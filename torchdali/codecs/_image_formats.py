@@ -1,8 +1,8 @@
 """The image formats: `FORMATS` lists how each is recognized, read and decoded.
 
-Decoders return the pixels of the file, ``(H, W, C)`` in its own type and orientation, before they are converted.
-The library for each format was chosen by comparing with the real DALI: the fastest of those that agree and survive
-damaged data. torchvision's PNG decoder does not: it crashes the process on a damaged stream of pixels.
+Decoders return the pixels of the file, ``(H, W, C)``, in the file's dtype and orientation, before any conversion. The
+library for each format is the fastest library whose results match DALI's and that survives damaged data. torchvision's
+PNG decoder is not used: it crashes the process on damaged pixel data.
 """
 
 from __future__ import annotations
@@ -64,12 +64,13 @@ class Format(NamedTuple):
     """An image format.
 
     Attributes:
-        name: As `Header.format` and error messages have it.
-        matches: True for the first 12 bytes of a file of this format.
-        header: Reads size, channels and depth. ``ValueError``, ``IndexError`` or ``struct.error``: it is damaged.
+        name: Name in `ImageHeader.format` and error messages.
+        matches: Returns whether a file with these first 12 bytes has this format.
+        header: Reads size, channels and depth; raises ``ValueError``, ``IndexError`` or ``struct.error`` if the header
+            is damaged.
         decode: ``decode(data, view, header, output_type)``: from the encoded bytes, as a tensor and as a view of the
-            same memory, to the pixels of the file. Any exception that libraries raise for damaged data is taken.
-        gray: ``gray(header, pixels)``: fixed-point weights of DALI's gray; None for floating point.
+            same memory, to the pixels of the file. For damaged data, it may raise any exception of the libraries.
+        gray: ``gray(header, pixels)``: the fixed-point weights with which DALI computes gray; None for floating point.
     """
 
     name: str
@@ -80,7 +81,7 @@ class Format(NamedTuple):
 
 
 def read_header(view: memoryview) -> ImageHeader:
-    """Parse the header of an image of any supported format, and check the size it claims."""
+    """Parse the header of an image of any supported format, and check the size in the header."""
     head = bytes(view[:12])
     format = next((format for format in FORMATS.values() if format.matches(head)), OTHERS)
     try:
@@ -93,7 +94,7 @@ def read_header(view: memoryview) -> ImageHeader:
 
 
 def decode_file(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
-    """Decode to the pixels of the file; of a JPEG, to gray if that is wanted.
+    """Decode to the pixels of the file; a JPEG is decoded to gray if `output_type` is ``"GRAY"``.
 
     Raises RuntimeError, OSError, ValueError and others for damaged data.
     """
@@ -101,7 +102,7 @@ def decode_file(data: Tensor, view: memoryview, header: ImageHeader, output_type
 
 
 def gray_weights(header: ImageHeader, pixels: Tensor) -> Weights | None:
-    """Return DALI's conversion to gray for the pixels of a file."""
+    """Return the weights with which DALI converts the pixels of a file to gray; None for floating point."""
     return FORMATS.get(header.format, OTHERS).gray(header, pixels)
 
 
@@ -120,7 +121,7 @@ def _jpeg(data: Tensor, view: memoryview, header: ImageHeader, output_type: str)
 
 
 def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
-    """Decode without torchvision; libjpeg makes the gray, inks stay unchanged."""
+    """Decode without torchvision: libjpeg converts to gray; CMYK is not converted to RGB."""
     from PIL.JpegImagePlugin import JpegImageFile
 
     with JpegImageFile(io.BytesIO(without_exif(view))) as image:
@@ -131,12 +132,12 @@ def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
 
 
 def _from_inks(pixels: Tensor, adobe: bool, most: int = 255) -> Tensor:
-    """Multiply the light that each ink lets through by black's, rounding down.
-
-    Adobe stores light, others ink.
+    """Convert inks to RGB: multiply the light that each ink transmits by black's, rounding down.
 
     Args:
-        most: The largest value, full scale.
+        pixels: ``(H, W, 4)``.
+        adobe: The values are light, as Adobe stores them; otherwise ink.
+        most: The largest value (full scale).
     """
     wide = torch.int32 if most == 255 else torch.int64
     light = pixels.to(wide) if adobe else most - pixels.to(wide)
@@ -148,7 +149,7 @@ def _png(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) 
     is_opaque = output_type != "ANY_DATA"
     color = essential[25]
     if header.depth in (8, 16) and (color in (0, 2) or (color == 6 and is_opaque)):
-        # Faster than Pillow, which keeps four bytes a color; Pillow decodes damaged images.
+        # OpenCV is faster than Pillow, which stores four bytes per pixel; if OpenCV fails, Pillow decodes the image.
         pixels = decode_bytes_by_opencv(essential, color == 0, header.depth == 16)
         if pixels is not None and pixels.shape[:2] == (header.height, header.width):
             return pixels
@@ -158,7 +159,7 @@ def _png(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) 
 
 
 def _essential_chunks(view: memoryview) -> bytes | memoryview:
-    """Keep the chunks about pixels, checked; drop profiles, texts and animations. Copy only if there are any."""
+    """Keep the critical PNG chunks and check their checksums; copy only if other chunks must be removed."""
     parts = [view[:8]]
     for kind, start, length in png_chunks(view):
         if kind[0] < ord("a"):
@@ -173,7 +174,7 @@ def _essential_chunks(view: memoryview) -> bytes | memoryview:
 def _png_16(encoded: bytes | memoryview, header: ImageHeader) -> Tensor:
     """Decode 16 bits per channel, although Pillow keeps only the upper half: call it twice.
 
-    Gray with alpha goes as 8-bit RGBA, which has the same bytes.
+    Gray with alpha is decoded as 8-bit RGBA, which has the same bytes.
     """
     if header.channels == 1:
         return _pillow("Png", encoded, header)
@@ -210,7 +211,7 @@ def _jpeg2000(data: Tensor, view: memoryview, header: ImageHeader, output_type: 
 
 
 def _jpeg2000_samples(view: memoryview, header: ImageHeader, inks: int | None) -> Tensor:
-    if header.depth > 8 and header.channels > 1:  # of two, Pillow's values overflow
+    if header.depth > 8 and header.channels > 1:  # Pillow's values overflow for two channels
         if inks is not None and bytes(view[inks : inks + 4]) == b"\0\0\0\x0c":
             colors = b"\0\0\0\x10"  # sRGB: OpenCV refuses inks
             view = memoryview(b"".join((view[:inks], colors, view[inks + 4 :])))
@@ -235,7 +236,7 @@ def _bmp(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) 
 
 
 def _pnm(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
-    """Read binary files unchanged: values are not stretched to full scale, as in DALI."""
+    """Decode a PNM file. As in DALI, the values of binary files are not stretched to full scale."""
     if view[1] in b"123":
         return _pillow("Ppm", view, header)
     start, width, height, largest = pnm_fields(view)
@@ -256,12 +257,12 @@ _HELD = re.compile(b"\x89PNG\r\n\x1a\n|\xff\x4f\xff\x51")
 
 
 def _check_held(view: memoryview) -> None:
-    """Refuse a file in which another one claims too much: its own header claims less, and Pillow allocates at once."""
+    """Check the size of images inside of a file: Pillow allocates their memory without a check."""
     for place in _HELD.finditer(view):
         format = next(format for format in FORMATS.values() if format.matches(place[0]))
         try:
             held = format.header(view[place.start() :])
-        except (DecodeError, IndexError, ValueError, struct.error):  # not one after all
+        except (DecodeError, IndexError, ValueError, struct.error):  # not an image
             continue
         check_size(held.height, held.width, held.channels, held.format, view)
 
@@ -274,7 +275,7 @@ def _others_header(view: memoryview) -> ImageHeader:
         _check_held(view)
     try:
         header = pillow_header(view)
-    except Exception as error:  # one of its own for images that are too large
+    except Exception as error:  # Pillow has its own exception for images that are too large
         raise failure(f"{error or type(error).__name__}", "unknown", view) from error
     if header is None:
         known = describe_content(view) or f", the data begins with {head!r}"
@@ -285,7 +286,7 @@ def _others_header(view: memoryview) -> ImageHeader:
 def _others(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
     try:
         pixels = torch.from_numpy(decode_by_pillow(view, header))
-    except Exception as error:  # of classes of its own, too
+    except Exception as error:  # Pillow also raises its own exception classes
         raise ValueError(f"{error or type(error).__name__}") from error
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
@@ -297,11 +298,11 @@ def _pillow(
     unpack: str | None = None,
     opaque: bool = False,
 ) -> Tensor:
-    """Decode by one plugin of Pillow, called directly: no sniffing, no warning about the size.
+    """Decode by one plugin of Pillow, called directly, without format detection and without warnings about the size.
 
     Args:
-        unpack: Pillow's name of the bytes of the samples to take.
-        opaque: Leave the alpha channel of four out.
+        unpack: Pillow's raw mode, which selects the bytes of the samples.
+        opaque: Drop the alpha channel of RGBA images.
     """
     module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
     with getattr(module, f"{plugin}ImageFile")(open_bytes(data)) as image:
@@ -317,7 +318,7 @@ def _opaque(pixels: Array) -> Array:
 
 
 def _tensor(image: Any, change: Callable[[Array], Array] | None = None) -> Tensor:
-    """Return Pillow's pixels as ``(H, W, C)``, a palette applied."""
+    """Return Pillow's pixels as ``(H, W, C)``; a palette is applied."""
     if image.mode == "P":
         entries = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
         palette = np.zeros((256, 3), np.uint8)  # colors beyond the entries of the file are black
@@ -327,7 +328,7 @@ def _tensor(image: Any, change: Callable[[Array], Array] | None = None) -> Tenso
     if pixels.dtype == np.bool_:
         pixels = np.not_equal(pixels.view(np.uint8), 0, out=pixels).view(np.uint8)
         pixels *= np.uint8(255)
-    elif pixels.dtype != np.uint8:  # 16 bits; Pillow before 11 has them as 32
+    elif pixels.dtype != np.uint8:  # 16 bits; Pillow before 11 stores them as 32 bits
         pixels = pixels.astype(np.uint16, copy=False)
     return torch.from_numpy(pixels if pixels.ndim == 3 else pixels[:, :, None])
 

@@ -1,8 +1,7 @@
 """Headers of image files: size, channels, depth, orientation.
 
-Everything here reads a `memoryview` and allocates nothing, so that a header which promises an
-absurd image is found out before anybody reserves memory for it. Depths are bits a channel; sizes
-are as stored, before the orientation.
+All functions read a `memoryview` and allocate no image memory, so that an absurd size in a header is detected before
+memory is reserved for the image. Depths are bits per channel; sizes refer to the stored image, before orientation.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ __all__ = [
 
 
 class ImageHeader(NamedTuple):
-    """The claims of an image file.
+    """The values in the header of an image file.
 
-    `channels` counts the channels of ANY_DATA: a palette is three (in BMP one, where all its entries
-    are gray), an alpha plane is one. `depth` of a BMP is 32 where a pixel has so many, in bit fields.
-    `orientation` is the EXIF number, 1 to 8. `frame` is where the frame header of a JPEG begins.
+    `channels` counts the channels of ANY_DATA: a palette counts as three (in BMP as one if all its entries are gray),
+    an alpha plane as one. `depth` of a BMP is 32 if its pixels have 32 bits in bit fields. `orientation` is the EXIF
+    orientation, 1 to 8. `frame` is the offset of a JPEG's frame header.
     """
 
     format: str
@@ -70,16 +69,16 @@ _ALREADY = ": is it a decoded image? Behind the proxy, ImageFolder(..., loader=s
 
 
 def encoded_view(data: Tensor) -> memoryview:
-    """View encoded bytes, in one dimension; ValueError unless they are a contiguous uint8 tensor."""
+    """Return encoded bytes as a one-dimensional view; ValueError unless the tensor is contiguous uint8."""
     if data.dtype != torch.uint8 or not data.is_contiguous():
         raise ValueError(f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}")
     if data.dim() != 1:
-        data = flat(data)  # an operation of torch, which lets the GIL go: not for flat tensors
+        data = flat(data)  # a torch operation, which releases the GIL, so it is skipped for flat tensors
     return data.numpy().data
 
 
 def flat(data: Tensor) -> Tensor:
-    """Return encoded bytes in one dimension; ValueError if the shape is an image's."""
+    """Return encoded bytes as a one-dimensional tensor; ValueError if the tensor has the shape of an image."""
     if data.ndim == 3 and data.shape[-1] in (1, 3, 4) and min(data.shape[:2]) > 1:
         raise ValueError(f"encoded data of the shape {tuple(data.shape)}{_ALREADY}")
     return data.reshape(-1)
@@ -91,7 +90,7 @@ def failure(reason: str, format: str, view: memoryview) -> DecodeError:
 
 
 def check_size(height: int, width: int, channels: int, format: str, view: memoryview) -> None:
-    """Raise `DecodeError` for an empty image, or one larger than the bytes can mean."""
+    """Raise `DecodeError` if an image is empty, exceeds the limits, or is too large for the number of bytes."""
     values = height * width * channels
     if height <= 0 or width <= 0 or channels <= 0:
         raise failure(f"the image has no pixels ({width} x {height})", format, view)
@@ -107,20 +106,20 @@ def check_size(height: int, width: int, channels: int, format: str, view: memory
 
 # Markers that begin a frame header: SOF0-SOF15 without DHT (C4), JPG (C8) and DAC (CC).
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_TABLES = frozenset((0xC4, 0xDB, 0xDD, 0xE0, 0xE2, 0xED, 0xFE))  # segments without an interest here
+_TABLES = frozenset((0xC4, 0xDB, 0xDD, 0xE0, 0xE2, 0xED, 0xFE))  # segments that are skipped
 _EXIF = b"Exif\0\0"
 
 
 def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
-    """Return height, width, components, the offset of the EXIF block (0: none), Adobe's mark, its offset.
+    """Return height, width, components, offset of the EXIF block (0: none), Adobe's mark, offset of the frame header.
 
-    It runs before every JPEG is decoded: one or two microseconds for a usual file.
+    This function runs before every JPEG is decoded; it takes one or two microseconds for a typical file.
     """
     position, end, exif, adobe = 2, len(view) - 9, 0, False
     while position < end:
         marker = view[position + 1]
         if view[position] != 0xFF or marker == 0xFF:
-            position += 1  # fill bytes, or rubbish between segments as decoders skip it
+            position += 1  # fill bytes, or other bytes between segments, which decoders skip, too
             continue
         if marker in _TABLES:
             position += 2 + (view[position + 2] << 8 | view[position + 3])
@@ -145,14 +144,14 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
 
 
 _SCAN = re.compile(b"\xff\xda")
-_SCAN_BYTES = 10  # of the smallest scan: its header, and data
+_SCAN_BYTES = 10  # header and data of the smallest scan
 
 
 def _check_scans(view: memoryview) -> None:
-    """Refuse a progressive JPEG whose scans, each over the whole image, would take without end.
+    """Reject a progressive JPEG with too many scans: each scan covers the whole image, so decoding would take too long.
 
     Raises:
-        DecodeError: it has more than ``DALI_MAX_JPEG_SCANS`` (environment variable, 256 by default).
+        DecodeError: the JPEG has more than ``DALI_MAX_JPEG_SCANS`` scans (environment variable, 256 by default).
     """
     if len(view) <= MOST_SCANS * _SCAN_BYTES:
         return
@@ -198,7 +197,7 @@ def exif_orientation(tiff: memoryview) -> int:
         directory = tiff[offset + 2 : offset + 2 + 12 * count]
         if order and len(directory) == 12 * count:
             for tag, orientation in struct.iter_unpack(order + "H6xHxx", directory):
-                if tag == 0x0112:  # whatever its type, as DALI takes it
+                if tag == 0x0112:  # the field's type is ignored, as in DALI
                     return orientation if 1 <= orientation <= 8 else 1
     except struct.error:
         pass
@@ -230,7 +229,7 @@ def _png_orientation(view: memoryview) -> int:
         for kind, start, length in png_chunks(view):
             if kind == b"eXIf":
                 return exif_orientation(view[start : start + length])
-    except ValueError:  # truncated: decoding will say so, the size is known nevertheless
+    except ValueError:  # truncated: the size is known, and decoding raises the error
         pass
     return 1
 
@@ -257,7 +256,7 @@ def bmp_header(view: memoryview) -> ImageHeader:
 
 
 def bmp_masks(view: memoryview) -> tuple[int, ...] | None:
-    """Return the bits of red, green, blue and, if it is there, alpha; None unless a pixel has 16 or 32 bits."""
+    """Return the bit masks of red, green, blue and possibly alpha; None unless a pixel has 16 or 32 bits."""
     (size,) = struct.unpack_from("<I", view, 14)
     depth, compression = struct.unpack_from("<HI", view, 28) if size >= 40 else (0, 0)
     if depth not in (16, 32):
@@ -314,9 +313,9 @@ _CMYK = struct.pack(">I", 12)
 
 
 def jpeg2000_inks(view: memoryview) -> int | None:
-    """Return where four bytes name the colors of an image of inks; None if its colors are others.
+    """Return the offset of the four bytes that declare CMYK colors; None if the image has other colors.
 
-    They are a number of JP2, or part of a profile. The first description of colors counts.
+    The bytes are an enumerated color space of JP2, or part of a color profile. The first color description counts.
     """
     boxes = bytes(view[: 0 if view[0] == 0xFF else _codestream(view)])
     found = _COLR.search(boxes)
@@ -348,7 +347,7 @@ def pnm_header(view: memoryview) -> ImageHeader:
 
 
 def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
-    """Return where the pixels begin, the width, the height and the largest value of a PNM file."""
+    """Return the offset of the pixels, the width, the height and the largest value of a PNM file."""
     numbers: list[int] = []
     position, count = 2, 2 if view[1] in b"14" else 3
     while len(numbers) < count:

@@ -1,6 +1,6 @@
 """The eight EXIF orientations, applied to pixels and to windows.
 
-An orientation is a transposition (5 to 8), then flips; "stored" is before, "upright" is after.
+An orientation consists of a transposition (for 5 to 8) and flips. "Stored" means before these steps, "upright" after.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Number = TypeVar("Number", int, float)
 
 
 def turn(pixels: Tensor, orientation: int) -> Tensor:
-    """Set stored pixels ``(H, W, C)`` upright; the result is contiguous."""
+    """Turn stored pixels ``(H, W, C)`` upright; the result is contiguous."""
     if orientation > 4:
         pixels = pixels.transpose(0, 1)
     axes = _FLIPS[orientation]
@@ -28,17 +28,17 @@ def turn(pixels: Tensor, orientation: int) -> Tensor:
 
 
 def flip_axes(pixels: Tensor, axes: int | tuple[int, ...]) -> Tensor:
-    """Return pixels in reverse order along axes; by NumPy, as torch cannot before 2.7 if they have 16 bits."""
+    """Reverse pixels along axes. NumPy does this, since torch before 2.7 cannot reverse uint16 tensors."""
     return torch.from_numpy(np.flip(pixels.numpy(), axes).copy())
 
 
 def stored_window(
     window: tuple[int, int, int, int], upright: tuple[int, int], orientation: int
 ) -> tuple[int, int, int, int]:
-    """Find an upright window ``(y, x, h, w)`` in the stored image.
+    """Convert a window ``(y, x, h, w)`` of the upright image to a window of the stored image.
 
     Args:
-        window: In the upright image.
+        window: Window in the upright image.
         upright: Height and width of the upright image.
         orientation: 1 to 8.
     """
@@ -49,7 +49,7 @@ def stored_window(
 def upright_window(
     window: tuple[float, float, float, float], stored: tuple[int, int], orientation: int
 ) -> tuple[float, float, float, float]:
-    """Find a stored window in the upright image; `stored` is the size of the stored image."""
+    """Convert a window of the stored image, whose size is `stored`, to a window of the upright image."""
     if orientation > 4:
         y, x, h, w = window
         window, stored = (x, y, w, h), (stored[1], stored[0])

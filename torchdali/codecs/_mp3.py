@@ -1,8 +1,7 @@
-"""MP3 files that do not say how long they are.
+"""MP3 files whose headers do not contain the length.
 
-Libraries take the size of the first block for all sizes, guess the length by it, and end there. And they give up at
-tags between blocks and after them.
-
+For these files, libraries estimate the length from the size of the first block, and stop decoding there. They also stop
+at tags between or after blocks. A block is called a frame in the standards.
 Sources: ISO/IEC 11172-3 and 13818-3; the tag of Xing and LAME.
 """
 
@@ -22,16 +21,16 @@ __all__ = ["MP3_BLOCK", "blocks_alone", "without_garbage"]
 
 Array = npt.NDArray[Any]
 
-MP3_BLOCK = 1152  # samples, at most
+MP3_BLOCK = 1152  # maximum number of samples per block
 
-_HEADER = re.compile(rb"\xff[\xe2\xe3\xf2-\xf5\xfa-\xfd]")  # of layer II or III
-# A header, and in its block, after the description of the channels, the tag with the number of blocks.
+_HEADER = re.compile(rb"\xff[\xe2\xe3\xf2-\xf5\xfa-\xfd]")  # header of layer II or III
+# A header whose block contains the tag with the number of blocks, after the side information.
 _STATED = re.compile(
     rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]..(?:.{9}|.{17}|.{32})(?:Xing|Info)...[\x01\x03\x05\x07\x09\x0b\x0d\x0f](?!\0{4})",
     re.DOTALL,
 )
-_RATES = (44100, 48000, 32000)  # of MPEG-1
-_HALVED = {3: 0, 2: 1, 0: 2}  # how often they are, by the number of the version
+_RATES = (44100, 48000, 32000)  # rates of MPEG-1
+_HALVED = {3: 0, 2: 1, 0: 2}  # how often the rates are halved, by version number
 _KBITS = {
     (3, 1): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),  # MPEG-1, layer III
     (3, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),  # layer II
@@ -40,12 +39,12 @@ _LOW_KBITS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)  # MPEG
 
 
 class _MpegFrame(NamedTuple):
-    """A block, as its header says.
+    """The values in a block's header.
 
     Attributes:
-        size: In bytes.
-        samples: Number of samples of a channel.
-        form: Version, layer, rate, and one channel or two, equal for all blocks.
+        size: Size in bytes.
+        samples: Number of samples per channel.
+        form: Version, layer, rate, and whether there is only one channel; equal for all blocks of a file.
     """
 
     size: int
@@ -55,7 +54,7 @@ class _MpegFrame(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def _block(header: bytes) -> _MpegFrame | None:
-    """Read the four bytes of a header; None if it is missing, or doesn't contain the size."""
+    """Read the four bytes of a header; None if they aren't a header, or if the header doesn't determine the size."""
     if len(header) < 4 or not _HEADER.match(header) or header[2] >> 4 in (0, 15) or header[2] >> 2 & 3 == 3:
         return None
     version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
@@ -68,12 +67,13 @@ def _block(header: bytes) -> _MpegFrame | None:
 
 
 def blocks_alone(encoded: Array) -> tuple[Array, int]:
-    """Return the blocks of an MP3 file that does not say how many they are, after a silent one.
+    """Return the blocks of an MP3 file without a stated number of blocks, after an added silent block.
 
-    That is the smallest there is: the length guessed by it is not too short.
+    The silent block has the smallest possible size, so that the length that libraries estimate from it is not too
+    short.
 
     Returns:
-        The blocks, and the samples of the silent one; for other files their bytes, and 0.
+        The blocks, and the number of samples in the silent block; for other files, the unchanged bytes and 0.
     """
     head = encoded[:64].tobytes()
     if not _HEADER.match(head) or _STATED.match(head):
@@ -92,7 +92,7 @@ _BEFORE = 511  # largest number of bytes that a block can need from earlier bloc
 
 
 def _mute(blocks: Array) -> None:
-    """Silence the first blocks of layer III that need bytes of missing blocks before them, as decoders do."""
+    """Silence the first blocks of layer III that need bytes of missing earlier blocks, as decoders do."""
     at = available = 0
     while available < _BEFORE and (block := _block(blocks[at : at + 4].tobytes())) and block.form[1] == 1:
         version, _, _, is_mono = block.form
@@ -102,13 +102,13 @@ def _mute(blocks: Array) -> None:
         size = (17 if is_mono else 32) if version == 3 else (9 if is_mono else 17)
         if needed > available:
             blocks[begin : begin + size] = 0
-            blocks[begin : begin + 2] = divmod(available << shift, 256)  # libraries pass on so many bytes only
+            blocks[begin : begin + 2] = divmod(available << shift, 256)  # libraries use only this many earlier bytes
         available += max(at + block.size - begin - size, 0)
         at += block.size
 
 
 def without_garbage(encoded: Array) -> Array:
-    """Return a sound from its first MPEG block on, if at least three blocks follow other bytes; else unchanged."""
+    """Remove other bytes before the first MPEG block if at least three blocks are consecutive."""
     data = encoded[:_SEARCHED].tobytes()
     if is_other(data[:HEAD], "sound"):
         return encoded
@@ -120,20 +120,21 @@ def without_garbage(encoded: Array) -> Array:
 
 
 _SEARCHED = 1 << 16  # bytes, as in libsndfile and FFmpeg
-_ENOUGH = 3  # blocks of one form in a row, which other bytes hardly ever look like
+_ENOUGH = 3  # number of consecutive blocks with equal `form`, which rarely occur in other bytes
 
 
 def _silent(head: bytes) -> bytes:
-    """Return the smallest block of the form of another: without a checksum, of the lowest rate of bits."""
+    """Return the smallest block with the same form as another block: no checksum, lowest bit rate."""
     header = bytes((head[0], head[1] | 1, 0x10 | head[2] & 0x0C, head[3]))
     block = _block(header)
     return header if block is None else header.ljust(block.size, b"\0")
 
 
 def _parts(data: bytes) -> list[tuple[int, int]]:
-    """Return where blocks of one form begin and end that follow each other; one that is cut is none of them.
+    """Return `(start, end)` of runs of complete consecutive blocks with the form of the first block.
 
-    A block alone counts at the end of the file. The first part begins with it; otherwise there is none.
+    A single block counts only at the end of the file. The first run must start at the beginning of the data; otherwise
+    the result is empty.
     """
     first, begin = _block(data[:4]), 0
     parts: list[tuple[int, int]] = []
@@ -151,7 +152,7 @@ def _parts(data: bytes) -> list[tuple[int, int]]:
 
 
 def _run(data: bytes, at: int, form: tuple[int, int, int, bool], most: float = math.inf) -> tuple[int, int]:
-    """Count the blocks of a form that follow each other, up to `most`; return the count, and where they end."""
+    """Count consecutive complete blocks with a form, up to `most`; return the count and the end of the last block."""
     count, end = 0, len(data)
     while count < most and (block := _block(data[at : at + 4])) is not None and block.form == form:
         if at + block.size > end:

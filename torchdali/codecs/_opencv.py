@@ -1,4 +1,4 @@
-"""OpenCV, for formats that nothing else decodes exactly, or as fast: JPEG 2000 above 8 bits, PNG."""
+"""Decoding by OpenCV, for formats that other libraries decode less exactly or slower: JPEG 2000 above 8 bits, PNG."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["decode_bytes_by_opencv", "decode_opencv"]
 
 
 def decode_opencv(view: memoryview, purpose: str) -> Tensor:
-    """Decode to ``(H, W, C)`` with the type and the channels of the file, colors as RGB.
+    """Decode to ``(H, W, C)`` with the dtype and channels of the file; colors are RGB.
 
-    Raises ValueError for damaged data, MissingExtraError without OpenCV.
+    Raises ValueError for damaged data, and MissingExtraError if OpenCV is missing.
     """
     cv2 = opencv()
     if cv2 is None:
@@ -33,7 +33,7 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
 
 
 def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool = False) -> Tensor | None:
-    """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)``; None if OpenCV is missing, or cannot do it.
+    """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)``; None if OpenCV is missing, too old, or fails.
 
     Args:
         deep: Keep 16 bits as uint16; otherwise, the result is uint8.
@@ -45,7 +45,7 @@ def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool =
     kind |= cv2.IMREAD_IGNORE_ORIENTATION | (cv2.IMREAD_ANYDEPTH if deep else 0)
     try:
         pixels = cv2.imdecode(np.frombuffer(encoded, np.uint8), kind)
-    except cv2.error:  # too large for it
+    except cv2.error:  # the image is too large for OpenCV
         return None
     if pixels is None:
         return None

@@ -1,4 +1,4 @@
-"""The pixels of an image that Pillow decoded, and the sizes that Pillow refuses."""
+"""Copy pixels from Pillow images, and check the sizes that Pillow refuses."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from torchdali.kernels.memory import Array
 __all__ = ["is_refused", "pillow_pixels"]
 
 
-_BAND = 1 << 18  # pixels that Pillow copies at a time
+_BAND = 1 << 18  # pixels that Pillow copies in one step
 
 
 def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) -> Array:
-    """Return Pillow's pixels as an array; of a large image in bands, as Pillow copies them more than once.
+    """Return the pixels of a Pillow image as an array; large images are copied in bands, which saves memory.
 
     Args:
-        image: Opened.
-        change: Function of the pixels of a band, for example to drop channels.
+        image: An open Pillow image.
+        change: Function that changes the pixels of a band, for example drops channels.
     """
     width, height = image.size
     rows = max(1, _BAND // width)

@@ -1,7 +1,7 @@
-"""Formats that Pillow alone decodes: GIF, AVIF, QOI, Photoshop, icons ... found by content.
+"""Formats that only Pillow decodes (GIF, AVIF, QOI, Photoshop, icons, ...), which are detected by content.
 
-Skipped are Pillow's formats that start another program (EPS), unpack without limit (FITS), call the system
-(WMF, EMF), read only a part or nothing (MPEG, GRIB, HDF5, BUFR), or have no mark of their own (SPIDER, IPTC).
+This module skips Pillow's formats that start another program (EPS), unpack without limit (FITS), call the system
+(WMF, EMF), read only a part or nothing (MPEG, GRIB, HDF5, BUFR), or have no signature (SPIDER, IPTC).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from torchdali.kernels.memory import Array
 
 __all__ = ["decode_by_pillow", "pillow_header"]
 
-# TGA is the last: its files have no mark.
+# TGA must be last: its files have no signature.
 _PLUGINS = (
     "Gif", "Avif", "Ppm", "Ico", "Cur", "Icns", "Psd", "Qoi", "Dds", "Pcx", "Dcx", "Sgi", "Blp", "Ftex", "Sun", "Msp",
     "Xbm", "Xpm", "Fli", "Pixar", "XVThumb", "McIdas", "Gbr", "Tga",
 )  # fmt: skip
 _KEPT = {"1": 1, "L": 1, "I": 1, "F": 1, "I;16": 1, "I;16B": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}  # channels
-_CONVERTED = {"RGBa": "RGBA", "PA": "RGBA"}  # others are RGB
+_CONVERTED = {"RGBa": "RGBA", "PA": "RGBA"}  # other modes are converted to RGB
 
 _UNLIKE = (SyntaxError, IndexError, TypeError, KeyError, ValueError, EOFError, OSError, struct.error)
 
 
 def pillow_header(view: memoryview) -> ImageHeader | None:
-    """Return the header's claims about an image; None if Pillow does not know the format."""
+    """Read the header of an image; None if Pillow does not support the format."""
     image = _open(view)
     if image is None:
         return None
@@ -51,7 +51,7 @@ def decode_by_pillow(view: memoryview, header: ImageHeader) -> Array:
         if image.size != (header.width, header.height):  # the size that was checked
             raise ValueError("the headers contradict each other")
         mode = "RGB" if image.mode == "P" else _mode(image)
-        image.load()  # may change the mode: icons of Apple and Windows hold images of other formats
+        image.load()  # may change the mode: icons contain images of other formats
         pixels = pillow_pixels(image if mode == image.mode else image.convert(mode))
     if pixels.dtype == np.bool_:
         pixels = pixels * np.uint8(255)
@@ -61,9 +61,9 @@ def decode_by_pillow(view: memoryview, header: ImageHeader) -> Array:
 
 
 def _open(view: memoryview) -> Any:
-    """Open an image, its pixels not decoded; None if no plugin knows it.
+    """Open an image without decoding its pixels; None if no plugin supports it.
 
-    They are called directly: `PIL.Image.open` has a limit of its own, and warns.
+    The plugins are called directly, since `PIL.Image.open` has its own size limit and warns.
     """
     head = bytes(view[:16])
     for plugin in _PLUGINS:
@@ -71,7 +71,7 @@ def _open(view: memoryview) -> Any:
             module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
             if plugin == "Tga" or module._accept(head):
                 return getattr(module, f"{plugin}ImageFile")(open_bytes(view))
-        except (ImportError, *_UNLIKE):  # an older Pillow; a head like another format's
+        except (ImportError, *_UNLIKE):  # an older Pillow, or data that only looks like this format
             continue
     return None
 

@@ -1,9 +1,8 @@
-"""Headers of sounds: which kind it is, tags before it, and lengths that the writer did not know.
+"""Headers of audio files: the format, leading tags, and lengths that the writer did not know.
 
-A program that writes into a pipe cannot go back to put the length into the header. Some libraries take the placeholder
-for a length; `with_length` puts in the true one.
-
-Sources: ID3v2.4; EBU Tech 3306 (RF64); the descriptions of W64, AU and CAF.
+A program that writes to a pipe cannot go back and write the length to the header. Some libraries use the placeholder as
+a length; `with_length` replaces it with the true length.
+Sources: ID3v2.4; EBU Tech 3306 (RF64); the specifications of W64, AU and CAF.
 """
 
 from __future__ import annotations
@@ -51,17 +50,17 @@ BY_FFMPEG = frozenset(name for _, name in _BY_FFMPEG)
 """Names of the kinds that libsndfile does not know, and FFmpeg does."""
 
 _KINDS = [(re.compile(pattern, re.DOTALL), name) for pattern, name in (*_BY_FFMPEG, *_BY_LIBSNDFILE)]
-_HEAD = 189  # bytes that tell the kind
+_HEAD = 189  # number of first bytes that determine the format
 
 
 def kind_of(encoded: Array) -> str:
-    """Return the name of a format by its first bytes."""
+    """Detect a file's format by its first bytes, and return the format's name."""
     head = encoded[:_HEAD].tobytes()
     return next((name for pattern, name in _KINDS if pattern.match(head)), "unknown format")
 
 
 def without_tags(encoded: Array) -> Array:
-    """Return a sound without the ID3 tags before it, and the zeros after them."""
+    """Return an audio file without leading ID3 tags, and without the zeros after the tags."""
     at = 0
     while (head := encoded[at : at + 10].tobytes())[:3] == b"ID3" and len(head) == 10 and max(head[6:]) < 0x80:
         size = head[6] << 21 | head[7] << 14 | head[8] << 7 | head[9]
@@ -73,9 +72,9 @@ def without_tags(encoded: Array) -> Array:
 
 
 def without_wave(encoded: Array) -> Array:
-    """Return the MPEG blocks inside a WAV file; other files unchanged.
+    """Return the MPEG blocks inside a WAV file; other files are returned unchanged.
 
-    Libraries guess their number of samples by the first block, or believe a wrong one in the header.
+    For MPEG in WAV, libraries estimate the number of samples from the first block, or use a wrong number in the header.
     """
     form, at = (
         (_find(encoded, name) for name in (b"fmt ", b"data")) if encoded[:4].tobytes() == b"RIFF" else (None, None)
@@ -85,13 +84,13 @@ def without_wave(encoded: Array) -> Array:
     return encoded[at : _end(encoded, at)]
 
 
-_MPEG = (b"\x50\0", b"\x55\0")  # numbers of WAVE formats
+_MPEG = (b"\x50\0", b"\x55\0")  # WAVE format numbers of MPEG audio
 
 
 def with_length(encoded: Array) -> Array:
-    """Return a file whose header says how long it is: the same, or a copy if it does not.
+    """Return a file with a correct length in its header: the file itself, or a corrected copy.
 
-    W64 files end with their samples: libsndfile takes the chunks after these for more samples.
+    W64 files are cut after their samples: libsndfile would treat the following chunks as samples.
     """
     place_of = _LENGTHS.get(encoded[:4].tobytes())
     fields = [] if place_of is None else place_of(encoded)
@@ -103,11 +102,11 @@ def with_length(encoded: Array) -> Array:
     return known
 
 
-_Fields = list[tuple[int, bytes]]  # their positions, and their true values
+_Fields = list[tuple[int, bytes]]  # offsets of header fields, and their correct values
 
 
 def _riff(encoded: Array) -> _Fields:
-    """Correct a length of 0 that some programs write and never correct, or one beyond the file's end."""
+    """Return the correction of a placeholder length of 0, or of a length beyond the file's end."""
     at = _find(encoded, b"data")
     if at is None or (end := _end(encoded, at)) == at + _read_count(encoded, at):
         return []
@@ -115,7 +114,7 @@ def _riff(encoded: Array) -> _Fields:
 
 
 def _end(encoded: Array, at: int) -> int:
-    """Return the end of a RIFF file's samples: as its header states, or the end of the file if the header is wrong."""
+    """Return the end of a RIFF file's samples according to its header; if the header is wrong, the end of the file."""
     stated, rest = _read_count(encoded, at), len(encoded) - at
     return at + (rest if stated > rest or (not stated and lacks_length(encoded, at)) else stated)
 
@@ -142,7 +141,7 @@ def _w64(encoded: Array) -> _Fields:
 
 
 def _w64_end(encoded: Array) -> int:
-    """Return where the samples end; one below the size of its own head is unknown."""
+    """Return the end of the samples according to the header; if the header has no valid length, the end of the file."""
     at = _data(encoded, 40, "<4s12xQ", 24)
     stated = 0 if at is None else int.from_bytes(encoded[at - 8 : at].tobytes(), "little")
     return len(encoded) if at is None or stated < 24 else at + stated - 24
@@ -168,17 +167,19 @@ _LENGTHS: dict[bytes, Callable[[Array], _Fields]] = {
 
 
 def _find(encoded: Array, name: bytes) -> int | None:
-    """Return where the data of a chunk of a RIFF file begins; None without it."""
+    """Return the offset of the data in a RIFF file's chunk; None if the chunk is missing."""
     return _data(encoded, 12, "<4sI", 0, name)
 
 
 def _data(encoded: Array, at: int, form: str, included: int, wanted: bytes = b"data") -> int | None:
-    """Return where the data of a chunk begins, by default the samples; None without it.
+    """Return the offset of a chunk's data, by default of the samples; None if the chunk is missing.
 
     Args:
-        at: Where the first chunk begins.
-        form: Of the head of a chunk, name and length, as `struct` has it.
-        included: Bytes of the head that the length counts.
+        encoded: Bytes of the file.
+        at: Offset of the first chunk.
+        form: `struct` format of a chunk's head (name and length).
+        included: Number of bytes of the head that are included in the length.
+        wanted: Name of the chunk.
     """
     head = struct.Struct(form)
     while at + head.size <= len(encoded):

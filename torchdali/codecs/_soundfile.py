@@ -1,4 +1,4 @@
-"""libsndfile by the package soundfile: FLAC, Ogg Vorbis and Opus, MP3, and the rarer kinds of WAV."""
+"""Audio decoding by libsndfile (package soundfile): FLAC, Ogg Vorbis and Opus, MP3, and rarer WAV codecs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["decode_soundfile"]
 
 Array = npt.NDArray[Any]
 
-_AT_ONCE = 1 << 22  # samples that are believed to be there; more are read in blocks of that many
-_UNKNOWN = (1 << 63) - 1  # frames
+_AT_ONCE = 1 << 22  # maximum number of samples per read, so that a wrong length in a header cannot exhaust memory
+_UNKNOWN = (1 << 63) - 1  # number of frames if the length is unknown
 
 
 def decode_soundfile(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[Array, int]:
@@ -31,8 +31,8 @@ def decode_soundfile(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tupl
         purpose: The format, for the error if the package is not installed.
 
     Raises:
-        DecodeError: damaged or truncated data, or a format that the library does not know.
-        MissingExtraError: without soundfile.
+        DecodeError: the data is damaged or truncated, or libsndfile does not support the format.
+        MissingExtraError: soundfile is missing.
     """
     try:
         soundfile = importlib.import_module("soundfile")
@@ -58,7 +58,7 @@ def _decode(soundfile: Any, encoded: Array, dtype: np.dtype[Any]) -> tuple[Array
 
 @functools.cache
 def _sequential(soundfile: Any) -> Any:
-    """Return a `SoundFile` that is read from beginning to end: others seek after each read to where they are."""
+    """Return a `SoundFile` class that reads sequentially: the base class seeks to its position after each read."""
 
     class Sequential(soundfile.SoundFile):  # type: ignore[misc]
         def seekable(self) -> bool:
@@ -68,19 +68,19 @@ def _sequential(soundfile: Any) -> Any:
 
 
 def _read(file: Any, dtype: np.dtype[Any]) -> Array:
-    """Read all frames that the header promises; not more memory than there are."""
+    """Read all frames that the header promises, but allocate memory only for existing frames."""
     promised = file.frames
     if not promised and file.format == "OGG":
         raise DecodeError("no frames: the stream is empty, or its end is missing")
     frames = _read_blocks(file, dtype, promised)
-    # The number in an MP3 file may count the block that holds it.
+    # The number in an MP3 file may include the block that contains the number.
     if len(frames) < promised - (MP3_BLOCK if file.format == "MP3" else 0):
         raise DecodeError(f"truncated: {len(frames)} frames instead of {promised}")
     return frames
 
 
 def _read_blocks(file: Any, dtype: np.dtype[Any], most: int) -> Array:
-    """Read so many frames, or as many as there are."""
+    """Read up to `most` frames."""
     blocks: list[Array] = []
     count, at_once = 0, max(_AT_ONCE // file.channels, 1)
     while not blocks or (count < most and len(blocks[-1])):
@@ -91,4 +91,4 @@ def _read_blocks(file: Any, dtype: np.dtype[Any], most: int) -> Array:
 
 def _reason(error: Exception) -> str:
     text = str(getattr(error, "error_string", "") or error).strip() or type(error).__name__
-    return "Format not recognised." if "does not exist" in text else text  # of bytes, it means that
+    return "Format not recognised." if "does not exist" in text else text  # means an unknown format

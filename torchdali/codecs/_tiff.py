@@ -1,7 +1,7 @@
-"""TIFF: Pillow decodes the images that it keeps exactly, tifffile the rest: deep colors and planes, many channels.
+"""TIFF decoding: by Pillow if its result is exact, otherwise by tifffile (deep colors, planes, many channels).
 
-Neither library sees the file's own directory. They get a new one with only the tags that describe pixels, copied from
-the file. So there is nothing to warn about, no second image, and no meaning that a vendor gave to tags.
+Both libraries get a new directory with only the tags that describe pixels, copied from the file's directory. So the
+libraries do not warn, do not read further images, and do not interpret vendors' tags.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from torchdali.kernels.memory import Array
 __all__ = ["Directory", "decode_tiff"]
 
 
-# Bytes, shorts, longs, fractions, signed numbers, long8.
+# Field types: bytes, shorts, longs, fractions, signed numbers, long8.
 _KINDS = {1: "B", 3: "H", 4: "I", 5: "Q", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q"}
 
 # Tags that decoding needs; tags with several values; tags of shorts.
@@ -47,12 +47,12 @@ _PHOTOMETRICS = {0: "white is 0", 1: "black is 0", 2: "RGB", 3: "palette", 4: "m
 _FORMS = {1: "unsigned", 2: "signed", 3: "float", 4: "undefined", 5: "complex integer", 6: "complex"}
 
 _OLD_JPEG = 6
-_BY_TIFFFILE = (1, 5, 8, 32773, 32946, 34925, 50000)  # compressions that it decodes into as much memory as we say
+_BY_TIFFFILE = (1, 5, 8, 32773, 32946, 34925, 50000)  # compressions for which the decoder limits its memory
 _INKS, _YCBCR, _LAB = 5, 6, 8  # photometric interpretations
 
 
 class Directory:
-    """The first image directory of a TIFF file, and the tags of it that describe pixels."""
+    """The first image directory of a TIFF file, and the values of its tags that describe pixels."""
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
@@ -75,18 +75,18 @@ class Directory:
 
     @property
     def channels(self) -> int:
-        """Convert decoded pixels: inks become RGB and an opaque alpha channel."""
+        """Number of channels after decoding: inks become RGB and an opaque alpha channel."""
         if self.compression == _OLD_JPEG:
             return 3
         return {3: 3, _INKS: 4, _YCBCR: 3, _LAB: 3}.get(self.photometric, self.samples)
 
     @property
     def colors(self) -> int:
-        """Samples without alpha, and without other samples in addition to a color."""
+        """Number of color samples per pixel, without alpha and other extra samples."""
         return {2: 3, _INKS: 4, _YCBCR: 3}.get(self.photometric, 1)
 
     def _read_entries(self) -> dict[int, tuple[int, int, int]]:
-        """Map tag to kind, count and where the values are."""
+        """Return type, count and offset of the values for each tag."""
         wide, head, step = ("Q", "Q", 20) if self.big else ("I", "H", 12)
         (start,) = struct.unpack_from(self.order + wide, self.view, 8 if self.big else 4)
         (count,) = struct.unpack_from(self.order + head, self.view, start)
@@ -104,25 +104,25 @@ class Directory:
                 raise ValueError(f"tag {tag} is beyond the end of the file")
             entries[tag] = kind, number, place
         is_tiled = 322 in entries
-        for strips, tiles in ((273, 324), (279, 325)):  # some files have the tags of the one for the other
+        for strips, tiles in ((273, 324), (279, 325)):  # some files use the tags of strips for tiles, or vice versa
             own, other = (tiles, strips) if is_tiled else (strips, tiles)
             if own not in entries and other in entries:
                 entries[own] = entries.pop(other)
         return entries
 
     def numbers(self, tag: int) -> list[int]:
-        """Return all values of a tag, none if it is absent."""
+        """Return all values of a tag; an empty list if the tag is absent."""
         kind, count, position = self.entries.get(tag, (1, 0, 0))
         return list(struct.unpack_from(f"{self.order}{count}{_KINDS[kind]}", self.view, position))
 
     def number(self, tag: int, default: int | None = None) -> int:
-        """Return the first value of a tag, or the default."""
+        """Return the first value of a tag, or the default if the tag is absent."""
         if tag not in self.entries and default is not None:
             return default
         return self.numbers(tag)[0]
 
     def __str__(self) -> str:
-        """Return the kind of TIFF."""
+        """Describe the kind of TIFF, for error messages."""
         bits = ", ".join(map(str, sorted(set(self.depths))))
         tiles = "tiles of {} x {}".format(*self.tile) if self.tile[0] else "strips"
         return (
@@ -134,7 +134,7 @@ class Directory:
 
     def check_parts(self) -> None:
         """Raise ValueError if strips or tiles are missing, because decoders skip missing ones."""
-        if self.compression == _OLD_JPEG:  # may have other tags for them
+        if self.compression == _OLD_JPEG:  # may store strips with other tags
             return
         if self.tile[0]:
             across, rows, places, sizes = -(-self.width // self.tile[0]), self.tile[1], 324, 325
@@ -146,20 +146,20 @@ class Directory:
         offsets, lengths = self.numbers(places)[:count], self.numbers(sizes)[:count]
         if min(len(offsets), len(lengths)) < count:
             raise ValueError(f"{min(len(offsets), len(lengths))} strips or tiles, and not {count}")
-        if self.compression == 1:  # libraries see that themselves, and some files say more than they need
+        if self.compression == 1:  # the libraries check these lengths, and some files have too large lengths
             lengths = [1] * count
         if any(start + size > len(self.view) for start, size in zip(offsets, lengths, strict=True)):
             raise ValueError("the data ends before the image does")
 
 
 def decode_tiff(view: memoryview, directory: Directory) -> Array:
-    """Decode the first image to ``(H, W, C)``, of full scale: unsigned, signed or float32.
+    """Decode the first image to ``(H, W, C)`` of full scale: unsigned, signed or float32.
 
-    Samples of 9 to 15 or 17 to 31 bits are moved to the upper bits of the next type, as DALI does with 10, 12
-    and 14; samples of 64 keep their upper half. Palettes become RGB of 16 bits.
+    Samples of 9 to 15 or 17 to 31 bits are shifted to the upper bits of the next dtype, as DALI does for 10, 12 and 14
+    bits; of 64-bit samples, only the upper half is kept. Palette images become 16-bit RGB.
 
     Raises:
-        ValueError: names the kind of TIFF.
+        ValueError: the file cannot be decoded; the message describes the kind of TIFF.
     """
     try:
         directory.check_parts()
@@ -177,7 +177,7 @@ def _pixels(directory: Directory) -> Array:
     if _is_exact_in_pillow(directory):
         if directory.compression not in COMPRESSION_INFO:
             raise ValueError("no library here knows the compression")
-        with contextlib.suppress(SyntaxError):  # none of Pillow's modes
+        with contextlib.suppress(SyntaxError):  # Pillow has no mode for this image
             return _by_pillow(directory)
     return _by_tifffile(directory)
 
@@ -189,12 +189,12 @@ def _is_exact_in_pillow(directory: Directory) -> bool:
         return directory.compression == _OLD_JPEG and directory.samples <= 4
     if depth <= 8:
         color = directory.photometric == 2 or extra > 0
-        signed = form == 2 and depth == 8 and directory.samples == 1  # which Pillow reads as if it were not
+        signed = form == 2 and depth == 8 and directory.samples == 1  # Pillow reads signed samples as unsigned
         return (form == 1 or signed) and not (color and depth < 8) and depth in (1, 2, 4, 8)
     if depth == 16:
         gray = directory.samples == 1 and directory.photometric in (0, 1)
         return form == 1 and (gray or directory.photometric == _INKS)
-    swapped = directory.order == ">"  # Pillow mistakes the order where the data is compressed
+    swapped = directory.order == ">"  # Pillow uses the wrong byte order for compressed data
     return depth == 32 and form == 3 and directory.samples == 1 and not swapped
 
 
@@ -202,12 +202,12 @@ def _is_exact_in_pillow(directory: Directory) -> bool:
 
 
 class _TiffImage(TiffImageFile):
-    """Pillow's TIFF reader, always with libtiff, and without its size limit: the header has passed ours."""
+    """Pillow's TIFF reader; it always uses libtiff, and has no size limit since the header was already checked."""
 
     use_load_libtiff = property(lambda self: True, lambda self, value: None)
 
     def load_prepare(self) -> None:
-        if vars(self).get("_im", vars(self).get("im")) is None:  # the second before Pillow 11
+        if vars(self).get("_im", vars(self).get("im")) is None:  # named `im` before Pillow 11
             self.im = _imaging.new(self.mode, self.size)
         super().load_prepare()
 
@@ -228,24 +228,24 @@ def _by_pillow(directory: Directory) -> Array:
 
 @functools.cache
 def _silence_libtiff() -> None:
-    """Keep libtiff from printing: its messages name neither file nor sample, and the error tells the reason."""
-    handler = getattr(ctypes.CDLL(_imaging.__file__), "TIFFSetErrorHandler", None)  # of the library behind it
+    """Stop libtiff from printing messages: they name neither file nor sample, and the error has the reason."""
+    handler = getattr(ctypes.CDLL(_imaging.__file__), "TIFFSetErrorHandler", None)  # in Pillow's libtiff
     if handler is not None:
         handler.restype = ctypes.c_void_p
         handler(None)
 
 
 def _with_own_directory(directory: Directory) -> bytes:
-    """Return the file followed by another directory: the tags that decoding needs, each of its common kind."""
+    """Return the file with an appended directory of the tags that decoding needs, each with its usual field type."""
     order, view, big = directory.order, directory.view, directory.big
     wide, head, inline = ("Q", "Q", 8) if big else ("I", "H", 4)
     tags = {tag: directory.numbers(tag)[: None if tag in _LISTS else 1] for tag in directory.entries if tag in _NEEDED}
     tags |= {284: [2 if directory.planar else 1]}
-    if directory.samples == directory.colors + 1:  # unchanged, whatever alpha means to colors
+    if directory.samples == directory.colors + 1:  # an alpha channel, which must not change the colors
         tags[338] = [0 if directory.photometric == _INKS else 2]
     values, entries = bytearray(-len(view) % 8), b""
     for tag, numbers in sorted(tags.items()):
-        own = directory.entries[tag][0] if tag in (347, 529, 532) else 0  # bytes; fractions, or numbers
+        own = directory.entries[tag][0] if tag in (347, 529, 532) else 0  # bytes or fractions keep their field type
         kind = own or (3 if tag in _SHORTS else 16 if big else 4)
         packed = struct.pack(f"{order}{len(numbers)}{_KINDS[kind]}", *numbers)
         if len(packed) > inline:
@@ -258,7 +258,7 @@ def _with_own_directory(directory: Directory) -> bytes:
 
 
 def _colors_of(indices: Array, directory: Directory) -> Array:
-    """Look colors up; indices beyond the palette are black, as in other formats."""
+    """Look up palette colors; as in other formats, indices beyond the palette are black."""
     colors = np.array(directory.numbers(320), np.int64).reshape(3, -1).T
     table = np.zeros((1 << 8 * indices.itemsize, 3), np.uint16)
     if (colors >> 16).any() or len(colors) > len(table):
@@ -268,7 +268,7 @@ def _colors_of(indices: Array, directory: Directory) -> Array:
 
 
 def _from_inks(pixels: Array) -> Array:
-    """Multiply the light that inks let through, and add an opaque alpha channel; row by row, to need little memory."""
+    """Convert inks to RGB and add an opaque alpha channel, row by row to save memory."""
     colors = np.full_like(pixels, 255)
     for inks, row in zip(pixels, colors, strict=True):
         light = 255 - inks.astype(np.uint16)
@@ -279,7 +279,7 @@ def _from_inks(pixels: Array) -> Array:
 # ---------------------------------------------------------------- tifffile
 
 
-_NO_LOG = logging.NullHandler()  # its lines would go to stderr; they name neither file nor sample
+_NO_LOG = logging.NullHandler()  # prevents log lines on stderr, which name neither file nor sample
 
 
 def _by_tifffile(directory: Directory) -> Array:
@@ -298,7 +298,7 @@ def _by_tifffile(directory: Directory) -> Array:
     logging.getLogger("tifffile").addHandler(_NO_LOG)
     with tifffile.TiffFile(io.BytesIO(encoded)) as file:
         page = file.pages[0]
-        if len(page.dataoffsets) < math.prod(page.chunked):  # it would not fill the missing part
+        if len(page.dataoffsets) < math.prod(page.chunked):  # tifffile would not fill the missing part
             raise ValueError("strips or tiles are missing")
         pixels = page.asarray(maxworkers=1, squeeze=False)
     planes, _, height, width, samples = pixels.shape
@@ -318,7 +318,7 @@ def _library(name: str, directory: Directory) -> Any:
 
 
 def _of_full_scale(pixels: Array, depth: int) -> Array:
-    """Convert samples to a type with the same full scale."""
+    """Scale samples so that full scale is the dtype's full scale."""
     kind, size = pixels.dtype.kind, 8 * pixels.itemsize
     if kind == "f":
         return np.ascontiguousarray(pixels, np.float32)

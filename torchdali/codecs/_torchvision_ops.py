@@ -1,7 +1,7 @@
 """torchvision's image operators, loaded without importing torchvision.
 
-Loading the operator library takes milliseconds, ``import torchvision`` more than a second; both
-register the same ``torch.ops.image.*``. It is loaded at the first use, once for all threads.
+Loading the operator library takes milliseconds, ``import torchvision`` more than a second; both register the same
+``torch.ops.image.*``. The library is loaded at the first use, once for all threads.
 """
 
 from __future__ import annotations

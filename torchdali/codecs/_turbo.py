@@ -1,11 +1,11 @@
-"""JPEGs by simplejpeg (the extra ``image``): torchvision's pixels, sooner or fewer of them.
+"""JPEG decoding by simplejpeg (the extra ``image``): the same pixels as torchvision's, but faster, or only some rows.
 
-It brings a newer libjpeg-turbo, which can decode at a half, a quarter or an eighth of the size. And of a sequential
-JPEG whose header is made to claim fewer rows, libjpeg decodes those alone, bit for bit.
+simplejpeg contains a newer libjpeg-turbo, which can decode at a half, a quarter or an eighth of the size. To decode
+only the upper rows of a sequential JPEG, this module reduces the height in the header; these rows are bit-identical.
 
-It always runs in strict mode. Its leniency forgives libjpeg's fatal errors too, and then the pixels are the memory's
-old content. So images about which libjpeg only warns are decoded by torchvision, which distinguishes warnings from
-failures. The one exception is the warning that the shortened header causes.
+simplejpeg always runs in strict mode: in lenient mode, it also ignores libjpeg's fatal errors and returns uninitialized
+pixels. So if libjpeg only warns about an image, torchvision decodes the image, since it distinguishes warnings from
+errors. The only exception is the warning that the reduced height causes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["Pixels", "decode_rows", "decode_scaled", "decode_whole"]
 
 Pixels = npt.NDArray[np.uint8]
 
-_CONTEXT_ROWS = 4  # colors of a row are interpolated from at most as many rows below it
+_CONTEXT_ROWS = 4  # chroma of a row is interpolated from at most this many rows below the row
 _END = b"\xff\xd9"
 _ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # end or restart
-_UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # bytes that no image holds by chance
+_UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # random bytes, which no image contains by chance
 _SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
 
 
@@ -40,20 +40,20 @@ def library() -> Any:
 
 
 def decode_whole(view: memoryview, frame: int, fast: bool = False, fancy: bool = True) -> Pixels | None:
-    """Decode ``(H, W, 3)`` RGB; None if torchvision must.
+    """Decode to ``(H, W, 3)`` RGB; None if torchvision must decode the image.
 
     Args:
         view: A JPEG of one or three channels.
-        frame: Where its frame header begins, as `jpeg_frame` returns it.
-        fast: By libjpeg's faster and coarser transform.
-        fancy: Upsample colors smoothly, else repeat each.
+        frame: Offset of the frame header; see `jpeg_frame`.
+        fast: Use libjpeg's faster and coarser transform.
+        fancy: Upsample chroma smoothly; else repeat chroma samples.
     """
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, fastupsample=not fancy)
-    except ValueError:  # an unusual subsampling; or damaged, and torchvision says how
+    except ValueError:  # an unusual subsampling; or damaged, for which torchvision raises the error
         return None
     return pixels
 
@@ -61,7 +61,7 @@ def decode_whole(view: memoryview, frame: int, fast: bool = False, fancy: bool =
 def decode_rows(
     view: memoryview, frame: int, height: int, bottom: int, fast: bool = False, fancy: bool = True
 ) -> Pixels | None:
-    """Decode the rows of an image above `bottom`, and perhaps more. None: as `decode_whole`."""
+    """Decode at least the rows of an image above `bottom`; None if another library must decode the image."""
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
@@ -78,18 +78,18 @@ def decode_rows(
 def decode_scaled(
     view: memoryview, frame: int, height: int, bottom: int, scale: int, fast: bool = False
 ) -> Pixels | None:
-    """Decode the rows above `bottom`, and perhaps more, at a scale of a half, a quarter or an eighth.
+    """Decode at least the rows above `bottom`, at a half, a quarter or an eighth of the size.
 
     Args:
         view: A JPEG of one or three channels.
-        frame: Where its frame header begins.
+        frame: Offset of the frame header; see `jpeg_frame`.
         height: Height of the image.
-        bottom: In rows of the whole image.
-        scale: 2, 4 or 8; rows and columns come out as ``ceil(n / scale)``.
-        fast: As for `decode_whole`.
+        bottom: End (exclusive) of the rows, in rows of the full-size image.
+        scale: 2, 4 or 8; the result has ``ceil(n / scale)`` rows and columns.
+        fast: See `decode_whole`.
 
     Returns:
-        As `decode_rows`.
+        ``(rows, columns, 3)`` RGB; None if another library must decode the image.
     """
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
@@ -109,10 +109,10 @@ def decode_scaled(
 
 
 def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels | None:
-    """Return the pixels of a JPEG with a shortened header if its one fault is that rows remain; else None.
+    """Return the pixels of a JPEG with reduced height if the only error is that rows remain; else None.
 
-    The error names libjpeg's first warning, or the failure that ended the decoding. A warning about the header
-    comes before anything is decoded: then the end of the buffer is as `_allocate_marked` left it.
+    The error names libjpeg's first warning, or the failure that ended decoding. A warning about the header occurs
+    before pixels are decoded; in this case, the end of the buffer still has the mark of `_allocate_marked`.
     """
     height, width = size
     pixels = buffer[: height * width * 3]
@@ -122,21 +122,21 @@ def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError
 
 
 def _allocate_marked(size: int) -> Pixels:
-    """Return memory for the pixels, its end marked."""
+    """Return memory for pixels, with a mark at its end."""
     memory = np.empty(size, np.uint8)
     memory[max(0, size - 8) :] = _UNTOUCHED[-size:]
     return memory
 
 
 def _shorten(view: memoryview, frame: int, height: int, rows: int) -> tuple[memoryview, int]:
-    """Return a JPEG that ends after some rows, if it can be made so, and the rows that it has."""
+    """Return a JPEG with reduced height if possible, else the same JPEG; and the height."""
     if rows >= height or view[frame + 1] not in _SEQUENTIAL:
         return view, height
     return _with_height(view, frame, rows), rows
 
 
 def _with_height(view: memoryview, frame: int, rows: int) -> memoryview:
-    """Copy a JPEG, with another height in its header."""
+    """Copy a JPEG and change the height in its header."""
     copy = memoryview(bytearray(view))
     copy[frame + 5], copy[frame + 6] = rows >> 8, rows & 255
     return copy

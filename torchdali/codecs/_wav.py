@@ -1,4 +1,4 @@
-"""WAV files of PCM or floating-point samples; everything else in that container is the library's.
+"""WAV files with PCM or floating-point samples; libsndfile or FFmpeg decodes other codecs in WAV files.
 
 Source: Multimedia Programming Interface and Data Specifications 1.0, IBM and Microsoft, 1991, and RFC 2361.
 """
@@ -19,21 +19,21 @@ Array = npt.NDArray[Any]
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _FORMAT = struct.Struct("<HHIIHH")
 _CHUNK = struct.Struct("<4sI")
-_USUAL = struct.Struct("<4sI4s4sIHHIIHH4sI")  # a header of these two chunks alone
+_USUAL = struct.Struct("<4sI4s4sIHHIIHH4sI")  # a header with only these two chunks
 _TWO_CHUNKS = b"fmt \x10\0\0\0data"
-# The bytes in which these headers of one format agree: all but lengths and rates.
+# The bytes that are equal in all headers of one format: all bytes except lengths and rates.
 _FIXED = [*range(4), *range(8, 24), *range(32, 40)]
 _KNOWN = {(_PCM, 8), (_PCM, 16), (_PCM, 24), (_PCM, 32), (_FLOAT, 32), (_FLOAT, 64)}
-_GUID = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"  # the tail that turns a format into one
+_GUID = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"  # the tail that makes a GUID of a format number
 
 
 class Wav(NamedTuple):
     """Fields of a header, and the bytes of the samples.
 
     Attributes:
-        bits: Number of bits of a sample.
+        bits: Number of bits per sample.
         floating: Samples are IEEE floats, not integers.
-        data: The bytes of whole frames that are there.
+        data: The bytes of the complete frames.
     """
 
     rate: int
@@ -44,17 +44,18 @@ class Wav(NamedTuple):
 
     @property
     def frames(self) -> int:
-        """Samples of a channel."""
+        """Number of samples per channel."""
         return len(self.data) // (self.channels * self.bits // 8)
 
     def read(self, dtype: np.dtype[Any], out: Array | None = None) -> Array:
         """Return the samples, ``(frames, channels)``, as float32 (full scale 1), int16 or int32.
 
-        Integers are shifted to the width of the type. Floats are rounded to integers without
-        scaling, as libsndfile does.
+        Integers are shifted to the width of the dtype. Floats are rounded to integers without scaling, as in
+        libsndfile.
 
         Args:
-            out: Where to write them.
+            dtype: Dtype of the samples.
+            out: Array to which the samples are written; None for a new array.
         """
         samples = np.empty((self.frames, self.channels), dtype) if out is None else out
         if self.floating:
@@ -77,7 +78,7 @@ class Wav(NamedTuple):
         return integers
 
     def _words(self) -> Array:
-        """Return integer samples in the upper bits of 32."""
+        """Return integer samples in the upper bits of int32."""
         if self.bits == 8:
             return (self.data.astype(np.int32) - 128) << 24
         if self.bits == 32:
@@ -88,7 +89,7 @@ class Wav(NamedTuple):
 
 
 def write_words(data: Array, out: Array) -> None:
-    """Convert bytes of samples of 16 bits to float32, int16 or int32, as `Wav.read` does; `out` is ``(n,)``."""
+    """Convert 16-bit samples to float32, int16 or int32 (see `Wav.read`), and write them to `out`, ``(n,)``."""
     np.copyto(out, data.view("<i2"))
     if out.dtype == np.float32:
         out *= np.float32(2**-15)
@@ -103,13 +104,13 @@ def _narrow(words: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | None:
-    """Read the headers of several files of 16 bits and one number of channels.
+    """Read the headers of several 16-bit files with equal numbers of channels.
 
     Args:
         files: ``(n,)`` uint8 each.
 
     Returns:
-        The number of channels; the rates, and the bytes of the samples; None if one is of another kind.
+        The number of channels, and each file's rate and bytes of samples; None if a file has another format.
     """
     size = _USUAL.size
     headers = b"".join([file[:size].tobytes() for file in files])
@@ -134,7 +135,7 @@ def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | 
 
 
 def parse(encoded: Array) -> Wav | None:
-    """Read the header of a WAV file; None for anything that is not plain.
+    """Read the header of a WAV file; None for other files and for other codecs in WAV files.
 
     Args:
         encoded: ``(n,)`` uint8.
@@ -168,9 +169,9 @@ def parse(encoded: Array) -> Wav | None:
 
 
 def lacks_length(encoded: Array, at: int) -> bool:
-    """Return True if samples whose length is 0 in the header exist all the same: no other chunk follows.
+    """Return whether a length of 0 in the header is a placeholder, which is the case if samples follow, not a chunk.
 
-    So write programs into a pipe, and those that end before they correct it.
+    Programs write this placeholder to a pipe, or leave it in the file if they end before they correct it.
     """
     if len(encoded) < at + 8:
         return False
@@ -179,7 +180,7 @@ def lacks_length(encoded: Array, at: int) -> bool:
 
 
 def _form(chunk: Array) -> tuple[int, int, int, int] | None:
-    """Return kind, channels, rate and bits of a format that is plain."""
+    """Return kind, channels, rate and bits of a format chunk; None if the format is not supported here."""
     kind, channels, rate, _, block, bits = _FORMAT.unpack_from(chunk.data)
     if kind == _EXTENSIBLE and len(chunk) >= 40:
         valid = int(chunk[18]) | int(chunk[19]) << 8

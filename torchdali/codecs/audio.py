@@ -1,4 +1,4 @@
-"""Encoded audio to samples: WAV by `_wav`, FLAC and AAC by FFmpeg if PyAV is there, others by libsndfile."""
+"""Audio decoding: WAV by `_wav`, FLAC and formats such as AAC by FFmpeg (PyAV), other formats by libsndfile."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.int32: np.dtype(np.int32),
 }
 
-_DENSEST = 64  # samples that are believed to be in a byte, before they are seen
-_SHORT = 1 << 15  # bytes of samples in a file up to which those of several are converted at once
-_UPWARD = 1024  # ratio of rates beyond which a header is taken for damaged, not for one that fills the memory
+_DENSEST = 64  # maximum number of samples per byte that a header may claim
+_SHORT = 1 << 15  # mean bytes of samples per file up to which several files are converted in one call
+_UPWARD = 1024  # ratio of rates above which a header counts as damaged, so that it cannot exhaust memory
 
 
 def decode(
@@ -42,22 +42,23 @@ def decode(
     dtype: torch.dtype = torch.float32,
     quality: float = 50.0,
 ) -> tuple[Tensor, float]:
-    """Decode a file of audio.
+    """Decode an audio file.
 
     Args:
         buffer: ``(n,)`` uint8, the bytes of the file.
-        sample_rate: Resample to this rate; 0, or the file's own: no resampling.
+        sample_rate: Resample to this rate; not if it is 0 or the file's rate.
         downmix: Return the mean of the channels.
         dtype: float32 (full scale 1), int16 or int32.
-        quality: Of resampling, from 0 to 100; see `kernels.audio.resample`.
+        quality: Quality of resampling, from 0 to 100; see `kernels.audio.resample`.
 
     Returns:
         ``(samples, channels)``, or ``(samples,)`` with `downmix`; and the rate of the result.
 
     Raises:
-        DecodeError: damaged data, or an unknown format. A truncated WAV file returns the samples that it has.
-        MissingExtraError: the format needs the package soundfile, or av.
-        RuntimeError: another dtype.
+        DecodeError: the data is damaged, or the format is unknown. For a truncated WAV file, the existing samples are
+            returned instead.
+        MissingExtraError: the format needs the package soundfile or av, which is missing.
+        RuntimeError: the dtype is not supported.
     """
     if dtype not in _DTYPES:
         raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
@@ -73,16 +74,17 @@ def decode(
 def decode_several(
     buffers: Sequence[Tensor] | Sequence[Array], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]] | None:
-    """Decode several WAV and FLAC files of one number of channels in one call.
+    """Decode several WAV and FLAC files with equal numbers of channels in one call.
 
     Args:
-        buffers: ``(n,)`` uint8 each; arrays are of one type and number of axes, contiguous and writable.
+        buffers: ``(n,)`` uint8 each; arrays must be contiguous and writable.
         downmix, dtype: See `decode`.
-        empty: Gives memory for the samples.
+        empty: Returns memory for the samples.
 
     Returns:
-        The samples of all, ``(samples, channels)`` or, with `downmix`, ``(samples,)``; how many there are in each, and
-        their rates. None if one is of another kind, or channels would have to be mixed as integers.
+        The samples of all files, ``(samples, channels)`` or, with `downmix`, ``(samples,)``; the number of samples of
+        each file; and the rate of each file. None if a file has another format or number of channels, or if channels
+        would have to be mixed as integers.
     """
     if not buffers or dtype not in _DTYPES:
         return None
@@ -99,7 +101,7 @@ def decode_several(
 def _decode_words(
     words: tuple[int, list[int], list[Array]], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]]:
-    """Decode samples of 16 bits; short ones all at once."""
+    """Decode 16-bit samples; several short files are converted in one call."""
     channels, rates, parts = words
     counts = [len(part) // (2 * channels) for part in parts]
     samples = empty((sum(counts), channels), dtype)
@@ -114,7 +116,7 @@ def _decode_words(
 
 
 def _parse_headers(files: Sequence[Array]) -> list[Wav | Flac] | None:
-    """Read the headers of files, if all are plain and have as many channels."""
+    """Read the headers of files; None unless all files are plain WAV or FLAC with equal numbers of channels."""
     sounds: list[Wav | Flac] = []
     for file in files:
         sound = parse(file) or parse_flac(file)
@@ -150,17 +152,18 @@ def decode_part(
     dtype: torch.dtype = torch.float32,
     quality: float = 50.0,
 ) -> tuple[Tensor, int]:
-    """Decode a part of a file of audio; see `decode`.
+    """Decode a part of an audio file; see `decode`.
 
     Args:
-        offset: Where it begins, in seconds; a negative one is the beginning.
-        duration: Length of the part in seconds, or less if the file ends before; negative for all the rest.
+        offset: Start of the part in seconds; if negative, the start of the file.
+        duration: Length of the part in seconds, limited by the end of the file; if negative, the part extends to the
+            end.
 
     Returns:
         The samples, and the rate of the file.
 
     Raises:
-        DecodeError, MissingExtraError, RuntimeError: as `decode`; also a part that begins beyond the end.
+        DecodeError, MissingExtraError, RuntimeError: see `decode`. DecodeError also if the part starts after the end.
     """
     if dtype not in _DTYPES:
         raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
@@ -195,7 +198,7 @@ def _bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int
 def _decode(
     encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
 ) -> tuple[Tensor, float]:
-    """Decode files that need more than one step."""
+    """Decode files in formats other than plain WAV, and files that must be mixed or resampled."""
     samples, rate = _finish(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
     return samples, sample_rate or float(rate)
 
@@ -207,7 +210,7 @@ def _finish(
     dtype: torch.dtype,
     quality: float,
 ) -> tuple[Tensor, int]:
-    """Read samples, as integers only if nothing is computed after it; mix and resample them."""
+    """Read, mix and resample samples; they are read as integers only if they are neither mixed nor resampled."""
     samples, rate = read(dtype)
     resampled = sample_rate > 0 and sample_rate != rate
     mixed = downmix and samples.shape[1] > 1
@@ -223,7 +226,7 @@ def _finish(
 
 
 def _mix_channels(samples: Array) -> Array:
-    """Return the mean of the channels, added up in their order as in DALI."""
+    """Return the mean of the channels, which are added in order, as in DALI."""
     if samples.shape[1] == 1:
         return samples[:, 0]
     share = np.float32(1.0 / samples.shape[1])
@@ -250,13 +253,13 @@ def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
 
 
 def _decode_by_first(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
-    """Decode by the first that can do it."""
+    """Decode by the first decoder that supports the data."""
     sound = parse(encoded) or parse_flac(encoded)
     if sound is not None:
         try:
             return sound.read(dtype), sound.rate
         except DecodeError:
-            pass  # libsndfile states the reason, or decodes it
+            pass  # libsndfile decodes the file or raises the error
     encoded = without_wave(encoded)
     kind = kind_of(encoded)
     if kind == "unknown format" or encoded[:3].tobytes() == b"ID3":

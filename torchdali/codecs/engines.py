@@ -1,9 +1,10 @@
-"""JPEGs of a batch by the hardware engine of a GPU (A100, H100 and later): by nvImageCodec, or nvJPEG by our library.
+"""JPEG decoding by a GPU's hardware engine (A100, H100 and later), by nvImageCodec or by nvJPEG.
 
-nvImageCodec is used if it is installed (the extra ``nvimgcodec``). ``TORCHDALI_NVJPEG=1`` in the environment asks for
-nvJPEG instead, as it comes with torchvision or CUDA; a path says which library. An H100's engine differs from libjpeg
-by one level at most. Hybrid ways, which begin on the CPU, differ by three and take as much of the CPU as libjpeg: they
-are not used. If an engine refuses an image or fails, the caller decodes it on the CPU, and has the message from there.
+nvImageCodec is used if it is installed (the extra ``nvimgcodec``). ``TORCHDALI_NVJPEG=1`` in the environment selects
+nvJPEG from torchvision or CUDA instead, which the native library calls; a path selects the nvJPEG library. The pixels
+of an H100's engine differ from libjpeg's by at most one level. Hybrid decoders, which begin on the CPU, are not used:
+their pixels differ by three levels, and they need as much CPU time as libjpeg. If an engine refuses an image or fails,
+the caller decodes the image on the CPU, which raises the errors.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ an engine differs from libjpeg by a level."""
 SIDE = 1024
 """Sides of images for which memory is prepared; an engine takes larger ones, too."""
 
-_CPU_ONLY = -99999  # nvImageCodec's number for no device
+_CPU_ONLY = -99999  # nvImageCodec's device number for the CPU
 _STATUS = {
     -1: "it cannot be loaded", -2: "it lacks a function", -3: "the GPU has no engine for JPEGs",
     1: "not initialized (1)", 2: "invalid parameter (2)", 3: "bad JPEG (3)", 4: "JPEG not supported (4)",
@@ -43,13 +44,13 @@ _refusals: dict[torch.device, str] = {}
 
 
 class EngineWork(NamedTuple):
-    """The work of an engine.
+    """Description of the work that an engine must prepare for.
 
     Attributes:
-        images: Images of the largest batch that it is likely to get.
-        states: Batches that are on their way.
-        fancy: Upsample colors smoothly, else repeat each.
-        threads: Threads of the CPU that may help.
+        images: Number of images in the largest expected batch.
+        states: Number of batches that are decoded at the same time.
+        fancy: Upsample chroma smoothly; else repeat chroma samples.
+        threads: Number of CPU threads of which the engine may use some.
         sides: Height and width of images for which memory is prepared.
     """
 
@@ -64,23 +65,23 @@ class JpegEngine(Protocol):
     """A decoder of JPEGs on a device."""
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
-        """Submit images, to be decoded to RGB bytes, without orientation.
+        """Submit images for decoding to RGB bytes; the EXIF orientation is ignored.
 
         Args:
-            images: Of the dtype `ENCODED`. The files stay in their memory until the stream is done. `out` says where in
-                `into` the pixels go, ``(H, W, 3)``; `code` becomes 0 for each image that was taken.
-            into: Bytes on the device; nothing else reads or writes these places any more.
-            state: Index of the engine's state to use, which no batch uses any more.
-            stream: Handle of the CUDA stream after which the pixels are there; 0 without.
+            images: Table of the dtype `ENCODED`. The files' memory must stay valid until the stream has finished. `out`
+                is the offset in `into` of an image's pixels ``(H, W, 3)``; `code` is set to 0 for each accepted image.
+            into: Bytes on the device; nothing else may read or write the images' positions.
+            state: Index of the engine's state to use; no other batch may be using it.
+            stream: Handle of the CUDA stream on which the pixels become available; 0 without CUDA.
 
         Raises:
-            RuntimeError: the call failed, for all images; others may succeed.
+            RuntimeError: the call failed for all images; later calls may succeed.
         """
         ...
 
 
 def available(device: torch.device) -> bool:
-    """Return whether an engine may decode for a device: on CUDA, if there is a library, and none was refused."""
+    """Return whether a device may have an engine: a CUDA device, with a library, and without an earlier failure."""
     if device.type != "cuda" or library() is None or device in _refusals:
         return False
     if _requested_library():
@@ -92,27 +93,28 @@ def available(device: torch.device) -> bool:
 
 
 def open_engine(device: torch.device, work: EngineWork) -> JpegEngine:
-    """Return the engine of a device. One that does not work is not `available` to later pipelines.
+    """Open the engine of a device. After a failure, the engine is not `available` to later pipelines.
 
     Raises:
-        ImportError: nvImageCodec is not installed. RuntimeError: it does not work here, or the GPU has no engine.
+        ImportError: nvImageCodec is not installed.
+        RuntimeError: the decoder does not work here, or the GPU has no engine.
     """
     try:
         return NvJpeg(work) if _requested_library() else BatchDecoder(device, work)
     except Exception as error:
-        if not isinstance(error, torch.OutOfMemoryError):  # which may pass
+        if not isinstance(error, torch.OutOfMemoryError):  # running out of memory may be temporary
             _refusals[device] = str(error)
         raise
 
 
 def _requested_library() -> str:
-    """Return the library of nvJPEG that the environment asks for: "1" for any, a file, or nothing."""
+    """Return the nvJPEG library that the environment selects: "1" for any library, a path, or "" for none."""
     value = os.environ.get("TORCHDALI_NVJPEG", "").strip()
     return "" if value.lower() in ("0", "off", "false", "no") else value
 
 
 class NvJpeg:
-    """nvJPEG, called by our library, for the device that is current.
+    """nvJPEG for the current device, called by the native library.
 
     Raises:
         RuntimeError: nvJPEG is missing, or does not work here.
@@ -136,7 +138,7 @@ class NvJpeg:
             self._library.engine_close(self._engine)
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
-        """Submit images in one call, see `JpegEngine`."""
+        """Submit images in one call; see `JpegEngine`."""
         table = images.copy()
         table["out"] += np.uint64(into.data_ptr())
         code = self._library.engine_decode(
@@ -152,7 +154,7 @@ def _words(code: int) -> str:
 
 
 def _files() -> Iterator[str]:
-    """Yield where nvJPEG may be, the best first."""
+    """Yield possible paths of the nvJPEG library, the preferred path first."""
     setting = _requested_library()
     if os.path.sep in setting:
         yield setting
@@ -170,11 +172,12 @@ class BatchDecoder:
     """nvImageCodec on a device.
 
     Args:
-        device: CUDA, or the CPU: nvImageCodec's own decoders there, which serve to test this.
-        work: It gets a quarter of the threads, and four at most, to read headers.
+        device: CUDA device; or the CPU, for which nvImageCodec uses its CPU decoders (for tests).
+        work: Expected work. The decoder uses a quarter of its threads, at most four, to read headers.
 
     Raises:
-        ImportError: it is not installed. RuntimeError: it does not work here, or the GPU has no engine for JPEGs.
+        ImportError: nvImageCodec is not installed.
+        RuntimeError: nvImageCodec does not work here, or the GPU has no engine for JPEGs.
     """
 
     def __init__(self, device: torch.device, work: EngineWork) -> None:
@@ -191,14 +194,14 @@ class BatchDecoder:
         self._parameters = codec.DecodeParams(apply_exif_orientation=False, color_spec=codec.ColorSpec.SRGB)
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
-        """Submit images, see `JpegEngine`; it has states of its own."""
+        """Submit images; see `JpegEngine`. `state` is ignored: nvImageCodec manages its own states."""
         codec = self._codec
         streams, targets, places, indices = [], [], [], []
         for i, (data, length, start, height, width) in enumerate(images[_FIELDS].tolist()):
             memory = np.frombuffer((ctypes.c_uint8 * length).from_address(data), np.uint8)
             try:
                 streams.append(codec.CodeStream(memory))
-            except Exception:  # it raises any class for images that it cannot parse
+            except Exception:  # nvImageCodec raises various classes for images that it cannot parse
                 continue
             place = into[start : start + height * width * 3].view(height, width, 3)
             targets.append(codec.as_image(place.numpy() if place.is_cpu else place, stream))
@@ -216,7 +219,7 @@ _FIELDS = ["data", "length", "out", "height", "width"]
 
 
 def _is_in(image: Any, place: Tensor) -> bool:
-    """Return whether an image is at its destination; otherwise copy it there, if it fits."""
+    """Copy an image to its destination unless it is there; return False if it has a different shape."""
     if tuple(image.shape) != tuple(place.shape):
         return False
     interface = image.__array_interface__ if place.is_cpu else image.__cuda_array_interface__

@@ -1,4 +1,4 @@
-"""Files to bytes, as one-dimensional uint8 tensors."""
+"""Read files as one-dimensional uint8 tensors."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _read_mapped: Callable[[str], Tensor] | None = None
 
 
 def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor:
-    """Read a file to a 1-D uint8 tensor. May be called from many threads.
+    """Read a file to a 1-D uint8 tensor. The function is thread-safe.
 
     Args:
         path: Path of the file.
-        mapped: Map a file of 8 MiB or more into memory if that works; others are read.
-        direct: Without ``mapped``, read past the system's cache where the file system can.
+        mapped: Map a file of 8 MiB or more into memory if possible; smaller files are read.
+        direct: If not ``mapped``, bypass the system's cache if the file system supports this.
 
     Raises:
-        OSError: As `open` raises it: FileNotFoundError, PermissionError ...
-        RuntimeError: The file is empty, and ``mapped`` was not switched off.
+        OSError: the same errors as `open`: FileNotFoundError, PermissionError, ...
+        RuntimeError: the file is empty, and ``mapped`` is True.
     """
     if not mapped:
         return _read_direct(path) if direct else _read(path)
@@ -44,7 +44,7 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
 
 
 def map_or_read(path: str) -> Tensor:
-    """Map a file of 8 MiB or more, which may have a hole after its image; read others, also empty ones.
+    """Map a file of 8 MiB or more, which may have a hole after its image; read smaller files, including empty files.
 
     Raises:
         OSError: See `read_file`.
@@ -55,7 +55,7 @@ def map_or_read(path: str) -> Tensor:
     reader = _read_mapped or _load_reader()
     try:
         return reader(path)
-    except (RuntimeError, UnicodeError):  # it does not know all names
+    except (RuntimeError, UnicodeError):  # the reader does not support all names
         return _read(path)
 
 
@@ -111,7 +111,7 @@ def _read(path: str, below: int | None = None) -> Tensor | None:
         size = os.fstat(file.fileno()).st_size
         if below is not None and size >= below:
             return None
-        data, length = np.empty(size, np.uint8), 0  # which keeps the GIL, as torch.empty does not
+        data, length = np.empty(size, np.uint8), 0  # unlike torch.empty, np.empty keeps the GIL
         while length < size and (count := file.readinto(data[length:].data)):
             length += count
     return torch.from_numpy(data if length == size else data[:length])
@@ -122,17 +122,17 @@ _NO_WAIT: int = getattr(os, "RWF_NOWAIT", 0)
 
 
 def read_after(path: str, head: bytes, out: Tensor) -> bool:
-    """Read the bytes after ``head``, with which the file must begin, into a tensor; return whether it was so.
+    """Read the bytes after ``head`` into a tensor; return whether the file begins with ``head`` and is long enough.
 
-    If it did not, or the file is too short, the content of ``out`` is of no use.
+    If the result is False, the content of ``out`` is undefined.
 
     Args:
         path: Path of the file.
-        head: The bytes before.
+        head: Expected first bytes of the file.
         out: ``(...)``, contiguous.
 
     Raises:
-        OSError: as `open` raises it.
+        OSError: the file cannot be opened; see `open`.
     """
     if not hasattr(os, "preadv"):
         return False
@@ -148,13 +148,13 @@ def read_after(path: str, head: bytes, out: Tensor) -> bool:
 
 
 class Filled(NamedTuple):
-    """Files, one after the other in a few blocks of memory.
+    """Consecutive files in a few blocks of memory.
 
     Attributes:
         blocks: ``(n,)`` uint8 each.
-        of: Which block each file is in.
-        begins: Where it begins there.
-        ends: Where it ends.
+        of: Index of each file's block.
+        begins: Start of each file in its block.
+        ends: End of each file in its block.
     """
 
     blocks: list[npt.NDArray[np.uint8]]
@@ -164,14 +164,14 @@ class Filled(NamedTuple):
 
 
 def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled | None:
-    """Read files that are in the system's cache; None if one is not, is empty, or is large enough to be mapped.
+    """Read files from the system's cache; None if a file isn't cached, is empty, or is large enough to be mapped.
 
     Args:
         paths: Paths of the files.
-        block: Returns memory for so many bytes or more.
+        block: Returns a block of at least the requested number of bytes.
 
     Raises:
-        OSError: as `open` raises it.
+        OSError: a file cannot be opened; see `open`.
     """
     if not _NO_WAIT:
         return None
@@ -203,7 +203,7 @@ _BLOCK = 1 << 22  # bytes of a block of memory for files
 
 
 def read_in_blocks(paths: Sequence[str]) -> list[Bytes] | None:
-    """Read files, several into one block of memory; see `read_cached`."""
+    """Read several files per block of memory; see `read_cached`."""
     filled = read_cached(paths, lambda size: torch.empty(max(size, _BLOCK), dtype=torch.uint8))
     if filled is None:
         return None
@@ -212,7 +212,7 @@ def read_in_blocks(paths: Sequence[str]) -> list[Bytes] | None:
 
 
 def _read_direct(path: str) -> Tensor:
-    """Read in whole pages, as direct reads must; if the file system refuses them, the usual way."""
+    """Read in whole pages, as direct reads require; if the file system refuses direct reads, read normally."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECT", 0))
     except OSError:

@@ -1,11 +1,9 @@
-"""Windows of images: decode as little, or into as little fresh memory, as possible.
+"""Windows of images: decode as few pixels, and allocate as little memory, as possible.
 
-A sequential JPEG is decoded from its first row to the last that the window needs; the rest would cost as
-much again, for nothing. It can also be decoded at a half, a quarter or an eighth of its size for a fraction
-of the time. And a frame of tens of megabytes costs as much to allocate as to fill: it is decoded into a
-buffer that the thread keeps; only the window is copied out.
-
-simplejpeg does all that (the extra ``image``); Pillow can scale. All other images are decoded whole.
+A sequential JPEG is decoded only from its first row to the last row that the window needs. A JPEG can also be decoded
+at a half, a quarter or an eighth of its size in a fraction of the time. Since allocating a frame of tens of megabytes
+takes as long as filling it, the frame is decoded into a buffer that the thread reuses; only the window is copied to new
+memory. simplejpeg (the extra ``image``) can do all of this; Pillow can only scale. All other images are decoded whole.
 """
 
 from __future__ import annotations
@@ -36,9 +34,9 @@ class ScaledCrop(NamedTuple):
     """Part of an image at full or reduced size.
 
     Attributes:
-        pixels: ``(H, W, 3)`` uint8 RGB, the window widened to whole pixels.
-        y, x, h, w: The window that was asked for, in units of `pixels`.
-        scale: How many pixels of the image one of `pixels` represents: 1, 2, 4 or 8.
+        pixels: ``(H, W, 3)`` uint8 RGB; may be a little larger than the window.
+        y, x, h, w: The requested window, in units of `pixels`.
+        scale: Number of image pixels per pixel of `pixels` on each axis: 1, 2, 4 or 8.
     """
 
     pixels: Tensor
@@ -61,21 +59,21 @@ def decode_crop(
     fancy: bool = True,
     header: ImageHeader | None = None,
 ) -> Tensor:
-    """Decode a window, exactly as `decode` and a slice would.
+    """Decode a window; the result equals a slice of `decode`'s result.
 
     Args:
-        data: Encoded bytes, as for `decode`.
+        data: Encoded bytes; see `decode`.
         y, x, h, w: The window in the upright image.
-        adjust_orientation: Turn the image as its EXIF block says.
-        fast, fancy: As for `decode`.
-        header: Header of the data, if it was read before.
+        adjust_orientation: Turn the image according to its EXIF block.
+        fast, fancy: See `decode`.
+        header: Header of the data; if None, it is read.
 
     Returns:
         ``(h, w, 3)`` uint8 RGB, contiguous or a view of the whole image.
 
     Raises:
-        DecodeError: As `decode`.
-        ValueError: The window is empty or exceeds the image.
+        DecodeError: the image cannot be decoded; see `decode`.
+        ValueError: the window is empty or exceeds the image.
     """
     view = encoded_view(data)
     header = header or read_header(view)
@@ -108,23 +106,23 @@ def decode_scaled_crop(
     fast: bool = False,
     header: ImageHeader | None = None,
 ) -> ScaledCrop:
-    """Decode a window that will be resized to a target, at the least size that isn't smaller.
+    """Decode a window that will be resized, at the smallest scale that isn't smaller than the target size.
 
-    A scaled image is not the exact one, but libjpeg's rendering of the lower frequencies; a window
-    at multiples of 8 (in the stored image) is met exactly, others come widened to multiples of 8.
+    A scaled image isn't exact: libjpeg renders only the lower frequencies. Windows are widened to multiples of 8 in the
+    stored image.
 
     Args:
-        data: Encoded bytes, as for `decode`. Other formats than JPEGs of three channels, and JPEGs of an
-            unusual subsampling, are decoded at full size.
+        data: Encoded bytes; see `decode`. Other formats than JPEG, JPEGs of four channels, and JPEGs that neither
+            simplejpeg nor Pillow can scale are decoded at full size.
         y, x, h, w: The window in the upright image.
-        target_h, target_w: The size to which the caller will bring the window.
-        adjust_orientation: Turn the image as its EXIF block says.
-        fast: As for `decode`.
-        header: Header of the data, if it was read before.
+        target_h, target_w: The size to which the caller will resize the window.
+        adjust_orientation: Turn the image according to its EXIF block.
+        fast: See `decode`.
+        header: Header of the data; if None, it is read.
 
     Raises:
-        DecodeError: As `decode`.
-        ValueError: The window is empty or exceeds the image.
+        DecodeError: the image cannot be decoded; see `decode`.
+        ValueError: the window is empty or exceeds the image.
     """
     scale = scale_for(h, w, target_h, target_w)
     view = encoded_view(data)
@@ -145,7 +143,7 @@ def decode_scaled_crop(
 
 
 def scale_for(h: int, w: int, target_h: int, target_w: int) -> int:
-    """Return the greatest scale of 8, 4, 2 and 1 at which a window has the pixels of a target."""
+    """Return the largest of the scales 8, 4, 2 and 1 at which a window is not smaller than the target."""
     ratio = min(h // max(target_h, 1), w // max(target_w, 1))
     return next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
 
@@ -158,17 +156,17 @@ def decode_upper(
     fast: bool = False,
     header: ImageHeader | None = None,
 ) -> Tensor:
-    """Decode the rows above `bottom`, and perhaps more, exactly as `decode` would.
+    """Decode at least the rows above `bottom`; the rows equal `decode`'s result.
 
     Args:
-        data, adjust_orientation, fast, header: As for `decode_crop`.
-        bottom: Row of the upright image.
+        data, adjust_orientation, fast, header: See `decode_crop`.
+        bottom: End (exclusive) of the rows in the upright image.
 
     Returns:
         ``(bottom or more, W, 3)`` uint8 RGB, contiguous; valid until the thread decodes the next image.
 
     Raises:
-        DecodeError: As `decode`.
+        DecodeError: the image cannot be decoded; see `decode`.
     """
     view = encoded_view(data)
     header = header or read_header(view)
@@ -189,7 +187,7 @@ def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> N
 def _decode_scaled(
     view: memoryview, header: ImageHeader, window: tuple[int, int, int, int], scale: int, fast: bool
 ) -> ScaledCrop | None:
-    """Decode the stored window, widened to whole blocks, by simplejpeg or Pillow; None if they do not help."""
+    """Decode a window, widened to whole blocks, by simplejpeg or Pillow; None if neither can scale the image."""
     y, x, h, w = window
     top, left = y // _BLOCK * _BLOCK, x // _BLOCK * _BLOCK
     bottom, right = (-(-end // _BLOCK) * _BLOCK for end in (y + h, x + w))
@@ -213,7 +211,7 @@ def _by_pillow(view: memoryview, header: ImageHeader, scale: int) -> Pixels | No
         with JpegImageFile(io.BytesIO(encoded)) as image:
             image.draft("RGB", (header.width // scale, header.height // scale))
             frame = np.asarray(image)
-    except (OSError, SyntaxError, ValueError):  # damaged: the usual way says how
+    except (OSError, SyntaxError, ValueError):  # damaged: decoding the whole image raises the error
         return None
     if frame.shape[:2] != (-(-header.height // scale), -(-header.width // scale)):
         return None

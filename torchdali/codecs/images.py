@@ -1,7 +1,7 @@
-"""Images: encoded bytes in, pixels out, as DALI's image decoders deliver them.
+"""Decode images from encoded bytes to pixels, with the results of DALI's image decoders.
 
-Bytes are a one-dimensional uint8 tensor on the CPU; pixels are ``(H, W, C)``. Every function may
-be called from many threads, and raises `DecodeError` with one line that states the reason.
+The bytes are a one-dimensional uint8 tensor on the CPU; the pixels are ``(H, W, C)``. All functions are thread-safe,
+and raise `DecodeError` with a one-line reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from torchdali.kernels.limits import limits
 __all__ = ["ENDINGS", "OTHER_ENDINGS", "ImageHeader", "decode", "peek_header", "peek_shape"]
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
-_JPEG_MODES = {"RGB": 3, "GRAY": 1}  # libjpeg's own outputs, by torchvision's numbers
+_JPEG_MODES = {"RGB": 3, "GRAY": 1}  # libjpeg's own output types, with torchvision's mode numbers
 
 _decode_jpeg: Callable[..., Tensor] | None = None
 
@@ -48,28 +48,29 @@ def decode(
     fast: bool = False,
     fancy: bool = True,
 ) -> Tensor:
-    """Decode one image of any supported format, found by its first bytes.
+    """Decode one image of any supported format, which is detected by the first bytes.
 
-    Formats: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, and Pillow's other formats, as GIF and AVIF.
+    The formats are JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, and Pillow's other formats, such as GIF and AVIF.
 
     Args:
         data: Encoded bytes, contiguous uint8 on the CPU.
         output_type: "RGB", "BGR", "GRAY", "YCbCr", or "ANY_DATA", which keeps the file's channels.
         dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
             full scale of the file to the full scale of the type (1.0 for float32).
-        adjust_orientation: Turn the image as its EXIF block says.
-        fast: Decode JPEGs to RGB bytes by a faster and coarser transform, where simplejpeg is installed; as in DALI,
-            not those that are turned.
-        fancy: Upsample the colors of JPEGs smoothly. Else each is repeated, where the library of the fast path or
-            simplejpeg decode the file: torchvision and Pillow, which take others, always do it smoothly. So is CMYK.
+        adjust_orientation: Turn the image according to its EXIF block.
+        fast: Decode JPEGs to RGB bytes by a faster and coarser transform if simplejpeg is installed; as in DALI, not
+            JPEGs that must be turned.
+        fancy: Upsample the chroma of JPEGs smoothly; else repeat chroma samples. False has an effect only if the native
+            library or simplejpeg decodes the file: torchvision and Pillow, which decode other files and CMYK, always
+            upsample smoothly.
 
     Returns:
         ``(H, W, C)``, contiguous.
 
     Raises:
-        DecodeError: The data is empty, damaged, truncated, too large or of an unknown format.
-        MissingExtraError: The format needs an optional package.
-        ValueError: `data` is not a tensor of bytes, or a choice is not one of these.
+        DecodeError: the data is empty, damaged, truncated, too large or of an unknown format.
+        MissingExtraError: the format needs an optional package that is missing.
+        ValueError: `data` is not a contiguous uint8 tensor, or `output_type` or `dtype` is not supported.
     """
     mode = _JPEG_MODES.get(output_type)
     if data.dim() != 1:
@@ -105,7 +106,7 @@ def _load_decoder() -> Callable[..., Tensor] | None:
 
 
 def _decode_colors(data: Tensor, view: memoryview, frame: int, fast: bool, fancy: bool) -> Tensor | None:
-    """Decode a JPEG, as stored, to RGB bytes; None if torchvision or Pillow must."""
+    """Decode a JPEG, without orientation, to RGB bytes; None if torchvision or Pillow must decode it."""
     plain = None if fancy else decode_together([data], False, fast, False)[0]
     if plain is not None:
         return plain
@@ -114,7 +115,7 @@ def _decode_colors(data: Tensor, view: memoryview, frame: int, fast: bool, fancy
 
 
 def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orientation: bool, fancy: bool) -> Tensor:
-    """Decode images other than common JPEGs, step by step."""
+    """Decode images other than common JPEGs."""
     _check_choices(output_type, dtype)
     view = encoded_view(data)
     header = read_header(view)
@@ -155,7 +156,7 @@ def _check_choices(output_type: str, dtype: torch.dtype) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return a library's message, without the file of its source and its stack."""
+    """Return the first line of a library's message, without the source file."""
     line = str(error).strip().split("\n")[0]
     line = re.sub(r".*\.cpp:\d+[],:]\s*", "", line) or line
     return f"{type(error).__name__} {line}".strip() if isinstance(error, LookupError) or not line else line
@@ -164,12 +165,12 @@ def _reason(error: BaseException) -> str:
 def peek_shape(
     data: Tensor | bytes, *, image_type: str = "RGB", adjust_orientation: bool = True
 ) -> tuple[int, int, int]:
-    """Return the ``(H, W, C)`` that `decode` would deliver, from the header alone."""
+    """Return the shape ``(H, W, C)`` of `decode`'s result by reading only the header."""
     header = peek_header(data)
     channels = {"GRAY": 1, "ANY_DATA": header.channels}.get(image_type, 3)
     return *header.size(adjust_orientation), channels
 
 
 def peek_header(data: Tensor | bytes) -> ImageHeader:
-    """Return the header's claims about an image; raises as `decode`."""
+    """Read the header of an image; raises the same errors as `decode`."""
     return read_header(memoryview(data) if isinstance(data, bytes) else encoded_view(data))

@@ -1,7 +1,7 @@
-"""JPEG there and back on the CPU: the effect of compression on pixels.
+"""Encode to JPEG and decode again on the CPU: the effect of compression on pixels.
 
-torchvision's encoder and decoder and Pillow's are the same library with the same settings (4:2:0 chroma,
-accurate transform), so that their results are equal to the bit.
+torchvision and Pillow use the same library with the same settings (4:2:0 chroma, accurate transform), so that their
+results are bit-identical.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from torchdali.codecs._torchvision_ops import image_operator
 
 __all__ = ["recode"]
 
-_RGB = 3  # torchvision's number
+_RGB = 3  # torchvision's number for RGB
 
 
 def recode(pixels: Tensor, quality: int) -> Tensor:
     """Encode ``(H, W, 3)`` uint8 RGB with a quality from 1 to 100, and decode it again.
 
     Raises:
-        RuntimeError: no pixels, or more than 65535 rows or columns.
+        RuntimeError: the image is empty, or has more than 65535 rows or columns.
     """
     if not pixels.numel() or max(pixels.shape[:2]) > 65535:
         raise RuntimeError(f"an image of shape {tuple(pixels.shape)} cannot be a JPEG")

@@ -1,7 +1,7 @@
-"""Videos and sounds that FFmpeg opens, by PyAV. Nothing else in this package opens one.
+"""Open videos and audio files by FFmpeg (PyAV). All other modules of this package open media by this module.
 
-FFmpeg knows formats that name other files, hosts and devices: playlists, session descriptions, sequences of images. So
-it gets a list of formats, and a file that is open already, without a name: it opens nothing itself.
+FFmpeg supports formats that refer to other files, hosts and devices: playlists, session descriptions, image sequences.
+So this module passes FFmpeg a list of allowed formats and an open file without a name; FFmpeg itself opens nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LARGEST, _FREE, _PER_BYTE = (1 << 30) // 3, FREE_VALUES // 3, MAX_VALUES_PER_BY
 
 
 def pyav(purpose: str) -> Any:
-    """Return the module of PyAV; MissingExtraError without it."""
+    """Import and return the module of PyAV; MissingExtraError if it is missing."""
     try:
         return importlib.import_module("av")
     except ImportError:
@@ -43,7 +43,7 @@ def pyav(purpose: str) -> Any:
 
 
 def media_errors(av: Any) -> tuple[type[Exception], ...]:
-    """Return the exception for media that cannot be read."""
+    """Return the exception classes that are raised for media that cannot be read."""
     return av.FFmpegError, ValueError, MemoryError, OverflowError, OSError, IndexError
 
 
@@ -82,10 +82,10 @@ _COUNTS = re.compile(rb"(?:stsz.{4}.{4}|trun.{4})(.{4})", re.DOTALL)
 
 
 def _check_counts(file: io.FileIO | io.BytesIO) -> None:
-    """Refuse an MP4 file that claims more samples than it has bytes: FFmpeg makes room for them all.
+    """Reject an MP4 file that claims more samples than it has bytes: FFmpeg would allocate memory for all of them.
 
     Raises:
-        ValueError: naming the number.
+        ValueError: the file claims too many samples.
     """
     size, at = file.seek(0, os.SEEK_END), 0
     while at + 8 <= size:
@@ -103,7 +103,7 @@ def _check_counts(file: io.FileIO | io.BytesIO) -> None:
 
 
 def _container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -> Any:
-    # FFmpeg takes one of some thousand files of gzip for a raw stream of H.263, by the time in its header.
+    # FFmpeg mistakes one in some thousand gzip files for a raw H.263 stream, because of the time in the gzip header.
     if is_compressed(file.read(HEAD)):
         raise ValueError("it is neither a video nor a sound")
     _check_counts(file)
@@ -117,7 +117,7 @@ def _container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -
 
 
 class _UnnamedFile(io.FileIO):
-    """A regular file whose name FFmpeg does not see."""
+    """A regular file whose name is hidden from FFmpeg."""
 
     def __init__(self, path: str) -> None:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -134,18 +134,18 @@ def _refuse(url: str, *rest: Any) -> NoReturn:
 
 
 def decoding_options(source: str | Tensor) -> dict[str, str]:
-    """Return options of decoders: they refuse frames that are too large before they make room for them.
+    """Return decoder options that make FFmpeg reject frames that are too large before it allocates memory for them.
 
-    FFmpeg counts padding, too; `check_frame` is exact.
+    This limit is approximate, since FFmpeg also counts padding; `check_frame` is exact.
     """
     return {"max_pixels": str(2 * _most_pixels(source) + (1 << 16))}
 
 
 def check_frame(width: int, height: int, source: str | Tensor) -> None:
-    """Refuse frames that are empty, larger than allowed, or larger than so few bytes can mean.
+    """Raise an error if frames are empty, larger than allowed, or too large for the size of the file.
 
     Raises:
-        ValueError: naming the limit.
+        ValueError: the frames are empty or too large.
     """
     if not width * height:
         raise ValueError(f"frames of {width} x {height}")
@@ -162,9 +162,10 @@ def _most_pixels(source: str | Tensor) -> int:
 
 
 def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -> DecodeError:
-    """Make the error for media that cannot be read.
+    """Build the error for media that cannot be read.
 
     Args:
+        source: Path, or bytes ``(n,)`` uint8.
         error: The exception.
         kind: Expected kind, "video" or "sound".
         name: Name of the bytes, for the message.

@@ -1,4 +1,4 @@
-"""Steps of the library of the fast path on pixels, ``(H, W, 3)`` bytes, as it takes them: with the bits of Pillow.
+"""Steps of the native library that change pixels, ``(H, W, 3)`` bytes; the results are bit-identical to Pillow's.
 
 Each function returns one step; `ImageProgram.change_pixels` appends steps to a program.
 """
@@ -17,14 +17,14 @@ __all__ = ["PLAIN", "SCALED", "affine", "blur", "channels", "filling", "plain", 
 Levels = tuple[int, int, int]
 Size = tuple[int, int]
 
-# As `TDN_WINDOW` and the following constants in native.h.
+# Same values as `TDN_WINDOW` and the following constants in native.h.
 _WINDOW, _TURN, _AFFINE, _PERSPECTIVE, _HUE, _POSTERIZE, _BLUR, _FILL, _CHANNELS = 2, 3, 4, 5, 10, 13, 17, 18, 19
 PLAIN = {"gray": 11, "invert": 12, "autocontrast": 15, "equalize": 16}
 SCALED = {"brightness": 6, "contrast": 7, "saturation": 8, "sharpness": 9, "solarize": 14}
 _BORDERS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3}
 
 
-_ONE = struct.Struct("=2i56xd56x")  # a step with one part and one number at most, which is packed sooner
+_ONE = struct.Struct("=2i56xd56x")  # a step with at most one part and one number, which is faster to pack
 
 
 def _step(kind: int, part: Sequence[int], numbers: Sequence[float] = ()) -> bytes:
@@ -35,10 +35,12 @@ _NO_PARTS, _NO_NUMBERS = (0,) * 15, (0.0,) * 8
 
 
 def plain(name: str, value: float | None = None) -> bytes:
-    """Return a step by its name: one of `PLAIN`, of `SCALED`, with a factor or a threshold, "hue" or "posterize".
+    """Return a step by its name.
 
     Args:
-        value: For "hue" the amount added to it, from 0 to 255; for "posterize" the number of bits to keep.
+        name: A key of `PLAIN` or `SCALED`, "hue" or "posterize".
+        value: For `SCALED` a factor or threshold; for "hue" the amount that is added, from 0 to 255; for "posterize"
+            the number of bits to keep.
     """
     if name in PLAIN:
         return _ONE.pack(PLAIN[name], 0, 0.0)
@@ -49,35 +51,39 @@ def plain(name: str, value: float | None = None) -> bytes:
 
 
 def window(top: int, left: int, size: Size, border: str, fill: Levels) -> bytes:
-    """Return a cut of a window, which may reach outside.
+    """Return a step that cuts a window, which may reach outside.
 
     Args:
-        border: Of the pixels outside, by torchvision's name.
+        top, left, size: Position and size of the window.
+        border: Border mode for the pixels outside, by torchvision's name.
+        fill: Color of the pixels outside for a constant border.
     """
     return _step(_WINDOW, (top, left, *size, _BORDERS[border], *fill))
 
 
 def filling(top: int, left: int, size: Size, fill: Levels) -> bytes:
-    """Return a rectangle of one color."""
+    """Return a step that fills a rectangle with one color."""
     return _step(_FILL, (top, left, *size, *fill))
 
 
 def channels(order: Levels) -> bytes:
-    """Return other places of the channels: of the first the number of the one that comes there."""
+    """Return a step that permutes the channels: `order` has the source index of each channel."""
     return _step(_CHANNELS, order)
 
 
 def blur(window: Size, deviations: tuple[float, float]) -> bytes:
-    """Return a Gaussian blur, with odd sides of its window, along rows and columns."""
+    """Return a step for a Gaussian blur; the window must have odd sides."""
     return _step(_BLUR, window, deviations)
 
 
 def affine(size: Size, matrix: Sequence[float], name: str, fill: Levels) -> bytes:
-    """Return a transformation, affine or, if there are 8 numbers, perspective: of places of the result into old ones.
+    """Return a step for an affine (6 numbers) or perspective (8 numbers) transform.
 
     Args:
         size: Size of the result.
+        matrix: Transform from positions in the result to positions in the pixels before the step.
         name: Name of the filter.
+        fill: Color of the pixels outside.
     """
     kind = _AFFINE if len(matrix) == 6 else _PERSPECTIVE
     return _step(kind, (*size, PILLOW[name], *fill), matrix)
@@ -86,7 +92,7 @@ def affine(size: Size, matrix: Sequence[float], name: str, fill: Levels) -> byte
 def rotation(
     size: Size, angle: float, expand: bool, center: Sequence[float] | None, name: str, fill: Levels
 ) -> tuple[bytes, Size]:
-    """Return steps for a rotation to the left by degrees, and the size after it, in Pillow's order of operations."""
+    """Return a step for a counterclockwise rotation by degrees, in Pillow's order of operations, and the new size."""
     height, width = size
     angle = angle % 360.0
     if center is None and (quarters := _quarters(angle, expand or height == width)) is not None:
@@ -110,7 +116,7 @@ def rotation(
 
 
 def _quarters(angle: float, turns: bool) -> int | None:
-    """Return quarter turns, if nothing is mixed for an angle: by one or three only if these do not leave a border."""
+    """Return the number of quarter turns if an angle needs no interpolation; 1 or 3 only if `turns` is True."""
     quarters = {0: 0, 180: 2, **({90: 1, 270: 3} if turns else {})}
     return quarters.get(angle)  # type: ignore[call-overload, no-any-return]
 

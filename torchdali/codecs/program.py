@@ -1,7 +1,7 @@
-"""Image programs: crops, resizes, flips and steps on pixels that an encoded image goes through before it is a result.
+"""Image programs: the crops, resizes, flips and pixel steps that turn an encoded image into a result.
 
-Nothing is decoded until the library of the fast path renders a program, in one call. The pixels are DALI's; or, if a
-filter of Pillow is named, bit-identical to Pillow's, which performs each operation on the whole image.
+An image is decoded only when the native library runs its program, in one call. The pixels match DALI's; with a Pillow
+filter, they are bit-identical to the result of Pillow, which performs each operation on the whole image.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _DEFAULT = ImageOptions()
 
 
 class PixelSteps(NamedTuple):
-    """Pixels of a program, changed by steps.
+    """Pixels that are computed by a program and then changed by steps.
 
     Attributes:
-        region: Program without steps that renders the pixels.
-        steps: Each a `kernels.native.STEP`; see `pixel_steps`.
+        region: Program without steps that computes the pixels.
+        steps: Concatenated `kernels.native.STEP` structures; see `pixel_steps`.
         size: Height and width after the steps.
     """
 
@@ -46,12 +46,13 @@ class ImageProgram(NamedTuple):
     """Region of an image, its scale, filter and flip.
 
     Attributes:
-        filter: Filter of a resize: one of `kernels.native.PILLOW`, or 0 for DALI's; None if there is none.
-        scale: Part of its size at which the image is decoded: 1, 2, 4 or 8, to which `rows` and `columns` refer; or 0
-            if a resize may choose it.
-        mirror: Order of the rows and columns of the result: `MIRROR`, `UPSIDE_DOWN`, both or 0.
-        options: Decoding, DALI's filters and output: the same for all programs of a call.
-        pixels: The image, if it is the result of steps; None for a file's image.
+        filter: Filter of a resize: a value of `kernels.native.PILLOW` (plus flags), or 0 for DALI's filters; None
+            without a resize.
+        scale: Divisor of the size at which the image is decoded: 1, 2, 4 or 8; `rows` and `columns` refer to that size.
+            0 if a resize may choose the divisor.
+        mirror: Reversed axes of the result: `MIRROR`, `UPSIDE_DOWN`, both or 0.
+        options: Options for decoding, DALI's filters and output; the same object for all programs of a call.
+        pixels: The pixels to which the program applies if they are the result of steps; None for the image of a file.
     """
 
     rows: AxisRegion
@@ -99,11 +100,12 @@ class ImageProgram(NamedTuple):
         return new_tuple(ImageProgram, (rows, columns, filter_, scale, mirror, options, pixels))
 
     def resize(self, height: int, width: int, name: str, of_tensor: bool = False) -> ImageProgram | None:
-        """Resize the result as Pillow does; None if it is resized already, or Pillow resizes it in another way.
+        """Resize the result as Pillow does; None if it was already resized, or if the program cannot match Pillow.
 
         Args:
-            name: Name of the filter of Pillow.
-            of_tensor: Resize as PyTorch does: the width first, with weights of 16 bits.
+            height, width: New size.
+            name: Name of the Pillow filter.
+            of_tensor: Resize as PyTorch does: the width first, with 16-bit weights.
         """
         if (height, width) == self.size:
             return self
@@ -121,11 +123,11 @@ class ImageProgram(NamedTuple):
         return ImageProgram(rows, columns, filter_, 1, mirror, self.options, self.pixels)
 
     def resize_region(self, rows: Resize, columns: Resize, alone: bool = False) -> ImageProgram | None:
-        """Resize a region of the result as DALI does; None if it is resized already.
+        """Resize a region of the result as DALI does; None if the result was already resized.
 
         Args:
             rows, columns: Start and end of the region, and its new size.
-            alone: True to read nothing outside of the region, which consists of whole pixels.
+            alone: Read no pixels outside of the region, whose bounds must be integers.
         """
         all_rows, all_columns, filter_, scale, mirror, options, pixels = self
         if filter_ is not None:
@@ -136,9 +138,10 @@ class ImageProgram(NamedTuple):
         return new_tuple(ImageProgram, (all_rows, all_columns, 0, scale or 1, 0, options, pixels))
 
     def change_pixels(self, steps: bytes, size: Size) -> ImageProgram:
-        """Append steps on the pixels.
+        """Append steps that change the pixels.
 
         Args:
+            steps: Concatenated `kernels.native.STEP` structures.
             size: Height and width after the steps.
         """
         if self.pixels is None:
@@ -154,7 +157,7 @@ class ImageProgram(NamedTuple):
         return new_tuple(ImageProgram, (*self[:5], options, self.pixels))
 
     def as_step(self) -> bytes:
-        """Return the region of pixels as a step."""
+        """Return the program's region, filter and flip as a step."""
         numbers = [int(axis[k]) for k in range(5) for axis in (self.rows, self.columns)]
         return STEP.pack(_VIEW, *numbers, self.mirror, self.filter or 0, *_UNUSED)
 
@@ -167,15 +170,16 @@ def _whole(
     return new_tuple(ImageProgram, (rows, columns, None, scale, 0, options, pixels))
 
 
-_VIEW = 1  # as `TDN_VIEW` in native.h
+_VIEW = 1  # same value as `TDN_VIEW` in native.h
 _UNUSED = (0,) * 3 + (0.0,) * 8
 
 
 @cache
 def _is_width_first() -> bool:
-    """Return if Pillow resizes the width first.
+    """Return whether Pillow always resizes the width first.
 
-    Newer versions do so unless the height shrinks by more than twice as many lines.
+    From version 13 on, it resizes the height first if the height shrinks by more than twice as many pixels as the
+    width.
     """
     import PIL  # `import torchdali` is quick
 

@@ -8,9 +8,9 @@ from typing import Any
 
 __all__ = ["HEAD", "describe_content", "described_file", "is_compressed", "is_other"]
 
-HEAD = 512  # bytes that `describe_content` looks at
+HEAD = 512  # number of bytes that `describe_content` examines
 
-# A pattern, then the kind of file and the remedy. The first pattern that matches counts.
+# Each item has a pattern, and the kind of file with a remedy. The first matching pattern counts.
 _COMPRESSED: tuple[tuple[bytes, str], ...] = (
     (rb"\x1f\x8b\x08", "compressed by gzip: decompress it with `gunzip`"),
     (rb"\x28\xb5\x2f\xfd", "compressed by Zstandard: decompress it with `unzstd`"),
@@ -87,11 +87,11 @@ def _pattern(signatures: tuple[tuple[bytes, str], ...]) -> re.Pattern[bytes]:
 
 
 _PATTERN, _COMPRESSED_PATTERN = _pattern(_SIGNATURES), _pattern(_COMPRESSED)
-_SHOWN = 40  # characters of a text
+_SHOWN = 40  # characters of a text that are shown
 
 
 def describe_content(data: Any, but: str = "") -> str:
-    """Name the kind of a file that cannot be read as the expected one.
+    """Describe the content of a file that does not have the expected kind.
 
     Args:
         data: The file, or at least its first `HEAD` bytes: any object with the buffer protocol.
@@ -121,7 +121,7 @@ def _kind(head: bytes) -> str:
 
 
 def described_file(path: str, but: str = "") -> str:
-    """Name the kind of a file on disk, as `describe_content` does; empty if it isn't a readable, regular file."""
+    """Describe the content of a file on disk (see `describe_content`); empty if it isn't a readable, regular file."""
     try:
         if not os.path.isfile(path):
             return ""
@@ -132,11 +132,11 @@ def described_file(path: str, but: str = "") -> str:
 
 
 def is_compressed(head: bytes) -> bool:
-    """Return True if a file with these first bytes is compressed, or an archive."""
+    """Return whether the first bytes of a file show that it is compressed or an archive."""
     return _COMPRESSED_PATTERN.match(head) is not None
 
 
 def is_other(head: bytes, but: str) -> bool:
-    """Return True if a file's first bytes match a known kind whose name lacks `but`."""
+    """Return whether a file's first bytes match a known kind whose name does not contain `but`."""
     known = _PATTERN.match(head)
     return known is not None and but not in _SIGNATURES[(known.lastindex or 1) - 1][1]

@@ -15,7 +15,7 @@ PAD_MODES = ("none", "constant", "edge", "repeat", "reflect_1001", "symmetric", 
 
 
 def uniform(start: int, end: int, count: int) -> list[int]:
-    """Return frames from the first to the last of a range, equally far apart."""
+    """Return equidistant frames from the first to the last frame of a range."""
     if count == 1:
         return [start]
     span = end - 1 - start
@@ -23,12 +23,12 @@ def uniform(start: int, end: int, count: int) -> list[int]:
 
 
 def pad_frames(frames: Sequence[int], end: int, mode: str) -> list[int]:
-    """Replace frames beyond the end by a mode's fill; -1 means the fill value.
+    """Replace frames beyond the end according to a padding mode; -1 means the fill value.
 
-    Reflection goes back as far as the first frame of the file, also where a clip begins after it, as in DALI.
+    As in DALI, reflection goes back to the first frame of the file, even if the clip starts later.
 
     Raises:
-        RuntimeError: an unknown mode.
+        RuntimeError: the mode is unknown.
     """
     if mode not in PAD_MODES:
         raise RuntimeError(f"Invalid pad_mode: {mode!r}; it is one of {', '.join(PAD_MODES)}")
@@ -55,7 +55,7 @@ def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:
     """Return the pixel that fills frames, ``(channels,)`` uint8.
 
     Raises:
-        RuntimeError: not one value, or one per channel; or not from 0 to 255.
+        RuntimeError: there is not one value or one per channel, or a value is not from 0 to 255.
     """
     if len(values) not in (1, channels):
         raise RuntimeError(f"fill_value: one value, or {channels}, not {len(values)}")
@@ -65,7 +65,7 @@ def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:
 
 
 def read_clip(decoder: VideoDecoder, frames: Sequence[int], fill: Tensor, out: Tensor | None = None) -> Tensor:
-    """Read frames, and fill those that are -1."""
+    """Read frames; frames with the index -1 are filled."""
     inside = [frame for frame in frames if frame >= 0]
     if len(inside) == len(frames):
         return decoder.read(frames, out)

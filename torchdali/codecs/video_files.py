@@ -1,4 +1,4 @@
-"""Open video files that several threads share, and their indices, which are kept for the process."""
+"""Open video files that several threads share, and a cache of their indices."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from torchdali.errors import DecodeError
 
 __all__ = ["VideoFiles", "index_file"]
 
-_OPEN = 8  # idle decoders that are kept
+_OPEN = 8  # maximum number of idle decoders that stay open
 
 
 def index_file(path: str) -> VideoIndex:
-    """Return the index of a file, built again only if the file has changed.
+    """Return the index of a file, which is built again only if the file has changed.
 
     Raises:
-        DecodeError: it cannot be read.
+        DecodeError: the file cannot be read.
     """
     try:
         status = os.stat(path)
@@ -36,7 +36,7 @@ def _index_file(path: str, size: int, changed: int) -> VideoIndex:
 
 
 class VideoFiles:
-    """Decoders of files, lent to one thread at a time; idle ones stay open, the last few of them.
+    """Decoders of files, each used by one thread at a time; the most recently used decoders stay open.
 
     Args:
         color, fast, upright: See `VideoDecoder`.
@@ -55,7 +55,7 @@ class VideoFiles:
 
     @contextmanager
     def lend(self, path: str) -> Iterator[VideoDecoder]:
-        """Lend a decoder of a file; after an error it is closed."""
+        """Provide a decoder of a file inside of a ``with`` block; after an error, the decoder is closed."""
         decoder = self._take(path) or VideoDecoder(
             path, index_file(path), color=self._color, fast=self._fast, upright=self._upright
         )

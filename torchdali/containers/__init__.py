@@ -1,6 +1,6 @@
-"""Work on containers outside of pipelines: make indices, pack images into shards, look for damage.
+"""Tools for containers outside of pipelines: write indices, pack images into shards, find damage.
 
-The command line (``torchdali index``, ``pack``, ``check`` and ``stats``) is made of these.
+The command line (``torchdali index``, ``pack``, ``check`` and ``stats``) uses these functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read containers and files once, and list broken ones."""
+"""Read containers and files once, and list the broken files and records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IMAGES = frozenset(ENDINGS)
 
 
 class Problem(NamedTuple):
-    """Something that is broken.
+    """A broken file or record.
 
     Attributes:
         offset: Offset of the record in its file; None for the file as a whole.
@@ -39,12 +39,12 @@ class Problem(NamedTuple):
 
 
 class CheckedRecord(NamedTuple):
-    """A record, or one of several parts of a sample.
+    """Result of checking a record, or a part of a sample.
 
     Attributes:
-        offset: In its file; -1 for the file as a whole.
-        problem: The problem; "" for none.
-        begins: True if a sample begins here.
+        offset: Offset in the file; -1 for the file as a whole.
+        problem: Description of the problem; "" if there is none.
+        begins: True if this is the first part of a sample.
     """
 
     offset: int
@@ -63,13 +63,13 @@ def check(
     Args:
         paths: Paths of files, folders and databases, or their URLs.
         decode: Decode images, too.
-        progress: Called with bytes.
+        progress: Called with the number of checked bytes and the number of all bytes.
 
     Returns:
-        The broken files, in their order; and how many samples, files, and files of unknown kinds there are.
+        The problems in the files' order; and the numbers of samples, files, and files of unknown formats.
 
     Raises:
-        RuntimeError: there is nothing at a path.
+        RuntimeError: a path does not exist.
     """
     files = [file for path in paths for file in _files(path)]
     sizes = [os.path.getsize(file) if os.path.exists(file) else 0 for file in files]
@@ -91,7 +91,7 @@ def check(
 
 
 def _class_problems(root: str) -> Iterator[Problem]:
-    """Yield the folders next to class folders that `readers.file` counts as well: empty ones, and hidden ones."""
+    """Yield the empty and the hidden folders next to class folders, since `readers.file` treats them as classes."""
     names = {e.name: os.listdir(e.path) for e in sorted(os.scandir(root), key=lambda e: e.name) if e.is_dir()}
     endings = {name: {os.path.splitext(each)[1].lower() for each in inside} for name, inside in names.items()}
     images = {name: bool(extensions & IMAGES) for name, extensions in endings.items()}
@@ -104,7 +104,7 @@ def _class_problems(root: str) -> Iterator[Problem]:
             yield Problem(os.path.join(root, name), None, "the folder is empty: a class without samples")
 
 
-_WRITTEN = ("classes.txt", "pack.json")  # by `pack`, next to the shards
+_WRITTEN = ("classes.txt", "pack.json")  # files that `pack` writes next to the shards
 
 
 def _files(path: str) -> Iterator[str]:
@@ -153,7 +153,7 @@ def _report_exceptions(path: str, kind: _Check, decode: bool) -> CheckedRecords:
 
 
 def _wrong(function: Callable[[], object]) -> str:
-    """Return the text of the exception; "" for none."""
+    """Call a function and return the text of its exception; "" if there is none."""
     try:
         function()
     except Exception as error:
@@ -223,7 +223,7 @@ def _tar(storage: ByteStorage, decode: bool) -> CheckedRecords:
             problem = _wrong(lambda: _decode(data))  # noqa: B023  called at once
         names.add(name)
         key, extension = tar.split_name(name)
-        belongs = bool(extension and key and not key.endswith("/"))  # others are in no sample
+        belongs = bool(extension and key and not key.endswith("/"))  # other members belong to no sample
         yield CheckedRecord(archive.place(offset), problem, belongs and key != last)
         last = key if belongs else last
     for offset, what in archive.left_out:

@@ -1,7 +1,7 @@
-"""Encode images again while packing: photos as JPEG or WebP, and all others without loss.
+"""Encode images again while packing: photos as JPEG or WebP, and other images without loss.
 
-Images with a palette, with few values or colors in large areas (label maps), or of 16 bits aren't photos. Shrinking
-them mixes no values and loses no bits.
+Images with a palette, with few values or with large areas of few colors (label maps), and 16-bit images aren't photos.
+Shrinking label maps and palette images mixes no values, and 16-bit images keep all bits.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class EncodedImage(NamedTuple):
     """An image that was encoded again.
 
     Attributes:
-        extension: Extension of its format.
-        content: The bytes.
+        extension: File extension of the new format.
+        content: The encoded bytes.
         pixels: The pixels that were encoded.
         is_photo: True if it was encoded with loss.
     """
@@ -47,12 +47,12 @@ class EncodedImage(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """An image that was decoded.
+    """A decoded image.
 
     Attributes:
-        pixels: ``(H, W, C)``, uint8 or uint16; places in a palette if there is one.
+        pixels: ``(H, W, C)``, uint8 or uint16; palette indices if the image has a palette.
         is_map: True if the values are labels, which must not be averaged.
-        palette, alpha: As `write_png` takes them.
+        palette, alpha: See `write_png`.
     """
 
     pixels: Pixels
@@ -61,7 +61,7 @@ class _Opened(NamedTuple):
     alpha: bytes = b""
 
     def colors(self) -> Pixels:
-        """Return the colors of the places, ``(H, W, 3)``."""
+        """Look up the colors of palette indices, ``(H, W, 3)``."""
         palette = np.zeros((256, 3), np.uint8)
         entries = np.frombuffer(self.palette, np.uint8).reshape(-1, 3)
         palette[: len(entries)] = entries
@@ -70,7 +70,7 @@ class _Opened(NamedTuple):
 
     @property
     def keeps(self) -> bool:
-        """True if it must not be encoded with loss, whatever the format that is asked for."""
+        """True if the image must not be encoded with loss, even if a lossy format was requested."""
         return self.is_map or self.pixels.dtype == np.uint16
 
 
@@ -78,16 +78,16 @@ def encode(content: bytes, shorter: int | None, format: str | None, quality: int
     """Encode an image again, to shrink it or to convert it to another format.
 
     Args:
-        content: Its bytes.
-        shorter: Pixels of the shorter side of larger images; None keeps all sizes.
-        format: One of `FORMATS`; None for JPEG of photos that are shrunk, and PNG of others.
+        content: The image's bytes.
+        shorter: Shrink larger images until the shorter side has this number of pixels; None keeps all sizes.
+        format: One of `FORMATS`; None to encode only shrunk images: photos as JPEG, other images as PNG.
         quality: Quality of JPEG and WebP.
 
     Returns:
-        None if its bytes stay the same.
+        The new image; None if the image's bytes must be kept.
 
     Raises:
-        RuntimeError: it cannot be decoded.
+        RuntimeError: the image cannot be decoded.
     """
     opened = _open(content, format)
     if opened is None:
@@ -117,7 +117,7 @@ def _encode(opened: _Opened, format: str | None, quality: int) -> EncodedImage:
 
 
 def _open(content: bytes, format: str | None) -> _Opened | None:
-    """Decode an image; None if no format here keeps it, as it has more than 16 bits or four channels."""
+    """Decode an image; None if it must be kept because it has more than 16 bits or more than four channels."""
     data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
     header = peek_header(data)
     if header.format == "JPEG":
@@ -137,14 +137,14 @@ def _open(content: bytes, format: str | None) -> _Opened | None:
 
 
 def _with_palette(content: bytes) -> _Opened | None:
-    """Return the places in a palette; None if the image has none."""
+    """Return an image as palette indices; None if the image has no palette."""
     try:
         opened = Image.open(io.BytesIO(content))
         if opened.mode != "P":
             return None
         image = ImageOps.exif_transpose(opened)
         places = np.array(image)[:, :, None]
-    except Exception:  # of many classes: others decode it, or state the reason
+    except Exception:  # Pillow raises many classes; other decoders decode the image or raise the error
         return None
     alpha = image.info.get("transparency", b"")
     if isinstance(alpha, int):
@@ -166,7 +166,7 @@ def _is_map(pixels: Pixels) -> bool:
 
 
 def psnr(encoded: EncodedImage) -> float:
-    """Return the cost of an image's loss, in dB."""
+    """Return the PSNR of an encoded image, in dB."""
     data = torch.from_numpy(np.frombuffer(encoded.content, np.uint8).copy())
     again = np.asarray(fn.decoders.image(data))
     error = float(np.mean((encoded.pixels.astype(np.float32) - again) ** 2))

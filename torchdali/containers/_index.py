@@ -29,7 +29,7 @@ def _end_of_record(record: Any) -> int:
 
 
 class _ContainerFormat(NamedTuple):
-    """Functions for one kind of container: scan it, find the end of a record, write the text of an index."""
+    """Functions for one container format: scan a container, return the end of a record, write an index's text."""
 
     scan: Callable[[ByteStorage], Iterator[Any]]
     end: Callable[[Any], int]
@@ -64,14 +64,14 @@ def index(
         kind: One of `KINDS`.
         path: Path of the container, or its URL.
         folder: Folder of the index; the container's folder by default.
-        force: Replace an index that is there.
-        progress: Called with bytes.
+        force: Replace an existing index.
+        progress: Called with the number of scanned bytes and the number of all bytes.
 
     Returns:
         The path of the index, and the number of samples.
 
     Raises:
-        RuntimeError: the container is damaged, or there is an index.
+        RuntimeError: the container is damaged or empty, or the index exists and `force` is False.
     """
     scan, end, text = _KINDS[kind]
     target = index_path(path, folder)
@@ -93,20 +93,20 @@ def index(
 
 
 def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | None = None) -> tuple[str, int]:
-    """Write one manifest of all shards of a dataset: a reader that has it opens them without further requests.
+    """Write one manifest of all shards of a dataset, with which a reader opens the shards without further requests.
 
     Args:
         kind: One of `KINDS`.
-        paths: Paths of the shards, or their URLs. Index files next to them are used; shards without one are
+        paths: Paths of the shards, or their URLs. Index files next to the shards are used; shards without an index are
             scanned.
-        target: Path of the manifest, or its URL: a name that ends in ``.json``.
-        progress: Called with shards.
+        target: Path of the manifest, or its URL; must end in ``.json``.
+        progress: Called with the number of processed shards and the number of all shards.
 
     Returns:
         The path of the manifest, and the number of samples.
 
     Raises:
-        RuntimeError: a shard is damaged, two have the same name, or the target has another ending.
+        RuntimeError: a shard is damaged, two shards have the same name, or the target does not end in ``.json``.
     """
     if not target.endswith(".json"):
         raise RuntimeError(f"the manifest's name must end in .json, got {shown(target)!r}")

@@ -1,8 +1,8 @@
 """Pack images into shards of webdataset or TFRecord, with their indices.
 
-The content of each shard is decided before the first one is written, and is kept in ``pack.json`` with the shards.
-A shard gets its name when it is whole; so a run that was stopped can be continued, and the shards are the same bytes as
-in a run without a stop.
+The content of all shards is planned before the first shard is written; the plan is stored in ``pack.json``, next to the
+shards. A shard gets its final name when it is complete. So a stopped run can be continued, and the shards have the same
+bytes as in a run without a stop.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from torchdali.formats.urls import is_url, shown
 __all__ = ["PackOptions", "Packed", "pack"]
 
 _PLAN = "pack.json"
-_TRIED = 32  # images that are encoded to see how large the others will be
-_COMPARED = 10  # one of this many images is decoded again, for the PSNR
+_TRIED = 32  # images that are encoded to estimate the size of all images
+_COMPARED = 10  # the PSNR is computed for one in this many images
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class PackOptions:
 
     Attributes:
         to: ``"webdataset"`` or ``"tfrecord"``.
-        shard_size: Bytes of a shard, about.
-        shorter: Shrink larger images until their shorter side has so many pixels.
-        format: Of the images: ``"jpeg"``, ``"webp"`` or ``"raw"`` (pixels as `numpy.save` writes them). None keeps
-            the images that are not shrunk unchanged, and makes JPEG of the others. All images but photos stay without
-            loss, as PNG: palettes, label maps and other images of few values, 16 bits; without a format also gray and
-            alpha.
+        shard_size: Approximate size of a shard in bytes.
+        shorter: Shrink larger images until their shorter side has this number of pixels.
+        format: Format of the images: ``"jpeg"``, ``"webp"`` or ``"raw"`` (pixels in the format of `numpy.save`). None
+            keeps images unchanged unless they are shrunk, and encodes shrunk images as JPEG. Images other than photos
+            are encoded without loss, as PNG: palettes, label maps and other images with few values, and 16-bit images;
+            if `format` is None, also gray images and images with alpha.
         quality: Quality of JPEG and WebP, 1 to 100.
-        skip: Skip samples that cannot be read or decoded: each image is decoded for this. Otherwise a bad sample
-            is an error, and so is an image with an unreadable header, or one that cannot be encoded again.
+        skip: Skip samples that cannot be read or decoded; for this, every image is decoded. Otherwise an unreadable
+            sample, an unreadable image header and an image that cannot be encoded again are errors.
 
     Raises:
-        RuntimeError: a value is unknown, or not in its range.
+        RuntimeError: an option is unknown or out of range.
     """
 
     to: str = "webdataset"
@@ -79,7 +79,7 @@ class PackOptions:
 
     @property
     def encodes(self) -> bool:
-        """True if images may be written in other bytes than they had."""
+        """True if images may be encoded again."""
         return self.shorter is not None or self.format is not None
 
 
@@ -88,15 +88,15 @@ class Packed:
     """Report of a run.
 
     Attributes:
-        samples: That this run wrote.
+        samples: Number of samples that this run wrote.
         shards: Paths of all shards.
-        kept: Shards that an earlier run had written.
-        read: Bytes of the samples that this run read.
-        written: Bytes of the shards that it wrote.
-        seconds: That it took.
+        kept: Number of shards that an earlier run had written.
+        read: Size in bytes of the samples that this run read.
+        written: Size in bytes of the shards that this run wrote.
+        seconds: Duration of the run.
         psnr: PSNR of some of the images that were encoded again, in dB.
-        lossless: Images that were encoded again without loss.
-        skipped: The skipped samples, and why.
+        lossless: Number of images that were encoded again without loss.
+        skipped: The skipped samples, each with the reason.
     """
 
     samples: int = 0
@@ -134,15 +134,15 @@ def pack(
     """Pack a folder of class folders, or containers, into shards; continue a run that was stopped.
 
     Args:
-        source: A folder of class folders; a file of webdataset (``.tar``), TFRecord or RecordIO (``.rec``), or a
-            folder or pattern of these files; an LMDB database of Caffe.
+        source: A folder of class folders; a webdataset (``.tar``), TFRecord or RecordIO (``.rec``) file, or a folder or
+            pattern of these files; or a Caffe LMDB database.
         target: A folder, or its URL.
-        options: Form of the shards.
-        jobs: Shards that are written at a time.
-        progress: Called with samples.
+        options: Format of the shards.
+        jobs: Number of shards that are written at the same time.
+        progress: Called with the number of processed samples and the number of all samples.
 
     Raises:
-        RuntimeError: the source cannot be read, or the target has shards of something else.
+        RuntimeError: the source cannot be read, or the target has shards of another source or with other options.
     """
     options = options or PackOptions()
     opened = open_source(source)
@@ -174,7 +174,7 @@ def _pack(
 
 
 class _ShardFolder:
-    """Folder of the shards; an URL receives whole files.
+    """Target folder of the shards; for a URL, complete files are uploaded.
 
     Args:
         path: Path of the folder, or its URL.
@@ -190,7 +190,7 @@ class _ShardFolder:
             os.makedirs(self.folder, exist_ok=True)
         self._names = set(os.listdir(self.folder) if self._remote is None else self._list_shards(self._remote))
         for name in self._names if self._remote is None else ():
-            if re.fullmatch(r"shard-\d{6,}\.\S+\.part", name):  # of a run that was killed
+            if re.fullmatch(r"shard-\d{6,}\.\S+\.part", name):  # left by a killed run
                 os.unlink(os.path.join(self.folder, name))
         return self
 
@@ -205,7 +205,7 @@ class _ShardFolder:
             return []
 
     def has(self, name: str) -> bool:
-        """Return whether there was a file of this name."""
+        """Return whether a file of this name existed when the folder was opened."""
         return name in self._names
 
     def at(self, name: str) -> str:
@@ -213,7 +213,7 @@ class _ShardFolder:
         return f"{self.path.rstrip('/')}/{name}" if self._remote is not None else os.path.join(self.path, name)
 
     def publish(self, unfinished: str, name: str) -> None:
-        """Give a whole file its name, or send it: a run after a crash keeps those."""
+        """Rename or upload a complete file: after a crash, the next run keeps files with final names."""
         if self._remote is None:
             os.replace(unfinished, self.at(name))
             return
@@ -229,7 +229,7 @@ class _ShardFolder:
 
 
 def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
-    """Return number, first sample and the one after the last of each shard."""
+    """Return number, first sample and end (exclusive) of each shard."""
     ends = [*starts[1:], count]
     return [(number, *each) for number, each in enumerate(zip(starts, ends, strict=True))]
 
@@ -238,7 +238,7 @@ def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
 
 
 def _plan(source: SampleSource, target: _ShardFolder, options: PackOptions) -> list[int]:
-    """Return the first sample of each shard, as planned by an earlier run or now."""
+    """Return the first sample of each shard: from an earlier run's plan, else from a new plan, which is stored."""
     path = target.at(_PLAN)
     form = {"source": _digest(source), "options": asdict(options)}
     try:
@@ -268,7 +268,7 @@ def _digest(source: SampleSource) -> str:
 
 
 def _ratio(source: SampleSource, options: PackOptions) -> float:
-    """Return by how much images grow, as far as some of them show."""
+    """Estimate the ratio of packed to original size from some of the images."""
     if not options.encodes:
         return 1.0
     before = after = 1
@@ -331,7 +331,7 @@ class _PackState:
         return path
 
     def _sample(self, index: int) -> Sample | None:
-        """Return a sample as it will be written; None if it is skipped."""
+        """Read and encode a sample; None if it is skipped."""
         if self.stopped:
             raise RuntimeError("stopped")
         packed = encoded = None
@@ -415,7 +415,7 @@ def _features(sample: Sample) -> dict[str, Any]:
 
 
 def _check_image(sample: Sample, whole: bool) -> None:
-    """Read the header of an image, or all of it; RuntimeError if that fails."""
+    """Read the header of an image, or decode the whole image; RuntimeError if that fails."""
     if sample.image is None:
         return
     extension, content = sample.parts[sample.image]
@@ -426,7 +426,7 @@ def _check_image(sample: Sample, whole: bool) -> None:
 
 
 def _encode_image(sample: Sample, options: PackOptions) -> tuple[Sample, EncodedImage | None]:
-    """Return a sample with its image as the options want it, and the image if it has new bytes."""
+    """Return a sample with its image encoded according to the options, and the image if it was encoded again."""
     if sample.image is None:
         return sample, None
     image = encode(sample.parts[sample.image][1], options.shorter, options.format, options.quality)

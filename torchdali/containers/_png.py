@@ -1,6 +1,6 @@
-"""Write PNG files of any channels, of 8 and 16 bits, with a palette or without one.
+"""Write PNG files with 1 to 4 channels of 8 or 16 bits, or with a palette.
 
-Format: https://www.w3.org/TR/png-3/. Pillow does not write colors of 16 bits.
+Format: https://www.w3.org/TR/png-3/. Pillow does not write 16-bit colors.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ __all__ = ["write_png"]
 
 _COLORS = {1: 0, 2: 4, 3: 2, 4: 6}  # color type by channels
 _PALETTE = 3
-_SUB = 1  # filter: each byte less the one of the pixel before
+_SUB = 1  # filter: the difference of each byte from the previous pixel's byte
 
 
 def write_png(pixels: npt.NDArray[Any], palette: bytes = b"", alpha: bytes = b"") -> bytes:
-    """Return the file of an image.
+    """Return an image as a PNG file.
 
     Args:
-        pixels: ``(H, W, C)``, uint8 or uint16: gray, gray and alpha, RGB, RGB and alpha; or places in the palette.
-        palette: RGB of each place.
+        pixels: ``(H, W, C)``, uint8 or uint16: gray, gray and alpha, RGB, RGB and alpha; or palette indices.
+        palette: RGB of each palette entry; empty without a palette.
         alpha: Alpha of the palette's first entries, possibly empty; the other entries are opaque.
     """
     height, width, channels = pixels.shape

@@ -1,4 +1,4 @@
-"""Samples to be packed: of folders and of containers."""
+"""Read the samples that are packed, from folders and containers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ UNKNOWN = "bin"  # extension of files that may be images
 
 
 class Sample(NamedTuple):
-    """A sample: its parts, as files of webdataset.
+    """A sample that consists of parts, like the files of a webdataset sample.
 
     Attributes:
-        parts: Extension and content of each.
-        image: Which part is the image; None if none is.
-        key: Its name in an archive.
+        parts: Extension and content of each part.
+        image: Index of the part that is the image; None without an image.
+        key: Name of the sample in an archive.
     """
 
     parts: tuple[tuple[str, bytes], ...]
@@ -39,7 +39,7 @@ class Sample(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of all parts."""
+        """Size of all parts in bytes."""
         return sum(len(content) for _, content in self.parts)
 
 
@@ -47,10 +47,10 @@ class SampleSource:
     """Samples with random access.
 
     Args:
-        names: Names of the samples, for messages, and to know a source again.
-        sizes: Bytes of each.
-        read: Returns a sample.
-        classes: Names of the classes, in the order of their numbers.
+        names: Names of the samples, for messages, and to recognize the source in a later run.
+        sizes: Size of each sample in bytes.
+        read: Returns the sample at an index.
+        classes: Names of the classes, in the order of their labels.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class SampleSource:
         return self._names(index) if callable(self._names) else self._names[index]
 
     def sizes(self) -> npt.NDArray[np.int64]:
-        """Return the bytes of all samples."""
+        """Return the size of each sample in bytes."""
         return self._sizes
 
 
@@ -80,7 +80,7 @@ def open_source(path: str) -> SampleSource:
     """Open a folder of class folders, a container, or a folder or pattern of containers.
 
     Raises:
-        RuntimeError: there is nothing that can be packed.
+        RuntimeError: the path has nothing that can be packed.
     """
     if os.path.isdir(path) and os.path.exists(lmdb.data_file(path)) and lmdb.data_file(path) != path:
         return _database(path)

@@ -25,12 +25,12 @@ _OF_FORMAT = {
     "JPEG": (".jpg", ".jpeg"), "PNG": (".png",), "BMP": (".bmp",), "TIFF": (".tif", ".tiff"), "WebP": (".webp",),
     "JPEG 2000": (".jp2",), "PNM": (".pnm", ".ppm", ".pgm", ".pbm"),
 }  # fmt: skip
-_AT_ONCE = 1024  # files that wait for a thread
-_LISTED = 20  # classes, and broken files, that are printed
+_AT_ONCE = 1024  # maximum number of files that are queued for the threads
+_LISTED = 20  # maximum number of classes and of broken files that are printed
 
 
 class _ImageStatistics(NamedTuple):
-    """One image that was decoded; mean and mean square are of each channel, for pixels from 0 to 1."""
+    """Statistics of one decoded image; mean and mean square are per channel, for pixels from 0 to 1."""
 
     path: str
     size: int
@@ -44,22 +44,23 @@ class _ImageStatistics(NamedTuple):
 
 @dataclass(frozen=True)
 class Statistics:
-    """Result of `statistics`; printing it gives a table.
+    """Result of `statistics`; it prints as a table.
 
     Attributes:
         root: The folder.
-        images: Images that could be decoded.
-        size: Bytes of their files.
-        formats: Images of each format.
-        channels: Images with each number of channels, as the files have them.
-        heights: Least, median and greatest.
-        widths: As `heights`.
-        classes: Images of each folder directly below `root`, whose name does not begin with a dot.
-        deeper: Images in folders inside of these, which are counted as theirs.
-        left_out: Files that are images, too, but are not looked at, as readers do not take them by their ending.
-        misnamed: Files with the extension of another format, with the format that they have.
-        mean: Mean of red, green and blue, for pixels from 0 to 1; each image counts alike, whatever its size.
-        std: As `mean`.
+        images: Number of images that could be decoded.
+        size: Size of these images' files in bytes.
+        formats: Number of images per format.
+        channels: Number of images per number of channels in the file.
+        heights: Minimum, median and maximum.
+        widths: Minimum, median and maximum.
+        classes: Number of images in each folder directly below `root` whose name does not begin with a dot, including
+            the folder's subfolders.
+        deeper: Number of images in these subfolders.
+        left_out: Image files that are not examined, since readers skip their extensions.
+        misnamed: Files with the extension of another format, each with its actual format.
+        mean: Mean of red, green and blue, for pixels from 0 to 1; all images have the same weight.
+        std: Standard deviation of red, green and blue; same scale and weights as `mean`.
         problems: The files that cannot be decoded.
     """
 
@@ -113,7 +114,7 @@ class Statistics:
             yield f"    and {len(ordered) - len(shown):,} more in between"
 
     def _folder_lines(self) -> Iterator[str]:
-        """Yield the readers' view of folders that a user would not expect."""
+        """Yield lines about folders and files that readers treat in unexpected ways."""
         empty = [name for name, count in self.classes.items() if not count]
         if empty:
             yield f"  empty      {len(empty):,} classes, such as {empty[0]}: no sample has their labels"
@@ -139,8 +140,9 @@ def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progres
     """Decode all images below a folder once, and describe them.
 
     Args:
-        threads: That decode.
-        progress: Called with the number of images.
+        root: Path of the folder.
+        threads: Number of threads that decode images.
+        progress: Called with the number of examined images and the number of all images.
 
     Raises:
         RuntimeError: the folder does not exist or contains no image.
@@ -179,11 +181,11 @@ def _examine(path: str) -> _ImageStatistics | Problem:
 
 
 class _Summary:
-    """Adds up facts about images, one after the other.
+    """Accumulates the statistics of images.
 
     Args:
         root: The folder.
-        left_out: Images that are not looked at.
+        left_out: Image files that are not examined.
     """
 
     def __init__(self, root: str, left_out: Sequence[str]) -> None:
@@ -199,7 +201,7 @@ class _Summary:
         self._problems: list[Problem] = []
 
     def add(self, image: _ImageStatistics | Problem) -> None:
-        """Add an image, or a file that is broken."""
+        """Add an image or a broken file."""
         if isinstance(image, Problem):
             self._problems.append(image)
             return
@@ -218,7 +220,7 @@ class _Summary:
             self._misnamed.append((image.path, image.format))
 
     def statistics(self) -> Statistics:
-        """Return the result; classes are all folders directly below the root, also empty ones."""
+        """Return the result; the classes are all folders directly below the root, including empty folders."""
         count = len(self._heights)
         mean = self._means / max(1, count)
         red, green, blue = mean.tolist()

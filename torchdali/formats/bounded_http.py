@@ -1,4 +1,4 @@
-"""Web servers' responses, read up to `urls.MAX_BYTES`, whatever the server declares or sends."""
+"""Read web servers' responses up to `urls.MAX_BYTES`, regardless of the size that a server declares or sends."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from torchdali.formats import urls
 __all__ = ["BoundedResponse", "refuse_other_hosts"]
 
 
-_QUIET = 10.0  # seconds without a limit of the session's
-_SLOWEST = 10_000  # bytes per second
+_QUIET = 10.0  # seconds; timeout if the session has no timeout
+_SLOWEST = 10_000  # minimum bytes per second
 
 
 class Body(bytes):
-    """Content of an answer, with its headers."""
+    """Content of a response, with the response's headers."""
 
     headers: Mapping[str, str]
 
 
 class BoundedResponse(aiohttp.ClientResponse):
-    """An answer whose content is counted as it arrives, after it was decompressed."""
+    """A response whose decompressed content is counted as it arrives."""
 
     async def read(self) -> bytes:
         """Return the content.
 
         Raises:
-            TooLarge: there is more of it.
-            TimeoutError: it arrives too slowly.
+            TooLarge: the content has too many bytes.
+            TimeoutError: the content arrives too slowly.
         """
         if self._body is None:
             try:

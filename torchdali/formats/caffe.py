@@ -1,4 +1,4 @@
-"""Messages in the databases of Caffe (`Datum`) and Caffe2 (`TensorProtos`).
+"""Messages in Caffe (`Datum`) and Caffe2 (`TensorProtos`) databases.
 
 https://github.com/BVLC/caffe/blob/master/src/caffe/proto/caffe.proto,
 https://github.com/pytorch/pytorch/blob/main/caffe2/proto/caffe2.proto
@@ -19,10 +19,10 @@ FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 
 
 def datum(data: memoryview) -> tuple[tuple[int, int], int | None]:
-    """Return begin and end of a datum's data, and its label.
+    """Return start and end of a datum's data, and its label.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the message is damaged.
     """
     content, label = (0, 0), None
     for number, kind, begin, end in fields(data):
@@ -42,8 +42,8 @@ class Proto(NamedTuple):
     """One tensor of `TensorProtos`.
 
     Attributes:
-        content: Begin and end of its bytes: the first string, or the bytes of a tensor of bytes.
-        numbers: Begin and end, or the value, of each field of numbers.
+        content: Start and end of the first string, or of the bytes of a tensor of bytes.
+        numbers: The fields with the tensor's numbers.
     """
 
     dims: tuple[int, ...]
@@ -56,7 +56,7 @@ def protos(data: memoryview) -> list[Proto]:
     """Return the tensors of a record.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the record is damaged.
     """
     return [_proto(data, begin, end) for n, kind, begin, end in fields(data) if n == 1 and kind == BYTES]
 
@@ -78,10 +78,10 @@ def _proto(data: memoryview, begin: int, end: int) -> Proto:
 
 
 def proto_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | npt.NDArray[np.int32]:
-    """Return the numbers of a tensor of float32 or int32.
+    """Return the numbers of a float32 or int32 tensor.
 
     Raises:
-        ValueError: it is of another type, or damaged.
+        ValueError: the tensor has another dtype, or is damaged.
     """
     if proto.dtype == FLOAT:
         return read_floats(data, proto.numbers)

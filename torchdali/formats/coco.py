@@ -1,6 +1,6 @@
-"""Annotations of COCO: boxes, labels and masks of images, from JSON.
+"""COCO annotations: boxes, labels and masks of images, from JSON.
 
-Form of the JSON: https://cocodataset.org/#format-data.
+Format of the JSON: https://cocodataset.org/#format-data.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ Ints = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Form:
-    """Form in which annotations are delivered.
+    """Options for the content and format of annotations.
 
     Attributes:
-        images: Names of the images, in the order wanted; None for all, in the order of their ids.
+        images: Names of the images in the requested order; None for all images, in the order of their ids.
         ltrb: Boxes are left, top, right, bottom; otherwise left, top, width, height.
-        ratio: Coordinates are parts of the image's size.
-        size_threshold: Boxes whose width or height is smaller, in pixels, are skipped.
-        skip_empty: Images without annotations are skipped.
-        include_iscrowd: Annotations of crowds count.
-        avoid_class_remapping: Labels are the ids of categories, not their places from 1.
+        ratio: Coordinates are relative to the image's size.
+        size_threshold: Skip boxes whose width or height is smaller than this, in pixels.
+        skip_empty: Skip images without annotations.
+        include_iscrowd: Include annotations of crowds.
+        avoid_class_remapping: Labels are the ids of categories, not the categories' positions, counted from 1.
         polygons: Collect polygons.
-        masks: Store the data that masks are drawn from.
+        masks: Store the data from which masks are drawn.
     """
 
     images: Sequence[str] | None = None
@@ -56,11 +56,11 @@ class Form:
 
 @dataclass
 class Outlines:
-    """The polygons of all images, one after the other.
+    """The concatenated polygons of all images.
 
     Attributes:
         polygon_counts: Number of polygons of each image.
-        polygons: ``(P, 3)``: mask, first vertex and the one after the last, as counted in the image.
+        polygons: ``(P, 3)``: mask, first vertex and end (exclusive) of the vertices, counted within the image.
         vertex_counts: Number of vertices of each image.
         vertices: ``(V, 2)``.
     """
@@ -72,7 +72,7 @@ class Outlines:
 
     @classmethod
     def none(cls, images: int) -> Outlines:
-        """Return no polygons for some images."""
+        """Return an object without polygons for a number of images."""
         counts = np.zeros(images, np.int64)
         return cls(counts, np.empty((0, 3), np.int32), counts, np.empty((0, 2), np.float32))
 
@@ -93,7 +93,7 @@ class Outlines:
 
 @dataclass
 class Annotations:
-    """The annotations of all images, one after the other.
+    """The concatenated annotations of all images.
 
     Attributes:
         names: Names of the images.
@@ -103,8 +103,8 @@ class Annotations:
         labels: ``(N,)``.
         outlines: Polygons.
         sizes: Height and width of each image.
-        segmentations: For each image, the polygons, run-length codes or None from which the masks of its boxes are
-            drawn.
+        segmentations: For each image, one item per box, from which the box's mask is drawn: polygons, a run-length code
+            or None.
     """
 
     names: list[str]
@@ -121,8 +121,8 @@ def parse(path: str, form: Form) -> Annotations:
     """Read annotations from JSON.
 
     Raises:
-        RuntimeError: the file cannot be read, isn't COCO JSON, or a number in it is not finite. ValueError: a box has
-            not four numbers.
+        RuntimeError: the file cannot be read, isn't COCO JSON, or contains a number that is not finite.
+        ValueError: a box does not have four numbers.
     """
     try:
         with _without_collections():
@@ -139,7 +139,7 @@ def parse(path: str, form: Form) -> Annotations:
 
 @contextlib.contextmanager
 def _without_collections() -> Iterator[None]:
-    """Keep the garbage collector from walking millions of new objects again and again."""
+    """Disable the garbage collector, which would repeatedly traverse millions of new objects."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -161,7 +161,7 @@ def _read(path: str) -> Mapping[str, Any]:
         text = file.read()
     try:
         data = json.loads(text)
-    except ValueError as error:  # also of an integer with too many digits
+    except ValueError as error:  # also raised for an integer with too many digits
         raise _no_json(path, error) from None
     return data if isinstance(data, dict) else {}
 

@@ -1,8 +1,8 @@
-"""Masks of COCO, from polygons and runs.
+"""COCO masks from polygons and run-length codes.
 
-Runs, their compressed text and the filling of polygons follow the reference implementation, ``maskApi.c`` of
-https://github.com/cocodataset/cocoapi: an outline is walked in fifths of a pixel, and a pixel is inside where its
-column was crossed above it an odd number of times.
+The run-length codes, their compressed text and the filling of polygons follow the reference implementation,
+``maskApi.c`` in https://github.com/cocodataset/cocoapi: an outline is traced in steps of a fifth of a pixel. A pixel is
+inside if the outline crosses the pixel's column above the pixel an odd number of times.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Steps: TypeAlias = npt.NDArray[np.int64]
 """Coordinates along an outline, in fifths of a pixel."""
 
 _MOST_PIXELS = 1 << 30
-_SCALE = 5  # steps a pixel in which the outline of a polygon is walked
-_STEPS = 1 << 20  # of an outline at once
+_SCALE = 5  # steps per pixel along the outline of a polygon
+_STEPS = 1 << 20  # maximum number of steps of an outline that are processed together
 
 
 def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -34,11 +34,11 @@ def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArra
 
     Args:
         size: Height and width of the image.
-        segmentations: Polygons, runs or None for each box.
+        segmentations: Polygons, a run-length code or None for each box.
         labels: Labels of the boxes.
 
     Raises:
-        ValueError: the image has no size, or a mask has another size.
+        ValueError: the image is empty or too large, or a mask is invalid or has another size.
     """
     height, width = size
     if height < 1 or width < 1 or height * width > _MOST_PIXELS:
@@ -68,10 +68,10 @@ def _mask(segmentation: Any, height: int, width: int) -> Mask:
 
 
 def fill_runs(runs: Sequence[int], height: int, width: int) -> Mask:
-    """Fill a mask by runs of zeros and ones in turn, column by column.
+    """Fill a mask by alternating runs of zeros and ones, column by column.
 
     Raises:
-        ValueError: they are negative, or longer than the mask.
+        ValueError: a run is negative, or the runs are longer than the mask.
     """
     lengths = np.array(runs, np.int64)
     if len(lengths) and (lengths.min() < 0 or lengths.max() > height * width or lengths.sum() > height * width):
@@ -83,10 +83,12 @@ def fill_runs(runs: Sequence[int], height: int, width: int) -> Mask:
 
 
 def uncompress(text: str) -> list[int]:
-    """Decode a text to its runs: six bits per letter, from the fourth on as differences to the last but one.
+    """Decode compressed text to runs. A character has six bits; from the fourth run on, differences are stored.
+
+    The differences refer to the second last run.
 
     Raises:
-        ValueError: the text ends in a number.
+        ValueError: the text ends within a number, or a number is too long.
     """
     runs: list[int] = []
     value = shift = 0
@@ -109,7 +111,7 @@ def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Ma
     """Fill a polygon of vertices ``(n, 2)``, x and y in pixels."""
     turns = np.zeros(height * width, np.int64)
     if len(points):
-        limit = _SCALE * 4 * (height + width)  # points far outside don't change anything inside
+        limit = _SCALE * 4 * (height + width)  # points far outside do not affect pixels inside
         corners = np.clip(_SCALE * points.astype(np.float64) + 0.5, -limit, limit).astype(np.int64)
         for u, v in _outline(corners):
             turns += _crossings(u, v, height, width)
@@ -118,7 +120,7 @@ def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Ma
 
 
 def _crossings(u: Steps, v: Steps, height: int, width: int) -> Steps:
-    """Count how often a part of the outline crosses the columns of pixels, at each row."""
+    """Count how often a part of the outline crosses each column of pixels at each row."""
     steps = np.flatnonzero(u[1:] != u[:-1]) + 1
     x = (np.where(u[steps] < u[steps - 1], u[steps], u[steps] - 1) + 0.5) / _SCALE - 0.5
     y = (np.minimum(v[steps], v[steps - 1]) + 0.5) / _SCALE - 0.5
@@ -129,7 +131,7 @@ def _crossings(u: Steps, v: Steps, height: int, width: int) -> Steps:
 
 
 def _outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
-    """Walk along the edges, a step of the longer axis at a time; yield parts, each starting at the last one's end."""
+    """Trace the edges in steps along the longer axis; yield parts, each starting at the end of the previous part."""
     ends = np.roll(corners, -1, 0)
     counts = np.abs(ends - corners).max(1) + 1
     blocks = np.cumsum(counts) // _STEPS
@@ -141,10 +143,10 @@ def _outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
 
 
 def _walk_edges(starts: Steps, ends: Steps, counts: Steps) -> Steps:
-    """Return all places on some edges, ``(2, n)``."""
+    """Return all positions on some edges, ``(2, n)``."""
     extent = np.abs(ends - starts)
     flat = extent[:, 0] >= extent[:, 1]
-    axis = np.where(flat, 0, 1)  # the longer one
+    axis = np.where(flat, 0, 1)  # the longer axis
     each = np.arange(len(starts))
     flipped = starts[each, axis] > ends[each, axis]
     low, high = (np.where(flipped[:, None], one, other) for one, other in ((ends, starts), (starts, ends)))

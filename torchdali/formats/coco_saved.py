@@ -1,4 +1,4 @@
-"""Annotations of COCO as tables of numbers, in the form of the real DALI."""
+"""COCO annotations as tables of numbers, in DALI's format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_POLYGONS = ("polygons_count.dat", "polygon_data.dat", "vertices_count.dat", 
 
 
 def save(annotations: Annotations, folder: str) -> None:
-    """Write annotations as tables that `load`, and the real DALI, read faster than JSON.
+    """Write annotations as tables, which `load` and DALI read faster than JSON.
 
     Raises:
         RuntimeError: the folder cannot be written to.
@@ -55,12 +55,12 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
     """Read saved annotations.
 
     Args:
-        folder: Where they are.
-        polygons: Read polygons, too.
-        ids: Read the ids of images, too, which may not have been saved.
+        folder: Folder of the tables.
+        polygons: Also read polygons.
+        ids: Also read the ids of images, which may not have been saved.
 
     Raises:
-        RuntimeError: they cannot be read, or contradict each other.
+        RuntimeError: the tables cannot be read, or contradict each other.
     """
     try:
         with open_named(os.path.join(folder, "filenames.dat")) as file:

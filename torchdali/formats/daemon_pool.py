@@ -1,4 +1,4 @@
-"""Threads for slow calls, for example requests and datasets in Python."""
+"""Threads for slow calls, for example requests and Python datasets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _Queue = queue.SimpleQueue["_Task | None"]
 
 
 class DaemonPool:
-    """A fixed number of threads, which end with the pool or the program; queued tasks are then cancelled.
+    """A pool of threads, which end with the pool or the program; queued tasks are then cancelled.
 
-    A forked process has threads of its own.
+    A forked process starts new threads.
 
     Args:
-        count: Number of threads; each is started when it is needed.
+        count: Maximum number of threads, which are started when they are needed.
         name: Name of the threads.
     """
 
@@ -42,15 +42,15 @@ class DaemonPool:
         weakref.finalize(self, _end, self._queue, self._process).atexit = False
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Let a thread call a function; a pool that is closed cancels that."""
+        """Call a function in a thread of the pool; a closed pool cancels the future."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
                 future.cancel()
                 return future
             if self._process != os.getpid():
-                self._begin()  # a forked process has none of the threads
-            # Hand-over: from here on the task is the thread's that takes it.
+                self._begin()  # the parent's threads do not exist in a forked process
+            # From here on, the task belongs to the thread that takes it from the queue.
             self._queue.put((future, function, arguments))
             if self._started < self._count:
                 name = f"{self._name}-{self._started}"
@@ -60,18 +60,18 @@ class DaemonPool:
 
     @property
     def waiting(self) -> int:
-        """Tasks that no thread has begun, about."""
+        """Approximate number of tasks that no thread has started."""
         return self._queue.qsize()
 
     def close(self) -> None:
-        """Cancel the tasks that no thread has begun, and end the threads."""
-        with self._lock:  # so that no task comes after the end of the queue
+        """Cancel the tasks that no thread has started, and end the threads."""
+        with self._lock:  # so that no task is added after the end marker
             self._closed = True
             _end(self._queue, self._process)
 
 
 def _work(tasks: _Queue) -> None:
-    """Do tasks until the pool ends; holds neither pool nor task between them."""
+    """Run tasks until the pool ends; between tasks, keep no reference to the pool or a task."""
     while (task := tasks.get()) is not None:
         future, function, arguments = task
         if future.set_running_or_notify_cancel():
@@ -80,12 +80,12 @@ def _work(tasks: _Queue) -> None:
             except BaseException as error:
                 future.set_exception(error)
         del task, future, function, arguments
-    tasks.put(None)  # the end of the queue is for all threads: each passes it to the next one
+    tasks.put(None)  # each thread puts the end marker back for the next thread
 
 
 def _end(tasks: _Queue, process: int) -> None:
     if os.getpid() != process:
-        return  # tasks and threads are the parent's
+        return  # the tasks and threads belong to the parent process
     with contextlib.suppress(queue.Empty):
         while (task := tasks.get_nowait()) is not None:
             task[0].cancel()

@@ -18,32 +18,33 @@ from torchdali.formats.shared_folder import FileLock, open_folder, open_own, rea
 
 __all__ = ["DiskCache"]
 
-_FULL = 0.9  # share of the size that remains after making room
-_PATIENCE, _PAUSE = 30.0, 0.01  # seconds to wait for another process's download, and between two trials
-_NAME = 64  # letters of a digest
-_CHUNK = 1 << 16  # bytes of a string that have a check sum
+_FULL = 0.9  # share of the size that remains in use after old entries were removed
+_PATIENCE, _PAUSE = 30.0, 0.01  # seconds: maximum wait for another process's download, and pause between attempts
+_NAME = 64  # characters of a digest
+_CHUNK = 1 << 16  # bytes of a string per checksum
 _SUM = struct.Struct("<I")
-_TOTAL = struct.Struct("<QI")  # bytes of all strings, and a check sum
+_TOTAL = struct.Struct("<QI")  # bytes of all strings, and a checksum of that number
 
 
 class DiskCache:
-    """Byte strings in a folder. When it is full, entries are removed that were last used before this process opened it.
+    """Byte strings in a folder, whose size is limited.
 
-    The strings of the present run stay, and no more are kept: of data twice as large as the cache, each epoch finds
-    half. To replace the strings that were not used for longest would find a tenth.
+    When the folder is full, the cache removes entries that were last used before this process opened it, but no entries
+    that this run used. When these fill the folder, nothing more is stored: if the data is twice as large as the cache,
+    each epoch finds half of the data in the cache. With least-recently-used replacement, it would find a tenth.
 
-    A string appears as a whole or not at all; a damaged one counts as missing. Other programs' files in the
-    folder is not touched.
+    A string is stored completely or not at all; a damaged string counts as missing. Other programs' files in the folder
+    are not touched.
 
     Args:
-        folder: Made if it does not exist, readable for its owner only.
-        size: Bytes of all strings at most.
+        folder: Path of the folder; created if it does not exist, accessible only to its owner.
+        size: Maximum size of all strings in bytes.
 
     Attributes:
-        is_full: Nothing more is kept.
+        is_full: True if nothing more is stored.
 
     Raises:
-        RuntimeError: the folder cannot be made, or belongs to somebody else.
+        RuntimeError: the folder cannot be created, or belongs to another user.
     """
 
     def __init__(self, folder: str, size: int) -> None:
@@ -52,7 +53,7 @@ class DiskCache:
         self._path, self._size = os.path.join(os.path.abspath(folder), "torchdali"), size
         self._lock = FileLock(os.path.join(self._path, "lock"), by_opening=True)
         self._warned = self.is_full = False
-        self._since = time.time_ns() - 1_000_000_000  # times of files are coarse
+        self._since = time.time_ns() - 1_000_000_000  # the resolution of file times is coarse
         try:
             self._folder = open_folder(self._path, own=True)
             self._downloads = open_own("downloads", os.O_RDWR | os.O_CREAT, self._folder)
@@ -67,8 +68,8 @@ class DiskCache:
                 os.close(getattr(self, name))
 
     def get(self, key: str, start: int = 0, count: int | None = None) -> bytes | None:
-        """Return the string of a key, or a part of it; None if it is not here, or damaged."""
-        # Without a lock: a file gets its name when it is whole, and one that is removed meanwhile stays open.
+        """Return the string of a key, or a part of it; None if the string is missing or damaged."""
+        # This needs no lock: a file gets its name when it is complete, and a file that is removed meanwhile stays open.
         name = _name(key)
         try:
             with open(open_own(name, os.O_RDONLY, self._folder), "rb", buffering=0) as file:
@@ -83,7 +84,7 @@ class DiskCache:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep a string, unless it is larger than the cache, the disk is full or others keep the folder locked."""
+        """Store a string, unless the string is too large, the cache or disk is full, or the lock isn't available."""
         size = _sealed_size(len(data))
         if self.is_full or size > self._size:
             return
@@ -104,7 +105,7 @@ class DiskCache:
         if total + size > self._size:
             self.is_full = True
             return
-        # Counted before the string is written: a number that is too large is corrected when space runs out.
+        # Update the total before writing the string: a total that is too large is corrected when space runs out.
         total += size
         number = struct.pack("<Q", total)
         os.pwrite(lock, number + _SUM.pack(zlib.crc32(number)), 0)
@@ -119,7 +120,7 @@ class DiskCache:
 
     @contextlib.contextmanager
     def downloading(self, key: str) -> Iterator[None]:
-        """Let one process of the machine get the string of a key, while others wait, but not without end."""
+        """Let only one process of the machine download a key's string; others wait up to `_PATIENCE` seconds."""
         import fcntl
 
         place = int(_name(key)[:12], 16)
@@ -140,7 +141,7 @@ class DiskCache:
 
     @contextlib.contextmanager
     def _hold_lock(self) -> Iterator[int]:
-        """Keep other threads and processes from writing."""
+        """Prevent other threads and processes from writing."""
         descriptor = open_own("lock", os.O_RDWR | os.O_CREAT, self._folder)
         try:
             with self._lock.hold(descriptor):
@@ -149,7 +150,7 @@ class DiskCache:
             os.close(descriptor)
 
     def _total(self, lock: int) -> int:
-        """Return the bytes of all strings, as the file of the lock has them, or counted again."""
+        """Return the size of all strings from the lock file; if it is missing or damaged there, compute it again."""
         known = os.pread(lock, _TOTAL.size, 0)
         if len(known) == _TOTAL.size:
             total, check = _TOTAL.unpack(known)
@@ -158,19 +159,19 @@ class DiskCache:
         return sum(size for _, size, _ in self._entries())
 
     def _remove_old(self, count: int) -> int:
-        """Remove entries that this run has not used, until `count` more bytes fit; return the bytes of the others."""
+        """Remove entries that this run has not used, until `count` more bytes fit; return the remaining size."""
         entries = sorted(self._entries())
         total = sum(size for _, size, _ in entries)
         for used, size, name in entries:
             if used >= self._since or total + count <= self._size * _FULL:
                 break
-            with contextlib.suppress(FileNotFoundError):  # it was damaged, and another process has removed it
+            with contextlib.suppress(FileNotFoundError):  # another process removed the damaged entry
                 os.unlink(name, dir_fd=self._folder)
             total -= size
         return total
 
     def _entries(self) -> Iterator[tuple[int, int, str]]:
-        """Yield time of the last use, size and name of each string, and of files that a crash left unfinished."""
+        """Yield time of the last use, size and name of each string, and of incomplete files after a crash."""
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 is_ours = len(entry.name) == _NAME or entry.name.endswith(".part")
@@ -192,7 +193,7 @@ def _reason(error: OSError) -> str:
 
 
 def _name(key: str) -> str:
-    """Return the name of the file of a key; versions of torchdali that write files of another form have other names."""
+    """Return the file name of a key; it depends on the version of the file format."""
     return hashlib.sha256(b"form 2\n" + key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -208,7 +209,7 @@ def _sealed_size(size: int) -> int:
 
 
 def _add_checksums(name: str, data: bytes) -> Iterator[Any]:
-    """Yield the chunks of a string, each followed by its check sum, so that a part of the string can be read."""
+    """Yield the chunks of a string, each followed by its checksum, so that parts of the string can be verified."""
     view = memoryview(data)
     for number in range(_chunks(len(view))):
         chunk = view[number * _CHUNK : (number + 1) * _CHUNK]
@@ -228,7 +229,7 @@ def _verify_checksums(descriptor: int, name: str, start: int, count: int | None)
     if size < 0 or _sealed_size(size) != sealed:
         return None
     stop = size if count is None else min(start + count, size)
-    # An empty string has a chunk, too, which shows whether the length is right.
+    # An empty string also has a chunk, whose checksum verifies the length.
     first = min(start // _CHUNK, _chunks(size) - 1)
     last = max(first + 1, _chunks(stop))
     view = np.empty(min(last * step, sealed) - first * step, np.uint8).data

@@ -1,4 +1,4 @@
-"""LMDB databases, read without the library: the positions of the values in the file, in the order of their keys.
+"""Read LMDB databases without the library: the offsets of the values in the file, in the order of the keys.
 
 The layout of the pages follows ``mdb.c`` (https://github.com/LMDB/lmdb), version 1 of the data format, for
 64-bit little-endian machines: two meta pages, then a B+ tree; large values are in overflow pages.
@@ -27,7 +27,7 @@ _TREES, _TRANSACTION = _PAGE.size + 24, _PAGE.size + 24 + 2 * _TREE.size + 8
 
 
 class LmdbEntry(NamedTuple):
-    """A key, and where its value is."""
+    """A key, with offset and size of its value."""
 
     key: bytes
     offset: int
@@ -35,7 +35,7 @@ class LmdbEntry(NamedTuple):
 
 
 def data_file(path: str) -> str:
-    """Return the file of a database, which may be named by its folder."""
+    """Return the path of a database's file; `path` may be the file or its folder."""
     return os.path.join(path, "data.mdb") if os.path.isdir(path) else path
 
 
@@ -43,7 +43,7 @@ def entries(storage: ByteStorage) -> Iterator[LmdbEntry]:
     """Yield the entries of the main database in the order of the keys.
 
     Raises:
-        RuntimeError: the file is damaged, or no LMDB database.
+        RuntimeError: the file is damaged, or isn't an LMDB database.
     """
     try:
         size, root, depth = _newest_tree(storage)
@@ -55,7 +55,7 @@ def entries(storage: ByteStorage) -> Iterator[LmdbEntry]:
 
 
 def _newest_tree(storage: ByteStorage) -> tuple[int, int, int]:
-    """Return page size, root and depth of the main tree, as the newer of both meta pages has it."""
+    """Return page size, root and depth of the main tree, from the newer of the two meta pages."""
     first = _meta(storage, 0)
     size = first[1]
     if size < 512 or size & (size - 1) or size > 1 << 16:
@@ -65,7 +65,7 @@ def _newest_tree(storage: ByteStorage) -> tuple[int, int, int]:
 
 
 def _meta(storage: ByteStorage, at: int) -> tuple[int, int, int, int]:
-    """Return transaction, page size, root and depth that a meta page names."""
+    """Return transaction, page size, root and depth from a meta page."""
     if storage.size < at + _TRANSACTION + 8:
         raise ValueError("it is too short")
     page = storage.read(at, _TRANSACTION + 8).data
@@ -81,7 +81,7 @@ def _meta(storage: ByteStorage, at: int) -> tuple[int, int, int, int]:
 
 
 def _walk(storage: ByteStorage, size: int, number: int, depth: int, unread: Iterator[int]) -> Iterator[LmdbEntry]:
-    """Walk a part of the tree; ``unread`` ends when more pages were visited than there are."""
+    """Yield the entries of a part of the tree. ``unread`` has one item per page, to detect cycles."""
     if not 0 < depth <= _DEEPEST:
         raise ValueError(f"a tree of the depth {depth}")
     if next(unread, None) is None:

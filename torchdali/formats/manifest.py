@@ -1,6 +1,7 @@
-"""Manifests: one file that has sizes, ETags and indices of all shards of a dataset.
+"""Manifests: one file with the sizes, ETags and indices of all shards of a dataset.
 
-A reader that has it opens any number of shards without another request. It is JSON: ``{"form": 1, "kind": "webdataset",
+With a manifest, a reader opens any number of shards without further requests. The format is JSON: ``{"form": 1, "kind":
+"webdataset",
 "shards": {"a.tar": {"size": 512, "etag": "...", "changed": "...", "index": "v1.2 ..."}}}``; the index is the text of
 an index file.
 """
@@ -30,17 +31,17 @@ class ManifestShard(NamedTuple):
 
 
 def is_manifest(path: str) -> bool:
-    """Return whether an index path names a manifest."""
+    """Return whether an index path is the path of a manifest."""
     return path.partition("?")[0].endswith(".json")
 
 
 class Manifest:
-    """Shards by the last part of their names.
+    """The shards of a dataset, by the last part of their names.
 
     Args:
         kind: Kind of the containers: ``"webdataset"``, ``"tfrecord"`` or ``"mxnet"``.
-        shards: By name.
-        path: Where it was read.
+        shards: Shards by name.
+        path: Path from which the manifest was read.
     """
 
     def __init__(self, kind: str, shards: Mapping[str, ManifestShard], path: str = "") -> None:
@@ -50,7 +51,7 @@ class Manifest:
         """Return the shard of a path or URL.
 
         Raises:
-            RuntimeError: the manifest doesn't have it.
+            RuntimeError: the manifest doesn't have the shard.
         """
         name = os.path.basename(path.partition("?")[0] if is_url(path) else path)
         if name not in self.shards:
@@ -58,16 +59,16 @@ class Manifest:
         return self.shards[name]
 
     def write(self, path: str) -> None:
-        """Write it to a file or an URL."""
+        """Write the manifest to a file or a URL."""
         shards = {name: {**each.version._asdict(), "index": each.text} for name, each in self.shards.items()}
         write_text(path, json.dumps({"form": _FORM, "kind": self.kind, "shards": shards}))
 
     @classmethod
     def read(cls, path: str, kind: str, remote: Remote | None) -> Manifest:
-        """Read it, from the cache if there is one that has this version.
+        """Read a manifest; from the cache if there is a cache that has the current version.
 
         Raises:
-            RuntimeError: it cannot be read, is damaged, or is of other containers.
+            RuntimeError: the manifest cannot be read, is damaged, or has another format or kind of containers.
         """
         if is_url(path) and remote is not None and remote.options.cache_dir is not None:
             text = remote.read(path, version=remote.info(path)).tobytes().decode("utf-8", "surrogateescape")

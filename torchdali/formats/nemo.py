@@ -1,4 +1,4 @@
-"""Manifests of NeMo: a recording a line, as a JSON object with its path, duration, and text.
+"""NeMo manifests: one recording per line, as a JSON object with path, duration and text.
 
 https://docs.nvidia.com/nemo-framework/user-guide/latest/nemotoolkit/asr/datasets.html
 """
@@ -20,8 +20,8 @@ class Recording(NamedTuple):
 
     Attributes:
         number: Index among the used recordings of its manifest, from 0.
-        offset: In seconds.
-        duration: In seconds; -1 if the manifest does not say.
+        offset: Start of the part in seconds.
+        duration: Duration in seconds; -1 if the manifest does not specify it.
     """
 
     path: str
@@ -32,14 +32,15 @@ class Recording(NamedTuple):
 
 
 def read_manifest(path: str, min_duration: float, max_duration: float) -> list[Recording]:
-    """Return the recordings of a manifest; lines that name none are skipped, with a warning.
+    """Return the recordings of a manifest; lines without a recording are skipped, with a warning.
 
     Args:
-        min_duration: In seconds; shorter recordings are skipped.
-        max_duration: In seconds; longer recordings are skipped; 0 for no limit.
+        path: Path of the manifest, or its URL.
+        min_duration: Shorter recordings are skipped, in seconds; 0 for no limit.
+        max_duration: Longer recordings are skipped, in seconds; 0 for no limit.
 
     Raises:
-        RuntimeError: it cannot be read, or a value has another type.
+        RuntimeError: the manifest cannot be read, or a value has a wrong type.
     """
     entries: list[Recording] = []
     for number, line in enumerate(read_text(path).split("\n"), 1):

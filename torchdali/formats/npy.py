@@ -19,7 +19,7 @@ from torchdali.formats.storage import Bytes
 __all__ = ["HEAD", "NpyHeader", "Slab", "array", "check_size", "header", "slab", "tensor"]
 
 _MAGIC = b"\x93NUMPY"
-_KINDS = {  # types that torch has, without the byte order
+_KINDS = {  # NumPy type codes without the byte order, and their torch dtypes
     "b1": torch.bool, "i1": torch.int8, "i2": torch.int16, "i4": torch.int32, "i8": torch.int64, "u1": torch.uint8,
     "u2": torch.uint16, "u4": torch.uint32, "u8": torch.uint64, "f2": torch.float16, "f4": torch.float32,
     "f8": torch.float64,
@@ -34,7 +34,7 @@ _parsing = ForkSafeLock()
 
 
 class NpyHeader(NamedTuple):
-    """Description of an array: its type, shape and order, and where its data begin."""
+    """Description of an array: dtype, shape, memory order, and offset of the data."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -46,7 +46,7 @@ def header(data: Bytes) -> NpyHeader:
     """Read the header of an array.
 
     Raises:
-        ValueError: it is not an array, or one of a type that torch does not have.
+        ValueError: the data is not an array, or its dtype does not exist in torch.
     """
     head = data[:12].tobytes()
     if head[:6] != _MAGIC or len(head) < 12:
@@ -83,17 +83,17 @@ def _fields(text: bytes) -> Any:
     if usual is not None:
         shape = tuple(int(extent) for extent in usual[3].split(b",") if extent)
         return {"descr": usual[1].decode("latin1"), "fortran_order": usual[2] == b"True", "shape": shape}
-    # Readers call this in several threads, and in CPython 3.11 two threads that parse at a time fail now and then:
+    # Readers call this in several threads. In CPython 3.11, parsing in two threads at the same time sometimes fails:
     # https://github.com/python/cpython/issues/106905
     with _parsing:
         return ast.literal_eval(text.decode("latin1").strip())
 
 
 def array(data: Bytes) -> Tensor:
-    """Return an array as a tensor on the same memory; in Fortran's order as a transposed view.
+    """Return an array as a tensor that shares its memory; an array in Fortran order becomes a transposed view.
 
     Raises:
-        ValueError: it is not an array, is cut off, or of a type that torch does not have.
+        ValueError: the data is not an array, is truncated, or has a dtype that does not exist in torch.
     """
     what = header(data)
     check_size(what, len(data))
@@ -101,7 +101,7 @@ def array(data: Bytes) -> Tensor:
 
 
 def check_size(what: NpyHeader, size: int) -> None:
-    """Check that an array is not cut off in a file of a size; ValueError if it is."""
+    """Raise ValueError if a file of `size` bytes is too short for an array."""
     if _size(what) > size - what.offset:
         raise ValueError(f"an array of {_size(what)} bytes has {size - what.offset}")
 
@@ -111,9 +111,9 @@ def _size(what: NpyHeader) -> int:
 
 
 def tensor(what: NpyHeader, content: Bytes) -> Tensor:
-    """Return the elements of an array as a tensor, on the same memory if they are aligned."""
+    """Return the elements of an array as a tensor, which shares the memory if the elements are aligned."""
     if content.ctypes.data % what.dtype.itemsize:
-        content = content.copy()  # torch wants numbers where they belong
+        content = content.copy()  # torch requires aligned elements
     flat = torch.from_numpy(content).view(what.dtype) if len(content) else torch.empty(0, dtype=what.dtype)
     if not what.fortran:
         return flat.reshape(what.shape)
@@ -121,12 +121,12 @@ def tensor(what: NpyHeader, content: Bytes) -> Tensor:
 
 
 class Slab(NamedTuple):
-    """A contiguous part of an array: some of its outermost axis.
+    """A contiguous part of an array: a range of its outermost axis.
 
     Attributes:
-        what: The part as an array of its own.
-        axis: The outermost one: the first, in Fortran's order the last.
-        first: Where the part begins on it.
+        what: Description of the part as an array.
+        axis: The outermost axis: the first axis; in Fortran order, the last axis.
+        first: Start of the part on this axis.
         size: Size of the part, in bytes.
     """
 
@@ -137,13 +137,13 @@ class Slab(NamedTuple):
 
 
 def slab(what: NpyHeader, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Slab:
-    """Return the part that has a window; all of the array if the window reaches outside.
+    """Return the contiguous part that contains a window; the whole array if the window reaches outside.
 
     Args:
         what: The array.
-        axes: Of the window; the others are whole.
-        starts: Its first element on each.
-        extents: Its elements on each.
+        axes: Axes that the window cuts.
+        starts: Index of the window's first element on each of these axes.
+        extents: Number of the window's elements on each of these axes.
     """
     if not what.shape:
         return Slab(what, 0, 0, _size(what))

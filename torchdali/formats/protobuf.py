@@ -1,4 +1,4 @@
-"""Wire format of protocol buffers: the few messages that containers use, read without a schema compiler.
+"""Wire format of protocol buffers: read and write the few messages that containers use, without a schema compiler.
 
 https://protobuf.dev/programming-guides/encoding
 """
@@ -25,10 +25,10 @@ Field = tuple[int, int, int, int]
 
 
 def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
-    """Read a number and return it with the position after it.
+    """Read a number; return the number and the position after it.
 
     Raises:
-        ValueError: it does not end before ``end``, or has more than 64 bits.
+        ValueError: the number does not end before ``end``, or has too many bytes.
     """
     value = shift = 0
     last = min(end, at + _LONGEST)
@@ -43,7 +43,7 @@ def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
 
 
 def to_signed(value: int) -> int:
-    """Read an unsigned number of 64 bits as a signed one."""
+    """Reinterpret an unsigned 64-bit number as a signed number."""
     return value - (1 << 64) if value >> 63 else value
 
 
@@ -80,9 +80,9 @@ def read_floats(data: Buffer, numbers: Iterable[Field]) -> npt.NDArray[np.float3
 
 
 def fields(data: Buffer, at: int = 0, end: int | None = None) -> Iterator[Field]:
-    """Walk the fields of a message: number, wire type, and begin and end of the content.
+    """Yield the fields of a message: number, wire type, and start and end of the content.
 
-    The content of a varint is the number itself, given as begin.
+    For a varint, the value itself is yielded instead of the start.
 
     Raises:
         ValueError: the message is damaged.

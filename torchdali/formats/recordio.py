@@ -1,7 +1,8 @@
-"""RecordIO files of MXNet: records in one or several parts, each an image with its labels.
+"""MXNet RecordIO files: records in one or several parts, each an image with its labels.
 
-A part is a magic number, a word with its kind (3 bits) and length, and the content, filled up to four bytes. An image
-record begins with ``flag, label, id, id2``; if flag is not 0, as many labels follow.
+A part consists of a magic number, a word with the part's kind (3 bits) and length, and the content, padded to a
+multiple of four bytes. An image record starts with ``flag, label, id, id2``; if flag is not 0, it is the number of
+labels that follow.
 https://mxnet.apache.org/versions/1.9.1/api/architecture/note_data_loading
 """
 
@@ -29,10 +30,10 @@ _LENGTH = (1 << 29) - 1
 
 
 def parse_index(text: str, path: str, storage: ByteStorage) -> npt.NDArray[np.int64]:
-    """Return offset and size of the records, ``(N, 2)``: each reaches to the next one in the file.
+    """Return offset and size of the records, ``(N, 2)``: each record ends at the next record in the file.
 
     Raises:
-        RuntimeError: the index is empty, or of another file.
+        RuntimeError: the index is empty, or has an offset outside of the file.
     """
     words = text.split()[1::2]
     try:
@@ -79,10 +80,10 @@ def index_text(records: Sequence[tuple[int, int]]) -> str:
 
 
 def content(record: Bytes) -> Bytes:
-    """Return the content of a record; of one in several parts they are joined by the magic number.
+    """Return the content of a record; several parts are joined by the magic number.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the record is damaged.
     """
     kind, begin, end = _part(record, 0)
     if kind == _WHOLE:
@@ -115,7 +116,7 @@ def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
     """Return the image and the labels of a record.
 
     Raises:
-        ValueError: it is too short.
+        ValueError: the record is too short.
     """
     if len(data) < _HEADER.size:
         raise ValueError(f"record payload length: {len(data)} bytes, minimum is {_HEADER.size} bytes")
@@ -132,10 +133,10 @@ def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
 
 
 def write_record(file: BinaryIO, data: bytes) -> int:
-    """Write a record and return how many bytes it takes.
+    """Write a record and return the number of written bytes.
 
     Raises:
-        ValueError: it has 512 MiB or more.
+        ValueError: the record has 512 MiB or more.
     """
     if len(data) > _LENGTH:
         raise ValueError(f"a record has less than {_LENGTH + 1} bytes, not {len(data)}")
@@ -145,7 +146,7 @@ def write_record(file: BinaryIO, data: bytes) -> int:
 
 
 def write_image(file: BinaryIO, data: bytes, labels: Sequence[float], number: int = 0) -> int:
-    """Write an image with one label or more; return how many bytes it takes."""
+    """Write an image with one or more labels; return the number of written bytes."""
     if len(labels) == 1:
         return write_record(file, _HEADER.pack(0, labels[0], number, 0) + data)
     values = np.asarray(labels, "<f4").tobytes()

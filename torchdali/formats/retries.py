@@ -1,4 +1,4 @@
-"""Repeat requests that fail: the only place that decides which errors pass, how long to wait, and when to give up."""
+"""Repeat failed requests: this module decides which errors are temporary, how long to wait, and when to stop."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _REFUSALS = (
     FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError, ImportError,
     ValueError, TypeError,
 )  # fmt: skip
-_PASSING = (408, 425, 429)  # statuses of HTTP below 500 that a repetition may change
+_PASSING = (408, 425, 429)  # HTTP statuses below 500 for which a repetition may succeed
 _EXPIRED = re.compile(r"\b(ExpiredToken\w*|RequestExpired|TokenRefreshRequired|RequestTimeTooSkewed)\b").search
-_STATUS = re.compile(r"status code: (\d{3})\b").search  # as obstore's messages have it
-_FIRST_GUESS, _PATIENCE = 0.1, 3  # seconds that a request takes, and how many times that is long
+_STATUS = re.compile(r"status code: (\d{3})\b").search  # format of obstore's messages
+_FIRST_GUESS, _PATIENCE = 0.1, 3  # usual seconds per request; multiple of it that counts as slow
 _PAUSE = 0.05  # seconds before the first repetition
-_RANDOM = random.Random()  # the program's own numbers stay untouched
+_RANDOM = random.Random()  # does not change the user's random state
 
 
 class GaveUp(Exception):
-    """A request failed for good.
+    """A request failed and will not be repeated.
 
     Args:
         reason: The last error.
-        attempts: How often it was sent; 0 if the store refused it, which a repetition doesn't change.
-        status: Status of HTTP, if the store sent one.
+        attempts: Number of attempts; 0 if the store refused the request, so that a repetition would be useless.
+        status: HTTP status, if the store sent one.
     """
 
     def __init__(self, reason: Exception, attempts: int, status: int | None) -> None:
@@ -51,10 +51,10 @@ def repeat(
     """Send a request until it succeeds.
 
     Args:
-        request: Sends it.
-        deadline: Seconds after which a request that fails is not sent again.
-        retries: Most repetitions; None for any number.
-        longest: Most seconds between two attempts, unless the server asks for more.
+        request: Sends the request.
+        deadline: Seconds after which a failed request is not sent again.
+        retries: Maximum number of repetitions; None for no maximum.
+        longest: Maximum seconds between two attempts, unless the server requests more.
         renew: Called if the credentials have expired.
 
     Raises:
@@ -81,7 +81,7 @@ class Hedge:
     """Send a request again, in another connection, if it takes much longer than usual; the first answer counts.
 
     Args:
-        threads: Most requests at a time.
+        threads: Maximum number of simultaneous requests.
     """
 
     def __init__(self, threads: int) -> None:
@@ -89,7 +89,7 @@ class Hedge:
         self._usual = _FIRST_GUESS
 
     def send(self, request: Callable[[], T]) -> T:
-        """Send a request; an error counts only if both fail."""
+        """Send a request; it fails only if both attempts fail."""
         began = time.monotonic()
         sent = [self._pool.submit(request)]
         if not wait(sent, _PATIENCE * self._usual).done:
@@ -105,7 +105,7 @@ class Hedge:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the status of HTTP of an error; packages hide it in a cause, a response or a message."""
+    """Return the HTTP status of an error from its cause, its response or its message; None if there is none."""
     for each in (error, error.__cause__):
         status = getattr(each, "status", None) or _response(each).get("HTTPStatusCode")
         if isinstance(status, int) and status:
@@ -128,7 +128,7 @@ def _is_refused(error: Exception, status: int | None) -> bool:
         return 400 <= status < 500 and status not in _PASSING
     cause = error.__cause__
     if isinstance(error, FileNotFoundError) and (isinstance(cause, OSError) or _is_of_client(cause)):
-        return isinstance(cause, _REFUSALS)  # fsspec reports a missing file for each HEAD that fails
+        return isinstance(cause, _REFUSALS)  # fsspec reports a missing file for every failed HEAD
     return isinstance(error, _REFUSALS)
 
 
@@ -137,7 +137,7 @@ def _is_of_client(error: BaseException | None) -> bool:
 
 
 def _pause(error: Exception, attempt: int, longest: float) -> float:
-    """Return the seconds to wait: as the server says (Retry-After), otherwise twice as long as before."""
+    """Return the seconds to wait: the server's Retry-After, otherwise about twice the previous pause."""
     for each in (error, error.__cause__):
         headers = getattr(each, "headers", None) or _response(each).get("HTTPHeaders") or {}
         after = next((value for name, value in dict(headers).items() if name.lower() == "retry-after"), "")

@@ -1,11 +1,11 @@
 """Tensors by key, in a file that only grows: in memory or on disk, shared by threads and processes.
 
-There are two files. The *data* is the samples, one after the other; the *index* has an entry for each, with its offset
-and check sums. A sample is written before its entry, under a lock; the entries determine where the data end. So a
-killed process can only add unused bytes after the end, which the next sample overwrites.
+There are two files. The *data* file has the concatenated samples; the *index* file has one entry per sample, with the
+sample's offset and checksums. A sample is written before its entry, under a lock; the entries determine the end of the
+data. So a killed process can only leave unused bytes after that end, which the next sample overwrites.
 
-The files' content is verified: an entry whose offset is not in the data, or a sample that holds
-no tensors, counts as missing.
+The files' content is verified: a sample counts as missing if its entry refers to bytes after the end of the data, or if
+its bytes do not represent tensors.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Tensors = tuple[torch.Tensor, ...]
 _Stretch = tuple[int, int, int]
 """Offset and size in the data, and check sum."""
 
-_ENTRY = struct.Struct("<16sQQI")  # key, offset, size, check sum of the sample
-_SUM = struct.Struct("<I")  # of the entry
+_ENTRY = struct.Struct("<16sQQI")  # key, offset, size, checksum of the sample
+_SUM = struct.Struct("<I")  # checksum of the entry
 _LENGTH = _ENTRY.size + _SUM.size
 _HEADER = b"torchdali samples, form 1".ljust(_LENGTH, b"\n")
-_ALIGNED = 64  # bytes; tensors begin at multiples
-_BLOCK = _LENGTH << 14  # bytes of the index that are read at once
+_ALIGNED = 64  # bytes; tensors start at multiples of this
+_BLOCK = _LENGTH << 14  # bytes of the index that are read in one call
 _LARGEST_INDEX = _LENGTH << 24
 
 
@@ -46,15 +46,15 @@ class SampleStore:
     """Tensors by key.
 
     Args:
-        data: Descriptor of the data.
-        index: Descriptor of the index.
-        limit: Bytes of the data at most.
+        data: Descriptor of the data file.
+        index: Descriptor of the index file.
+        limit: Maximum size of the data in bytes.
 
     Attributes:
         name: Location, for messages.
-        index_name: The file that is locked, for messages.
+        index_name: Name of the index file, which is locked, for messages.
         bound: Name of the limit, for messages.
-        is_full: The disk or the memory takes nothing more.
+        is_full: True after a write failed, for example because the disk is full; nothing more is stored then.
     """
 
     name = index_name = ""
@@ -62,7 +62,7 @@ class SampleStore:
 
     def __init__(self, data: int, index: int, limit: int) -> None:
         self._data, self._index, self.limit = data, index, limit
-        self._lock = ForkSafeLock()  # for the fields below; one thread of a process writes at a time
+        self._lock = ForkSafeLock()  # protects the fields below; only one thread of a process writes at a time
         self._file_lock = FileLock(self.index_name)
         self._places: dict[bytes, _Stretch] = {}
         self._read_to, self._end = len(_HEADER), 0
@@ -82,12 +82,12 @@ class SampleStore:
         return os.pread(self._index, len(_HEADER), 0)
 
     def get(self, key: bytes) -> Tensors | None:
-        """Return the tensors of a key; None if there are none, or if they are damaged."""
+        """Return the tensors of a key; None if the key has no tensors, or if they are damaged."""
         # This needs no lock: an entry is added or removed in one step, and the bytes to which it refers never change.
         place = self._places.get(key)
         if place is None:
             with contextlib.suppress(OSError):
-                self._catch_up()  # other processes write, too
+                self._catch_up()  # another process may have added the key
             place = self._places.get(key)
         if place is None:
             return None
@@ -106,7 +106,7 @@ class SampleStore:
             self._places.pop(key, None)
 
     def put(self, key: bytes, tensors: Sequence[torch.Tensor]) -> bool:
-        """Store tensors, unless the key has some; return False if the store is full, or others hold the files' lock."""
+        """Store tensors, unless the key has tensors; return False if the store is full or the lock isn't available."""
         parts = encode_tensors(tensors)
         size = sum(map(len, parts))
         if self.is_full or self._end + size > self.limit:
@@ -135,7 +135,8 @@ class SampleStore:
         for part in parts:
             _write(self._data, part, place)
             place, check = place + len(part), zlib.crc32(part, check)
-        # Last: other processes read the index without a lock, and take an entry's bytes for whole.
+        # Write the entry last: other processes read the index without a lock, and assume that an entry's data is
+        # complete.
         entry = _ENTRY.pack(key, offset, size, check)
         _write(self._index, entry + _SUM.pack(zlib.crc32(entry)), self._read_to)
         self._catch_up()
@@ -148,14 +149,14 @@ class SampleStore:
         )
 
     def _tell(self, text: str) -> None:
-        """Warn once, on the line where the cache was made: this is called in threads."""
+        """Warn once. The warning names the line that created the cache, since this method runs in other threads."""
         if not self._warned:
             self._warned = True
             with warnings_on(*self._place):
                 warn(text)
 
     def _give_up(self, error: OSError, size: int) -> None:
-        """Keep nothing more."""
+        """Store nothing more, and warn about the reason."""
         if not self.is_full:
             self.is_full = True
             self._tell(
@@ -169,27 +170,27 @@ class SampleStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Keep other threads and processes from writing.
+        """Prevent other threads and processes from writing.
 
         Raises:
-            TimeoutError: another process does so, for too long.
+            TimeoutError: another process held the lock for too long.
         """
         with self._lock, self._file_lock.hold(self._index):
             yield
 
     def _catch_up(self) -> None:
-        """Read the entries that were added since the last time."""
+        """Read the entries that were added since the last call."""
         with self._lock:
             size = min(os.fstat(self._index).st_size, _LARGEST_INDEX)
             while size - self._read_to >= _LENGTH:
                 block = os.pread(self._index, min(_BLOCK, size - self._read_to), self._read_to)
-                if len(block) < _LENGTH:  # it was cut off meanwhile
+                if len(block) < _LENGTH:  # the index was truncated meanwhile
                     return
                 self._take(block)
 
     def _take(self, block: bytes) -> None:
-        """Take over the entries of a part of the index."""
-        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size  # data are written before their entry
+        """Add the entries in a block of the index."""
+        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size  # the data is written before its entry
         self._read_to += count * _LENGTH
         if block.count(0) == len(block):  # a hole
             return
@@ -203,7 +204,7 @@ class SampleStore:
                 self._end = max(self._end, offset + size)
 
     def __contains__(self, key: bytes) -> bool:
-        """Return whether a key has tensors, as far as this process knows."""
+        """Return whether a key has tensors, according to the entries that this process has read."""
         return key in self._places
 
     def __len__(self) -> int:
@@ -219,9 +220,9 @@ class SampleStore:
 
 
 class MemoryStore(SampleStore):
-    """Tensors in memory, shared with the processes that this one starts; freed when the last of them ends.
+    """Tensors in memory that is shared with child processes and freed when the last process ends.
 
-    Do not write to the views that `get` returns.
+    Callers must not write to the views that `get` returns.
     """
 
     name, index_name = "memory", "the index of a cache in memory"
@@ -239,12 +240,12 @@ class MemoryStore(SampleStore):
             ) from None
 
     def share(self) -> tuple[int, DescriptorPlace, DescriptorPlace]:
-        """Return the arguments of `join` in another process, while this one has the store open."""
+        """Return the arguments of `join` for another process; valid while this process has the store open."""
         return self.limit, share(self._data), share(self._index)
 
     @classmethod
     def join(cls, limit: int, data: DescriptorPlace, index: DescriptorPlace) -> MemoryStore:
-        """Open the store of another process of this machine."""
+        """Open a store that another process of this machine shares."""
         return cls(limit, (open_shared(data), open_shared(index)))
 
     def _sample(self, place: _Stretch) -> torch.Tensor:
@@ -253,15 +254,15 @@ class MemoryStore(SampleStore):
 
 
 class DiskStore(SampleStore):
-    """Tensors in two files of a folder, which several processes of one user may use at once.
+    """Tensors in two files of a folder, which several processes of one user may use at the same time.
 
     Args:
-        folder: Made if it does not exist.
-        stem: The first part of the names of the files.
-        limit: Bytes of the data at most; None for the room on the disk but a tenth of it.
+        folder: Path of the folder; created if it does not exist.
+        stem: The first part of the files' names.
+        limit: Maximum size of the data in bytes; None for all free space except a tenth of the disk.
 
     Raises:
-        RuntimeError: the folder or the files cannot be made, or are something else.
+        RuntimeError: the folder or the files cannot be created, or existing files are not a cache.
     """
 
     def __init__(self, folder: str, stem: str, limit: int | None) -> None:
@@ -297,7 +298,7 @@ class DiskStore(SampleStore):
 
 
 def _open_files(folder: str, stem: str) -> tuple[int, int]:
-    """Open data and index."""
+    """Open or create the data file and the index file."""
     place = open_folder(folder, own=False)
     try:
         data = open_own(f"{stem}.samples", os.O_RDWR | os.O_CREAT, place)
@@ -312,7 +313,7 @@ _opening = ForkSafeLock()
 
 
 def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
-    """Return the store of a folder: the one that is open, as a lock of a file belongs to the whole process."""
+    """Return the store of a folder; an open store is reused, since a file lock belongs to the whole process."""
     with _opening:
         key = os.path.realpath(folder), stem
         store = _stores.get(key)
@@ -322,7 +323,7 @@ def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
 
 
 def _write(descriptor: int, data: Any, offset: int) -> None:
-    """Write all of some bytes."""
+    """Write all bytes at an offset, in several calls if needed."""
     left = memoryview(data)
     while len(left):
         count = os.pwrite(descriptor, left, offset)
@@ -338,7 +339,7 @@ _DTYPES = (
 
 
 def encode_tensors(tensors: Sequence[torch.Tensor]) -> list[Any]:
-    """Return tensors as pieces of bytes: types and shapes, then the values of each, at multiples of 64 bytes."""
+    """Return tensors as pieces of bytes: dtypes and shapes, then each tensor's values, at multiples of 64 bytes."""
     head = [struct.pack("<B", len(tensors))]
     values: list[Any] = []
     for tensor in tensors:
@@ -354,7 +355,7 @@ def _padding(size: int) -> bytes:
 
 
 def decode_tensors(sample: torch.Tensor) -> Tensors | None:
-    """Return the tensors of a sample, as views of it: the inverse of `encode_tensors`; None for other bytes."""
+    """Return the tensors of a sample as views of it: the inverse of `encode_tensors`; None for invalid bytes."""
     data = sample.numpy().data
     place, kinds = 1, []
     try:

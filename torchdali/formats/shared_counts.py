@@ -1,4 +1,4 @@
-"""Numbers that threads and processes count together."""
+"""Counters that threads and processes share."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from torchdali.formats.shared_folder import FileLock, close_on_error
 __all__ = ["DescriptorPlace", "SharedCounts", "anonymous_descriptor", "open_shared", "share"]
 
 _ROWS = 1024
-_NUMBERS = 8  # of a row: the process, then its counts; a row is a line of a processor's cache
+_NUMBERS = 8  # numbers per row: the process id, then its counts; a row is a cache line
 _SIZE = _ROWS * _NUMBERS * 8
 DescriptorPlace = tuple[str, str]
 """Path and name of a file without a name in a folder, by which another process of this machine opens it."""
 
 
 class SharedCounts:
-    """A few numbers, each the sum of all processes' counts.
+    """A few numbers, each the sum of the counts of all processes.
 
-    Each process has its own row and adds only to that, so that none waits for another.
+    Each process has its own row and adds only to this row, so that no process waits for another.
 
     Args:
-        descriptor: Descriptor of a file that another process made; None for a new one.
+        descriptor: Descriptor of a file that another process created; None for a new file.
     """
 
     def __init__(self, descriptor: int | None = None) -> None:
@@ -41,21 +41,21 @@ class SharedCounts:
 
     @classmethod
     def join(cls, place: DescriptorPlace) -> SharedCounts:
-        """Open the numbers of another process (see `share`); if that isn't on this machine, make new ones."""
+        """Open the numbers of another process (see `share`); if it isn't on this machine, create new numbers."""
         try:
             return cls(open_shared(place))
         except OSError:
             return cls()
 
     def add(self, number: int, amount: int = 1) -> None:
-        """Add to a number, from 0 to 6."""
-        with self._lock:  # for the threads of this process; no other one writes to its row
-            if self._process != os.getpid():  # first here, or the first after a fork
+        """Add an amount to a number, whose index is from 0 to 6."""
+        with self._lock:  # for the threads of this process; other processes do not write to its row
+            if self._process != os.getpid():  # the first call, or the first call after a fork
                 self._row, self._process = self._own_row(), os.getpid()
             self._numbers[self._row * _NUMBERS + 1 + number] += amount
 
     def _own_row(self) -> int:
-        """Return the row of this process; the last one, which others may share, if all others are taken."""
+        """Reserve a row for this process; if no row is free, use the last row, which several processes may share."""
         with contextlib.suppress(TimeoutError), FileLock("numbers that processes count").hold(self.descriptor):
             owners = self._numbers[::_NUMBERS].tolist()
             if 0 in owners:
@@ -65,14 +65,14 @@ class SharedCounts:
         return _ROWS - 1
 
     def total(self, number: int) -> int:
-        """Return a number."""
+        """Return a number: the sum of the counts of all processes."""
         return sum(self._numbers[number + 1 :: _NUMBERS].tolist())
 
 
 def anonymous_descriptor(size: int) -> int:
-    """Return the descriptor of an unnamed file of a given size; its bytes take no memory before they are written.
+    """Return the descriptor of an unnamed file of a given size, which uses no memory before bytes are written.
 
-    It is in memory if the system has in-memory files; otherwise in the folder for temporary files.
+    The file is in memory if the system supports in-memory files; otherwise in the folder for temporary files.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(f"torchdali-{secrets.token_hex(8)}")
@@ -85,16 +85,16 @@ def anonymous_descriptor(size: int) -> int:
 
 
 def share(descriptor: int) -> DescriptorPlace:
-    """Return the arguments of `open_shared` in another process, while this one has the file open."""
+    """Return the argument of `open_shared` for another process; valid while this process has the file open."""
     path = f"/proc/{os.getpid()}/fd/{descriptor}"
     return path, os.readlink(path)
 
 
 def open_shared(place: DescriptorPlace) -> int:
-    """Open a file without a name that another process has open.
+    """Open an unnamed file that another process has open.
 
     Raises:
-        OSError: it is not on this machine, or closed.
+        OSError: the process is not on this machine, or the file is closed.
     """
     path, name = place
     if os.readlink(path) != name:

@@ -1,8 +1,8 @@
-"""Files in folders that other users may write to, too.
+"""Files in folders that other users may also write to.
 
-A name in a shared folder may be a link to another file, a pipe without a writer, or a file of somebody else,
-who keeps it locked. The files opened here are regular files of this user, with one name; written data appears as
-a whole; and a lock is waited for a few seconds.
+A name in a shared folder may be a link to another file, a pipe without a writer, or a file of another user that stays
+locked. This module opens only regular files that belong to this user and have one name, replaces files only when the
+new data is complete, and waits only a few seconds for a lock.
 """
 
 from __future__ import annotations
@@ -23,23 +23,25 @@ __all__ = [
     "write_whole",
 ]  # fmt: skip
 
-_ROOT = 0  # this user may read and write everything anyway
-PATIENCE = 3.0  # seconds, for a lock
-_SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two trials
+_ROOT = 0  # root can read and write all files anyway
+PATIENCE = 3.0  # seconds to wait for a lock
+_SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two attempts
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 _PLAIN: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_CAREFUL = _PLAIN | _NO_LINK | getattr(os, "O_NONBLOCK", 0)  # a pipe without a writer is not waited for
+_CAREFUL = _PLAIN | _NO_LINK | getattr(os, "O_NONBLOCK", 0)  # don't wait for a pipe's writer
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN | _NO_LINK
 
 
 def open_folder(path: str, *, own: bool) -> int:
-    """Open a folder; if it doesn't exist, make it, with access only for this user.
+    """Open a folder; if it doesn't exist, create it with access only for this user.
 
     Args:
-        own: It is named by torchdali, not by the user: it is not a link, and belongs to this user.
+        path: Path of the folder.
+        own: The folder's name was chosen by torchdali, not by the user: it must not be a link, and must belong to this
+            user.
 
     Raises:
-        OSError: it cannot be.
+        OSError: the folder cannot be opened or created.
     """
     os.makedirs(path, 0o700, exist_ok=True)
     if own and os.path.islink(path):
@@ -52,15 +54,15 @@ def open_folder(path: str, *, own: bool) -> int:
 
 
 def open_own(name: str, flags: int, folder: int) -> int:
-    """Open a regular file of this user, or make one that only this user may read.
+    """Open a regular file of this user, or create a file that only this user may read.
 
     Args:
-        name: In the folder.
+        name: Name of the file in the folder.
         flags: Flags of `os.open`.
         folder: Descriptor of the folder.
 
     Raises:
-        OSError: it doesn't exist, or something else has this name.
+        OSError: the file doesn't exist, isn't a regular file, has a second name, or belongs to another user.
     """
     try:
         descriptor = os.open(name, flags | _CAREFUL, 0o600, dir_fd=folder)
@@ -94,7 +96,7 @@ def _check_owner(descriptor: int, folder: int, name: str | None = None) -> None:
 
 
 def _owner_of_new_files(folder: int) -> int | None:
-    """Return the owner that files of this user get in a folder: on network drives, it may be another user."""
+    """Return the owner of new files in a folder: on network drives, the owner may be another user."""
     name = _unused_name()
     try:
         descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
@@ -112,10 +114,10 @@ def _unused_name() -> str:
 
 
 def open_named(path: str) -> BinaryIO:
-    """Open a file that the user names, to read it: it may be a link, and somebody else's, but no pipe in a folder.
+    """Open a user's file for reading. It may be a link or belong to another user, but must not be a named pipe.
 
     Raises:
-        OSError: it cannot be opened, or nobody may ever write on it.
+        OSError: the file cannot be opened, or is a pipe, which might never have a writer.
     """
     is_of_a_shell = path.startswith(("/dev/", "/proc/"))  # <(command)
     if stat.S_ISFIFO(os.stat(path).st_mode) and not is_of_a_shell:
@@ -124,10 +126,10 @@ def open_named(path: str) -> BinaryIO:
 
 
 def new_file(path: str, _flags: int = 0) -> int:
-    """Create a file to write to, as an ``opener`` of `open` does; existing files are not touched.
+    """Create a new file for writing; an ``opener`` for `open`.
 
     Raises:
-        FileExistsError: there is something.
+        FileExistsError: the path exists.
     """
     return os.open(path, _NEW, 0o666)
 
@@ -135,17 +137,18 @@ def new_file(path: str, _flags: int = 0) -> int:
 def write_whole(
     name: str, pieces: Iterable[Any], *, folder: int | None = None, mode: int | None = None, lasting: bool = False
 ) -> None:
-    """Write a new file, then rename it over the old one, so that a full disk or a crash keeps the old one whole.
+    """Write a new file, then rename it over the old file, so that a full disk or a crash keeps the old file intact.
 
     Args:
-        name: In the folder; otherwise a path.
-        pieces: Its bytes.
+        name: Name in `folder`; a path if `folder` is None.
+        pieces: Content of the file.
         folder: Descriptor of a folder.
-        mode: Permissions; None for those of the file that is replaced, if it is this user's, or the umask's default.
-        lasting: Wait until the disk has it.
+        mode: Permissions; if None, the permissions of the replaced file if it belongs to this user, else the umask's
+            default.
+        lasting: Wait until the data is on the disk.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     beside = os.path.join(os.path.dirname(name), _unused_name())
     descriptor = os.open(beside, _NEW, 0o666 if mode is None else mode, dir_fd=folder)
@@ -193,11 +196,11 @@ def room(error: OSError, folder: str) -> str:
 
 
 class FileLock:
-    """The lock of a file, which is waited for a few seconds; if that was in vain, not at all until it is free again.
+    """The lock of a file. `hold` waits for it a few seconds; after a timeout, it does not wait until the lock was free.
 
     Args:
         name: Name of the file, for the warning.
-        by_opening: The lock belongs to the opened file, not to the process; see flock(2) and lockf(3).
+        by_opening: The lock belongs to the open file (flock(2)), not to the process (lockf(3)).
     """
 
     def __init__(self, name: str, by_opening: bool = False) -> None:
@@ -206,10 +209,11 @@ class FileLock:
 
     @contextlib.contextmanager
     def hold(self, descriptor: int) -> Iterator[None]:
-        """Keep other processes from taking it.
+        """Hold the lock.
 
         Raises:
-            TimeoutError: another process keeps it; a warning says so once. OSError: the file cannot be locked.
+            TimeoutError: another process holds the lock; the first time, there is also a warning.
+            OSError: the file cannot be locked.
         """
         import fcntl
 

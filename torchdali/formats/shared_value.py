@@ -1,4 +1,4 @@
-"""Values that a program changes and that functions in worker processes see."""
+"""Values that a program changes and that functions in worker processes can read."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _makes_copies = False
 class Shared:
     """A number or an array that the main process and its worker processes share.
 
-    A function declared with ``pure=True`` may read one. Pass it to the operator as an argument: then each epoch of a
-    reader sees the value that the program set before the epoch's first batch. Setting an array isn't atomic: a function
-    that runs at the same time may see some old and some new elements.
+    A function declared with ``pure=True`` may read a shared value. Pass the value to the operator as an argument: then
+    each epoch of a reader sees the value that the program set before the epoch's first batch. Setting an array isn't
+    atomic: a function that runs at the same time may see some old and some new elements.
 
     Args:
         value: A bool, an int, a float, or an array or tensor on the CPU. Later values must fit its shape and dtype.
 
     Raises:
-        TypeError: the value is none of these.
+        TypeError: the value has another type.
     """
 
     def __init__(self, value: Any) -> None:
@@ -49,11 +49,12 @@ class Shared:
 
     @property
     def value(self) -> Any:
-        """The present value: a number, or a new tensor.
+        """The current value: a number, or a new tensor.
 
         Raises:
-            RuntimeError: a worker process reads a copy that it made itself, by importing the module again.
-            TypeError: setting a value of another dtype. ValueError: setting one of another shape.
+            RuntimeError: a worker process reads a copy that it created itself, by importing the module again.
+            TypeError: the new value's dtype does not fit.
+            ValueError: the new value has another shape.
         """
         if self._is_copy:
             raise RuntimeError(

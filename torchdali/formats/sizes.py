@@ -18,10 +18,10 @@ class ByteSize(int):
 
     @classmethod
     def from_argument(cls, value: Any) -> ByteSize:
-        """Return a size given as a number, or as a text like ``"8GB"`` (10^9 bytes each) or ``"8GiB"`` (2^30).
+        """Convert a number, or a text like ``"8GB"`` (10^9 bytes per GB) or ``"8GiB"`` (2^30 per GiB), to a size.
 
         Raises:
-            ValueError: it is too small, or no size.
+            ValueError: the value is too small, or isn't a size.
         """
         match = _SIZE.fullmatch(value) if isinstance(value, str) else None
         if match is not None:

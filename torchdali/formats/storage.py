@@ -1,4 +1,4 @@
-"""Files of records: read by ranges, from mapped memory if that works."""
+"""Files of records, which are read by ranges, from mapped memory if possible."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
 class ByteStorage(Protocol):
-    """Bytes that are read by ranges, from several threads at once.
+    """Bytes that are read by ranges; several threads may read at the same time.
 
     Attributes:
-        path: For error messages.
-        size: In bytes.
-        identity: Of the file, see `file_identity`, as it was when it was opened; None for an URL.
+        path: Path for error messages.
+        size: Size in bytes.
+        identity: Identity of the file when it was opened (see `file_identity`), or of an object's version; None if it
+            is unknown.
     """
 
     path: str
@@ -42,10 +43,10 @@ class ByteStorage(Protocol):
     def identity(self) -> bytes | None: ...
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a range; it may be a view of the whole.
+        """Return a range; the result may be a view of the file's memory.
 
         Raises:
-            RuntimeError: the range is not inside the file, or it cannot be read.
+            RuntimeError: the range is not inside the file, or cannot be read.
         """
         ...
 
@@ -68,7 +69,7 @@ class MappedFile:
         return _identity(self.path, self._status)
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a view of a range, unless the file was cut off: accessing removed bytes ends the process."""
+        """Return a view of a range; RuntimeError if the file was truncated, since access could crash the process."""
         end = offset + count
         if offset < 0 or count < 0 or end > self.size:
             check_range(self, offset, count)
@@ -79,7 +80,7 @@ class MappedFile:
         try:
             now = os.stat(self.path)
         except OSError:
-            return  # it has no name any more; the mapping stays
+            return  # the file was removed; its mapping stays valid
         if now.st_size < self.size and _place(now) == _place(self._status):
             raise RuntimeError(
                 f"{self.path} became shorter while it was read: it had {self.size} bytes and has {now.st_size}"
@@ -93,7 +94,7 @@ if sys.platform == "win32":
 
 else:
     _usual = platform.machine() in ("x86_64", "aarch64")
-    _NO_RESERVE = getattr(  # without it a file larger than main memory is refused
+    _NO_RESERVE = getattr(  # without this flag, the system refuses files larger than main memory
         mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" and _usual else 0
     )
 
@@ -107,7 +108,7 @@ def _place(status: os.stat_result) -> tuple[int, int]:
 
 
 def _identity(path: str, status: os.stat_result) -> bytes:
-    times = status.st_mtime_ns, status.st_ctime_ns  # the second one cannot be set, as tar, rsync and cp set the first
+    times = status.st_mtime_ns, status.st_ctime_ns  # tar, rsync and cp can set mtime, but not ctime
     return os.fsencode(os.path.abspath(path)) + b"\0%d %d %d %d %d" % (*_place(status), status.st_size, *times)
 
 
@@ -122,20 +123,20 @@ def file_identity(path: str) -> bytes | None:
 def _map(path: str, size: int) -> Bytes:
     if not size:
         return np.empty(0, np.uint8)
-    try:  # unlike `mmap`, this keeps no descriptor open: there may be thousands of shards
+    try:  # unlike `mmap`, this keeps no descriptor open; there may be thousands of shards
         mapped = torch.from_file(path, shared=False, size=size, dtype=torch.uint8)
         return mapped.numpy()
-    except (RuntimeError, UnicodeError):  # it does not know all names
+    except (RuntimeError, UnicodeError):  # `from_file` does not support all names
         with open(os.fsencode(path), "rb") as file:
             return np.frombuffer(_map_privately(file.fileno(), size, 0), np.uint8)
 
 
 class PlainFile:
-    """A file that is read, not mapped; each `read` returns memory of its own.
+    """A file that is read, not mapped; each `read` returns new memory.
 
     Args:
         path: Path of the file.
-        direct: Read past the system's cache if the file system can.
+        direct: Bypass the system's cache if the file system supports this.
     """
 
     def __init__(self, path: str, direct: bool = False) -> None:
@@ -170,7 +171,7 @@ _PAGE = 4096
 
 
 def _read_pages(path: str, flags: int, offset: int, count: int) -> Bytes:
-    """Read whole pages into memory that begins on a page, as direct reads must."""
+    """Read whole pages into page-aligned memory, as direct reads require."""
     start = offset // _PAGE * _PAGE
     length = -(-(offset + count - start) // _PAGE) * _PAGE
     memory = np.empty(length + _PAGE, np.uint8)
@@ -200,11 +201,11 @@ def open_storage(
     """Open a file or an object of records.
 
     Args:
-        path: Path of a file, or an URL.
-        mapped: Map it into memory; otherwise each record is read.
-        direct: Without ``mapped``, read past the system's cache if the file system can.
-        remote: Reads URLs.
-        version: Version of the object at an URL, if it is known.
+        path: Path of a file, or a URL.
+        mapped: Map the file into memory; otherwise each record is read.
+        direct: If not ``mapped``, bypass the system's cache if the file system supports this.
+        remote: Connection that reads URLs.
+        version: Version of the object at a URL, if known.
 
     Raises:
         RuntimeError: the file does not exist, or cannot be read.
@@ -219,10 +220,10 @@ def read_text(path: str, remote: Remote | None = None) -> str:
 
     Args:
         path: Path of the file, or its URL.
-        remote: Reads URLs.
+        remote: Connection that reads URLs.
 
     Raises:
-        RuntimeError: it cannot be read, or is UTF-16.
+        RuntimeError: the file cannot be read, or is not a text file in an ASCII-compatible encoding.
     """
     if is_url(path):
         data = read_url(path, remote)
@@ -239,7 +240,7 @@ def read_text(path: str, remote: Remote | None = None) -> str:
 
 
 def exists(path: str) -> bool:
-    """Return whether there is a file, or an object at an URL; a store that fails is an error."""
+    """Return whether a file, or an object at a URL, exists; a failing store is an error."""
     if not is_url(path):
         return os.path.exists(path)
     try:
@@ -255,7 +256,7 @@ def described_storage(storage: ByteStorage, but: str = "") -> str:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a small text file, as a whole or not at all."""
+    """Write a small text file, completely or not at all."""
     content = text.encode("utf-8", "surrogateescape")
     if is_url(path):
         Remote().write(path, content)

@@ -1,6 +1,7 @@
-"""Requests to stores: fsspec's packages, and obstore in place of fsspec's for S3, Google Cloud and Azure.
+"""Requests to stores by fsspec's packages; for S3, Google Cloud and Azure by obstore if it is installed.
 
-No package repeats a request: `retries` does. Each notices a connection on which nothing arrives for some seconds.
+The packages are configured not to repeat requests: `retries` does this. They report an error if nothing arrives on a
+connection for some seconds.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class ObjectVersion(NamedTuple):
     """One version of an object.
 
     Attributes:
-        size: In bytes; None if the store doesn't say.
-        etag: Empty if the store has none.
-        changed: When it was written, as the store says it.
+        size: Size in bytes; None if the store doesn't send it.
+        etag: ETag; empty if the store has no ETags.
+        changed: Time of the last change, in the store's format.
     """
 
     size: int | None = None
@@ -41,7 +42,7 @@ class ObjectVersion(NamedTuple):
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> ObjectVersion:
-        """Return the version that a store describes, whichever words its package has for that."""
+        """Return the version in a store's metadata, whose keys depend on the package."""
         etag = next((str(facts[name]) for name in ("ETag", "etag", "e_tag", "md5Hash") if facts.get(name)), "")
         times = ("LastModified", "Last-Modified", "last_modified", "mtime", "created")
         changed = next((str(facts[name]) for name in times if facts.get(name)), "")
@@ -50,7 +51,7 @@ class ObjectVersion(NamedTuple):
         return cls(None if size is None else int(size), etag, changed)
 
     def check(self, now: ObjectVersion) -> None:
-        """Raise `Replaced` if another version differs in a fact that both have."""
+        """Raise `Replaced` if another version differs in a value that both versions have."""
         same = ("etag",) if self.etag and now.etag else ("changed",)
         for name in ("size", *same):
             before, after = getattr(self, name), getattr(now, name)
@@ -58,18 +59,18 @@ class ObjectVersion(NamedTuple):
                 raise Replaced(f"its {name} was {before} and is {after}")
 
     def identity(self, url: str) -> bytes | None:
-        """Return bytes that change with the version; None if the store doesn't tell the version."""
+        """Return bytes that identify the version; None if the store sends neither ETag nor time."""
         mark = self.etag or self.changed
         return f"{url}\0{mark}\0{self.size}".encode("utf-8", "surrogateescape") if mark else None
 
     @property
     def condition(self) -> str | None:
-        """ETag for `If-Match`; None if there is none, or one that may stay when bytes change."""
+        """ETag for `If-Match`; None without an ETag, or if it is weak: weak ETags may not change with the bytes."""
         return None if not self.etag or self.etag.startswith("W/") else self.etag
 
 
 class RequestLimits(NamedTuple):
-    """Requests at a time, seconds without any byte after which one has failed, and settings of the HTTP client."""
+    """Maximum number of simultaneous requests, seconds without any byte until a timeout, HTTP client settings."""
 
     concurrency: int
     timeout: float
@@ -77,7 +78,7 @@ class RequestLimits(NamedTuple):
 
 
 def open_system(url: str, limits: RequestLimits, renewed: bool = False) -> Any:
-    """Open the file system of an URL.
+    """Open the file system of a URL.
 
     Args:
         renewed: Read the credentials again.
@@ -111,15 +112,15 @@ def _obstore_settings(scheme: str, limits: RequestLimits) -> dict[str, Any]:
     settings: dict[str, Any] = {"client_options": options, "retry_config": {"max_retries": 0}}
     profile = not {"AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE"} & set(os.environ)
     if scheme == "s3" and profile and importlib.util.find_spec("boto3") is not None:
-        with contextlib.suppress(Exception):  # boto3 finds no credentials: obstore asks the machine's own service
+        with contextlib.suppress(Exception):  # without boto3's credentials, obstore uses the machine's
             provider = importlib.import_module("obstore.auth.boto3").Boto3CredentialProvider()
-            provider()  # renews what expires, and knows profiles
+            provider()  # the provider renews expiring credentials and supports profiles
             settings["credential_provider"] = provider
     return settings
 
 
 def _client(limits: RequestLimits) -> dict[str, Any]:
-    """Return the settings of fsspec's HTTP client, the user's own among them."""
+    """Return the settings of fsspec's HTTP client, including the user's settings."""
     aiohttp = importlib.import_module("aiohttp")
     conf = importlib.import_module("fsspec.config").conf
     quiet = aiohttp.ClientTimeout(total=None, sock_connect=limits.timeout, sock_read=limits.timeout)
@@ -146,10 +147,10 @@ def _run(system: Any, timeout: float | None, coroutine: Any) -> Any:
 def get(
     system: Any, path: str, start: int, count: int | None, version: ObjectVersion | None, timeout: float
 ) -> tuple[Any, ObjectVersion]:
-    """Read a range, or all of an object, in one request.
+    """Read a range, or a whole object, in one request.
 
     Args:
-        version: The version to read.
+        version: The version to read; None for any version.
 
     Returns:
         A buffer, and the version that the store sent.
@@ -168,7 +169,7 @@ def get(
         return body, ObjectVersion.of(body.headers)
     if count is None and system.async_impl:
         return bytes(call(system, 3 * timeout, "cat_file", path)), ObjectVersion()
-    end = urls.MAX_BYTES + 1 if count is None else start + count  # one byte more than is accepted
+    end = urls.MAX_BYTES + 1 if count is None else start + count  # one byte more than accepted
     slow = 3 * timeout + (count or 0) / 1e6  # these packages don't notice silence
     return bytes(call(system, slow, "cat_file", path, start=start, end=end)), ObjectVersion()
 
@@ -188,7 +189,7 @@ def _get_by_obstore(
 
 
 def _check_process() -> None:
-    """Refuse obstore in a forked process: its threads are the parent's, and a request would wait for ever."""
+    """Raise an error in a forked process: it lacks the parent's obstore threads, so requests would never finish."""
     global _obstore_process
     if _obstore_process not in (0, os.getpid()):
         raise NotImplementedError(
@@ -217,7 +218,7 @@ Names = tuple[set[str], set[str]]
 
 
 def list_names(system: Any, path: str, timeout: float) -> Names:
-    """List a folder; stores, but for web servers, take a request for every thousand names or so, and as long."""
+    """List a folder. Except on web servers, this takes about one request per thousand names, without a time limit."""
     if hasattr(system, "_iterdir"):  # s3fs returns entries page by page
         listed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _stream_names, system, path)
         return listed
@@ -246,7 +247,7 @@ async def _stream_names(system: Any, path: str) -> Names:
 
 
 def _add(entry: Any, path: str, names: Names) -> None:
-    """Add the name of an entry of a folder; some stores list the folder itself, too."""
+    """Add the name of a folder's entry; skip the folder itself, which some stores list, too."""
     name = entry["name"].rstrip("/")
     if name != path.rstrip("/"):
         names[0 if entry["type"] == "directory" else 1].add(name.rpartition("/")[2])

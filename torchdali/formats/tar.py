@@ -1,4 +1,4 @@
-"""Members of tar archives (ustar, GNU and pax headers), and the samples of webdataset that they make up.
+"""Members of tar archives (ustar, GNU and pax headers), and the webdataset samples that consist of them.
 
 Formats: POSIX.1-2017, `pax`; https://www.gnu.org/software/tar/manual/html_node/Standard.html;
 https://github.com/webdataset/webdataset.
@@ -33,7 +33,7 @@ Component = tuple[str, int, int, str]
 
 
 class Member(NamedTuple):
-    """A file in an archive; its headers begin at `start`."""
+    """A file in an archive; its headers start at the offset `start`."""
 
     name: str
     offset: int
@@ -53,7 +53,7 @@ _WITHOUT_CONTENT = (b"1", b"2", b"3", b"4", b"5", b"6")
 
 
 class _Before(NamedTuple):
-    """Headers before the member's own, as the values that they set."""
+    """Values of the extension headers that precede a member's own header."""
 
     name: str = ""
     link: str = ""
@@ -61,7 +61,7 @@ class _Before(NamedTuple):
     records: Records = ()
 
     def then(self, kind: bytes, text: bytes) -> _Before:
-        """Return this with one header more."""
+        """Return the values after one more header."""
         if kind == b"L":
             return self._replace(name=_decode_name(text))
         if kind == b"K":
@@ -73,13 +73,13 @@ class _Before(NamedTuple):
 
 
 class Archive:
-    """An archive, as a `ByteStorage` of its files; sparse files are expanded, and placed after its end.
+    """An archive, as a `ByteStorage` of its files; expanded sparse files have offsets after the archive's end.
 
     Args:
-        storage: The archive itself.
+        storage: Storage of the archive.
 
     Attributes:
-        left_out: Offset, name and kind of the members that are not files.
+        left_out: Offset and description (name and kind) of each member that is not a file.
     """
 
     def __init__(self, storage: ByteStorage) -> None:
@@ -87,17 +87,17 @@ class Archive:
         self.left_out: list[tuple[int, str]] = []
         self._storage = storage
         self._files: dict[str, Member] = {}
-        self._starts = [0]  # of the parts that can be read
-        self._parts = [(storage.size, 0)]  # their lengths, and places in the file
+        self._starts = [0]  # offsets at which parts start
+        self._parts = [(storage.size, 0)]  # lengths of the parts, and their offsets in the file
 
     @property
     def remote(self) -> Remote | None:
-        """Connection that reads the archive, if it is at an URL."""
+        """Connection that reads the archive if it is at a URL, else None."""
         return getattr(self._storage, "remote", None)
 
     @property
     def storage(self) -> ByteStorage:
-        """Storage that the members are read from: the archive's own storage if none is sparse."""
+        """Storage from which the members are read: the archive's own storage if no member is sparse."""
         return self._storage if len(self._starts) == 1 else self
 
     @property
@@ -106,12 +106,12 @@ class Archive:
         return self._storage.identity
 
     def place(self, offset: int) -> int:
-        """Return where in the file that is which can be read at an offset."""
+        """Convert an offset in this storage to an offset in the archive file."""
         part = bisect_right(self._starts, offset) - 1
         return self._parts[part][1] + min(offset - self._starts[part], self._parts[part][0])
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a range; parts that are not stored are zero."""
+        """Return a range; the holes of sparse files are filled with zeros."""
         end = offset + count
         if end <= self._storage.size or offset < 0 or end > self.size:
             return self._storage.read(offset, count)
@@ -124,13 +124,13 @@ class Archive:
         return data
 
     def members(self, start: int = 0) -> Iterator[Member]:
-        """Yield the files in their order; a hard link is the file before it that it names.
+        """Yield the files in order; for a hard link, yield the earlier file to which it points.
 
         Args:
-            start: Where headers of a member begin.
+            start: Offset of a member's first header.
 
         Raises:
-            RuntimeError: the archive is damaged, or ends in a member.
+            RuntimeError: the archive is damaged, or ends within a member.
         """
         try:
             yield from self._members(start)
@@ -164,7 +164,7 @@ class Archive:
             start = start if kind in _BEFORE else at
 
     def _file(self, header: bytes, data: int, length: int, before: _Before) -> tuple[Member, int]:
-        """Return a file, and where the content that `length` counts begins."""
+        """Return a file, and the offset at which its `length` stored bytes start."""
         name = before.name or _name(header)
         sparse = sparse_of_header(self._storage, header, data) if header[156:157] == b"S" else None
         if sparse is not None:
@@ -178,7 +178,7 @@ class Archive:
         return Member(name, self._expand(sparse), sparse.size), data
 
     def _expand(self, sparse: Sparse) -> int:
-        """Make a file readable as a whole; return its offset."""
+        """Add a sparse file's parts to this storage; return the file's offset."""
         offset, place = self.size, sparse.start
         self.size += sparse.size
         for start, length in [(0, 0), *sparse.extents]:
@@ -192,7 +192,7 @@ class Archive:
         return member
 
     def _other(self, header: bytes, at: int, before: _Before) -> Iterator[Member]:
-        """Yield the file that a hard link points to; record members that are not files."""
+        """Yield the file to which a hard link points; record members that are not files."""
         kind, name, target = header[156:157], before.name or _name(header), before.link or _decode_name(header[157:257])
         file = self._files.get(posixpath.normpath(target)) if kind == _LINK else None
         if file is not None:
@@ -263,7 +263,7 @@ def split_name(path: str) -> tuple[str, str]:
 
 
 def group(members: Iterable[Member]) -> Iterator[list[Component]]:
-    """Yield samples: runs of members with one key. Hidden files, and those without an extension, belong to none."""
+    """Yield samples: consecutive members with the same key. Hidden files and files without an extension are skipped."""
     last, sample = "", list[Component]()
     for member in members:
         key, extension = split_name(member.name)
@@ -279,7 +279,7 @@ def group(members: Iterable[Member]) -> Iterator[list[Component]]:
 
 
 def samples(archive: Archive) -> Iterator[list[Component]]:
-    """Yield the samples of an archive; at the end, warn of members that are skipped, as they are not files."""
+    """Yield the samples of an archive; at the end, warn about skipped members that are not files."""
     yield from group(archive.members())
     if archive.left_out:
         warn(
@@ -289,7 +289,7 @@ def samples(archive: Archive) -> Iterator[list[Component]]:
 
 
 def located_samples(archive: Archive, start: int) -> Iterator[tuple[int, list[Component]]]:
-    """Yield the samples from a place on, each with the place where its headers begin."""
+    """Yield the samples from an offset on, each with the offset of its first header."""
     starts: dict[tuple[str, int], int] = {}
 
     def note_offsets() -> Iterator[Member]:
@@ -307,7 +307,7 @@ def indexed_samples(storage: ByteStorage) -> Iterator[list[Component]]:
     """Yield the samples of an archive for its index.
 
     Raises:
-        RuntimeError: there is a sparse member, which an index cannot describe.
+        RuntimeError: the archive has a sparse member, which an index cannot describe.
     """
     for sample in samples(Archive(storage)):
         for _, offset, size, name in sample:
@@ -324,10 +324,10 @@ _TEMPLATE = {3: "<ext> <offset> <size>", 4: "<ext> <offset> <size> <filename>"}
 
 
 def parse_index(text: str, path: str, storage: ByteStorage) -> list[list[Component]]:
-    """Return the samples of an archive from the text of its index, of the version 1.1 or 1.2.
+    """Return the samples of an archive from the text of its index, which must have the version 1.1 or 1.2.
 
     Raises:
-        RuntimeError: it is malformed, or of another archive.
+        RuntimeError: the index is malformed, or does not fit the archive.
     """
     lines = text.split("\n")
     try:
@@ -379,10 +379,10 @@ def _component(words: list[str], width: int, storage: ByteStorage) -> Component:
 
 
 def index_text(samples: list[list[Component]]) -> str:
-    """Return the text of an index: of the version 1.2, or of 1.1, which has no names, if there are spaces in them.
+    """Return the text of an index in version 1.2; if a name has spaces, in version 1.1, which has no names.
 
     Raises:
-        RuntimeError: there are spaces in an extension.
+        RuntimeError: an extension is empty or contains spaces.
     """
     spaces = next((p for sample in samples for p in sample if len(p[0].split()) != 1), None)
     if spaces is not None:
@@ -398,10 +398,10 @@ def index_text(samples: list[list[Component]]) -> str:
 
 
 def write_member(file: BinaryIO, name: str, content: bytes) -> int:
-    """Write a file into an archive, without owner and time; return the number of bytes that it takes.
+    """Write a file to an archive, without owner and time; return the number of written bytes.
 
     Raises:
-        ValueError: the name is longer than 100 bytes.
+        ValueError: the name is empty or longer than 100 bytes.
     """
     encoded = os.fsencode(name)
     if not 0 < len(encoded) <= 100:
@@ -420,5 +420,5 @@ def write_member(file: BinaryIO, name: str, content: bytes) -> int:
 
 
 def write_end(file: BinaryIO) -> None:
-    """Write the end of an archive."""
+    """Write the two empty blocks that end an archive."""
     file.write(bytes(2 * BLOCK))

@@ -1,4 +1,4 @@
-"""Sparse members of tar archives: the maps of the stored parts, in the forms of GNU.
+"""Sparse members of tar archives: the maps of the stored parts, in the GNU formats.
 
 https://www.gnu.org/software/tar/manual/html_node/Sparse-Formats.html
 """
@@ -13,8 +13,8 @@ from torchdali.formats.storage import ByteStorage
 __all__ = ["BLOCK", "Extent", "Records", "Sparse", "header_number", "sparse_of_header", "sparse_of_records"]
 
 BLOCK = 512
-_FREE_HOLES = 1 << 24  # bytes of zeros that any header may ask for
-_HOLES_PER_BYTE = 1024  # more, for each byte that is stored
+_FREE_HOLES = 1 << 24  # bytes of zeros that are always allowed
+_HOLES_PER_BYTE = 1024  # additional zeros that are allowed per stored byte
 _MOST_DIGITS = 18
 
 Extent = tuple[int, int]
@@ -25,7 +25,7 @@ Records = Sequence[tuple[str, str]]
 
 
 class Sparse(NamedTuple):
-    """A file with only some parts stored, one after the other; the others are zeros.
+    """A file with only some parts stored, consecutively; the other parts are zeros.
 
     Attributes:
         size: Size of the whole file.
@@ -38,10 +38,10 @@ class Sparse(NamedTuple):
     extents: list[Extent]
 
     def check(self, stored: int) -> None:
-        """Refuse a map that the file does not have the bytes for; ``stored`` are there.
+        """Check the map of a file with ``stored`` bytes.
 
         Raises:
-            ValueError: the parts overlap, are not in order, or are more than there are; or nearly all is holes.
+            ValueError: the parts overlap, are not in order or exceed the stored bytes; or the holes are too large.
         """
         ends = [0, *(place + count for place, count in self.extents), self.size]
         starts = [*(place for place, _ in self.extents), self.size]
@@ -57,7 +57,7 @@ class Sparse(NamedTuple):
 
 
 def header_number(field: bytes, at: int) -> int:
-    """Read an octal number, or one of GNU in base 256."""
+    """Read a number in octal digits, or in GNU's base 256."""
     if field[0] & 0x80:
         return int.from_bytes(bytes((field[0] & 0x7F, *field[1:])), "big")
     try:
@@ -70,7 +70,7 @@ def header_number(field: bytes, at: int) -> int:
 
 
 def sparse_of_header(storage: ByteStorage, header: bytes, data: int) -> Sparse:
-    """Read the map of a member of GNU's kind ``S``: in its header, and in blocks after it, at ``data``."""
+    """Read the map of a member of GNU's type ``S`` from its header and from the blocks at ``data``."""
     extents = list(_fields(header[386:482], data))
     more, size = header[482], header_number(header[483:495], data)
     while more:
@@ -92,15 +92,16 @@ _OF_STAR = ("SCHILY.realsize", "SUN.holesdata")
 
 
 def sparse_of_records(storage: ByteStorage, records: Records, data: int, length: int) -> Sparse | None:
-    """Read the map of a member whose pax header says that it is sparse, in the versions 0.0, 0.1 and 1.0.
+    """Read the map of a sparse member from its pax header, in the versions 0.0, 0.1 and 1.0; None if it isn't sparse.
 
     Args:
-        records: Of the header.
-        data: Where the member's content begins.
+        storage: Storage of the archive.
+        records: Records of the header.
+        data: Offset of the member's content.
         length: Length of the content.
 
     Raises:
-        ValueError: it is of another version, or damaged.
+        ValueError: the map has another version, or is damaged.
     """
     values = {key.removeprefix(_PREFIX): value for key, value in records if key.startswith(_PREFIX)}
     if any(key in _OF_STAR for key, _ in records):
@@ -122,7 +123,7 @@ def sparse_of_records(storage: ByteStorage, records: Records, data: int, length:
 
 
 def _map_of_content(storage: ByteStorage, data: int, length: int) -> tuple[int, list[Extent]]:
-    """Read lines of numbers, which fill blocks of their own before the stored parts."""
+    """Read the map in the content: lines of numbers in separate blocks before the stored parts."""
     blocks = storage.read(data, min(length, BLOCK)).tobytes()
     count = _decimal(blocks.partition(b"\n")[0].decode("latin-1"), data)
     lines = blocks.count(b"\n")

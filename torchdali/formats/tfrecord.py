@@ -1,8 +1,8 @@
-"""TFRecord: records of any length, each a `tf.train.Example` as a rule.
+"""TFRecord files: records of any length, usually one `tf.train.Example` each.
 
-A record is its length (8 bytes), a check sum of that, the payload, and a check sum of it
+A record consists of its length (8 bytes), a checksum of the length, the payload, and a checksum of the payload
 (https://www.tensorflow.org/tutorials/load_data/tfrecord). An index is a text file of lines ``offset size``, where size
-counts the whole record.
+is the size of the whole record.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def parse_index(text: str, path: str, storage: ByteStorage | None = None) -> Off
     """Return offset and size of the records, ``(N, 2)``, from the text of an index.
 
     Raises:
-        RuntimeError: it is empty, or holds something else.
+        RuntimeError: the text is empty, or isn't an index.
     """
     words = text.split()
     try:
@@ -87,10 +87,10 @@ def index_text(records: Sequence[tuple[int, int]]) -> str:
 
 
 def payload(record: Bytes) -> tuple[int, int]:
-    """Return begin and end of a record's payload.
+    """Return start and end of a record's payload.
 
     Raises:
-        ValueError: its length differs from the index's.
+        ValueError: the record's length differs from the index's.
     """
     available = len(record) - HEADER - FOOTER
     length = _LENGTH.unpack_from(record.data)[0] if len(record) >= HEADER else -1
@@ -103,10 +103,11 @@ def payload(record: Bytes) -> tuple[int, int]:
 
 
 def verify(record: Bytes) -> None:
-    """Check both check sums of a record.
+    """Verify both checksums of a record.
 
     Raises:
-        ValueError: one is wrong. MissingExtraError: google-crc32c is missing (extra ``checksums``).
+        ValueError: a checksum is wrong.
+        MissingExtraError: google-crc32c is missing (extra ``checksums``).
     """
     begin, end = payload(record)
     for name, start, stop, place in (("length", 0, 8, 8), ("payload", begin, end, end)):
@@ -115,7 +116,7 @@ def verify(record: Bytes) -> None:
 
 
 def masked_crc32c(data: Any) -> int:
-    """Return a check sum as TFRecord stores it: rotated by 15 bits, plus a constant."""
+    """Return a CRC-32C as TFRecord stores it: rotated by 15 bits, plus a constant."""
     try:
         crc: int = importlib.import_module("google_crc32c").value(bytes(data))
     except ImportError:
@@ -127,7 +128,7 @@ def masked_crc32c(data: Any) -> int:
 
 
 class FeatureValue:
-    """The values of one feature in an example: begin and end of its list, and its kind.
+    """The values of one feature in an example: start and end of its list, and its kind.
 
     Attributes:
         kind: ``"string"``, ``"float32"`` or ``"int64"``; "" for a feature without values.
@@ -139,9 +140,9 @@ class FeatureValue:
         self._data, self.kind, self._begin, self._end = data, kind, begin, end
 
     def strings(self) -> list[tuple[int, int]]:
-        """Return begin and end of each string in the record."""
+        """Return start and end of each string in the record."""
         data, at, end = self._data, self._begin, self._end
-        if at < end and data[at] == _STRING:  # one string, as a rule
+        if at < end and data[at] == _STRING:  # the common case of one string
             length, begin = varint(data, at + 1, end)
             if begin + length == end:
                 return [(begin, end)]
@@ -166,13 +167,13 @@ _KINDS = {1 << 3 | BYTES: "string", 2 << 3 | BYTES: "float32", 3 << 3 | BYTES: "
 
 
 def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> _Values:
-    """Find features of an example.
+    """Find features of an example by name.
 
     Args:
         data: The record.
-        begin: Where the example begins.
-        end: Where it ends.
-        names: Keys, and the place of each in the result.
+        begin: Start of the example in the record.
+        end: End of the example in the record.
+        names: Keys, each with its index in the result.
 
     Raises:
         ValueError: the bytes aren't a `tf.train.Example`.
@@ -201,7 +202,7 @@ def features(data: memoryview, begin: int, end: int) -> dict[str, FeatureValue]:
 
 
 def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
-    """Walk the entries of `tf.train.Features`, each a key and a feature; a later one of a name counts."""
+    """Find features in the entries (key and feature) of `tf.train.Features`; the last entry of a name counts."""
     while at < end:
         if data[at] != _STRING:
             raise ValueError(f"byte {at} does not begin an entry of tf.train.Features")
@@ -210,7 +211,7 @@ def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], va
         if stop > end:
             raise ValueError(f"an entry of {length} bytes at {at} reaches beyond its message, which ends at {end}")
         size = data[at + 1] if length > 1 else 0
-        if size < 128 and data[at] == _STRING and at + 2 + size <= stop:  # a short key first, as a rule
+        if size < 128 and data[at] == _STRING and at + 2 + size <= stop:  # the common case: a short key comes first
             place = names.get(bytes(data[at + 2 : at + 2 + size]))
             if place is not None:
                 values[place] = _feature(data, at + 2 + size, stop)
@@ -231,7 +232,7 @@ def _find_entry(data: memoryview, at: int, end: int, names: Mapping[bytes, int],
 
 
 def _feature(data: memoryview, at: int, end: int) -> FeatureValue:
-    """Read the rest of an entry: the feature, one of three lists."""
+    """Read the rest of an entry: a feature, which is one of three kinds of list."""
     if at < end and data[at] == _VALUE:
         length, at = varint(data, at + 1, end)
         if at + length == end:
@@ -258,7 +259,7 @@ def _kind_of(data: memoryview, at: int, end: int) -> FeatureValue:
 
 
 def write_record(file: BinaryIO, content: bytes) -> int:
-    """Write a record and return how many bytes it takes.
+    """Write a record and return the number of written bytes.
 
     Raises:
         MissingExtraError: google-crc32c is missing (extra ``checksums``).

@@ -1,4 +1,4 @@
-"""URLs: how they are told from paths, how messages show them, and how much is read of one."""
+"""URLs: distinguish them from paths, show them in messages, and limit how much is read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ is_url: Callable[[str], Any] = re.compile(_SCHEME).match
 
 
 class TooLarge(ValueError):
-    """An URL returns too many bytes."""
+    """A URL returns too many bytes."""
 
     def __init__(self, what: str = "it") -> None:
         super().__init__(
@@ -36,24 +36,24 @@ class TooLarge(ValueError):
 
 
 def shown(url: str) -> str:
-    """Return an URL for a message: without user, password and query."""
+    """Return a URL for a message, without user, password and query."""
     if not is_url(url):
         return url
     return _QUERY.sub("?...", _USER.sub("...@", url))
 
 
 def shown_in_text(text: str) -> str:
-    """Return a text with its URLs as `shown` shows them."""
+    """Replace each URL in a text by its form for messages; see `shown`."""
     return _IN_TEXT.sub(lambda url: shown(url[0]), text)
 
 
 def has_secret(url: str) -> bool:
-    """Return whether an URL has a user, a password or a query, which may be a signature."""
+    """Return whether a URL has a user, a password or a query, which may be a signature."""
     return bool(is_url(url)) and shown(url) != url
 
 
 def represent(value: Any) -> str:
-    """Write an argument for a message, as `repr` does, but URLs in it as `shown` does."""
+    """Return the `repr` of an argument for a message; its URLs are replaced by `shown`."""
     return repr(_without_secrets(value))
 
 

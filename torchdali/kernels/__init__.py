@@ -1,1 +1,1 @@
-"""Pure maths on plain tensors; nothing here knows a batch, a graph or a pipeline."""
+"""Pure computations on plain tensors, independent of batches, graphs and pipelines."""

@@ -1,10 +1,10 @@
 """Arithmetic, comparison, bitwise and mathematical functions with DALI's type promotion.
 
-`function` builds one of them for given dtypes: the operands are converted to the common
-type first, then one torch function does the work. Integers of one type wrap around, ``//`` and ``%`` of
-integers truncate toward zero, comparisons look at values whatever the signs. torch has no arithmetic for
-uint16, uint32 and uint64, so these travel as other types: as the signed type of the same width where the bits
-come out the same, as the next wider signed type elsewhere; see `torchdali.kernels.unsigned` for uint64.
+`function` builds the function for given dtypes. It converts the operands to their common dtype and then calls one torch
+function. Integers wrap around on overflow, ``//`` and ``%`` of integers truncate toward zero, comparisons of signed
+with unsigned integers compare the values. torch has no arithmetic for uint16, uint32 and uint64, so they are computed
+in another dtype: in the signed dtype of the same width if the bits of the result are the same, otherwise in the next
+wider signed dtype. See `torchdali.kernels.unsigned` for uint64.
 """
 
 from __future__ import annotations
@@ -86,10 +86,11 @@ SYMBOLS = {
 
 
 def promote(left: torch.dtype, right: torch.dtype) -> torch.dtype:
-    """Return the type in which two operands meet.
+    """Return the common dtype of two operands.
 
-    Floats win over integers, the larger over the smaller; a signed type meets an unsigned one of the same or
-    a greater width in the next wider signed type, int64 at most (also with uint64).
+    If an operand is floating point, the result is the larger floating-point dtype. Of two signed or two unsigned
+    dtypes, the result is the larger dtype. For a signed dtype and an unsigned dtype, the result is a signed dtype that
+    holds the values of both, but at most int64 (also with uint64).
     """
     if left == right or right == torch.bool:
         return left
@@ -105,10 +106,10 @@ def promote(left: torch.dtype, right: torch.dtype) -> torch.dtype:
 
 
 def result_type(name: str, *dtypes: torch.dtype) -> torch.dtype:
-    """Return the type of a result.
+    """Return the dtype of a result.
 
     Raises:
-        RuntimeError: the function does not take these types.
+        RuntimeError: the function does not support these dtypes.
     """
     common = functools.reduce(promote, dtypes)
     _check_types(name, common)
@@ -145,13 +146,14 @@ def function(name: str, *operands: Operand) -> Function:
 
     Args:
         name: A key of `ARITY`.
-        operands: In order, the type of each tensor, or a constant.
+        operands: For each operand, in order: the dtype of a tensor, or a constant.
 
     Returns:
-        A function of the tensors, in order: of types as given, of shapes that broadcast, on any device.
+        A function of the tensors, in order. The tensors must have the given dtypes, and shapes that broadcast; they may
+        be on any device.
 
     Raises:
-        RuntimeError: the function does not take these types.
+        RuntimeError: the function does not support these dtypes.
     """
     dtypes = [o.dtype if isinstance(o, Number) else o for o in operands]
     result = result_type(name, *dtypes)
@@ -162,11 +164,12 @@ def function(name: str, *operands: Operand) -> Function:
 def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
     """Build a function that computes into memory, possibly a tensor's own; None if that is not possible.
 
-    For sums, differences, products and quotients of one tensor and a number, or of two tensors: an image that
-    is processed step by step then stays in one place, in cache, and needs no copy at the end.
+    This is possible for sums, differences, products and quotients of a tensor and a number, or of two tensors. An image
+    that is processed in several steps then stays in the same memory, in the cache, and needs no copy at the end.
 
     Returns:
-        A function of the memory and of the tensors, True if it did it: the memory has the type and shape of the result.
+        A function of the output memory and the tensors. It returns False, and computes nothing, unless the memory has
+        the dtype and shape of the result.
     """
     dtypes = [o.dtype if isinstance(o, Number) else o for o in operands]
     if name not in ("add", "sub", "mul", "truediv") or torch.float16 in dtypes:
@@ -221,7 +224,7 @@ def _mixes_uint64(dtypes: list[torch.dtype]) -> bool:
 
 
 def _common(name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype) -> torch.dtype:
-    """Return the type in which the operands meet."""
+    """Return the dtype to which the operands are converted before the function is computed."""
     if name not in COMPARISONS:
         return result
     for operand, other in zip(operands, reversed(dtypes), strict=True):
@@ -239,14 +242,14 @@ def _holds(dtype: torch.dtype, number: Number) -> bool:
 
 
 def _carrier(name: str, common: torch.dtype, dtypes: list[torch.dtype]) -> torch.dtype:
-    """Return the type that the operands travel as."""
+    """Return the dtype in which torch computes the function."""
     if name == "mod" and common == torch.float32 and len({*dtypes}) > 1:
-        return torch.float64  # the remainder of an integer that float32 does not hold
+        return torch.float64  # float32 cannot represent all integers, which would change the remainder
     return (_SIGNED if name in _SAME_BITS else _WIDER).get(common, common)
 
 
 def _bound(core: Function, operands: tuple[Operand, ...], carrier: torch.dtype, back: torch.dtype | None) -> Function:
-    """Put converted constants in their places, and conversions before and after."""
+    """Bind the converted constants, and add the conversions of the operands and of the result."""
     places = [i for i, o in enumerate(operands) if not isinstance(o, Number)]
     fixed = [_constant(o, carrier) if isinstance(o, Number) else None for o in operands]
     casts = [_cast(o, carrier) for o in operands if not isinstance(o, Number)]
@@ -292,14 +295,14 @@ def _return(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _constant(number: Number, carrier: torch.dtype) -> Tensor:
-    """Return a constant as a 0D tensor, for which torch has the least to do."""
+    """Return a constant as a 0D tensor, which torch processes fastest."""
     own = number.value
     if number.dtype.is_floating_point:
         with np.errstate(over="ignore"):
             own = float(np.float32(own)) if number.dtype.itemsize < 8 else own
     elif not carrier.is_floating_point and carrier != torch.bool:
         bits = 8 * carrier.itemsize
-        wraps = carrier.is_signed and own >= 1 << (bits - 1)  # the bits of an unsigned number
+        wraps = carrier.is_signed and own >= 1 << (bits - 1)  # keep the bits of an unsigned number
         own = int(own) - (1 << bits) if wraps else own
     return torch.tensor(own, dtype=carrier)
 
@@ -308,7 +311,7 @@ def _constant(number: Number, carrier: torch.dtype) -> Tensor:
 
 
 def _core(name: str, common: torch.dtype, carrier: torch.dtype, last: Operand) -> Function:
-    """Return the function of operands of the carrier type."""
+    """Return the torch function for operands of the carrier dtype."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     if common == torch.uint64 and name in unsigned.FUNCTIONS:
@@ -404,7 +407,7 @@ def _integer_division(name: str, common: torch.dtype, divisor: Operand) -> Funct
         return _refusing_zero(truncating)
 
     def divide(x: Tensor, y: Tensor) -> Tensor:
-        # The smallest integer divided by -1 is a trap for the processor: it would end the process.
+        # The smallest integer divided by -1 would make the processor raise an exception that ends the process.
         flips = y == -1
         return torch.where(flips, -x, truncating(x, y.masked_fill(flips, 1)))
 
@@ -424,12 +427,12 @@ def _refusing_zero(divide: Function) -> Function:
 
 
 def _power(common: torch.dtype, exponent: Operand) -> Function:
-    """Raise to a power; integers to negative powers are 0."""
+    """Build the power function; integers to negative powers are 0."""
     if isinstance(exponent, Number):
         if exponent.value < 0 and not common.is_floating_point:
             return lambda x, _: torch.zeros_like(x)
         value = _constant(exponent, common).item()
-        return lambda x, _: torch.pow(x, value)  # a Python number: squares have a faster way
+        return lambda x, _: torch.pow(x, value)  # with a Python number, torch computes squares faster
     if common.is_floating_point or not common.is_signed:
         return torch.pow
     return lambda x, n: torch.pow(x, n.clamp(min=0)).masked_fill(n < 0, 0)
@@ -439,6 +442,6 @@ def _power(common: torch.dtype, exponent: Operand) -> Function:
 
 
 def broadcast_batches(*batches: Tensor) -> list[Tensor]:
-    """Align tensors ``(batch, ...)`` so that their samples broadcast as if taken one by one."""
+    """Add axes to tensors ``(batch, ...)`` so that their samples broadcast in the same way as single samples."""
     ndim = max(b.ndim for b in batches)
     return [b if b.ndim == ndim else b.reshape(b.shape[0], *[1] * (ndim - b.ndim), *b.shape[1:]) for b in batches]

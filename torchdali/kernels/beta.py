@@ -1,4 +1,4 @@
-"""Numbers of the beta distribution, computed from uniform ones."""
+"""Random numbers of the beta distribution, computed from uniform random numbers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Gammas:
     """The two gamma distributions of a beta distribution, and constants that do not depend on the drawn numbers.
 
     Args:
-        alpha: Positive: ``(batch, 1)``, or ``(1, 1)`` for all samples.
-        beta: The same.
+        alpha: Parameters above 0: ``(batch, 1)``, or ``(1, 1)`` for all samples.
+        beta: Parameters above 0, in the same form.
     """
 
     def __init__(self, alpha: Array, beta: Array) -> None:
@@ -29,7 +29,7 @@ class Gammas:
         self.log = np.log(self.depth)
 
     def betas(self, draws: Array) -> Array:
-        """Compute ``(batch, n)`` numbers, see `beta`, of ``(batch, n * DRAWS)``."""
+        """Compute ``(batch, n)`` numbers from ``(batch, n * DRAWS)`` uniform numbers; see `beta`."""
         return beta(draws.reshape(len(draws), draws.shape[1] // DRAWS, DRAWS), self)
 
 
@@ -37,10 +37,11 @@ def beta(draws: Array, gammas: Gammas) -> Array:
     """Compute ``X / (X + Y)`` of two gamma variates.
 
     Args:
-        draws: ``(batch, n, DRAWS)``, in [0, 1).
+        draws: Uniform numbers in [0, 1), ``(batch, n, DRAWS)``.
+        gammas: Parameters of the two gamma distributions.
 
     Returns:
-        ``(batch, n)``, in [0, 1]; NaN where no attempt was accepted, which is about once in 20,000 numbers.
+        ``(batch, n)``, in [0, 1]; NaN if no attempt was accepted, which happens about once in 20,000 numbers.
     """
     turned = draws.reshape(*draws.shape[:2], 2, DRAWS // 2).transpose(3, 2, 1, 0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -52,7 +53,7 @@ def beta(draws: Array, gammas: Gammas) -> Array:
 def _log_gammas(draws: Array, gammas: Gammas) -> Array:
     """Return logarithms of gamma variates (Marsaglia and Tsang, "A simple method for generating gamma variables").
 
-    One of ``shape + 1`` and a power of another uniform number are one of ``shape``, however small that is.
+    A variate of ``shape + 1`` times a power of a uniform number is a variate of ``shape``, even if ``shape`` is small.
 
     Args:
         draws: ``(DRAWS / 2, 2, n, batch)``.
@@ -65,7 +66,7 @@ def _log_gammas(draws: Array, gammas: Gammas) -> Array:
     normal = np.sqrt(-2 * logs[radius]) * np.cos(2 * np.pi * draws[angle])
     v = 1 + normal / gammas.root
     v *= v * v
-    log_v = np.log(v)  # not a number where v is negative: not accepted
+    log_v = np.log(v)  # NaN if v is negative, so the attempt is not accepted
     accepted = logs[test] < normal * normal / 2 + gammas.depth * (1 - v + log_v)
     first = np.full(log_v.shape[1:], np.nan)
     for attempt in reversed(range(_ATTEMPTS)):

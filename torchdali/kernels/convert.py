@@ -1,6 +1,6 @@
-"""Conversion between element types: DALI's cast, saturating and rounding half away from zero.
+"""Conversion between dtypes: DALI's cast, which saturates and rounds halves away from zero.
 
-Nothing here rescales: 255 becomes 255.0. `full_scale` is the factor for rescaling operators.
+The functions do not rescale: 255 becomes 255.0. `full_scale` returns the factor for operators that rescale.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = [
     "to_bytes",
 ]
 
-# The largest value below one half. Adding it and truncating rounds half away from zero without the
-# error of adding 0.5 itself, which carries 0.49999997 to 1.
+# The largest value below one half. Adding it and truncating rounds halves away from zero. Adding 0.5 would be wrong: it
+# would round 0.49999997 to 1.
 _BELOW_HALF = {torch.float32: 0.49999997, torch.float64: 0.49999999999999994}
 
-# PyTorch 2.6 has no arithmetic for the wide unsigned types: these hold their values.
+# PyTorch 2.6 has no arithmetic for the wide unsigned dtypes; these dtypes can represent their values.
 _CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64}
 
 _NAN = {
@@ -38,7 +38,7 @@ _SMALL_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.uint16)
 
 
 def integer_limits(dtype: torch.dtype) -> tuple[int, int]:
-    """Return the smallest and the largest value of an integer type."""
+    """Return the smallest and the largest value of an integer dtype."""
     bits = dtype.itemsize * 8
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if dtype.is_signed else (0, 2**bits - 1)
 
@@ -51,7 +51,7 @@ def full_scale(dtype: torch.dtype) -> float:
 
 
 def round_half_away(x: Tensor) -> Tensor:
-    """Round a floating tensor to integers, halves away from zero; the type stays.
+    """Round a floating-point tensor to integers, halves away from zero; the dtype is kept.
 
     Infinities and NaN are unchanged.
     """
@@ -67,20 +67,20 @@ def _pushed_away(x: Tensor) -> Tensor:
 
 
 def convert(x: Tensor, dtype: torch.dtype, *, rounding: str = "round") -> Tensor:
-    """Convert to another element type as DALI's cast does.
+    """Convert to another dtype with the same rules as DALI's cast.
 
-    Floats are rounded half away from zero, everything saturates: ``-1`` and ``300`` become 0 and
-    255 in uint8. NaN becomes 0 in 8 and 16 bit integers and uint32, the smallest value of int32 and
-    int64, ``2**63`` in uint64, True in bool. A float is True when it does not round to 0.
+    Floats are rounded, halves away from zero; values out of range saturate: ``-1`` and ``300`` become 0 and 255 in
+    uint8. NaN becomes 0 in 8-bit and 16-bit integers and uint32, the smallest value in int32 and int64, ``2**63`` in
+    uint64, and True in bool. A float becomes True if it does not round to 0.
 
     Args:
-        x: Any shape, any real type or bool, any device.
-        dtype: Dtype of the result; `x` itself is returned when it has this type already.
-        rounding: "round", or "truncate" as crop, slice and pad do: toward zero, and saturating
-            where a float does not fit a smaller float type (instead of becoming infinite).
+        x: Tensor of any shape, any real dtype or bool, on any device.
+        dtype: Dtype of the result; if `x` has this dtype, `x` itself is returned.
+        rounding: "round"; or "truncate", as in crop, slice and pad: floats are rounded toward zero, and floats that do
+            not fit a smaller float dtype saturate instead of becoming infinite.
 
     Returns:
-        A tensor of the same shape and of type `dtype`.
+        A tensor of the same shape, with the dtype `dtype`.
     """
     source = x.dtype
     if source == dtype:
@@ -101,10 +101,10 @@ def convert(x: Tensor, dtype: torch.dtype, *, rounding: str = "round") -> Tensor
 
 
 def convert_number(value: float, dtype: torch.dtype, *, rounding: str = "round") -> int | float | bool:
-    """Convert one Python number by the rules of `convert`.
+    """Convert one Python number with the same rules as `convert`.
 
     Returns:
-        A Python bool, int or float that `dtype` holds exactly.
+        A Python bool, int or float that `dtype` represents exactly.
     """
     if isinstance(value, int) and not (dtype.is_floating_point or dtype == torch.bool):
         low, high = integer_limits(dtype)
@@ -138,7 +138,7 @@ def _integer_to_integer(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _from_uint64(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Convert through int64, where values from 2**63 on show as negative."""
+    """Convert by way of int64, in which values from 2**63 on are negative."""
     signed = x.view(torch.int64)
     high = min(integer_limits(dtype)[1], 2**63 - 1)
     return signed.masked_fill(signed < 0, high).clamp_(max=high).to(dtype)
@@ -147,21 +147,21 @@ def _from_uint64(x: Tensor, dtype: torch.dtype) -> Tensor:
 def _float_to_small(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:
     low, high = integer_limits(dtype)
     if rounding == "round":
-        # Where negative values end at 0 either way there is no sign to look at.
+        # For unsigned dtypes, the sign does not matter, since negative values become 0.
         x = x.add(_BELOW_HALF[x.dtype]) if low == 0 else _pushed_away(x)
         x = x.clamp_(low, high)
     else:
         x = x.clamp(low, high)
-    # The detour by int16 is several times faster. NaN arrives as 0 in all of these types.
+    # The conversion by way of int16 is several times faster. NaN becomes 0 in all of these dtypes.
     return x.to(torch.int16).to(dtype) if dtype == torch.uint8 else x.to(dtype)
 
 
 def to_bytes(x: Tensor, *, saturate: bool = True) -> Tensor:
-    """Convert float32 to uint8 as DALI's resize does: halves go to even numbers.
+    """Convert float32 to uint8, rounding halves to even numbers, as DALI's resize does.
 
     Args:
-        x: Is overwritten.
-        saturate: There may be values that round to less than 0 or more than 255.
+        x: Tensor to convert; it may be overwritten.
+        saturate: Values may round to less than 0 or more than 255, so they must be clamped.
     """
     if not saturate and is_plain(x):  # in one pass
         result = np.empty(tuple(x.shape), np.uint8)
@@ -177,9 +177,9 @@ def _float_to_wide(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:
     if rounding == "round":
         x = _pushed_away(x)
     low, high = integer_limits(dtype)
-    end = float(high + 1)  # the first value that does not fit; the last that does depends on x
+    end = float(high + 1)  # the first value that does not fit; the last value that fits depends on x's dtype
     carrier = torch.int64 if dtype == torch.uint32 else dtype
-    if dtype == torch.uint64:  # its upper half is made as negative int64
+    if dtype == torch.uint64:  # values in the upper half are computed as negative int64
         carrier, high = torch.int64, -1
         inside = torch.where(x >= 2.0**63, x - 2.0**64, x.clamp(min=0)).to(carrier)
     else:

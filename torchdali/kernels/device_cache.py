@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 def device_cache(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Cache a function with a parameter ``device``, apart for each stream of an accelerator.
+    """Cache a function with a parameter ``device``, separately for each stream of an accelerator.
 
-    A kernel fills a tensor on the stream that is current when it is made. A pipeline that read it on another stream
-    would not wait for that kernel, and its memory could be given away while the pipeline still reads it. So each stream
-    makes its own.
+    A kernel fills a new tensor on the current stream. A pipeline that reads this tensor on another stream would not
+    wait for the kernel, and the tensor's memory could be reused while the pipeline still reads it. So each stream has
+    its own tensors.
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:

@@ -1,4 +1,4 @@
-"""Fill regions of samples of one shape, all in as many operations as one."""
+"""Fill regions of several samples of equal shape, with as many operations as for one sample."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fill_spans(
     Args:
         regions: Regions of each ``x[i]``, one slice per axis.
         fills: Fills of each ``x[i]``, one value or one per channel; see `fill_number`.
-        channel: Axis of a sample.
+        channel: Axis of the channels in a sample.
     """
     extents = x.shape[1:]
     spans = [[[part.indices(n)[:2] for part, n in zip(each, extents, strict=True)] for each in of] for of in regions]

@@ -1,4 +1,4 @@
-"""The switch ``exact`` of a pipeline, for the kernels that have a faster way whose bytes differ from DALI's."""
+"""The setting ``exact`` of a pipeline, for kernels with a faster implementation whose bytes differ from DALI's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["exactly", "exactness", "use_exactness"]
 
 
 class _Exactness(threading.local):
-    """Of the calling thread.
+    """The setting of the calling thread.
 
     Attributes:
-        on: Bytes must be DALI's, at any cost.
+        on: Bytes must be identical to DALI's, even if this is slower.
     """
 
     on = False
@@ -23,13 +23,13 @@ exactness = _Exactness()
 
 
 def use_exactness(on: bool) -> None:
-    """Set the switch for the calling thread."""
+    """Change the setting of the calling thread."""
     exactness.on = on
 
 
 @contextlib.contextmanager
 def exactly(on: bool = True) -> Iterator[None]:
-    """Set the switch in the calling thread for a while."""
+    """Change the setting of the calling thread inside of a ``with`` block."""
     before = exactness.on
     exactness.on = on
     try:

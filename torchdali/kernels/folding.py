@@ -1,4 +1,4 @@
-"""Functions of numbers, which `torch.compile` calls while it traces an operator, instead of tracing them."""
+"""Functions of numbers that `torch.compile` calls, instead of tracing them, while it traces an operator."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def fold(function: F) -> F:
     """Mark a pure function of Python numbers: its result is a constant of a compiled graph.
 
-    It must return numbers or tuples of them, or tensors that nobody changes. Shapes must be constants too: this
+    It must return numbers, tuples of numbers, or tensors that are never changed. Shapes must also be constants: the
     graph is compiled for one shape (``torch.compile(..., dynamic=False)``).
     """
-    # torch.compiler.assume_constant_result does it, but would import the compiler.
+    # torch.compiler.assume_constant_result does the same, but would import the compiler.
     vars(function)["_dynamo_marked_constant"] = True
     return function

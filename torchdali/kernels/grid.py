@@ -1,4 +1,4 @@
-"""Grids of masked squares."""
+"""Mask the squares of a grid."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float
         x: ``(..., H, W, C)``.
         tile: Period of the grid, in pixels.
         ratio: Side of the squares in units of the period.
-        angle: By which the grid is turned, in radians.
-        shift_x: Shift x of the grid, in pixels.
-        shift_y: The same downwards.
+        angle: Angle by which the grid is rotated, in radians.
+        shift_x: Shift of the grid to the right, in pixels.
+        shift_y: Shift of the grid downward, in pixels.
     """
     return _apply_mask(x, list(map(float, _steps(tile, ratio, angle, shift_x, shift_y))))
 
 
 def grid_mask_each(x: Tensor, *numbers: Array) -> Tensor:
-    """Compute `grid_mask` for each of ``(N, H, W, C)``; the numbers are arrays of one for each."""
+    """Compute `grid_mask` for ``(N, H, W, C)``; the arguments are arrays with one number per image."""
     return _apply_mask(x, factors(np.stack(_steps(*numbers), -1), x).unbind(-1))
 
 
 def _steps(tile: Any, ratio: Any, angle: Any, shift_x: Any, shift_y: Any) -> tuple[Any, ...]:
-    """Return cosine, sine and shifts in tiles a pixel, and the ratio; of numbers or of arrays."""
+    """Return cosine and sine in tiles per pixel, shifts in tiles, and the ratio; for numbers or arrays."""
     return np.cos(angle) / tile, np.sin(angle) / tile, shift_x / tile, shift_y / tile, ratio
 
 
@@ -49,7 +49,7 @@ def _apply_mask(x: Tensor, steps: Sequence[Any]) -> Tensor:
 
 
 def _mask(height: int, width: int, steps: Sequence[Any], device: torch.device) -> Tensor:
-    """Return the pixels outside the squares of the grid, ``(height, width)``, or one mask for each image."""
+    """Return a mask ``(height, width)`` of the pixels outside of the squares, or one mask per image."""
     c, s, right, below, ratio = steps
     columns = torch.arange(width, dtype=torch.float32, device=device)
     rows = torch.arange(height, dtype=torch.float32, device=device)[:, None]

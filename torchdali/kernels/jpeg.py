@@ -1,7 +1,8 @@
-"""The distortion of pixels by JPEG, as maths: for devices on which no bytes need to be written.
+"""Compute the distortion of pixels by JPEG compression directly on a device, without encoding to bytes.
 
-Baseline JPEG as libjpeg does it (ITU-T T.81, with the quantization tables of its annex K): YCbCr, chroma
-halved both ways, cosine transform of 8x8 blocks, rounding to multiples of the table, and back.
+The steps are libjpeg's for baseline JPEG (ITU-T T.81, with the quantization tables of its annex K): conversion to
+YCbCr, chroma at half height and width, cosine transform of 8x8 blocks, rounding to multiples of the table, and the
+inverse steps.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _CHROMA = """
 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99
 """
 
-# Colors, in units of 2**-16; the chroma of the way there is rounded down if it is a half.
+# Color conversions in units of 2**-16; the conversion to YCbCr rounds halves of chroma down.
 _TO_YCC = (
     ((19595, 38470, 7471), 1 << 15),
     ((-11059, -21709, 32768), (128 << 16) + (1 << 15) - 1),
@@ -42,9 +43,9 @@ _TO_RGB = (
     ((65536, 116130, 0), 1 << 15),
 )
 
-# The cosine transform in whole numbers, ``8192 * sqrt(8)`` times the orthonormal one: the first half of each row.
-# The second half mirrors it, with the sign turned in odd rows. (These are sums of 13-bit constants, as in Loeffler,
-# Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", 1989.)
+# The integer cosine transform, which is ``8192 * sqrt(8)`` times the orthonormal transform: the first half of each row.
+# The second half mirrors the first half, with the opposite sign in odd rows. (These are sums of 13-bit constants, as in
+# Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", 1989.)
 _WAVES = """
 8192 8192 8192 8192
 11363 9633 6437 2260
@@ -58,12 +59,12 @@ _WAVES = """
 
 
 def distort(x: Tensor, quality: int) -> Tensor:
-    """Return ``(..., H, W, 3)`` uint8 RGB as it comes back from a JPEG of a quality from 1 to 100."""
+    """Return the pixels of ``(..., H, W, 3)`` uint8 RGB after JPEG compression with a quality from 1 to 100."""
     return _distort(x, _tables(quality, x.device))
 
 
 def distort_each(x: Tensor, qualities: Sequence[int]) -> Tensor:
-    """Compute `distort` for each of ``(N, H, W, 3)``, with a quality for each."""
+    """Compute `distort` for ``(N, H, W, 3)`` with one quality per image."""
     tables = np.stack([_scale_table(quality) for quality in qualities], 1)
     return _distort(x, upload(tables[:, :, None, None], x.device))
 
@@ -84,7 +85,7 @@ def _convert(planes: Sequence[Tensor], matrix: Sequence[tuple[Sequence[int], int
 
 
 def _extend(x: Tensor, rows: int, columns: int) -> Tensor:
-    """Repeat the last row and column up to multiples of pixels."""
+    """Repeat the last row and column until height and width are multiples of `rows` and `columns`."""
     for axis, multiple in ((-2, rows), (-1, columns)):
         more = -x.shape[axis] % multiple
         if more:
@@ -94,8 +95,8 @@ def _extend(x: Tensor, rows: int, columns: int) -> Tensor:
 
 
 def _halve(x: Tensor) -> Tensor:
-    """Return the means of 2x2 pixels, halves rounded down and up by turns."""
-    x = _extend(x, 2, 2 * _BLOCK)  # pixels to the right, but rows of means below
+    """Return the means of 2x2 pixels, with halves rounded down and up alternately."""
+    x = _extend(x, 2, 2 * _BLOCK)  # extends pixels to the right; below, `_quantize` extends the means
     pairs = x[..., 0::2, :] + x[..., 1::2, :]
     total = pairs[..., 0::2] + pairs[..., 1::2]
     total[..., 0::2] += 1
@@ -104,8 +105,8 @@ def _halve(x: Tensor) -> Tensor:
 
 
 def _double(x: Tensor) -> Tensor:
-    """Enlarge both ways: three parts of the nearest, one of the next but nearest."""
-    if x.shape[-1] <= 2:  # as libjpeg does: just repeated
+    """Double height and width: per axis, 3/4 of the nearest pixel and 1/4 of the second nearest."""
+    if x.shape[-1] <= 2:  # as in libjpeg, the pixels are only repeated
         return x.repeat_interleave(2, -2).repeat_interleave(2, -1)
     total = _blend_neighbours(x, -2)
     total = _blend_neighbours(total, -1)
@@ -128,7 +129,7 @@ def _quantize(x: Tensor, table: Tensor) -> Tensor:
     x = _extend(x, _BLOCK, _BLOCK) - 128
     rows, columns = x.shape[-2] // _BLOCK, x.shape[-1] // _BLOCK
     blocks = x.view(*x.shape[:-2], rows, _BLOCK, columns, _BLOCK).transpose(-3, -2)
-    # Doubles hold these sums exactly; the shifts are where the integer transform rounds.
+    # float64 represents these sums exactly; the shifts are at the positions where the integer transform rounds.
     coefficients = _shift_rounded(waves @ _shift_rounded(blocks.to(torch.float64) @ waves.T, 11), 15)
     levels = (coefficients.abs() + table * 4).div_(table * 8, rounding_mode="floor")
     coefficients = levels.copysign_(coefficients).mul_(table)

@@ -1,7 +1,7 @@
-"""Limits of the cost of a sample: beyond them an operator refuses at once, instead of computing for minutes.
+"""Limits of the cost of a sample: above a limit, an operator raises an error instead of computing for minutes.
 
-``TORCHDALI_MAX_PIXELS`` in the environment changes how many pixels an image may have, decoded or made by an operator.
-`use_max_pixels` does so for the calling thread: that is how ``max_pixels`` of a pipeline reaches its operators.
+``TORCHDALI_MAX_PIXELS`` in the environment sets the maximum number of pixels of an image that is decoded or created by
+an operator. `use_max_pixels` sets this limit for the calling thread; pipelines call it with their ``max_pixels``.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class _ThreadLimits(threading.local):
     """Limits of the calling thread.
 
     Attributes:
-        pixels: That an image may have.
-        free: Values (height times width times channels) up to which nothing else needs to be looked at.
+        pixels: Maximum number of pixels of an image.
+        free: Number of values (height times width times channels) up to which no other limit must be checked.
     """
 
     pixels = MAX_PIXELS
@@ -60,7 +60,7 @@ def use_max_pixels(pixels: int | None) -> None:
 
 @contextlib.contextmanager
 def max_pixels_of(pixels: int | None) -> Iterator[None]:
-    """Set the limit of pixels in the calling thread for a while; None keeps the limit."""
+    """Set the limit of pixels of the calling thread inside of a ``with`` block; None keeps the limit."""
     before = limits.pixels
     if pixels is not None:
         use_max_pixels(pixels)
@@ -71,13 +71,13 @@ def max_pixels_of(pixels: int | None) -> Iterator[None]:
 
 
 def check_pixels(extents: Sequence[float], what: str) -> None:
-    """Refuse an image that is too large, or whose extents are not numbers.
+    """Check the size of an image.
 
     Raises:
-        RuntimeError: naming the extents and the limit.
+        RuntimeError: the image is too large, or an extent is NaN.
     """
     pixels = math.prod(extents)
-    if not pixels <= limits.pixels:  # nan too
+    if not pixels <= limits.pixels:  # also true for NaN
         shown = " x ".join(f"{extent:g}" for extent in extents)
         raise RuntimeError(
             f"{what} would be {shown} pixels; at most {limits.pixels} are allowed (max_pixels of the pipeline, "
@@ -86,24 +86,24 @@ def check_pixels(extents: Sequence[float], what: str) -> None:
 
 
 def check_not_empty(lengths: Sequence[int], shape: Sequence[int], operator: str) -> None:
-    """Refuse an image without rows or columns, for an operator that has no result for it.
+    """Check that an image is not empty, for operators that have no result for empty images.
 
     Args:
         lengths: Lengths of the axes that must not be empty.
         shape: Shape of the image.
 
     Raises:
-        RuntimeError: naming the operator and the shape.
+        RuntimeError: one of the lengths is 0.
     """
     if 0 in lengths:
         raise RuntimeError(f"{operator}: the image has no pixels: its shape is {tuple(shape)}")
 
 
 def check_window(size: float, operator: str) -> None:
-    """Refuse a window that is too wide.
+    """Check the width of a window.
 
     Raises:
-        RuntimeError: naming the size and the limit.
+        RuntimeError: the window is too wide.
     """
     if not size <= MAX_WINDOW:
         raise RuntimeError(f"{operator}: the window would be {size:g} wide; at most {MAX_WINDOW} are allowed")

@@ -17,13 +17,13 @@ __all__ = ["mirror", "mirror_each"]
 
 def mirror(x: Tensor, axes: Sequence[int]) -> Tensor:
     """Return a tensor with some axes reversed."""
-    if x.dtype == torch.uint16:  # which torch reverses since 2.7 only
+    if x.dtype == torch.uint16:  # torch before 2.7 cannot reverse it
         return x.view(torch.int16).flip(list(axes)).view(x.dtype)
     return x.flip(list(axes))
 
 
 def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = None) -> Tensor:
-    """Return a tensor in which each ``x[i]`` has some axes reversed; in `out`, if it fits."""
+    """Reverse some axes of each ``x[i]``; the result is in `out` if it fits."""
     if x.requires_grad:
         return torch.stack([mirror(each, some) for each, some in zip(x, axes, strict=True)])
     if not x.is_cpu:
@@ -38,14 +38,14 @@ def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = N
 
 
 def _mirrored_where(x: Tensor, axes: Sequence[Sequence[int]]) -> Tensor:
-    """Do `mirror_each` on a device: one axis after the other, for all samples."""
+    """Compute `mirror_each` on a device: axis by axis, for all samples."""
     for axis in sorted(set(itertools.chain(*axes))):
         x = select(factors([axis in some for some in axes], x) > 0, mirror(x, [axis + 1]), x)
     return x
 
 
 def _mirror_small(x: Tensor, axes: Sequence[Sequence[int]], result: Tensor) -> None:
-    """Write small samples with some axes reversed: in one call those with the same axes."""
+    """Write small samples with some axes reversed, with one call for all samples with the same axes."""
     source, target = x.numpy(), result.numpy()
     groups: dict[tuple[int, ...], list[int]] = {}
     for i, some in enumerate(axes):

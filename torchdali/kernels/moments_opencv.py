@@ -1,4 +1,4 @@
-"""Means and variances of images by OpenCV, which takes both in one pass."""
+"""Means and variances of images by OpenCV, which computes both in one pass."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Moments:
     variances: tuple[float, ...]
 
     def about(self, means: Sequence[float]) -> Moments:
-        """Return given means, and the average squared distances from them."""
+        """Return moments about other means: these means, and the mean squared distances from them."""
         pairs = zip(self.variances, self.means, means, strict=True)
         return Moments(self.count, tuple(means), tuple(v + (m - to) ** 2 for v, m, to in pairs))
 
 
 def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
-    """Return mean and variance over all axes, or all but the last; None if OpenCV cannot take them.
+    """Return mean and variance over all axes, or over all axes except the last; None if OpenCV cannot compute them.
 
     Args:
-        x: uint8 or float32.
-        axes: In any order.
+        x: Tensor of uint8 or float32.
+        axes: Axes in any order.
     """
     whole = len(axes) == x.dim()
     channels = 1 if whole else x.shape[-1] if x.dim() else 0
@@ -42,14 +42,14 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
         return None
     if x.dtype not in (torch.uint8, torch.float32) or (cv2 := opencv_for(x)) is None:
         return None
-    if x.numel() >= 1 << 31:  # OpenCV counts columns by int
+    if x.numel() >= 1 << 31:  # OpenCV counts columns with a C int
         return None
     row = x.contiguous().view(1, -1, channels).numpy()
     count = row.shape[1]
     if whole and x.dtype == torch.float32:  # many times as fast as meanStdDev
         mean = cv2.sumElems(row)[0] / count
         return Moments(count, (mean,), (max(cv2.norm(row, cv2.NORM_L2SQR) / count - mean * mean, 0.0),))
-    if channels in (2, 3, 4) and x.dtype == torch.uint8:  # a third of the time
+    if channels in (2, 3, 4) and x.dtype == torch.uint8:  # takes a third of the time
         planes = byte_planes(channels, 1, count)
         cv2.split(row, planes)
         pairs = [cv2.meanStdDev(plane) for plane in planes]
@@ -60,7 +60,7 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
 
 
 def pool(each: Sequence[Moments]) -> Moments:
-    """Return the moments of all values together."""
+    """Combine the moments of several sets of values to the moments of all values."""
     count = sum(m.count for m in each)
     channels = range(len(each[0].means))
     means = [sum(m.means[c] * m.count for m in each) / count for c in channels]

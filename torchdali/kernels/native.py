@@ -1,6 +1,6 @@
 """The native library of the fast path, if it was built with torchdali, and its call for one sample.
 
-The input is pixels, or a JPEG of which the library decodes only the region that the result needs. The library
+The input is pixels or a JPEG. The library decodes only the region of a JPEG that the result needs. The library
 resamples, mirrors, scales and writes the result without the GIL, in the same order as DALI and bit-identical to it.
 `kernels.audio.resample` calls the library to resample audio. The library refuses unsupported images, images for which
 libjpeg warns, and work that needs too much memory. The caller then decodes the image in Python, which raises the
@@ -188,7 +188,8 @@ class Filters(NamedTuple):
         shrinking: Filter of an axis that shrinks; a key of `FILTERS`.
         growing: Filter of an axis that grows or keeps its size.
         antialias: Stretch the filter where an axis shrinks.
-        inside: Read no pixels beyond the region, and normalize the remaining weights; else repeat the image's edge.
+        inside: Ignore pixels beyond the window's limits and normalize the remaining weights; else repeat the window's
+            edge.
     """
 
     shrinking: str = "linear"

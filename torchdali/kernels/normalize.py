@@ -26,12 +26,12 @@ from torchdali.kernels.opencv import opencv
 
 __all__ = ["Affine", "affine", "normalize_each_into", "normalize_into"]
 
-_PIECE = 1 << 19  # elements of an image that are worked on at a time
+_PIECE = 1 << 19  # elements of an image that are processed in one step
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """``(x - centre) * factor + offset``, one value each or one per channel; equal only to itself."""
+    """``(x - centre) * factor + offset`` with one value or one value per channel each; compared by identity."""
 
     centre: tuple[float, ...]
     factor: tuple[float, ...]
@@ -47,21 +47,21 @@ def affine(
     channels: int,
     padded: int = 0,
 ) -> Affine | None:
-    """Return ``(x - mean) / std * scale + shift`` as factor and offset; None if it changes nothing.
+    """Return ``(x - mean) / std * scale + shift`` as factor and offset; None if the expression changes nothing.
 
-    The centre is 0 unless a ``std`` is 0: then the differences to the mean become infinities of both signs,
-    or NaN.
+    The centre is 0 unless a ``std`` is 0: then the differences from the mean must be computed first, since they become
+    infinities of both signs, or NaN.
 
     Args:
-        mean: No value for 0, one, one per channel, or one per channel of the padded output.
-        std: No value for 1, otherwise likewise.
-        scale: Multiplies.
-        shift: Is added at last.
+        mean: Empty for 0, or one value, one per channel, or one per channel of the padded output.
+        std: Empty for 1, otherwise the same as `mean`.
+        scale: Factor after the division.
+        shift: Offset that is added last.
         channels: Number of channels of the image.
-        padded: Channels of the output, if that has more.
+        padded: Number of channels of the output if it has more channels than the image.
 
     Raises:
-        RuntimeError: any other number of values.
+        RuntimeError: the number of values of `mean` or `std` is wrong.
     """
     for values in (mean, std):
         if len(values) > 1 and len(values) not in (channels, padded):
@@ -99,15 +99,15 @@ def normalize_into(
 ) -> None:
     """Write ``(image - centre) * factor + offset``; integer outputs are rounded and saturated.
 
-    Calculating in the image's own memory order, and transposing the result, is the cheapest way.
+    It is fastest to compute in the image's own memory order, and to transpose the result.
 
     Args:
-        out: Where to write: any strides; float32, or a type that float32 is converted to.
-        image: Same shape, any strides and real type.
-        scaling: From `affine`; None only converts.
-        channel: Axis of the channels, for scalings that have one value each.
+        out: Output tensor of any strides; float32, or a dtype to which float32 is converted.
+        image: Tensor of the same shape, any strides and any real dtype.
+        scaling: Result of `affine`; if None, the image is only converted.
+        channel: Axis of the channels, for scalings with one value per channel.
         mirror: Axis to reverse, or None.
-        order: The axes of `out` in the order of the image; None if it is the same.
+        order: The axes of `out` in the order of the image's axes; None if both orders are equal.
     """
     plain = image.dtype == torch.uint8 and out.dtype == torch.float32 and is_plain(image)
     if plain and image.dim() == 3 and channel == 2 and mirror in (None, 1):
@@ -136,13 +136,13 @@ def normalize_each_into(
     mirrored: Sequence[bool],
     order: tuple[int, ...],
 ) -> None:
-    """Compute `normalize_into` for several images of one shape and the same strides, in fewer calls.
+    """Compute `normalize_into` for several images of the same shape and strides, in fewer calls.
 
     Args:
         out: ``(N, ...)`` float32 on the CPU.
-        images: ``(N, H, W, C)``, or N of them.
-        mirrored: N times whether to reverse the rows.
-        order: The axes of an image of `out` in the order of the images.
+        images: ``(N, H, W, C)``, or a list of N images.
+        mirrored: For each of the N images, whether to reverse each row.
+        order: The axes of an image of `out` in the order of the images' axes.
     """
     factor, offset, simple = _parts(scaling)
     results = out.numpy().transpose(0, *[axis + 1 for axis in order])
@@ -156,7 +156,7 @@ def normalize_each_into(
 
 
 def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None, mirrored: Sequence[bool]) -> None:
-    """Write ``(N, H, W, C)``: two passes over all of them, which cost less than many calls."""
+    """Write ``(N, H, W, C)`` in two passes over all images, which is faster than many calls."""
     _, height, width, channels = out.shape
     rows = out.view(-1, width, channels)
     images, mirrored = mirrored_alike(cv2, images, mirrored)
@@ -169,21 +169,21 @@ def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None,
 
 
 def _parts(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...], bool]:
-    """Return factor and offset, and whether there is nothing else."""
+    """Return factor and offset, and whether the centre is 0."""
     if scaling is None:
         return (), (), True
     return scaling.factor, scaling.offset, scaling.centre == (0.0,)
 
 
 class _Recipe(NamedTuple):
-    """An `Affine` for images of one shape: tensors that broadcast to it, in the order of memory.
+    """An `Affine` for images of one shape: tensors that broadcast to this shape, in memory order.
 
     Attributes:
-        order: The axes, the one that moves slowest in memory first; None when they are in this order already.
-        mirror: Axis to reverse, in this order.
-        rows: Length of the pieces to work in along the first axis; None when the image is small.
-        offset: None if nothing is scaled.
-        centre: None if it is 0.
+        order: The axes in memory order, the axis with the largest stride first; None if they are already in this order.
+        mirror: Axis to reverse, in memory order.
+        rows: Length along the first axis of the pieces that are processed separately; None to process the whole image.
+        offset: Offset; None if nothing is scaled.
+        centre: Centre; None if it is 0.
     """
 
     order: tuple[int, ...] | None
@@ -244,7 +244,7 @@ def _normalize(x: Tensor, recipe: _Recipe, out: Tensor | None) -> Tensor:
 
 
 def _spread(values: tuple[float, ...], shape: tuple[int, ...], channel: int, device: torch.device) -> Tensor:
-    """Return values of channels as dense rows, the form that vector instructions need."""
+    """Return the channels' values repeated in contiguous rows, as vector instructions need them."""
     inner = 2 if channel == len(shape) - 1 else 1
     tensor = torch.tensor(values, dtype=torch.float32, device=device)
     if len(values) > 1:

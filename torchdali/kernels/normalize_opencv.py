@@ -1,8 +1,8 @@
-"""Bytes to normalized floats by OpenCV, if it is installed: from an image to the input of a network.
+"""Convert bytes to normalized floats by OpenCV, if it is installed: from an image to the input of a network.
 
-The channels are taken apart, and mirrored, while they are bytes; then each becomes floats. Where the result is planes
-too, they are written in their place: one pass over a result that is four times as large and seldom in cache. Else they
-are put together again, which OpenCV does past the cache.
+The channels are split and mirrored as bytes; then each channel is converted to floats. If the result is planar, the
+channels are written directly to it: this takes only one pass over the result, which is four times as large and rarely
+in the cache. Otherwise the channels are merged, which OpenCV does with writes that bypass the cache.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Values = list[tuple[float, float]]
 Images = Bytes | Sequence[Bytes]
 Take = Callable[[Any, Bytes, bool, list[Bytes]], None]
 
-_SMALLEST = 64  # pixels; images smaller than a vector may be rounded otherwise
-_PIECE = 1 << 21  # values that are worked on at a time; seldom fewer than an image has
-_PIXELS = 1 << 18  # up to which a result goes through floats, which then stay in cache
+_SMALLEST = 64  # pixels; images smaller than a vector register may be rounded differently
+_PIECE = 1 << 21  # values that are processed in one step; most images have fewer values
+_PIXELS = 1 << 18  # pixels up to which intermediate floats stay in the cache
 
 
 def normalized_by_opencv(
@@ -34,15 +34,15 @@ def normalized_by_opencv(
     offset: tuple[float, ...],
     mirrored: Sequence[bool],
 ) -> bool:
-    """Write ``image * factor + offset`` of each image, or return False if this is not the way.
+    """Write ``image * factor + offset`` for each image; return False if OpenCV cannot do it, or not faster.
 
     Args:
-        out: ``(N, H, W, C)``, best with dense channels or dense pixels.
-        images: ``(N, H, W, C)``, or N of them with the same strides, of 2 to 4 channels; their rows of pixels are
-            dense, or the rows or the columns of each channel.
-        factor: One value, or one per channel, above 0; nothing is scaled if there is none.
-        offset: As many, finite.
-        mirrored: N times whether to reverse the rows.
+        out: ``(N, H, W, C)``; fastest if channels or pixels are contiguous.
+        images: ``(N, H, W, C)``, or a list of N images with equal strides, of 2 to 4 channels. The rows of pixels must
+            be contiguous, or the rows or columns of each channel.
+        factor: One value or one per channel, above 0; empty to scale nothing.
+        offset: As many values as `factor`, finite.
+        mirrored: For each of the N images, whether to reverse each row.
     """
     _, height, width, channels = out.shape
     if (
@@ -62,7 +62,7 @@ def normalized_by_opencv(
         _write_planes(cv2, planar, images, values, mirrored, take)
         return True
     dense = out.strides[2:] == (channels * out.itemsize, out.itemsize)
-    if dense and height * width * channels < _PIXELS:  # few calls are better than less work
+    if dense and height * width * channels < _PIXELS:  # here, fewer calls matter more than less work
         return False
     for result, image, reverse in zip(out, images, mirrored, strict=True):
         _write_pixels(cv2, result, image, values, reverse, take, dense)
@@ -77,9 +77,9 @@ def _write_planes(
     mirrored: Sequence[bool],
     take: Take,
 ) -> None:
-    """Write into dense ``(N, C, H, W)``: several images at once if they are small, or an image in pieces."""
+    """Write to contiguous ``(N, C, H, W)``: several small images in one step, or a large image in pieces."""
     number, channels, height, width = results.shape
-    if number == 1 and channels * height * width <= _PIECE:  # the usual case, and the fastest
+    if number == 1 and channels * height * width <= _PIECE:  # the most common and fastest case
         planes = byte_planes(channels, height, width)
         take(cv2, images[0], mirrored[0], planes)
         for plane, result, (f, o) in zip(planes, results[0], values, strict=True):
@@ -95,7 +95,7 @@ def _write_planes(
     for first in range(0, number, count):
         last = min(first + count, number)
         for start in range(0, height, rows):
-            start = min(start, height - rows)  # the last piece begins in the one before it
+            start = min(start, height - rows)  # the last piece overlaps the previous piece
             for image, low, high in runs(images, mirrored, first, last):
                 parts = [plane[(low - first) * rows : (high - first) * rows] for plane in planes]
                 piece = image if high - low > 1 else image[start : start + rows]
@@ -107,7 +107,7 @@ def _write_planes(
 
 
 def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[Images, Sequence[bool]]:
-    """Return small images as one array, those with reversed rows reversed in it, so that `runs` finds one run."""
+    """Copy small images to one array in which rows are already reversed if needed, so that `runs` finds one run."""
     height, width, channels = images[0].shape
     chosen = np.flatnonzero(mirrored)
     if images[0].nbytes > SMALL_SAMPLE or len(chosen) in (0, len(images)):
@@ -119,7 +119,7 @@ def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[
 
 
 def runs(images: Images, mirrored: Sequence[bool], first: int, last: int) -> Iterator[tuple[Bytes, int, int]]:
-    """Yield images and their indices: as one, higher image where they are adjacent and mirrored alike."""
+    """Yield images with their index range; adjacent images with equal mirroring are joined to one taller image."""
     if not isinstance(images, np.ndarray):
         yield from ((images[i], i, i + 1) for i in range(first, last))
         return
@@ -140,7 +140,7 @@ def _write_pixels(
     take: Take,
     dense: bool,
 ) -> None:
-    """Write into ``(H, W, C)``, of dense pixels or any others."""
+    """Write to ``(H, W, C)`` with any strides; `dense` if the pixels are contiguous."""
     height, width, channels = result.shape
     rows = min(max(_PIXELS // (width * channels), 1), height)
     planes = byte_planes(channels, rows, width)
@@ -159,7 +159,7 @@ def _write_pixels(
 
 
 def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float) -> None:
-    """Write ``source * factor + offset`` of rows."""
+    """Write ``source * factor + offset`` to `target`, both 2D."""
     cv2.addWeighted(source, factor, source, 0.0, offset, target, cv2.CV_32F)
 
 

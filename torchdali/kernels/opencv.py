@@ -1,4 +1,4 @@
-"""OpenCV, if it is installed: some kernels use it on the CPU where torch needs several passes."""
+"""Access to OpenCV, if it is installed: some kernels use it on the CPU if torch would need several passes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from torchdali.kernels.memory import is_plain
 
 __all__ = ["opencv", "opencv_for"]
 
-_WARNINGS = 3  # OpenCV's number for the level that it begins with
+_WARNINGS = 3  # OpenCV's number for its default log level
 
 
 @functools.cache
 def opencv() -> Any:
-    """Return the module ``cv2``, or None. At its first use here it is told to start no threads, and to print nothing.
+    """Return the module ``cv2``, or None. The first call disables OpenCV's threads and messages.
 
-    Pipelines have theirs, and OpenCV's wait actively for the next image: up to a sixth of the CPU time. Its warnings of
-    damaged images name no file. The number of threads and the log level are shared by the process: settings of the
-    program stay.
+    Pipelines have their own threads, and OpenCV's threads busy-wait for the next image, which takes up to a sixth of
+    the CPU time. OpenCV's warnings about damaged images name no file. Both settings apply to the whole process, so they
+    are changed only if they have their default values.
     """
     try:
         cv2 = importlib.import_module("cv2")
     except ImportError:
         return None
-    if cv2.getNumThreads() == cv2.getNumberOfCPUs():  # nobody has chosen
-        # Not 1: OpenCV 4 then waits for its threads to end, which a forked process does not have.
+    if cv2.getNumThreads() == cv2.getNumberOfCPUs():  # the program has not set the number
+        # 0, not 1: with 1, OpenCV 4 waits for its threads to end, but these do not exist in a forked process.
         cv2.setNumThreads(0)
     log = getattr(cv2.utils, "logging", cv2)  # before and since OpenCV 4.11
     if log.getLogLevel() == _WARNINGS:
@@ -37,5 +37,5 @@ def opencv() -> Any:
 
 
 def opencv_for(x: Tensor) -> Any:
-    """Return ``cv2`` if it can work on a tensor; it knows no devices, gradients, compilers, or empty images."""
+    """Return ``cv2`` if it can process a tensor: not on devices, with gradients, when compiling, or if it is empty."""
     return opencv() if is_plain(x) and x.numel() else None

@@ -1,4 +1,4 @@
-"""Dense optical flow between images: Lucas and Kanade's method, from coarse to fine."""
+"""Dense optical flow between images by Lucas and Kanade's method, from coarse to fine."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from torch.nn import functional
 
 __all__ = ["flow"]
 
-_SMALLEST = 12  # pixels of the shorter side, on the coarsest level
+_SMALLEST = 12  # minimum pixels of the shorter side on the coarsest level
 _LEVELS = 10
-_HINTED = 2  # levels that remain when it is known roughly where to look
+_HINTED = 2  # number of levels if a hint is passed
 _NOISE = 1e-3  # added before inversion: flat regions keep the flow of the level above
-_STEP = 1.0  # pixels, the farthest that one iteration moves
+_STEP = 1.0  # maximum distance per iteration, in pixels
 
 
 def flow(first: Tensor, second: Tensor, iterations: int, window: int, hint: Tensor | None = None) -> Tensor:
-    """Find where the pixels of an image have gone in another one.
+    """Compute the displacement of each pixel from a first to a second image.
 
-    Every pixel's neighbourhood is matched by least squares on the gradients (Lucas and Kanade, 1981), some times on
+    Every pixel's neighborhood is matched by least squares on the gradients (Lucas and Kanade, 1981), several times on
     each level of a pyramid of halved images (Bouguet, 2001).
 
     Args:
-        first: ``(N, 1, H, W)``, in [0, 1].
-        second: Likewise.
-        iterations: On each level.
-        window: Width of a neighbourhood, odd.
-        hint: ``(N, 2, H, W)``: where to start from, instead of coarse levels.
+        first: First images ``(N, 1, H, W)``, in [0, 1].
+        second: Second images; same shape and range.
+        iterations: Number of iterations on each level.
+        window: Width of a neighborhood; must be odd.
+        hint: Initial flow ``(N, 2, H, W)``, with which fewer coarse levels are needed.
 
     Returns:
-        ``(N, 2, H, W)``: x and y in pixels: ``first(p)`` has gone to ``second(p + flow(p))``.
+        ``(N, 2, H, W)``: x and y in pixels; ``first(p)`` corresponds to ``second(p + flow(p))``.
     """
     levels = [(first, second)]
     most = _LEVELS if hint is None else _HINTED
@@ -49,7 +49,7 @@ def _halve(image: Tensor) -> Tensor:
 
 
 def _resize_flow(motion: Tensor, image: Tensor) -> Tensor:
-    """Bring a flow, in pixels of its own, to the size of an image."""
+    """Resize a flow to the size of an image, and scale its values to the image's pixels."""
     height, width = image.shape[-2:]
     if motion.shape[-2:] == image.shape[-2:]:
         return motion

@@ -1,4 +1,4 @@
-"""Positions of image regions on canvases, for a batch at once."""
+"""Positions of image regions on canvases, for a whole batch."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def regions(
     """Return start in the image, start on the canvas, and extent of all regions, y before x.
 
     Args:
-        in_anchors: Starts in the images; (0, 0) when None.
-        out_anchors: Starts on the canvases; (0, 0) when None.
-        shapes: Extents; up to the end of the image when None.
+        in_anchors: Starts of the regions in the images; None for (0, 0).
+        out_anchors: Starts of the regions on the canvases; None for (0, 0).
+        shapes: Extents of the regions; None for regions up to the end of the image.
         inside: Height and width of the image of each region, ``(batch, regions, 2)``.
         outside: Height and width of the canvases, ``(batch, 2)``.
 
@@ -35,7 +35,7 @@ def regions(
         ``(batch, regions, 6)``.
 
     Raises:
-        ValueError: one reaches outside.
+        ValueError: a region reaches outside, or a relative value is not in [0, 1].
     """
     outside = outside[:, None]
     start = _pixels(in_anchors, inside, np.floor)
@@ -56,6 +56,6 @@ def _pixels(positions: Given | None, lengths: Array, whole: Any) -> Array:
     values, relative = positions
     if relative and values.size and not 0 <= values.min() <= values.max() <= 1:
         raise ValueError("a share that is not in [0, 1]")
-    if relative:  # in single precision, as DALI does, so that 0.3 of 10 is 3 and not 3.0000001
+    if relative:  # in single precision, as in DALI, so that 0.3 of 10 is 3, not 3.0000001
         values = whole(values.astype(np.float32) * lengths.astype(np.float32))
     return values.astype(np.int64)

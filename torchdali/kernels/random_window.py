@@ -1,4 +1,4 @@
-"""Position of a random crop: a window of random area and aspect ratio."""
+"""Random crops: windows with random area, aspect ratio and position."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchdali.kernels.memory import Array
 
 __all__ = ["random_window", "random_windows", "window_ranges"]
 
-_NEXT = np.array([[2], [3]])  # where the numbers after those of an attempt are
+_NEXT = np.array([[2], [3]])  # offsets of the two numbers after an attempt's numbers
 
 
 def random_window(
@@ -25,17 +25,17 @@ def random_window(
 ) -> tuple[int, int, int, int]:
     """Choose a random window by area and aspect ratio.
 
-    Each attempt takes an area, a share of the image's, and an aspect ratio, evenly on a logarithmic scale. The
-    first window that fits, and whose ratio is still allowed after rounding, is placed anywhere. If none does, it
-    is the largest allowed one of the ratio nearest to the image's, also placed anywhere.
+    Each attempt draws an area, as a share of the image's area, and an aspect ratio, uniformly on a logarithmic scale.
+    The result is the first window that fits and whose ratio is still allowed after rounding. If no window fits, the
+    result is the largest allowed window with the allowed ratio that is nearest to the image's. The position is uniform.
 
     Args:
-        draw: Returns a random number in [0, 1); called at least twice, twice more an attempt.
+        draw: Returns a random number in [0, 1); called twice, and twice more per attempt.
         height: Height of the image.
         width: Width of the image.
-        attempts: Windows to try.
-        area: Least and greatest share, or one value for both.
-        ratio: Least and greatest ratio of width to height, or one value for both.
+        attempts: Maximum number of attempts.
+        area: Minimum and maximum share of the area, or one value for both.
+        ratio: Minimum and maximum ratio of width to height, or one value for both.
 
     Returns:
         y, x, height and width.
@@ -63,14 +63,15 @@ def random_windows(
     area: Sequence[float],
     ratio: Sequence[float],
 ) -> tuple[Array, Array]:
-    """Choose the windows of a batch, each as `random_window` would.
+    """Choose the windows of a batch; the results equal `random_window`'s.
 
     Args:
-        draws: ``(batch, 2 + 2 * attempts)``, in [0, 1).
+        draws: Random numbers in [0, 1), ``(batch, 2 + 2 * attempts)``.
         sides: ``(2, batch)``: height and width of the images.
+        attempts, area, ratio: See `random_window`.
 
     Returns:
-        Place (y and x) and extents (height and width) of the windows, ``(2, batch)`` each.
+        Position (y and x) and extents (height and width) of the windows, ``(2, batch)`` each.
     """
     smallest, largest, narrowest, widest, low, high = window_ranges(tuple(area), tuple(ratio))
     rows = _numbers(len(draws))
@@ -93,7 +94,7 @@ def random_windows(
         fits &= narrowest <= shape
         fits &= shape <= widest
         first = fits.argmax(1)
-        chosen = rows * attempts + first  # one list of places keeps the GIL, two would not
+        chosen = rows * attempts + first  # NumPy keeps the GIL for one index array, but not for two
         has_window = fits.ravel()[chosen]
         windows[0], windows[1] = tall.ravel()[chosen], wide.ravel()[chosen]
     if not has_window.all():
@@ -108,7 +109,7 @@ def random_windows(
 
 
 def _round_extents(areas: Array) -> Array:
-    """Return extents of squares of some areas, in whole pixels, one at least."""
+    """Return the square roots of areas, rounded to whole pixels, at least 1."""
     sides = np.sqrt(areas, out=areas)
     sides += 0.5
     np.floor(sides, out=sides)
@@ -124,7 +125,7 @@ def _numbers(count: int) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def window_ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[float, float, float, float, float, float]:
-    """Return the bounds of areas, of ratios, and of their logarithms."""
+    """Return minimum and maximum of the areas, of the ratios, and of the ratios' logarithms."""
     if not (1 <= len(area) <= 2 and 1 <= len(ratio) <= 2):
         raise RuntimeError(f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two")
     is_finite = all(map(math.isfinite, (*area, *ratio)))
@@ -137,7 +138,7 @@ def window_ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[fl
 
 
 def _largest(height: int, width: int, area: float, aspect: float) -> tuple[int, int]:
-    """Return height and width of the largest window of a ratio and of no more than a share of the area."""
+    """Return height and width of the largest window with an aspect ratio and at most a share of the image's area."""
     h = min(height, int(width / aspect))
     w = min(width, int(height * aspect))
     shrink = math.sqrt(min(1.0, max(area, 0.0) * height * width / max(h * w, 1)))

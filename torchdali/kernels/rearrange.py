@@ -1,4 +1,4 @@
-"""Copies of tensors whose axes have another order in memory: by OpenCV, if it knows the two orders."""
+"""Copy tensors to another order of axes in memory, by OpenCV if it supports the two orders."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["copy_to", "dense", "select"]
 
-_CHANNELS = 4  # OpenCV gains nothing with more
+_CHANNELS = 4  # with more channels, OpenCV is not faster
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.float64}
 
 
 def dense(x: Tensor) -> Tensor:
-    """Return a tensor itself if its elements are in order, otherwise a copy in which they are."""
+    """Return a contiguous tensor: the tensor itself or a copy."""
     if x.is_contiguous() or x.nbytes < SMALL_SAMPLE or opencv_for(x) is None:
         return x.contiguous()
     return copy_to(torch.empty(x.shape, dtype=x.dtype, device=x.device), x)
 
 
 def copy_to(target: Tensor, x: Tensor) -> Tensor:
-    """Copy to dense memory of the same shape and type, and return it.
+    """Copy a tensor to contiguous memory of the same shape and dtype; return that memory.
 
-    Where adjacent channels become planes, planes become adjacent channels, or height and width change places,
-    that takes a third of torch's time for float32, and a tenth for bytes.
+    If interleaved channels become planes, planes become interleaved channels, or height and width are swapped, this
+    takes a third of torch's time for float32, and a tenth for bytes.
     """
     cv2 = None if x.nbytes < SMALL_SAMPLE or x.is_contiguous() else opencv_for(x)
     dtype = _SAME_SIZE.get(x.itemsize)
@@ -38,9 +38,9 @@ def copy_to(target: Tensor, x: Tensor) -> Tensor:
 
 
 def _copy(cv2: Any, target: Array, source: Array) -> bool:
-    """Copy an array if OpenCV can."""
+    """Copy an array by OpenCV; return whether OpenCV supports the memory orders."""
     shape, (first, *rest) = source.shape, (n // source.itemsize for n in source.strides)
-    if not rest or first >= max(rest):  # the images of an array, or axes in order
+    if not rest or first >= max(rest):  # copy image by image, or the axes are already in order
         return source.ndim > 2 and all(map(_copy, [cv2] * len(source), target, source))
     if source.ndim == 2 and first == 1 and rest[0] >= shape[0]:
         cv2.transpose(source.T, target)
@@ -58,11 +58,11 @@ def _copy(cv2: Any, target: Array, source: Array) -> bool:
 
 
 def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Compute `torch.where` on two tensors of one dtype, which may be a wide unsigned one."""
+    """Compute `torch.where` on two tensors of equal dtype, which may be uint16, uint32 or uint64."""
     if x.dtype not in _UNSIGNED:
         return torch.where(condition, x, y)
     kind = _SAME_SIZE[x.itemsize]
     return torch.where(condition, x.view(kind), y.view(kind)).view(x.dtype)
 
 
-_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # for which devices have few operations
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # dtypes for which devices support few operations

@@ -1,4 +1,4 @@
-"""Reductions over axes, with DALI's element types."""
+"""Reductions over axes, with the result dtypes of DALI."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from torchdali.kernels.torch_threads import on_one_thread
 __all__ = ["extreme", "float_mean", "float_sum", "moments", "resolve_axes", "total", "variance_of"]
 
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
-_UNDIVIDED = 1 << 15  # values that torch sums on one thread
-_FEW = 1 << 23  # bytes whose sum int32 holds
+_UNDIVIDED = 1 << 15  # number of values up to which torch sums on one thread
+_FEW = 1 << 23  # number of bytes up to which int32 can represent the sum
 _CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 
 
 def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int) -> tuple[int, ...]:
-    """Return the axes to reduce: those given by index or by name, all by default.
+    """Return the indices of the axes to reduce, which are passed as indices or names; by default, all axes.
 
     Raises:
-        IndexError: an axis out of range.
-        ValueError: an axis given twice.
-        RuntimeError: a name that is not in the layout, or both are given.
+        IndexError: an axis is out of range.
+        ValueError: an axis is passed twice.
+        RuntimeError: a name is not in the layout, or both `axes` and `axis_names` are passed.
     """
     if axes is not None and axis_names is not None:
         raise RuntimeError("arguments `axes` and `axis_names` are mutually exclusive")
@@ -48,37 +48,37 @@ def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str
 
 
 def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """Sum: int64 for signed, uint64 for unsigned integers, float32 for float32."""
+    """Return the sum: int64 for signed integers, uint64 for unsigned integers, the input's dtype for floats."""
     if not axes:
         return x.to(_sum_type(x.dtype))
     if x.dtype.is_floating_point:
         return float_sum(x, axes, keep)
-    if (statistics := _of_bytes(x, axes)) is not None:  # an average in double precision has the digits of the sum
+    if (statistics := _of_bytes(x, axes)) is not None:  # a float64 mean is exact enough for the sum
         sums = [round(mean * statistics.count) for mean in statistics.means]
         return _shape_like_reduction(sums, x, axes, keep, torch.int64).view(torch.uint64)
     wide = x.to(_CARRIER.get(x.dtype, x.dtype))
-    narrow = x.dtype.itemsize == 1 and x.numel() < _FEW  # int32 holds the sum, and is much faster
+    narrow = x.dtype.itemsize == 1 and x.numel() < _FEW  # int32 can represent the sum and is much faster
     summed = wide.sum(axes, keepdim=keep, dtype=torch.int32 if narrow else torch.int64)
     summed = summed.to(torch.int64)
     return summed.view(torch.uint64) if x.dtype in _UNSIGNED else summed
 
 
 def float_sum(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """Sum floats over one axis or more, with the same last bit for any number of threads."""
+    """Sum floats over one or more axes; the result is bit-identical for any number of threads."""
     if not _is_divided(x, axes):
         return x.sum(axes, keepdim=keep)
     return on_one_thread(Tensor.sum, x, axes, keepdim=keep)
 
 
 def float_mean(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """Average floats likewise."""
+    """Average floats over one or more axes; the result is bit-identical for any number of threads."""
     if not _is_divided(x, axes):
         return x.mean(axes, keepdim=keep)
     return on_one_thread(Tensor.mean, x, axes, keepdim=keep)
 
 
 def _is_divided(x: Tensor, axes: tuple[int, ...]) -> bool:
-    """True if torch would divide a sum among threads: a long one whose result is one number."""
+    """Return whether torch would split a sum among threads: a long sum whose result is one number."""
     return x.numel() > _UNDIVIDED and x.numel() == math.prod([x.shape[axis] for axis in axes])
 
 
@@ -103,14 +103,14 @@ def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep:
     """Return the average squared distance from a mean, as float32.
 
     Args:
-        x: Any shape.
-        mean: A scalar, or one of the same axes.
-        axes: To average over.
-        ddof: Subtracted from the number of values in the divisor.
-        keep: Keep the axes with extent 1.
+        x: Tensor of any shape.
+        mean: A scalar, or a mean over the same axes.
+        axes: Axes to average over.
+        ddof: Number that is subtracted from the number of values in the divisor.
+        keep: Keep the reduced axes with extent 1.
 
     Raises:
-        RuntimeError: the mean is of other axes.
+        RuntimeError: the mean was computed over other axes.
     """
     count = math.prod([x.shape[axis] for axis in axes])
     kept = [1 if i in axes else extent for i, extent in enumerate(x.shape)]
@@ -133,14 +133,14 @@ def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep:
 
 
 def _of_bytes(x: Tensor, axes: tuple[int, ...]) -> Moments | None:
-    """Return the moments of bytes, if OpenCV can take them."""
+    """Return the moments of uint8 values if OpenCV can compute them, else None."""
     return moments_of(x, axes) if x.dtype == torch.uint8 and axes else None
 
 
 def _shape_like_reduction(
     values: Sequence[float], x: Tensor, axes: tuple[int, ...], keep: bool, dtype: torch.dtype = torch.float32
 ) -> Tensor:  # fmt: skip
-    """Return values of channels, or one value, in the shape of a reduction."""
+    """Return one value, or one value per channel, in the shape of the reduction's result."""
     result = torch.tensor(values, dtype=dtype)
     if keep:
         return result.view([1 if i in axes else extent for i, extent in enumerate(x.shape)])
@@ -148,9 +148,10 @@ def _shape_like_reduction(
 
 
 def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> Tensor:
-    """Return the largest or smallest value, of the input's type; as in DALI, the least or greatest finite one at first.
+    """Return the largest or smallest value, in the input's dtype; NaN is skipped.
 
-    So it is the result for no values, and for NaN alone: those are skipped.
+    As in DALI, the search for the maximum starts with the smallest finite value, and for the minimum with the largest
+    finite value. This is the result if there are no values, or only NaN.
     """
     if not axes:
         return x
@@ -177,6 +178,6 @@ def _float_extreme(x: Tensor, axes: tuple[int, ...], keep: bool, largest: bool, 
 def _amax_or_amin(x: Tensor, axes: tuple[int, ...], keep: bool, largest: bool) -> Tensor:
     if len(axes) == x.dim():
         return (x.amax if largest else x.amin)(axes, keepdim=keep)
-    for axis in sorted(axes):  # whole rows at a time are several times as fast as all axes at once
+    for axis in sorted(axes):  # reducing axis by axis is several times as fast as reducing all axes in one call
         x = (x.amax if largest else x.amin)(axis, keepdim=True)
     return x if keep else x.squeeze(axes)

@@ -10,22 +10,22 @@ from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["HALF_UP", "to_bytes"]
 
-HALF_UP = 1e-5  # carries k + 0.5 upwards in float32, where rounding is to even
+HALF_UP = 1e-5  # added to float32 values, so that OpenCV, which rounds halves to even, rounds k + 0.5 up
 
 
 def to_bytes(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return `x` as uint8, rounded and saturated; halves go up, within a rounding error of float32.
+    """Return `x` as uint8, rounded (halves up, within a rounding error of float32) and saturated.
 
     Args:
-        x: float32 and contiguous; it is overwritten.
-        out: Where the result goes, if it fits.
+        x: Contiguous float32 tensor, which is overwritten.
+        out: Tensor to which the result is written if it fits.
     """
     result = place(out, x.shape, torch.uint8, x.device)
     if (cv2 := opencv_for(x)) is not None:
         x.clamp_(0.0, 255.0)
         cv2.convertScaleAbs(x.view(1, -1).numpy(), result.view(1, -1).numpy(), 1.0, HALF_UP)
         return result
-    # After the half, truncation rounds; the way over int16 is the fastest on the CPU.
+    # Adding a half and truncating rounds; on the CPU, the conversion by way of int16 is fastest.
     rounded = x.add_(0.5).clamp_(0.0, 255.0)
     rounded = rounded.to(torch.int16) if x.is_cpu else rounded
     return rounded.to(torch.uint8) if in_transform() else result.copy_(rounded)

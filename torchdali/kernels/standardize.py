@@ -1,4 +1,4 @@
-"""Scaling images to a mean and a variance."""
+"""Scale images to a mean and a variance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchdali.kernels.moments_opencv import Moments
 
 __all__ = ["standardize"]
 
-_STEEP = 300.0  # deviations between zero and the mean; beyond, the mean is subtracted first for precision
+_STEEP = 300.0  # maximum mean in standard deviations; for larger means, float32 must subtract the mean first
 
 
 def standardize(
@@ -24,15 +24,15 @@ def standardize(
     Args:
         x: ``(..., C)``.
         moments: One value, or one per channel.
-        divisor: By which the variance is divided instead of the count; 0 or less makes it 0.
+        divisor: Divisor of the variance instead of the count; if 0 or less, the variance is 0.
         epsilon: Added to the variance.
-        scale: Multiplies.
-        shift: Is added at last.
+        scale: Factor after the division.
+        shift: Offset that is added last.
         dtype: Dtype of the result.
-        out: Where it goes, if it fits.
+        out: Tensor to which the result is written if it fits.
 
     Returns:
-        None if the means are too large for float32 to scale before it subtracts them.
+        The result; None if the means are so large that float32 must subtract them before scaling.
     """
     share = moments.count / divisor if divisor > 0 else 0.0
     roots = [v * share + epsilon for v in moments.variances]

@@ -1,8 +1,8 @@
-"""Numbers of threads that torch divides its work among: one in threads of ours, and where it decides the last bit.
+"""Run torch single-threaded in our own threads, and for results whose last bit depends on the number of threads.
 
-A sum, a product of matrices or a Fourier transform that torch divides among threads may end in another bit than on one.
-The threads of pipelines use one. A call from another thread moves to a thread that uses one, too, so that a
-result depends neither on the machine nor on the way an operator is called.
+If torch splits a sum, a matrix product or a Fourier transform among threads, the last bit may differ from a single
+thread's result. The threads of pipelines use single-threaded torch. A call from another thread is moved to a
+single-threaded thread, so that the result depends neither on the machine nor on how an operator is called.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def use_one_torch_thread(ready: threading.Barrier) -> None:
 class keep_torch_threads:
     """Start threads that run torch single-threaded without changing the caller's setting.
 
-    ``set_num_threads`` in one thread becomes the default of every thread whose first parallel call comes
-    later, the user's main thread included. Only this order keeps it apart: the caller's value is read;
-    each worker reads its own, then sets 1; when all have, the caller sets its value again. One caller does so
-    at a time: another would read 1.
+    ``set_num_threads`` in one thread becomes the default of every thread whose first parallel call is later, including
+    the user's main thread. Only the following order avoids this: the caller reads its value; each worker reads its own
+    value and sets 1; after all workers have done this, the caller sets its value again. Only one caller may do this at
+    a time, since another caller would read 1.
     """
 
     _turn = ForkSafeLock()
@@ -68,7 +68,7 @@ def on_one_thread(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Call a function in a thread where torch uses one, unless it does here, or `x` is not a plain array."""
+    """Call a function where torch is single-threaded: in a helper thread if needed and if `x` is a plain array."""
     if torch.get_num_threads() == 1 or not is_plain(x):
         return function(x, *args, **kwargs)
     return _helper(os.getpid()).submit(function, x, *args, **kwargs).result()
@@ -76,7 +76,7 @@ def on_one_thread(
 
 @functools.lru_cache(maxsize=1)
 def _helper(process: int) -> ThreadPoolExecutor:
-    """Return the thread of a process; a forked one has none of its parent's."""
+    """Return the helper thread of a process; a forked process cannot use its parent's thread."""
     with keep_torch_threads(1) as ready:
         helper = ThreadPoolExecutor(1, "torchdali-one", use_one_torch_thread, (ready,))
         helper.submit(int)  # starts the thread

@@ -1,4 +1,4 @@
-"""Functions of uint64 that torch does not have, on the same bits held as int64."""
+"""uint64 functions that torch does not have; the arguments and results are the same bits as int64."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from torch import Tensor
 
 __all__ = ["FUNCTIONS", "compare_mixed"]
 
-_TOP = -(2**63)  # the bit that is the sign of an int64
+_TOP = -(2**63)  # the sign bit of int64
 
 
 def _order(x: Tensor) -> Tensor:
-    """Return int64 numbers in the order of the unsigned ones."""
+    """Convert to int64 numbers whose order is the order of the unsigned numbers."""
     return x ^ _TOP
 
 
@@ -41,7 +41,7 @@ def _shift_right(x: Tensor, n: Tensor) -> Tensor:
 
 
 def _divide(x: Tensor, y: Tensor) -> Tensor:
-    """Divide by way of half the dividend, which fits int64; the quotient is then one too small at most."""
+    """Divide half of the dividend, which fits int64; twice that quotient is at most one too small."""
     if bool((y == 0).any()):
         raise ValueError("integer division by zero")
     small = y.clamp(min=1)
@@ -78,12 +78,12 @@ def compare_mixed(name: str, unsigned_first: bool, x: Tensor, y: Tensor) -> Tens
 
     Args:
         name: ``"eq"``, ``"ne"``, ``"lt"``, ``"le"``, ``"gt"`` or ``"ge"``.
-        unsigned_first: Whether `x` holds the unsigned ones, otherwise `y` does.
+        unsigned_first: `x` has the unsigned numbers; otherwise `y`.
     """
     if not unsigned_first:
         return compare_mixed(_MIRRORED[name], True, y, x)
     if name in ("ne", "ge"):
         return compare_mixed("eq" if name == "ne" else "lt", True, x, y).logical_not()
-    fits = x >= 0  # the unsigned number fits int64; otherwise it is above every signed one
+    fits = x >= 0  # the unsigned number fits int64; otherwise it is above all signed numbers
     compared: Tensor = getattr(torch, name)(x, y)
     return compared & fits if name in ("eq", "lt", "le") else compared | fits.logical_not()

@@ -1,4 +1,4 @@
-"""Windows of a tensor: their position, and cutting them out, with padding if they reach outside."""
+"""Windows of a tensor: compute their position, and cut them out, with padding for parts outside of the tensor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FLOAT = struct.Struct("f")
 
 @fold
 def single(value: float) -> float:
-    """Round to float32, which arguments are in DALI: 0.7 becomes 0.69999998."""
+    """Round to float32, the type of DALI's arguments: 0.7 becomes 0.69999998."""
     try:
         return float(_FLOAT.unpack(_FLOAT.pack(value))[0])
     except OverflowError:
@@ -52,7 +52,7 @@ def anchor(position: float, extent: int, window: int, rounding: str = "round", a
     """Return where a window starts: ``position * (extent - window)``, rounded or truncated.
 
     Args:
-        axis: Which one it is, for errors.
+        axis: Index of the axis, for error messages.
 
     Raises:
         RuntimeError: ``position`` is outside [0, 1], or ``rounding`` is unknown.
@@ -66,7 +66,7 @@ def anchor(position: float, extent: int, window: int, rounding: str = "round", a
 
 
 def anchors(positions: Sequence[float], extent: int, window: int, rounding: str = "round") -> list[int]:
-    """Return `anchor` of each position, for a window that is not larger than the extent."""
+    """Return `anchor` of each position; fast if the window is not larger than the extent."""
     if not (len(positions) and 0.0 <= min(positions) <= max(positions) <= 1.0 and window <= extent):
         return [anchor(position, extent, window, rounding) for position in positions]
     places = np.array(positions, np.float32).astype(np.float64) * (extent - window)
@@ -90,15 +90,15 @@ BORDER_POLICIES = (*_OTHERS, *_EXTENSIONS)
 
 
 def out_of_bounds(policy: str, borders: bool = True) -> str:
-    """Return a policy by its first name: ``"edge"`` is ``"clamp"``.
+    """Return the main name of a policy: ``"clamp"`` for ``"edge"``.
 
     Args:
-        policy: For windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``; or how the pixels of
-            the border are repeated by: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
-        borders: The latter are allowed.
+        policy: Policy for windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or a policy that
+            repeats pixels of the tensor: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``; or a synonym.
+        borders: Allow the policies that repeat pixels.
 
     Raises:
-        RuntimeError: an unknown policy.
+        RuntimeError: the policy is unknown or not allowed.
     """
     if policy in _OTHERS:
         return policy
@@ -122,21 +122,21 @@ def cut(
     channel: int = -1,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Cut a window out of a tensor; a view if it is inside and the dtype stays.
+    """Cut a window out of a tensor; the result is a view if the window is inside and the dtype is kept.
 
     Args:
-        x: Any shape.
-        axes: Which axes are cut.
-        starts: First element of the window, one per axis; may be negative.
-        extents: Elements of the window, one per axis.
-        policy: For windows that reach outside; see `out_of_bounds`.
-        fill: No value for 0, one value, or one per channel.
-        channel: Axis of the channels, for ``fill``; -1 for none.
-        dtype: Dtype of the result, converted by truncation; the dtype of ``x`` when None.
+        x: Tensor of any shape.
+        axes: Axes that are cut.
+        starts: Index of the window's first element, one per axis; may be negative.
+        extents: Number of the window's elements, one per axis.
+        policy: Policy for windows that reach outside; see `out_of_bounds`.
+        fill: Fill values: empty for 0, one value, or one value per channel.
+        channel: Axis of the channels, for ``fill``; -1 for no channel axis.
+        dtype: Dtype of the result, converted by truncation; None for the dtype of ``x``.
 
     Raises:
-        RuntimeError: the window reaches outside and the policy is ``"error"``, an unknown policy, or a wrong
-            number of fill values.
+        RuntimeError: the window reaches outside and the policy is ``"error"``, the policy is unknown, or the number of
+            fill values is wrong.
     """
     policy = out_of_bounds(policy)
     if policy in ("error", "pad", "trim_to_shape"):
@@ -158,12 +158,13 @@ def cut(
 def meet(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
 ) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
-    """Return the part in the window as a view, the shape of the window, and the position of the view in it.
+    """Return a view of the tensor's part in the window, the shape of the result, and the view's position in the result.
 
-    The position is None if the view is everything: for a window that is inside, or is trimmed.
+    The position is None if the view is the whole result, which is the case if the window is inside or trimmed.
 
     Args:
-        policy: ``"error"``, ``"pad"`` or ``"trim_to_shape"``; see `cut` for the rest.
+        x, axes, starts, extents: See `cut`.
+        policy: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
 
     Raises:
         RuntimeError: the window reaches outside and the policy is ``"error"``.
@@ -191,7 +192,7 @@ def _meet_outside(
         low = min(max(start, 0), x.shape[axis])
         high = max(min(start + extent, x.shape[axis]), low)
         x = x.narrow(axis, low, high - low)
-        # A window that is outside altogether meets nothing; the place must stay in the window.
+        # A window that is completely outside has no part of the tensor; the position must remain in the window.
         offset = min(max(low - start, 0), extent)
         place[axis] = slice(offset, offset + high - low)
         shape[axis] = extent
@@ -224,7 +225,7 @@ def _extend(x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequ
 
 
 def _repeat_indices(place: Tensor, length: int, policy: str) -> Tensor:
-    """Map places outside of an axis to those inside that they repeat."""
+    """Map indices outside of an axis to the indices inside whose pixels they repeat."""
     if policy == "clamp":
         return place.clamp(0, length - 1)
     if policy == "wrap":
@@ -239,7 +240,7 @@ def _repeat_indices(place: Tensor, length: int, policy: str) -> Tensor:
 
 
 def check_fill(fill: Sequence[float], shape: Sequence[int], channel: int) -> None:
-    """Raise RuntimeError when there are several fill values, and not one for each channel."""
+    """Raise RuntimeError if there are several fill values, but not one per channel."""
     if len(fill) > 1 and (channel < 0 or len(fill) != shape[channel]):
         kind = f"{shape[channel]} channels" if channel >= 0 else "data without a channel axis"
         raise RuntimeError(f"{len(fill)} fill values for {kind}")
@@ -252,7 +253,7 @@ def fill_tensor(
     channel: int,
     device: torch.device,
 ) -> Tensor:
-    """Return a tensor of one value, or of one value per channel; see `fill_into`."""
+    """Return a tensor filled with one value, or with one value per channel; see `fill_into`."""
     return fill_into(torch.empty(tuple(shape), dtype=dtype, device=device), fill, channel)
 
 
@@ -268,14 +269,14 @@ def fill_into(out: Tensor, fill: Sequence[float], channel: int) -> Tensor:
 @functools.lru_cache(maxsize=256)
 @fold
 def fill_number(value: float, dtype: torch.dtype) -> float | int:
-    """Convert a fill value as C does: truncated, and modulo the integer's range; 300 is 44 in uint8."""
+    """Convert a fill value as C does: truncate it and reduce it modulo the integer's range; 300 is 44 in uint8."""
     value = single(value)
     if dtype.is_floating_point:
         return value
     if dtype == torch.bool:
         return value != 0
     bits = dtype.itemsize * 8
-    # The processor converts to 32 or 64 bits, giving the smallest integer where those do not hold the value.
+    # The processor converts to 32 or 64 bits; values out of that range become the smallest integer.
     held = torch.int32 if bits < 32 or dtype == torch.int32 else torch.int64
     low, high = integer_limits(held)
     number = int(value) if low <= value <= high else low

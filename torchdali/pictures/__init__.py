@@ -1,7 +1,7 @@
 """Images of data: a contact sheet of a batch, and the drawing of a graph.
 
 `show` draws a pipeline's outputs: images, clips, masks, spectrograms and audio, with boxes, labels and names.
-Everything here knows plain tensors and Pillow, neither pipelines nor nodes.
+This package depends only on plain tensors and Pillow, not on pipelines or nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Colors: of the classes of masks and boxes, and of the values of spectrograms."""
+"""Colors of classes in masks and boxes, and of values in spectrograms."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import torch
 __all__ = ["color_map", "of_class", "paint_mask"]
 
 Array = npt.NDArray[np.uint8]
-_GOLDEN = 0.618034  # step on the circle of hues from one class to the next: neighbours differ, and no hue repeats
+_GOLDEN = 0.618034  # hue step between consecutive classes, so that hues differ and do not repeat
 _STOPS = ((6, 8, 32), (60, 22, 110), (150, 36, 118), (226, 74, 76), (252, 158, 52), (252, 250, 190))
 
 
 @functools.cache
 def of_class(number: int) -> tuple[int, int, int]:
-    """Return the color of a class; 0 is red, as 1 is in masks, see `paint_mask`."""
+    """Return the color of a class; class 0 is red. In masks, 1 is red; see `paint_mask`."""
     red, green, blue = colorsys.hsv_to_rgb(number * _GOLDEN % 1.0, 0.85, 0.95)
     return round(red * 255), round(green * 255), round(blue * 255)
 
@@ -31,7 +31,7 @@ def paint_mask(mask: torch.Tensor) -> Array:
 
 
 def color_map(values: npt.NDArray[np.float32]) -> Array:
-    """Return colors of values from 0 to 1: dark blue, purple, orange, light yellow."""
+    """Return the colors of values from 0 to 1: from dark blue by way of purple and orange to light yellow."""
     places = np.linspace(0, 1, len(_STOPS))
     stops = np.array(_STOPS, np.float64)
     channels = [np.interp(values, places, stops[:, channel]) for channel in range(3)]

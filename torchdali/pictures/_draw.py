@@ -1,4 +1,4 @@
-"""From one sample to one image."""
+"""Draw one sample as one image."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["draw_boxes", "draw_sound", "draw_spectrogram", "draw_strip", "enlarg
 
 Array = npt.NDArray[np.uint8]
 FRAMES = 6  # number of frames of a clip that are shown
-_RANGE = 80.0  # decibels below the greatest power that are shown
+_RANGE = 80.0  # range of displayed powers in decibels below the maximum
 _WAVE, _PAPER = (38, 90, 160), (240, 243, 248)
 
 
 def enlarge(pixels: Array, size: int) -> Image.Image:
-    """Return an image resized to a given longer side; small images are enlarged by a whole number."""
+    """Resize an image so that its longer side fits `size`; small images are enlarged by an integer factor."""
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     longer = max(picture.size)
     if longer <= size:
@@ -31,7 +31,7 @@ def enlarge(pixels: Array, size: int) -> Image.Image:
 
 
 def lay_over(pixels: Array, mask: torch.Tensor) -> Array:
-    """Return an image with the colors of a mask over it; the mask is brought to the size of the image."""
+    """Overlay an image with the colors of a mask, which is resized to the size of the image."""
     colors = paint_mask(mask)
     if colors.shape[:2] != pixels.shape[:2]:
         fitting = Image.fromarray(colors).resize(pixels.shape[1::-1], Image.Resampling.NEAREST)
@@ -47,8 +47,9 @@ def draw_boxes(
     """Draw boxes onto an image.
 
     Args:
+        picture: The image, which is changed.
         boxes: ``(n, 4)``: left, top, right, bottom, as shares of width and height.
-        names: Names of the boxes, or none.
+        names: Names of the boxes; may be empty.
         classes: Classes of the boxes, for their colors.
     """
     draw, font = ImageDraw.Draw(picture), ImageFont.load_default(size=11)
@@ -64,7 +65,7 @@ def draw_boxes(
 
 
 def draw_strip(frames: Array, size: int) -> Image.Image:
-    """Return frames of a clip side by side, spread evenly over the clip.
+    """Draw some frames of a clip side by side, selected evenly over the clip.
 
     Args:
         frames: ``(F, H, W, 3)``.
@@ -81,13 +82,15 @@ def draw_strip(frames: Array, size: int) -> Image.Image:
 
 
 def draw_spectrogram(values: torch.Tensor, size: int, layout: str = "") -> Image.Image:
-    """Return a matrix in colors; of a spectrogram, time goes to the right and frequency upwards.
+    """Draw a matrix in colors; in a spectrogram, the time axis points right and the frequency axis up.
 
-    Powers, most of them tiny, are shown in decibels, 80 below the greatest one.
+    Nonnegative values whose maximum is more than 100 times the median are drawn in decibels, down to 80 below the
+    maximum.
 
     Args:
         values: ``(frequencies, times)``, or any matrix.
-        layout: ``"ft"``, ``"tf"``, or another: then the first row is on top.
+        size: Length of the longer side, about.
+        layout: ``"ft"`` or ``"tf"`` for a spectrogram; with other layouts, the first row is at the top.
     """
     matrix = values.detach().cpu().double()
     if layout == "tf":
@@ -109,7 +112,7 @@ def draw_spectrogram(values: torch.Tensor, size: int, layout: str = "") -> Image
 
 
 def draw_sound(values: torch.Tensor, size: int) -> Image.Image:
-    """Return the wave of a sound ``(n,)`` or ``(n, channels)``: of its first channel."""
+    """Draw the waveform of the first channel of audio ``(n,)`` or ``(n, channels)``."""
     finite = values.detach().cpu().double().nan_to_num(0.0, 0.0, 0.0)
     wave = finite.reshape(len(finite), -1)[:, 0].numpy()
     width, height = 2 * size, size // 2

@@ -1,4 +1,4 @@
-"""The drawing of a graph as SVG, without Graphviz: boxes in layers from top to bottom, and curves between them."""
+"""Draw a graph as SVG, without Graphviz: boxes in layers from top to bottom, connected by curves."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 __all__ = ["Box", "GraphLine", "Svg", "draw_graph"]
 
-CHARACTER = 6.6  # width of a character of 12 pixels, and of the smaller ones of the lines below
+CHARACTER = 6.6  # width of a character in the title, of 12 pixels; SMALL is for the lines below
 SMALL = 5.6
 LINE, PAD = 15, 8
-BETWEEN, BELOW = 22, 46  # between boxes of one layer; between layers
-SWEEPS = 12  # over all layers, to order them
+BETWEEN, BELOW = 22, 46  # distance between boxes of a layer; distance between layers
+SWEEPS = 12  # number of passes over all layers that order them
 FILLS = {"cpu": "#e8f0fb", "gpu": "#e6f5e4", "mixed": "#e1f4f5", "output": "#fff3d6"}
 STROKES = {"cpu": "#4a78b5", "gpu": "#4d9a45", "mixed": "#3a9aa0", "output": "#c99a2e"}
 
@@ -29,7 +29,7 @@ class Svg(str):
         return str(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file."""
+        """Write the drawing to a file."""
         Path(path).write_text(self, encoding="utf-8")
 
 
@@ -38,11 +38,12 @@ class Box:
     """A node of a drawing.
 
     Attributes:
-        key: Names it in edges.
-        title: First line; others are smaller.
-        kind: Its color: ``"cpu"``, ``"gpu"``, ``"mixed"`` or ``"output"``.
-        share: From 0 to 1: a bar along the lower side.
-        tip: Appears where the mouse points.
+        key: Name of the box in edges.
+        title: First line.
+        lines: Further lines, in smaller type.
+        kind: Determines the color: ``"cpu"``, ``"gpu"``, ``"mixed"`` or ``"output"``.
+        share: Length of a bar along the lower side, from 0 to 1.
+        tip: Tooltip.
     """
 
     key: str
@@ -76,13 +77,13 @@ class GraphLine:
 
 @dataclass(eq=False)
 class _Spot:
-    """A box, or a bend of an edge that passes through a layer, and where it is."""
+    """A box, or a bend of an edge that passes through a layer, with its position."""
 
     layer: int
     width: float = 8.0
     height: float = 0.0
     box: Box | None = None
-    x: float = 0.0  # of its middle
+    x: float = 0.0  # position of the middle
     above: list[_Spot] = field(default_factory=list)
     below: list[_Spot] = field(default_factory=list)
 
@@ -91,8 +92,9 @@ def draw_graph(boxes: Sequence[Box], edges: Sequence[GraphLine], title: str = ""
     """Return a drawing of boxes; each box is below the boxes from which it has edges.
 
     Args:
-        edges: Without circles.
-        title: Title of the drawing, for readers of screens.
+        boxes: The boxes.
+        edges: Edges between boxes, without cycles.
+        title: Title of the drawing, for screen readers.
     """
     layers = _layers(boxes, edges)
     places = {box.key: _Spot(layers[box.key], box.width, box.height, box) for box in boxes}
@@ -125,7 +127,7 @@ def _layers(boxes: Sequence[Box], edges: Iterable[GraphLine]) -> dict[str, int]:
     layers: dict[str, int] = {}
     waiting = {key: len(each) for key, each in parents.items()}
     free = [key for key, count in waiting.items() if not count]
-    for key in free:  # grows while it is walked
+    for key in free:  # grows during the loop
         layers[key] = max((layers[p] + 1 for p in parents[key]), default=0)
         for child in children[key]:
             waiting[child] -= 1
@@ -138,7 +140,7 @@ def _layers(boxes: Sequence[Box], edges: Iterable[GraphLine]) -> dict[str, int]:
 
 
 def _path(edge: GraphLine, places: Mapping[str, _Spot]) -> list[_Spot]:
-    """Return the places of an edge: its boxes, and a bend in each layer between them; connect them."""
+    """Create and connect the spots of an edge: its boxes, and a bend in each layer between them."""
     start, end = places[edge.start], places[edge.end]
     path = [start, *(_Spot(layer) for layer in range(start.layer + 1, end.layer)), end]
     for upper, lower in itertools.pairwise(path):
@@ -156,7 +158,7 @@ def _rows(places: Iterable[_Spot]) -> list[list[_Spot]]:
 
 
 def _order_layers(rows: list[list[_Spot]]) -> list[list[_Spot]]:
-    """Order each layer by the middle of the neighbours above it, and below it, in turn: fewer lines cross."""
+    """Order each layer by the mean position of the neighbors above and below alternately, so that fewer lines cross."""
     _spread(rows)
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
@@ -171,7 +173,7 @@ def _middle(neighbours: Sequence[_Spot], otherwise: float) -> float:
 
 
 def _spread(rows: Iterable[Sequence[_Spot]]) -> None:
-    """Set the places of each layer side by side, around 0."""
+    """Position the spots of each layer side by side, centered at 0."""
     for row in rows:
         x = -(sum(place.width for place in row) + BETWEEN * (len(row) - 1)) / 2
         for place in row:
@@ -180,7 +182,7 @@ def _spread(rows: Iterable[Sequence[_Spot]]) -> None:
 
 
 def _align(rows: Sequence[Sequence[_Spot]]) -> None:
-    """Move places towards their neighbours, keeping the order and the distances in each layer."""
+    """Move spots toward their neighbors; the order and the minimum distances in each layer are kept."""
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
         for row in rows if downwards else reversed(rows):
@@ -189,7 +191,7 @@ def _align(rows: Sequence[Sequence[_Spot]]) -> None:
 
 
 def _move(row: Sequence[_Spot], positions: Sequence[float]) -> None:
-    """Place boxes near their desired positions without overlap: at the mean of pushing right and left."""
+    """Position spots near the desired positions without overlap: at the mean of pushing right and pushing left."""
     right, left = list(positions), list(positions)
     for k in range(1, len(row)):
         right[k] = max(right[k], right[k - 1] + (row[k - 1].width + row[k].width) / 2 + BETWEEN)

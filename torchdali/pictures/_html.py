@@ -14,7 +14,7 @@ from torchdali.pictures._show import show, values
 
 __all__ = ["batch_html", "batch_png", "document", "image_tag", "png"]
 
-SAMPLES = 8  # of a batch that a notebook displays
+SAMPLES = 8  # number of samples that a notebook displays
 
 
 def png(picture: Image.Image) -> bytes:
@@ -25,18 +25,18 @@ def png(picture: Image.Image) -> bytes:
 
 
 def image_tag(picture: Image.Image) -> str:
-    """Return an image as an element that holds its pixels."""
+    """Return an HTML element with an embedded image."""
     data = base64.b64encode(png(picture)).decode()
     return f'<img style="max-width:100%" alt="contact sheet" src="data:image/png;base64,{data}">'
 
 
 def document(heading: str, facts: Sequence[tuple[str, str]], body: str) -> str:
-    """Return a heading with facts, one per pair of name and value, and below it an image.
+    """Return HTML with a heading and facts, and other HTML below them.
 
     Args:
-        heading: A text.
-        facts: Texts.
-        body: HTML.
+        heading: Text of the heading.
+        facts: Pairs of name and value, as text.
+        body: The HTML below.
     """
     rows = "".join(
         f'<span style="margin-right:1.2em"><b>{html.escape(name)}</b> {html.escape(value)}</span>'

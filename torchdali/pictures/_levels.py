@@ -1,4 +1,4 @@
-"""From numbers to levels of light: bytes from 0 to 255."""
+"""Convert numbers to intensity levels: bytes from 0 to 255."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 __all__ = ["Normalization", "levels", "to_color"]
 
 Array = npt.NDArray[np.uint8]
-_MISSING = (255, 0, 255)  # color of what is no number
+_MISSING = (255, 0, 255)  # color of values that are not finite
 
 
 @dataclass(frozen=True)
@@ -21,27 +21,27 @@ class Normalization:
 
     Attributes:
         mean: One value, or one per channel.
-        std: As `mean`.
+        std: One value, or one per channel.
     """
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
     def undo(self, image: torch.Tensor) -> torch.Tensor:
-        """Return ``(..., C)`` before the normalization."""
+        """Return the values of ``(..., C)`` before the normalization."""
         return image * torch.tensor(self.std) + torch.tensor(self.mean)
 
 
 def levels(images: Sequence[torch.Tensor], normalization: Normalization | None = None) -> list[Array]:
-    """Return images of any type as bytes.
+    """Convert images of any dtype to bytes.
 
-    Bytes stay unchanged. Floats are taken for 0 to 1, or for 0 to 255, if the images of the batch are in that
-    range; otherwise they are stretched, from the least number of the batch to the greatest. Values like
-    NaN become magenta in images with three channels, and black otherwise.
+    Bytes are unchanged. If all values of the batch are from 0 to 1, or from 0 to 255, that range is displayed;
+    otherwise the range from the smallest to the largest value of the batch. Values that are not finite become magenta
+    in images with three channels, and black in other images.
 
     Args:
         images: ``(..., H, W, C)`` each.
-        normalization: The normalization that made the images. It is undone, and nothing is stretched.
+        normalization: Normalization of the images, which is undone for floats; the values are then not stretched.
     """
     if all(image.dtype == torch.uint8 for image in images):
         return [image.numpy() for image in images]
@@ -60,7 +60,7 @@ def levels(images: Sequence[torch.Tensor], normalization: Normalization | None =
 
 
 def _range(images: Sequence[torch.Tensor]) -> tuple[float, float]:
-    """Return the least and the greatest number of all images."""
+    """Return the smallest and the largest finite number of all images."""
     flat = [image[image.isfinite()] for image in images]
     ends = [(float(each.min()), float(each.max())) for each in flat if each.numel()]
     return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=1.0)
@@ -78,7 +78,7 @@ def _scale_levels(image: torch.Tensor, low: float, high: float) -> Array:
 
 
 def to_color(pixels: Array) -> Array:
-    """Return ``(..., 3)`` of any number of channels: one is gray, of more than three the first three are shown."""
+    """Convert any number of channels to ``(..., 3)``: one channel is gray; from four on, the first three are used."""
     channels = pixels.shape[-1]
     if channels == 1:
         return np.broadcast_to(pixels, (*pixels.shape[:-1], 3))

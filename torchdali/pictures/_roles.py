@@ -13,11 +13,11 @@ Role = Literal["image", "mask", "clip", "spectrogram", "sound", "none"]
 
 _COLORS = (1, 3, 4)
 _ORDER = "FDHWC"
-_SHORTEST_SOUND = 64  # values
+_SHORTEST_SOUND = 64  # minimum number of values of an audio signal
 
 
 def role_of(sample: torch.Tensor, layout: str = "") -> Role:
-    """Return the role of a sample, by its layout if it has one, otherwise by its shape and type."""
+    """Return the role of a sample according to its layout; without a layout, according to its shape and dtype."""
     if not sample.numel() or sample.is_complex():
         return "none"
     if layout:
@@ -46,7 +46,7 @@ def _is_mask(sample: torch.Tensor, layout: str) -> bool:
 
 
 def _is_wide_integer(sample: torch.Tensor) -> bool:
-    """Return True for the types that have numbers of classes and objects, and not levels of light."""
+    """Return True for dtypes that typically hold indices of classes and objects, not intensities."""
     return sample.dtype in (torch.bool, torch.int32, torch.int64)
 
 
@@ -78,13 +78,13 @@ def are_boxes(samples: Sequence[torch.Tensor]) -> bool:
 
 
 def are_labels(samples: Sequence[torch.Tensor]) -> bool:
-    """Return whether the samples are labels: integers, one per sample, or a list of them."""
+    """Return whether the samples are labels: one integer or a list of integers per sample."""
     kinds = {(s.is_floating_point() or s.dtype in (torch.uint8, torch.bool), s.ndim < 2) for s in samples}
     return kinds == {(False, True)}
 
 
 def as_image(sample: torch.Tensor, layout: str = "") -> torch.Tensor:
-    """Return an image with its channels last, ``(H, W, C)``; frames of a clip, or slices, ``(F, H, W, C)``."""
+    """Return a sample with its channels last: ``(H, W, C)``, or ``(F, H, W, C)`` for the frames of a clip or slices."""
     sample = sample.detach().cpu()
     if _has_places(layout):
         sample = sample.permute([layout.index(axis) for axis in _ORDER if axis in layout])

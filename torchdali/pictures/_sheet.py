@@ -12,7 +12,7 @@ __all__ = ["Tile", "TileRow", "contact_sheet", "contact_table"]
 
 Font: TypeAlias = "ImageFont.FreeTypeFont | ImageFont.ImageFont"
 GAP = 6
-WIDTH = 1000  # that the sheet has at most, if no number of columns is asked for
+WIDTH = 1000  # maximum width of the sheet if no number of columns is passed
 TEXT = 12
 LINE = 16
 _BACKGROUND, _INK = (255, 255, 255), (20, 20, 20)
@@ -37,15 +37,16 @@ class TileRow:
 
     tiles: Sequence[Tile]
     heading: str = ""
-    headings: Sequence[str] = field(default=())  # one for each tile
+    headings: Sequence[str] = field(default=())  # one heading per tile
 
 
 def contact_sheet(tiles: Sequence[Tile], columns: int | None = None, heading: str = "") -> Image.Image:
     """Return a grid of tiles, row by row.
 
     Args:
-        columns: By default, as many as fit into 1000 pixels.
-        heading: Above the grid.
+        tiles: The tiles.
+        columns: Number of columns; by default, as many as fit into 1000 pixels.
+        heading: Text above the grid.
     """
     if columns is None:
         widest = max((tile.picture.width for tile in tiles), default=1)
@@ -55,7 +56,7 @@ def contact_sheet(tiles: Sequence[Tile], columns: int | None = None, heading: st
 
 
 def contact_table(rows: Sequence[TileRow]) -> Image.Image:
-    """Return rows of tiles below each other; tiles of one column have one left edge."""
+    """Draw rows of tiles below each other; the tiles of a column are aligned left."""
     columns = max((len(row.tiles) for row in rows), default=0)
     widths = [max((r.tiles[k].picture.width for r in rows if k < len(r.tiles)), default=0) for k in range(columns)]
     font = ImageFont.load_default(size=TEXT)
@@ -100,7 +101,7 @@ def _length(text: str, font: Font) -> int:
 
 
 def fit_text(text: str, width: int, font: Font) -> str:
-    """Return a text that is not wider than some pixels: its end is kept if it is a file's name, else its start."""
+    """Shorten a text to a width in pixels; of a file name, the end is kept, of other texts the start."""
     if font.getlength(text) <= width:
         return text
     keep_end = "." in text[-6:]

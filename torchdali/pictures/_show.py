@@ -1,4 +1,4 @@
-"""`show`: a batch, or several that belong together, as one contact sheet."""
+"""`show`: draw one batch, or several batches of the same samples, as one contact sheet."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from torchdali.pictures._sheet import Tile, TileRow, contact_sheet, contact_tabl
 
 __all__ = ["COUNT", "IN_A_ROW", "SIZE", "Overlays", "Values", "arrange", "show", "tiles_of", "values"]
 
-COUNT = 16  # samples of a sheet
-IN_A_ROW = 6  # samples, where several batches have a row each
+COUNT = 16  # samples per sheet
+IN_A_ROW = 6  # samples per row if there are several batches, one row per batch
 SIZE = 160  # pixels of the longer side of an image
-_FEW = 32  # values of bytes that make a mask
+_FEW = 32  # maximum number of values in a uint8 mask
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Values:
     names: Sequence[str] = ()
 
     def first(self, count: int) -> Values:
-        """Return fewer samples."""
+        """Return the first `count` samples."""
         return Values(self.samples[:count], self.layout, self.names[:count])
 
     @property
@@ -45,12 +45,12 @@ class Values:
 
     @property
     def are_boxes(self) -> bool:
-        """True for lists of boxes."""
+        """True if the samples are lists of boxes."""
         return self._are_tensors and are_boxes(self.samples)
 
     @property
     def are_labels(self) -> bool:
-        """True for integers."""
+        """True if the samples are integer labels."""
         return self._are_tensors and are_labels(self.samples)
 
     @property
@@ -72,7 +72,7 @@ class Overlays:
 
 
 def values(batch: Any, count: int) -> Values:
-    """Take the first samples of a batch: a `TensorList`, an array or tensor ``(N, ...)``, or a list of samples."""
+    """Return the first samples of a batch: a `TensorList`, an array or tensor ``(N, ...)``, or a list of samples."""
     if hasattr(batch, "source_infos"):
         names = list(batch.source_infos or ())[:count]
         return Values([each.detach().cpu() for each in batch.samples()[:count]], batch.layout(), names)
@@ -111,29 +111,30 @@ def show(
     """Return a contact sheet of a batch: images, clips, masks, spectrograms or sounds.
 
     No window is opened: a notebook displays the result, ``show(...).show()`` opens Pillow's viewer. From a tuple or a
-    dictionary of batches, for example from ``pipe.run()`` or a loader, the batches with images are drawn, each in a row
-    of its own; integers, one per sample, are taken for labels, ``(n, 4)`` floats for boxes, and images with one channel
-    of few values for masks, unless they are given.
+    dictionary of batches, for example from ``pipe.run()`` or a loader, each batch with images is drawn in its own row.
+    Unless they are passed explicitly, labels are found as integers, one per sample; boxes as ``(n, 4)`` floats; and
+    masks as images with one channel and few values.
 
     Args:
         batch: A `TensorList`; a tensor or array ``(N, ...)``; a list of samples, which may differ in shape; or a tuple
             or dictionary of these.
-        path: Where to save it, too; the ending names the format.
-        labels: A number or a text for each sample; or a share for each class.
-        boxes: ``(n, 4)`` of each sample, in pixels, or from 0 to 1 as shares of width and height.
-        box_labels: ``(n,)`` of each sample.
+        path: File to which the sheet is also saved; the extension determines the format.
+        labels: For each sample a number, a text, or a share per class.
+        boxes: ``(n, 4)`` for each sample, in pixels, or from 0 to 1 as shares of width and height.
+        box_labels: ``(n,)`` for each sample.
         box_format: Format of a box: left, top, right and bottom; or left, top, width and height.
-        masks: ``(H, W)`` or ``(H, W, 1)`` of each sample: numbers of classes, 0 for none.
+        masks: ``(H, W)`` or ``(H, W, 1)`` for each sample: class indices, 0 for no class.
         names: Names of the samples, for example their files.
         classes: Names of the classes, by label.
         mean, std: A normalization to undo, with one value or one per channel; otherwise floats are stretched.
         normalizations: Normalizations to undo, by the names of the batches.
-        count: Samples to show; of several batches with images, six by default.
-        columns: By default, as many as fit.
+        count: Number of samples to show; if there are several batches with images, six by default.
+        columns: Number of columns; by default, as many as fit.
         size: Pixels of the longer side of an image.
 
     Raises:
-        ValueError: nothing to draw; only one of `mean` and `std`; an unknown `box_format`; a number below 1.
+        ValueError: there is nothing to draw, only one of `mean` and `std` is passed, `box_format` is unknown, or a
+            number is below 1.
     """
     for name, number in (("count", count), ("columns", columns), ("size", size)):
         if number is not None and (not isinstance(number, int) or number < 1):
@@ -161,7 +162,7 @@ def show(
 
 
 def arrange(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]:
-    """Split batches into images to draw, by name, and their additions.
+    """Split batches into images to draw, by name, and their overlays.
 
     Raises:
         ValueError: there is nothing to draw.
@@ -180,8 +181,8 @@ def arrange(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]
 
 
 def name_batches(batch: Any) -> Mapping[str, Any]:
-    """Return batches by name: from a dictionary or named tuple; by number from a tuple; "" for a single batch."""
-    if isinstance(batch, list) and batch and isinstance(batch[0], Mapping):  # of an iterator: one for each pipeline
+    """Return batches by name. Names are keys, field names or "output 0", ...; a single batch has the name ""."""
+    if isinstance(batch, list) and batch and isinstance(batch[0], Mapping):  # one mapping per pipeline
         batch = batch[0]
     if isinstance(batch, Mapping):
         return {name: value for name, value in batch.items() if hasattr(value, "__len__")}
@@ -208,7 +209,7 @@ def _belong(labels: Values, boxes: Values) -> bool:
 
 
 def _is_mask_of(masks: Values, shown: Mapping[str, Values]) -> bool:
-    """Return whether images of one channel belong to the first images that are shown."""
+    """Return whether a batch has masks for the first batch of images that is shown."""
     images = next(iter(shown.values()))
     if role_of(images.samples[0], images.layout) != "image":
         return False
@@ -226,7 +227,7 @@ def _is_mask_of(masks: Values, shown: Mapping[str, Values]) -> bool:
 def rows_of(
     shown: Mapping[str, Values], overlays: Overlays, normalizations: Mapping[str, Normalization | None], size: int
 ) -> list[TileRow]:
-    """Return a row of tiles for each batch; labels and names are written below the first."""
+    """Return a row of tiles for each batch; labels and names are written below the first row."""
     rows = []
     for k, (name, each) in enumerate(shown.items()):
         with_text = overlays if k == 0 else replace(overlays, labels=None, names=())
@@ -320,7 +321,7 @@ def _caption(k: int, shown: Values, overlays: Overlays) -> tuple[str, ...]:
 
 
 def _label(label: Any, classes: Sequence[str]) -> str:
-    """Return the text of a label: a text, a number of a class, or the two greatest shares of classes."""
+    """Return the text of a label, which may be a text, class indices, another number, or a share per class."""
     if isinstance(label, str):
         return label
     if label.numel() == 1:

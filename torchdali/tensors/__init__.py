@@ -1,4 +1,4 @@
-"""Tensors and batches as DALI shows them, around plain torch tensors.
+"""Tensors and batches with DALI's interface, which contain plain torch tensors.
 
 A `Tensor` is one torch tensor with a layout. A `TensorList` is a batch: one dense torch tensor whose first
 dimension is the batch, or a list of torch tensors, one per sample, or one of the forms in `_storage.py`.

@@ -1,4 +1,4 @@
-"""Foreign memory: data shared by objects of other libraries, copies to addresses, streams."""
+"""Memory of other libraries: sharing the data of their objects, copying to addresses, and streams."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Array = np.ndarray[Any, Any]
 def as_torch(object: Any, device: str) -> torch.Tensor:
     """Return a torch tensor that shares the memory of an object on the ``"cpu"`` or ``"gpu"``.
 
-    Raises TypeError (cpu) or RuntimeError (gpu) for other objects, RuntimeError for strided data
-    and for element types that DALI does not have.
+    Raises TypeError (cpu) or RuntimeError (gpu) for other objects, and RuntimeError for strided data and for dtypes
+    that DALI does not have.
     """
     tensor = _share(object, device)
     if tensor is None or (tensor.device.type == "cpu") != (device == "cpu"):
@@ -49,7 +49,7 @@ def _share(object: Any, device: str) -> torch.Tensor | None:
 
 
 def _device_of(object: Any) -> torch.device:
-    """Return the GPU that holds the data; the current one if the object does not tell."""
+    """Return the GPU of the data; the current GPU if the object does not specify one."""
     device = getattr(object, "device", None)
     if isinstance(device, torch.device):
         return device
@@ -74,7 +74,7 @@ def _from_numpy(array: Array) -> torch.Tensor:
         to_dali_type(array.dtype)
     except TypeError as reason:
         raise RuntimeError(str(reason)) from None
-    if array.dtype.char in "qQ":  # NumPy's other types of 64 bits, which torch does not know
+    if array.dtype.char in "qQ":  # NumPy's other 64-bit types, which torch does not support
         array = array.view(array.dtype.str)
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
@@ -95,7 +95,7 @@ def copy_to_memory(tensor: torch.Tensor, ptr: int | ctypes.c_void_p) -> None:
 
 
 class _DeviceMemory:
-    """Raw memory of a CUDA device, as ``__cuda_array_interface__`` describes it."""
+    """Raw memory of a CUDA device, described by ``__cuda_array_interface__``."""
 
     def __init__(self, address: int, nbytes: int) -> None:
         self.__cuda_array_interface__ = {
@@ -123,18 +123,18 @@ def copy_to_device(tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream
 def on_stream(stream: Any) -> Iterator[None]:
     """Make a torch stream and its device current in this thread.
 
-    `torch.cuda.stream` alone sets the device from before at its end. Where nothing else uses that device, CUDA creates
-    a context there, of half a gigabyte.
+    Without `torch.cuda.device`, `torch.cuda.stream` sets the previous device at its end. If nothing else uses that
+    device, CUDA then creates a context there, which takes half a gigabyte.
     """
     with torch.cuda.device(stream.device), torch.cuda.stream(stream):
         yield
 
 
 def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
-    """Return a stream that was given as one of torch's or as a handle.
+    """Convert a torch stream or the handle of a stream to a torch stream.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the object is neither a torch stream nor a handle.
     """
     if isinstance(stream, torch.cuda.Stream):
         return stream
@@ -147,11 +147,11 @@ def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
 
 
 def wait_for(stream: Any, device: torch.device) -> None:
-    """Let the current stream of a CUDA device wait for the work given so far to another."""
+    """Make the current stream of a CUDA device wait for the work that was submitted to another stream."""
     if stream is not None and device.type == "cuda":
         torch.cuda.current_stream(device).wait_stream(stream_of(stream, device))
 
 
 def current_stream(device: torch.device) -> int | None:
-    """Return the handle of the current stream of a CUDA device, None for other devices."""
+    """Return the handle of a CUDA device's current stream; None for other devices."""
     return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None

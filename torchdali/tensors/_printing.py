@@ -1,4 +1,4 @@
-"""Tensors and batches as text; the values of big ones are shortened."""
+"""Tensors and batches as text; the values of large tensors and batches are abbreviated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype
 
-_EDGE = 2  # samples, or elements along an axis, shown at either end of long data
+_EDGE = 2  # number of samples, or elements along an axis, that are shown at each end of long data
 _MANY_ELEMENTS = 1000
 _MANY_SHAPES = 16
 
@@ -29,7 +29,7 @@ def attributes(dtype: torch.dtype | None, layout: str, device: str) -> list[str]
 
 
 def name_of(dtype: torch.dtype | None) -> str:
-    """Return the name of a type, DALI's if it has one."""
+    """Return the name of a dtype: DALI's name if it has one, else torch's."""
     try:
         return str(DALIDataType.NO_TYPE if dtype is None else from_torch_dtype(dtype))
     except TypeError:  # a user's torch function may return types that DALI does not have
@@ -37,7 +37,7 @@ def name_of(dtype: torch.dtype | None) -> str:
 
 
 def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
-    """Return the shapes of the samples of a batch; the first and last if there are many."""
+    """Return the shapes of a batch's samples; if there are many, only the first and last shapes."""
     texts = [str(shape) for shape in shapes]
     if len(texts) > _MANY_SHAPES:
         texts = [*texts[:_EDGE], "...", *texts[-_EDGE:]]
@@ -52,7 +52,7 @@ def values_of(tensor: torch.Tensor, margin: int = 4) -> str:
 
 
 def batch_values(samples: Sequence[torch.Tensor], ndim: int) -> str:
-    """Return the values of a batch; the first and last samples if there are many values."""
+    """Return the values of a batch; if there are many, only the first and last samples."""
     is_long = sum(sample.numel() for sample in samples) > _MANY_ELEMENTS
     if is_long and len(samples) > 2 * _EDGE + 1:
         ends = [values_of(sample, 5) for sample in (*samples[:_EDGE], *samples[-_EDGE:])]

@@ -1,4 +1,4 @@
-"""Batches that share memory are made separate, so that writing to one does not change another."""
+"""Copy batches that share memory, so that writing to a batch does not change another batch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["separate"]
 
 
 def separate(batches: Sequence[TensorList], others: Iterable[TensorList] = ()) -> list[TensorList]:
-    """Copy the batches that share memory with one before them, or with others."""
+    """Copy the batches that share memory with an earlier batch or with a batch of `others`."""
     owned = [(0, batch) for batch in others] + list(enumerate(batches, 1))
     extents = sorted((*_extent(tensor), i) for i, batch in owned for tensor in _tensors(batch) if tensor.numel())
     shared: set[int] = set()
-    owners, end = {0}, 0  # of the memory that goes on without a gap
+    owners, end = {0}, 0  # owners and end of the current contiguous memory
     for low, high, i in extents:
         owners, end = {i} if low >= end else owners | {i}, max(end, high)
         shared |= owners - {min(owners)}

@@ -20,13 +20,13 @@ from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype, to_torch_dt
 
 
 def no_attribute(holder: object, name: str, way: str) -> AttributeError:
-    """Build the error for a missing attribute; for a torch method, name the way to the torch tensor."""
+    """Build the error for a missing attribute; for an attribute of torch tensors, suggest `way`."""
     hint = f"; torch's tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
     return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}", name=name)
 
 
 class Tensor:
-    """One torch tensor with a layout; a `TensorCPU` or a `TensorGPU`."""
+    """One torch tensor with a layout: a `TensorCPU` or a `TensorGPU`."""
 
     __slots__ = ("_layout", "_source_info", "_tensor")
     _device: ClassVar[str]
@@ -42,7 +42,7 @@ class Tensor:
         self._source_info = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Use at least protocol 2: before Python 3.11, the ones below forget slots of base classes."""
+        """Use at least protocol 2: before Python 3.11, protocols 0 and 1 drop the slots of base classes."""
         return super().__reduce_ex__(max(protocol, 2))
 
     if not TYPE_CHECKING:  # for a type checker, missing names stay missing
@@ -56,7 +56,7 @@ class Tensor:
 
     @property
     def dtype(self) -> DALIDataType:
-        """Type of the elements."""
+        """The elements' `DALIDataType`."""
         return from_torch_dtype(self._tensor.dtype)
 
     def shape(self) -> list[int]:
@@ -72,28 +72,28 @@ class Tensor:
         return self._layout
 
     def set_layout(self, layout: str | None, /) -> None:
-        """Name the axes; ValueError if a layout that is not empty has a different length."""
+        """Set the names of the axes; ValueError if the layout is not empty and has a wrong length."""
         self._layout = checked_layout(layout, self._tensor.dim())
 
     def source_info(self) -> str:
-        """Return where the sample comes from (a file name), or ``""``."""
+        """Return the sample's origin (a file name), or ``""``."""
         return self._source_info or ""
 
     def get_property(self, name: str, /) -> str | None:
-        """Return ``"layout"`` or ``"source_info"``; None for a property that the tensor does not have."""
+        """Return the property ``"layout"`` or ``"source_info"``; None for other names, and if the property is empty."""
         return {"layout": self._layout, "source_info": self._source_info}.get(name) or None
 
     def reinterpret(self, new_type: DALIDataType) -> None:
-        """Take the bytes of the elements as another type of the same size, in place.
+        """Reinterpret the bytes of the elements as another dtype of the same size, in place.
 
         Raises RuntimeError if the sizes differ.
         """
         self._tensor = reinterpret(self._tensor, new_type)
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Drop the axes of length 1, or only axis `dim` if it has length 1, in place.
+        """Remove all axes of length 1, or only axis `dim` if it has length 1, in place.
 
-        Returns whether an axis was dropped. Raises RuntimeError for an axis that does not exist.
+        Returns whether an axis was removed. Raises RuntimeError for an axis that does not exist.
         """
         ndim = self._tensor.dim()
         if dim is not None and not -ndim <= dim < ndim:
@@ -105,7 +105,7 @@ class Tensor:
         return bool(dropped)
 
     def data_ptr(self) -> int:
-        """Return the address of the first element; the elements are dense in row-major order."""
+        """Return the address of the first element, after making the elements contiguous in row-major order."""
         self._tensor = self._tensor.contiguous()
         return self._tensor.data_ptr()
 
@@ -118,7 +118,7 @@ class Tensor:
     ) -> Any:
         """Export the tensor by DLPack, sharing its memory unless `copy` is true.
 
-        Raises BufferError for a device other than the tensor's own.
+        Raises BufferError if `dl_device` is not the tensor's device.
         """
         if dl_device is not None and tuple(dl_device) != tuple(self.__dlpack_device__()):
             raise BufferError(f"a tensor on {self._tensor.device} is exported to that device only")
@@ -148,13 +148,13 @@ class TensorCPU(Tensor):
 
     Args:
         object: A torch tensor, a `TensorCPU`, an object with the buffer protocol (a NumPy array,
-            bytes), a DLPack capsule or an object with ``__dlpack__``. Its memory is shared, except
-            read-only buffers.
+            bytes), a DLPack capsule or an object with ``__dlpack__``. The tensor shares the object's memory, except for
+            read-only buffers, which are copied.
         layout: Names of the axes, one letter each.
-        is_pinned: Accepted for compatibility; torch knows whether memory is pinned.
+        is_pinned: Accepted for compatibility and ignored; torch knows whether memory is pinned.
 
-    Raises TypeError for other objects, RuntimeError for strided data and for element types that
-    DALI does not have, ValueError for a layout of a wrong length.
+    Raises TypeError for other objects, RuntimeError for strided data and for dtypes that DALI does not have, and
+    ValueError for a layout of a wrong length.
     """
 
     __slots__ = ()
@@ -165,7 +165,7 @@ class TensorCPU(Tensor):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """The memory as NumPy sees it, so that ``numpy.asarray(tensor)`` shares it."""
+        """NumPy's description of the memory, so that ``numpy.asarray(tensor)`` shares it."""
         interface: dict[str, Any] = self._tensor.numpy().__array_interface__
         return interface
 
@@ -184,10 +184,10 @@ class TensorGPU(Tensor):
     Args:
         object: A torch tensor on an accelerator, a `TensorGPU`, an object with
             ``__cuda_array_interface__``, a DLPack capsule or an object with ``__dlpack__``.
-            Its memory is shared.
+            The tensor shares the object's memory.
         layout: Names of the axes, one letter each.
         stream: A stream (torch's, or a raw handle) that may still be writing the data.
-        device_id: Accepted for compatibility; the object knows its device.
+        device_id: Accepted for compatibility and ignored; the object knows its device.
 
     Raises RuntimeError for an object that is not on an accelerator and for strided data.
     """
@@ -201,13 +201,13 @@ class TensorGPU(Tensor):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The memory as other libraries on the same device see it."""
+        """Description of the memory for other libraries on the same device."""
         interface: dict[str, Any] = self._tensor.__cuda_array_interface__
         return interface
 
     @property
     def stream(self) -> int | None:
-        """Handle of the stream that the data are ordered on: the current one; None without CUDA."""
+        """Handle of the stream on which the data is ordered, the current stream; None without CUDA."""
         return current_stream(self._tensor.device)
 
     def device_id(self) -> int:
@@ -229,7 +229,7 @@ class TensorGPU(Tensor):
 
         Args:
             ptr: The address.
-            cuda_stream: Stream to copy on; the current one when None.
+            cuda_stream: Stream on which to copy; the current stream if None.
             non_blocking: Return before the copy has finished.
             use_copy_kernel: Accepted for compatibility.
         """
@@ -247,7 +247,7 @@ def tensor_of(kind: type[_T], tensor: TorchTensor, layout: str = "", source: str
 
 
 def sample_of(kind: type[Tensor], object: Any, i: int) -> Tensor:
-    """Return an object as a tensor of a kind; TypeError, naming the place of the sample, if it cannot be one."""
+    """Convert an object to a tensor class; if that fails, the TypeError names the sample's index."""
     if isinstance(object, kind):
         return object
     try:
@@ -257,7 +257,7 @@ def sample_of(kind: type[Tensor], object: Any, i: int) -> Tensor:
 
 
 def check_alike(tensors: Sequence[Tensor]) -> None:
-    """Refuse samples of different types, numbers of axes or layouts: TypeError."""
+    """Raise TypeError if samples have different dtypes, numbers of axes or layouts."""
     for i, tensor in enumerate(tensors):
         first, layout = tensors[0], tensor._layout or tensors[0]._layout
         ours = (tensor.dtype, tensor.ndim(), layout)
@@ -274,7 +274,7 @@ def check_alike(tensors: Sequence[Tensor]) -> None:
 
 
 def checked_layout(layout: str | None, ndim: int | None) -> str:
-    """Return the layout, ``""`` for None; ValueError if it does not name `ndim` axes."""
+    """Return the layout, or ``""`` for None; ValueError if it is not empty and does not name `ndim` axes."""
     if layout is not None and not isinstance(layout, str):
         raise TypeError(f"a layout is a str, not a {type(layout).__name__}")
     if layout and ndim is not None and len(layout) != ndim:
@@ -283,7 +283,7 @@ def checked_layout(layout: str | None, ndim: int | None) -> str:
 
 
 def reinterpret(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
-    """Return a view of another type of the same size; RuntimeError if the sizes differ."""
+    """Return a view with another dtype of the same size; RuntimeError if the sizes differ."""
     if not isinstance(new_type, DALIDataType):
         raise TypeError(f"a type is a DALIDataType, not a {type(new_type).__name__}")
     dtype = None if new_type == DALIDataType.NO_TYPE else to_torch_dtype(new_type)

@@ -1,8 +1,8 @@
-"""Storage of the samples of a batch: one tensor, one piece of memory, or a list of tensors.
+"""Storage of the samples of a batch: one tensor, one block of memory, or a list of tensors.
 
-All answer the same questions. A storage object is immutable, so several batches may hold the same one; a
-batch that needs its samples in another form, or in one piece of memory, swaps its storage. Only views of samples are
-made on demand and kept.
+All storage classes have the same interface. A storage object is immutable, so several batches may share the same
+object; a batch that needs its samples in another form, or in one block of memory, replaces its storage object. Only
+views of samples are created on demand and cached.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 
 
 class SampleStorage:
-    """The samples of a batch in one of the forms; this class is right for separate samples."""
+    """Base class: the samples of a batch in one of the forms. The default methods are for separate samples."""
 
     __slots__ = ("_samples",)
 
@@ -33,11 +33,11 @@ class SampleStorage:
     _samples: list[torch.Tensor] | None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the object to copy; views are excluded, since pickle gives each memory of its own."""
+        """Return the constructor's arguments without cached views: pickle would copy the memory of each view."""
         raise NotImplementedError
 
     def samples(self) -> list[torch.Tensor]:
-        """Return the samples, from the second time on the same list."""
+        """Return the samples; later calls return the same list."""
         samples = self._samples
         if samples is None:
             samples = self._samples = self._divide()
@@ -54,7 +54,7 @@ class SampleStorage:
 
     @property
     def dtype(self) -> torch.dtype | None:
-        """Dtype of the elements; None if the batch is empty and none was given."""
+        """Dtype of the elements; None for an empty batch that was built without a dtype."""
         raise NotImplementedError
 
     @property
@@ -75,34 +75,34 @@ class SampleStorage:
         return [sample.tolist() for sample in self.samples()]
 
     def is_uniform(self) -> bool:
-        """Return whether all samples have one shape."""
+        """Return whether all samples have the same shape."""
         samples = self.samples()
         return all(sample.shape == samples[0].shape for sample in samples)
 
     def stack(self) -> Dense:
-        """Return the samples, which must have one shape, as one tensor."""
+        """Return the samples, which must have the same shape, as one tensor."""
         return Dense(torch.stack(self.samples()))
 
     def pack(self) -> tuple[SampleStorage, torch.Tensor]:
-        """Return a form that is one block of memory, and its elements, in order, as a 1D tensor."""
+        """Return a storage in one block of memory, and its elements, in order, as a 1D tensor."""
         if self.is_uniform():
             return self.stack().pack()
         packed = self._in_order(torch.cat([sample.reshape(-1) for sample in self.samples()]))
         return packed, packed.flat
 
     def _in_order(self, flat: torch.Tensor) -> PackedSamples:
-        """Return samples of these shapes that follow one another in some memory."""
+        """Return a storage with the same shapes whose samples are consecutive in `flat`."""
         shapes = self.shape()
         sizes = map(math.prod, shapes[:-1])
         return PackedSamples(flat, list(itertools.accumulate(sizes, initial=0)), shapes)
 
     def reinterpret(self, new_type: DALIDataType) -> SampleStorage:
-        """Return the bytes as elements of another type; RuntimeError if the sizes differ."""
+        """Reinterpret the bytes as elements of another dtype; RuntimeError if the sizes differ."""
         samples = [reinterpret(sample, new_type) for sample in self.samples()]
         return SeparateSamples(samples, self.device, to_torch_dtype(new_type), self.ndim())
 
     def on_cpu(self) -> SampleStorage:
-        """Return a copy in main memory, made in one transfer."""
+        """Return a copy in main memory, made with one transfer."""
         samples = self.samples()
         if not samples:
             return SeparateSamples([], CPU, self.dtype, self.ndim())
@@ -164,16 +164,17 @@ class Dense(SampleStorage):
 
 
 class SeparateSamples(SampleStorage):
-    """A tensor, or a NumPy array, for each sample, of any shapes; the only form that may be empty without a type.
+    """One tensor or NumPy array per sample, of any shapes; the only form that may be empty and without a dtype.
 
     Args:
-        samples: The list itself is kept; None represents a sample that a branch did not compute.
+        samples: The samples. The list itself is stored, not a copy; None represents a sample that a branch did not
+            compute.
         device: Device of the samples.
-        dtype: Dtype of the elements; looked at only for an empty batch.
-        ndim: Number of axes of a sample; looked at only for an empty batch.
-        arrays: In place of ``samples``: one at least, of one type and number of axes, contiguous and writable. Tensors
-            on their memory are made when somebody asks for one: a tensor costs as much as ten looks at its array, and
-            releases the GIL when it is made and when it ends.
+        dtype: Dtype of the elements; used only without tensors.
+        ndim: Number of axes of a sample; used only without tensors.
+        arrays: Arrays instead of ``samples``: at least one array, all of the same dtype and number of axes, contiguous
+            and writable. Tensors that share the arrays' memory are created on demand: creating a tensor costs as much
+            as ten accesses to its array, and releases the GIL on creation and deletion.
     """
 
     __slots__ = ("_dtype", "_ndim", "arrays", "device")
@@ -193,10 +194,11 @@ class SeparateSamples(SampleStorage):
 
     @classmethod
     def of_arrays(cls, arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> SeparateSamples:
-        """Return arrays as samples.
+        """Return a storage of arrays.
 
         Args:
-            dtype: Their type.
+            arrays: The samples; see `SeparateSamples`.
+            dtype: Dtype of the arrays.
         """
         return cls(None, CPU, dtype, arrays[0].ndim, arrays)
 
@@ -240,15 +242,15 @@ class SeparateSamples(SampleStorage):
 
 
 class PackedSamples(SampleStorage):
-    """Samples of any shapes in one piece of memory, in any order, with gaps.
+    """Samples of any shapes in one block of memory, in any order, possibly with gaps.
 
     Args:
-        flat: The memory, one-dimensional.
+        flat: The memory as a one-dimensional tensor.
         offsets: Where each sample starts, in elements.
-        shapes: Shapes of the samples, which are dense and have as many axes each.
-        rows: The memory as rows ``(n, ...)``, and how many each sample has, if they follow one another.
-        turned: Each sample is the transpose of its rows, which have two axes. So it is inside a chain, where operators
-            work on all rows in one call; a batch has the samples unchanged, see `straight`.
+        shapes: Shapes of the samples, which are contiguous and all have the same number of axes.
+        rows: If the samples are consecutive: the memory as rows ``(n, ...)``, and the number of rows of each sample.
+        turned: Each sample is the transpose of its rows, which have two axes. This form is used inside a chain, where
+            operators process all rows in one call; for a batch, `straight` converts the samples.
     """
 
     __slots__ = ("_shapes", "device", "flat", "offsets", "rows", "turned")
@@ -276,7 +278,7 @@ class PackedSamples(SampleStorage):
         return cls(rows.view(-1), offsets, shapes, (rows, counts), turned)
 
     def straight(self) -> PackedSamples:
-        """Return transposes as elements in their own order."""
+        """Copy transposed samples to contiguous memory; other samples are returned unchanged."""
         if not self.turned:
             return self
         elements = self.flat.numpy()
@@ -318,7 +320,7 @@ class PackedSamples(SampleStorage):
         return super().pack() if self.rows is None else (self, self.flat)
 
     def move(self, device: torch.device) -> PackedSamples:
-        """Return a copy on a device, made in one transfer; the host does not wait for it."""
+        """Return a copy on a device, made with one transfer; the host does not wait for the transfer."""
         return PackedSamples(self.flat.to(device, non_blocking=True), self.offsets, self._shapes)
 
     def on_cpu(self) -> PackedSamples:
@@ -326,5 +328,5 @@ class PackedSamples(SampleStorage):
 
 
 def arrays_of(samples: Any) -> list[npt.NDArray[Any]] | None:
-    """Return the arrays of samples, if they are arrays."""
+    """Return the samples' arrays if the samples are stored as arrays, else None."""
     return samples.arrays if isinstance(samples, SeparateSamples) else None

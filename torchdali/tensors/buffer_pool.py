@@ -1,8 +1,8 @@
-"""Memory of batches, reused when the user releases it.
+"""Memory of batches, which is reused after the user has released it.
 
-A delivered batch belongs to the user: its memory comes back only when the last tensor that shares it is
-gone. A tensor made from a NumPy array keeps the array alive, so a weak reference to that array notices it without
-any hook into torch.
+A returned batch belongs to the user: its memory returns to the pool only after the last tensor that shares the memory
+was deleted. A tensor that is created from a NumPy array keeps the array alive, so a weak reference to the array detects
+the deletion without any hook into torch.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from torchdali.forks import ForkSafeLock, on_fork
 __all__ = ["BufferPool", "Bytes", "Lease", "Loan", "release_unused"]
 
 Bytes = npt.NDArray[np.uint8]
-_POOLED = 1 << 20  # bytes; below it the allocator is as fast
-_SPARE = 4  # a block is taken for data that fills it but for this part
-_KEEP = 4  # free blocks; more would only be kept for a consumer that hoards in bursts
+_POOLED = 1 << 20  # bytes; for smaller tensors, the allocator is as fast
+_SPARE = 4  # a block may be larger than the data by at most 1/_SPARE of the data's size
+_KEEP = 4  # maximum number of free blocks; only consumers that release many batches at a time would need more
 
 
 class Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
-    """A view of a block in use; it dies with the last tensor on the block."""
+    """A view of a block in use; it is deleted with the last tensor that shares the block."""
 
 
 class Loan(weakref.ref[Lease]):
@@ -38,7 +38,7 @@ class Loan(weakref.ref[Lease]):
 
 
 class _FreeBlocks:
-    """Blocks that nobody uses, and the lock of the pools that take from them."""
+    """Unused blocks, and the lock of the pools that share them."""
 
     def __init__(self) -> None:
         self.blocks: list[Bytes] = []
@@ -49,14 +49,14 @@ class BufferPool:
     """A pool of memory blocks for batch tensors; pools of plain memory share their free blocks.
 
     Args:
-        pinned: Page-lock the memory, for asynchronous copies to a device.
+        pinned: Use pinned memory, for asynchronous copies to a device.
     """
 
     _smallest = _POOLED
 
     def __init__(self, pinned: bool = False) -> None:
         self._pinned = pinned
-        # Page-locked memory stays with the streams that copy from it.
+        # Pinned memory is not shared between pools, because each pool's streams copy from it.
         self._shared = not pinned and type(self) is BufferPool
         self._lent: dict[int, Loan] = {}
         self._returned: deque[Loan] = deque()
@@ -73,7 +73,7 @@ class BufferPool:
         """Bytes of the blocks in use."""
         with self._lock:
             self._collect()
-            # A copy in one step: `empty` adds to it without the lock.
+            # `list` copies in one step: `empty` adds loans without the lock.
             return sum(loan.block.nbytes for loan in list(self._lent.values()))
 
     @property
@@ -84,7 +84,7 @@ class BufferPool:
             return sum(block.nbytes for block in self._free.blocks)
 
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """Return an uninitialised tensor, in memory that nobody else uses."""
+        """Return an uninitialized tensor in memory that nothing else uses."""
         size = dtype.itemsize
         for extent in shape:
             size *= extent
@@ -92,17 +92,18 @@ class BufferPool:
             return torch.empty(shape, dtype=dtype, pin_memory=self._pinned)
         block = self._take(self._block_size(size))
         lease = block.view(Lease)
-        # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
+        # weakref.finalize is not used: it runs Python code, in which a Ctrl-C at that moment would be lost.
         loan = Loan(lease, self._returned.append)
         loan.block = block
-        # Kept alive here: a weak reference that is gone calls nothing. Its callback only appends to a deque, which is
-        # atomic: it runs in whatever thread drops the last tensor, even inside `_take`, where a lock would deadlock.
+        # The pool keeps the weak reference alive; otherwise its callback would not be called. The callback runs in any
+        # thread that deletes the last tensor, even inside `_take`, where a lock would deadlock. So it only appends to a
+        # deque, which is atomic.
         self._lent[id(loan)] = loan
         memory = torch.from_numpy(lease)
         return (memory if lease.nbytes == size else memory[:size]).view(dtype).view(shape)
 
     def _block_size(self, size: int) -> int:
-        """Return the bytes of the block for a tensor."""
+        """Return the size of the block for a tensor of `size` bytes."""
         return size
 
     def _take(self, size: int) -> Bytes:
@@ -116,12 +117,13 @@ class BufferPool:
                     block = self._free_block(size)
             if block is not None:
                 return block
-        # Outside of the lock: page-locking takes long, and other threads may find a block meanwhile.
+        # Not under the lock: pinning memory takes long, and other threads may find a block meanwhile.
         return self._make_block(size)
 
     def _free_block(self, size: int) -> Bytes | None:
         free = self._free.blocks
-        # The latest to come back may still be in cache. Batches of samples of any sizes take blocks of about their own.
+        # Prefer the most recently returned block, which may still be in the cache. A block must have about the size of
+        # the batch, since batches of samples of different sizes differ in size.
         for i in reversed(range(len(free))):
             if size <= free[i].nbytes <= size + size // _SPARE:
                 return free.pop(i)
@@ -132,12 +134,12 @@ class BufferPool:
         return torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
 
     def _drop_block(self, blocks: list[Bytes]) -> None:
-        """Record that blocks will not be used again; called under the lock."""
+        """Handle the removal of blocks from the pool; called under the lock."""
 
     def _collect(self) -> None:
-        """Move returned blocks to the free ones."""
+        """Move returned blocks to the free blocks."""
         while self._returned:
-            # Under the lock, so that two threads do not take the same block out.
+            # Called under the lock, so that two threads do not remove the same block.
             loan = self._returned.popleft()
             self._free.blocks.append(self._lent.pop(id(loan)).block)
         self._drop(max(0, len(self._free.blocks) - _KEEP))
@@ -149,7 +151,7 @@ class BufferPool:
             self._drop_block(dropped)
 
     def release(self) -> None:
-        """Give free blocks back to the system."""
+        """Release free blocks to the system."""
         with self._lock:
             self._collect()
             self._drop(len(self._free.blocks))
@@ -161,12 +163,12 @@ _adding = ForkSafeLock()
 
 
 def _all_pools() -> list[BufferPool]:
-    # Its references in one step: a pool may go in another thread meanwhile.
+    # `valuerefs` copies the references in one step: another thread may delete a pool meanwhile.
     return [pool for each in _pools.valuerefs() if (pool := each()) is not None]
 
 
 def release_unused() -> None:
-    """Give the free blocks of all pools back to the system."""
+    """Release the free blocks of all pools to the system."""
     for pool in _all_pools():
         pool.release()
 

@@ -1,7 +1,7 @@
-"""DALI's enumerations, data types, layouts and sample infos, with their names and integer values.
+"""DALI's enumerations, data types, layouts and sample infos, with DALI's names and integer values.
 
-Data types are mapped to and from torch and NumPy by plain dictionary lookups, cheap enough to use once a batch.
-`torchdali.types` is their public face.
+Data types are mapped to and from torch and NumPy by plain dictionary lookups, which are cheap enough to use once per
+batch. The public module `torchdali.types` exports these classes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class NamedInt(IntEnum):
-    """An integer that prints as ``Class.MEMBER`` and is true whatever its value, as in DALI."""
+    """An integer that prints as ``Class.MEMBER`` and is always true, as in DALI."""
 
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self._name_}"
@@ -38,7 +38,7 @@ class NamedInt(IntEnum):
 
 
 class DALIDataType(NamedInt):
-    """Type of the elements of a tensor, or of an argument."""
+    """Data type of a tensor's elements, or of an argument."""
 
     NO_TYPE = -1
     UINT8 = 0
@@ -62,13 +62,13 @@ class DALIDataType(NamedInt):
     PYTHON_OBJECT = 24
 
     def __call__(self) -> DALIDataType:
-        """Return the type itself: ``tensor.dtype()`` is the deprecated way to write ``tensor.dtype``."""
+        """Return the data type itself: ``tensor.dtype()`` is the deprecated form of ``tensor.dtype``."""
         warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", DeprecationWarning, stacklevel=2)
         return self
 
 
 class DALIImageType(NamedInt):
-    """Colour space of an image; ``ANY_DATA`` keeps the channels of the file."""
+    """Color space of an image; ``ANY_DATA`` keeps the channels of the file."""
 
     RGB = 0
     BGR = 1
@@ -78,7 +78,7 @@ class DALIImageType(NamedInt):
 
 
 class DALIInterpType(NamedInt):
-    """Interpolation between pixels."""
+    """Interpolation methods."""
 
     INTERP_NN = 0
     INTERP_LINEAR = 1
@@ -89,7 +89,7 @@ class DALIInterpType(NamedInt):
 
 
 class PipelineAPIType(Enum):
-    """The style in which a pipeline is driven: ``run``, an iterator, or ``schedule_run`` and ``outputs``."""
+    """The methods by which a pipeline is run: ``run``, an iterator, or ``schedule_run`` and ``outputs``."""
 
     BASIC = 0
     ITERATOR = 1
@@ -193,12 +193,12 @@ _DALI_OF_NAME |= {"double": FLOAT64, "bool_": BOOL}
 
 
 def to_numpy_type(dali_type: DALIDataType) -> type[np.generic]:
-    """Return the NumPy scalar type of a data type; KeyError if there is none (``STRING``)."""
+    """Return the NumPy scalar type of a data type; KeyError if NumPy has none (as for ``STRING``)."""
     return _NUMPY_OF[dali_type]
 
 
 def from_torch_dtype(dtype: torch.dtype) -> DALIDataType:
-    """Return the data type of a torch dtype; TypeError where DALI has none (bfloat16, complex)."""
+    """Return the data type of a torch dtype; TypeError if DALI has none (bfloat16, complex)."""
     try:
         return _DALI_OF_TORCH[dtype]
     except KeyError:
@@ -206,9 +206,9 @@ def from_torch_dtype(dtype: torch.dtype) -> DALIDataType:
 
 
 def to_torch_dtype(dtype: DALIDataType | torch.dtype | np.dtype[Any] | type) -> torch.dtype:
-    """Return the torch dtype meant by a data type, a torch dtype, or a NumPy dtype or scalar type.
+    """Return the torch dtype of a data type, a torch dtype, or a NumPy dtype or scalar type.
 
-    Raises TypeError for anything that torch tensors cannot hold.
+    Raises TypeError for types that torch tensors cannot have.
     """
     if isinstance(dtype, torch.dtype):
         return dtype
@@ -221,10 +221,10 @@ def to_torch_dtype(dtype: DALIDataType | torch.dtype | np.dtype[Any] | type) -> 
 
 
 def to_dali_type(framework_type: Any) -> DALIDataType:
-    """Return the data type meant by a torch dtype, a NumPy dtype or scalar type, or a type's name.
+    """Return the data type of a torch dtype, a NumPy dtype or scalar type, a Python type, or a type's name.
 
-    ``float`` is FLOAT (float32) and ``bool`` is BOOL; ``int`` is ambiguous and a TypeError, as is a
-    type that DALI does not have.
+    ``float`` is FLOAT (float32) and ``bool`` is BOOL. Raises TypeError for ``int``, which is ambiguous, and for types
+    that DALI does not have.
     """
     if isinstance(framework_type, torch.dtype):
         return from_torch_dtype(framework_type)
@@ -243,7 +243,7 @@ def _unknown_type(framework_type: object) -> TypeError:
 
 
 class TensorLayout:
-    """Names of the axes of a tensor, one letter each: ``"HWC"``; compares with a str too."""
+    """Names of a tensor's axes, one letter each, for example ``"HWC"``; can also be compared with a str."""
 
     __slots__ = ("_axes",)
 
@@ -287,12 +287,12 @@ def _axes_of(layout: object) -> str:
 
 
 class SampleInfo:
-    """Position of a sample; `external_source` passes it to its source for one sample.
+    """Position of a sample; `external_source` passes it to sources that return single samples.
 
     Args:
-        idx_in_epoch: Number of samples of this epoch before it.
-        idx_in_batch: Its index in the batch.
-        iteration: Number of batches of this epoch before its batch.
+        idx_in_epoch: Index of the sample in the epoch.
+        idx_in_batch: Index of the sample in its batch.
+        iteration: Index of the batch in the epoch.
         epoch_idx: Number of epochs before this one.
     """
 
@@ -310,10 +310,10 @@ class SampleInfo:
 
 
 class BatchInfo:
-    """Position of a batch; `external_source` passes it to its source for a whole batch.
+    """Position of a batch; `external_source` passes it to sources that return whole batches.
 
     Args:
-        iteration: Number of batches of this epoch before it.
+        iteration: Index of the batch in the epoch.
         epoch_idx: Number of epochs before this one.
     """
 
@@ -333,5 +333,5 @@ class CUDAStream:
 
     @property
     def ptr(self) -> int:
-        """The handle, an address as an integer."""
+        """The handle, which is an address."""
         return self._ptr

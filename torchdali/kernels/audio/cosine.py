@@ -1,7 +1,7 @@
 """Cosine transforms of types I to IV, as matrices.
 
-Source: K. R. Rao, P. Yip, Discrete Cosine Transform, 1990. Without normalization a transform is the plain sum of
-products: half of SciPy's.
+Source: K. R. Rao, P. Yip, Discrete Cosine Transform, 1990. Without normalization, a transform is the plain sum of
+    products, which is half of SciPy's result.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ def cosine_matrix(size: int, count: int, kind: int, orthonormal: bool, lifter: f
 
     Args:
         size: Size of the input; at least 2 for type I.
-        kind: From 1 to 4.
-        orthonormal: Scale to an orthonormal transform; not with type I.
+        count: Number of coefficients.
+        kind: Type of the transform, from 1 to 4.
+        orthonormal: Scale to an orthonormal transform; not supported for type I.
         lifter: Multiply coefficient i by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``, if it is not 0.
     """
     n, k = np.arange(size)[None, :], np.arange(count)[:, None]

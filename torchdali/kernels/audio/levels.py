@@ -1,4 +1,4 @@
-"""Levels of signals: decibels, the part that is not silent, and preemphasis."""
+"""Levels of signals: decibels, detection of the nonsilent part, and preemphasis."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
     """Return ``multiplier * log10(max(x / reference, 10 ** (cutoff / multiplier)))``.
 
     Args:
-        x: Any shape, float32.
-        reference: None: the largest value, or 1 if that is not positive.
+        x: float32 tensor of any shape.
+        multiplier: Factor of the logarithm.
+        reference: Value of 0 dB; None for the largest value, or 1 if that is not positive.
+        cutoff: Smallest result.
     """
     if is_plain(x):
         return decibels_of_rows(x.reshape(1, -1), [1], multiplier, reference, cutoff).view(x.shape)
@@ -33,18 +35,18 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
 
 
 def _least(multiplier: float, cutoff: float) -> float:
-    """Return the ratio of the cutoff, at least a little above 0, since the logarithm of 0 is infinite."""
+    """Return the ratio of the cutoff, which is at least the smallest float32: the logarithm of 0 is infinite."""
     return max(10.0 ** (cutoff / multiplier), _LEAST) if multiplier else 0.0
 
 
 def decibels_of_rows(
     x: Tensor, counts: Sequence[int], multiplier: float, reference: float | None, cutoff: float
 ) -> Tensor:
-    """Compute `decibels` for several samples, the rows of one array.
+    """Compute `decibels` for several samples, which are rows of one array.
 
     Args:
         x: ``(n, size)`` float32.
-        counts: Rows of each sample, one at least.
+        counts: Number of rows of each sample, at least 1.
     """
     least = _least(multiplier, cutoff)
     values = x.numpy()
@@ -62,15 +64,15 @@ def decibels_of_rows(
 
 
 def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) -> tuple[int, int]:
-    """Return start and length of the part that is louder than a cutoff: from its first to its last window.
+    """Return start and length of the part from the first to the last window that is louder than a cutoff.
 
     The power of a window is the mean of the squares of its samples.
 
     Args:
-        x: ``(samples,)``, any real type.
-        window: Samples of a window; all of the signal, if that is shorter.
-        cutoff: In decibels relative to the reference.
-        reference: A power; None: the power of the loudest window.
+        x: ``(samples,)``, any real dtype.
+        window: Number of samples per window; limited to the length of the signal.
+        cutoff: Cutoff in decibels relative to the reference.
+        reference: Reference power; None for the power of the loudest window.
     """
     samples = len(x)
     window = min(window, samples)
@@ -79,7 +81,7 @@ def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) ->
     sums = torch.zeros(samples + 1, dtype=torch.float64, device=x.device)
     torch.cumsum(x.double().square(), 0, out=sums[1:])
     power = (sums[window:] - sums[:-window]) / window
-    if cutoff < -100.0:  # where the rounding of sums counts
+    if cutoff < -100.0:  # here, the rounding of sums matters
         power = power * (_sounding(x, window) > 0)
     level = reference if reference is not None else float(power.max())
     loud = (power >= level * 10.0 ** (cutoff / 10.0)).nonzero()
@@ -90,24 +92,25 @@ def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) ->
 
 
 def _sounding(x: Tensor, window: int) -> Tensor:
-    """Return how many samples of each window are not 0."""
+    """Return the number of nonzero samples in each window."""
     counts = torch.nn.functional.pad((x != 0).cumsum(0), (1, 0))
     return counts[window:] - counts[:-window]
 
 
 def preemphasis(x: Tensor, coefficient: float, border: str) -> Tensor:
-    """Return ``x[i] - coefficient * x[i - 1]``, over all samples in their order in memory.
+    """Return ``x[i] - coefficient * x[i - 1]``, over all samples in memory order.
 
     Args:
-        x: Any shape, floating.
-        border: The value before the first sample: ``"zero"``, ``"clamp"`` the sample itself,
-            ``"reflect"`` the second one.
+        x: Floating-point tensor of any shape.
+        coefficient: Factor of the previous sample.
+        border: The value before the first sample: 0 for ``"zero"``, the first sample for ``"clamp"``, the second sample
+            for ``"reflect"``.
     """
     flat = x.reshape(-1)
     if not len(flat):
         return x.clone()
     before = {"zero": torch.zeros_like(flat[:1]), "clamp": flat[:1], "reflect": flat[1:2]}[border]
     if not len(before):
-        before = flat[:1]  # one sample has no other
+        before = flat[:1]  # there is only one sample
     shifted = torch.cat([before, flat[:-1]])
     return torch.sub(flat, shifted, alpha=coefficient).reshape(x.shape)

@@ -20,9 +20,9 @@ __all__ = ["FORMULAS", "apply_filters", "mel_filters"]
 
 Floats = npt.NDArray[np.float64]
 
-_LINEAR = 200.0 / 3.0  # Hz a mel below 1 kHz
+_LINEAR = 200.0 / 3.0  # Hz per mel below 1 kHz
 _BREAK = 1000.0 / _LINEAR  # mel at 1 kHz
-_STEP = math.log(6.4) / 27.0  # step of the logarithm, per mel above
+_STEP = math.log(6.4) / 27.0  # step of the logarithm per mel above 1 kHz
 
 
 def _slaney(hertz: float) -> float:
@@ -56,13 +56,16 @@ def mel_filters(
     normalize: bool,
     device: torch.device,
 ) -> Tensor:
-    """Return ``(filters, bins)`` float32: triangles whose corners are equally far apart in mel.
+    """Return ``(filters, bins)`` float32: triangular filters whose corners are equidistant in mel.
 
     Args:
         bins: Number of bins of a spectrum from 0 Hz to half the sample rate.
-        low: Frequency in Hz where the first one begins.
-        high: Where the last one ends.
-        normalize: Make the area of each, in Hz, 1.
+        filters: Number of filters.
+        sample_rate: Sample rate in Hz.
+        low: Start of the first filter in Hz.
+        high: End of the last filter in Hz.
+        formula: A key of `FORMULAS`.
+        normalize: Scale the area of each filter, in Hz, to 1.
     """
     to_mel, to_hertz = FORMULAS[formula]
     corners = to_hertz(np.linspace(to_mel(low), to_mel(high), filters + 2))[:, None]
@@ -79,13 +82,13 @@ _COLUMNS = 16  # from this size on, a row or column of a BLAS product doesn't de
 
 
 def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:
-    """Replace an axis by its products with the rows of a matrix."""
+    """Multiply an axis by a matrix: the result's axis has one value per row of the matrix."""
     return on_one_thread(_apply, x, filters, axis)
 
 
 def _apply(x: Tensor, filters: Tensor, axis: int) -> Tensor:
     if x.ndim == 1:
-        x = x.clone()  # the last bit of a BLAS product depends on alignment; fresh memory has always the same
+        x = x.clone()  # the last bit of a BLAS product depends on alignment; new memory is always aligned equally
     if axis == x.ndim - 2:
         few = _COLUMNS - x.shape[-1]
         if few > 0:

@@ -1,10 +1,10 @@
-"""Resampling with a sinc that is windowed by a Hann window.
+"""Audio resampling with a sinc filter and a Hann window.
 
 ``y[n] = sum over i of x[i] * w(i - n * in_rate / out_rate)``, where ``w(t) = sinc(t) * (1 + cos(pi t / L)) / 2`` for
-``|t| < L``. The window is read from a table of 32 values between two samples, with linear interpolation, as DALI does;
-and as there, it is not widened if the rate goes down: frequencies above the new Nyquist frequency are not removed.
+``|t| < L``. As in DALI, the window is interpolated linearly in a table with 32 values per sample, and it is not widened
+if the rate decreases: frequencies above the new Nyquist frequency are not removed.
 
-Source of the method: J. O. Smith, "Digital Audio Resampling", ccrma.stanford.edu/~jos/resample.
+Source: J. O. Smith, "Digital Audio Resampling", ccrma.stanford.edu/~jos/resample.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from torchdali.kernels.torch_threads import on_one_thread
 
 __all__ = ["lobes", "resample", "resampled_length"]
 
-_STEPS = 32  # values of the table between two samples
-_PHASES = 512  # output samples after which positions repeat, up to which each has weights of its own
-_NEAR_PHASES = 64  # the same if they do not quite repeat: a random ratio, of another sample each, hardly ever does
-_STRIDE = 512  # input samples between two such groups: most of their weights are zeros
-_DRIFT = 2e-4  # samples by which a position may be off
-_PLACES = 8192  # between two samples, where positions do not repeat: of noise, some 1e-4 of the greatest value off
-_VECTOR = 8  # weights in the library's table of which a multiple belongs to a place
-_BLOCK = 4096  # output samples at a time, so that their windows stay in cache
+_STEPS = 32  # table values per sample
+_PHASES = 512  # maximum period, in output samples, at which each output of a period has its own weights
+_NEAR_PHASES = 64  # same maximum for ratios that are rounded to a period; random ratios rarely have one
+_STRIDE = 512  # maximum period in input samples; longer periods have mostly zero weights
+_DRIFT = 2e-4  # maximum error of a position, in samples
+_PLACES = 8192  # positions per sample if there is no period; for noise, the error is about 1e-4 of the peak
+_VECTOR = 8  # the native table's weights per position are padded to a multiple of this
+_BLOCK = 4096  # output samples per step, so that their windows stay in the cache
 
 
 def lobes(quality: float) -> int:
@@ -49,8 +49,8 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
     """Resample the first axis; differentiable.
 
     Args:
-        x: ``(samples,)`` or ``(samples, channels)``, floating.
-        in_rate: Only the ratio of the rates counts.
+        x: ``(samples,)`` or ``(samples, channels)``, floating point.
+        in_rate, out_rate: Rates; only their ratio matters.
         length: Length of the result.
         quality: From 0 to 100; see `lobes`.
 
@@ -76,7 +76,7 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
 
 @functools.lru_cache(maxsize=64)
 def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
-    """Return the ratio of the rates, and the nearest one at which positions repeat after few output samples."""
+    """Return the ratio of the rates, and the nearest ratio with a short period of positions."""
     exact = Fraction(in_rate) / Fraction(out_rate)
     repeats = exact.denominator <= _PHASES
     return exact, exact if repeats else exact.limit_denominator(_NEAR_PHASES)
@@ -84,11 +84,11 @@ def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
 
 # ---------------------------------------------------------------- by the library
 
-_SIGNAL = struct.Struct("=5Qd")  # as `tdn_signal`
+_SIGNAL = struct.Struct("=5Qd")  # same fields as `tdn_signal`
 
 
 def _by_library(native: NativeLibrary, x: Tensor, ratio: float, length: int, half: int) -> Tensor | None:
-    """Resample by the library: at exact positions, with weights that are linear between 32 places."""
+    """Resample by the native library: weights at exact positions, interpolated linearly between 32 per sample."""
     result = torch.empty((length, *x.shape[1:]), dtype=torch.float32)
     channels = x.shape[1] if x.ndim == 2 else 1
     signal = _SIGNAL.pack(x.data_ptr(), result.data_ptr(), len(x), length, channels, ratio)
@@ -98,9 +98,9 @@ def _by_library(native: NativeLibrary, x: Tensor, ratio: float, length: int, hal
 
 @functools.lru_cache(maxsize=16)
 def _changing_table(half: int) -> tuple[Array, int]:
-    """Return the weights at each of 32 places between two samples, and their change to the next, ``(32, 2, width)``.
+    """Return the weights at 32 positions per sample and their differences to the next position, ``(32, 2, width)``.
 
-    And their positions.
+    The second item is the table's address.
     """
     rows = _phase_table(half, torch.float32).numpy().T
     table = np.zeros((_STEPS, 2, -(-2 * half // _VECTOR) * _VECTOR), np.float32)
@@ -133,7 +133,7 @@ def _strided_products(x: Tensor, weights: Tensor, stride: int, steps: int) -> Te
 
 @functools.lru_cache(maxsize=64)
 def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
-    """Return the weights of each phase, ``(phases, width)``; the first belongs to the sample at ``-half``."""
+    """Return the weights of each phase, ``(phases, width)``; the first column belongs to the sample at ``-half``."""
     at = np.arange(phases) * stride
     last = int(at[-1] // phases) + half + 1
     offsets = np.arange(-half, last + 1)[None] - (at / phases)[:, None]
@@ -144,9 +144,9 @@ def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
 
 
 def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
-    """Resample at positions that do not repeat: with the weights of the nearest of many places between two samples.
+    """Resample at positions without a period: use the weights of the nearest of many positions between two samples.
 
-    If gradients are needed, and on other devices, at 32 places, and linearly between these.
+    On other devices, for other dtypes and if gradients are needed, interpolate between the results at 32 positions.
     """
     padded = torch.nn.functional.pad(x, (half - 1, half + 1))
     if not is_plain(x) or x.dtype != torch.float32:
@@ -160,7 +160,7 @@ def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
 
 
 def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Array, Array]:
-    """Return positions of outputs: the preceding sample, one of 32 steps after it, and the distance to the next."""
+    """Return output positions: the preceding sample, the last of 32 steps after it, and the rest in steps."""
     fine: Array = np.arange(start, end) * ratio
     whole: Array = np.minimum(fine.astype(np.int64), samples - 1)
     fine -= whole
@@ -171,10 +171,10 @@ def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Ar
 
 
 def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, out: Array) -> None:
-    """Write outputs from `start` on: each is the sum of the samples around it, weighed as at the nearest known place.
+    """Write outputs from index `start` on: sums of the surrounding samples, with the nearest position's weights.
 
     Args:
-        padded: Sample i of the input is at ``i + half - 1``.
+        padded: Padded input; sample i of the input is at index ``i + half - 1``.
     """
     fine: Array = np.arange(start, start + len(out)) * ratio
     whole = np.minimum(fine.astype(np.intp), samples - 1)
@@ -183,7 +183,7 @@ def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, ou
     fine += 0.5
     place = np.minimum(fine.astype(np.intp), _PLACES)
     width, table = 2 * half, _fine_table(half)
-    item = f"V{4 * width}"  # as one item, a row is copied in a third of the time
+    item = f"V{4 * width}"  # copying a row as one item takes a third of the time
     rows = np.ndarray((len(padded) - width + 1,), item, padded, 0, (4,))
     windows = rows[whole].view(np.float32).reshape(-1, width)
     weights = table.view(item).reshape(-1)[place].view(np.float32).reshape(-1, width)
@@ -198,13 +198,13 @@ def _ones(count: int) -> Array:
 
 @functools.lru_cache(maxsize=16)
 def _fine_table(half: int) -> Array:
-    """Return the weights of ``2 * half`` samples at many places between two samples: ``(places, 2 * half)``."""
+    """Return the weights of ``2 * half`` samples at many positions between two samples: ``(positions, 2 * half)``."""
     offsets = np.arange(1 - half, half + 1)[None] - np.arange(_PLACES + 1)[:, None] / _PLACES
     return np.ascontiguousarray(_window_at(offsets, half))
 
 
 def _all_places(padded: Tensor, ratio: float, length: int, samples: int, half: int) -> Tensor:
-    """Return all outputs, of values at all 33 places; differentiable, and on any device."""
+    """Compute outputs from the values at all 33 positions of each sample; differentiable, and on any device."""
     whole, phase, fine = _places(ratio, 0, length, samples)
     windows = padded.unfold(-1, 2 * half, 1)
     table = _phase_table(half, padded.dtype).to(padded.device)
@@ -217,7 +217,7 @@ def _all_places(padded: Tensor, ratio: float, length: int, samples: int, half: i
 
 @functools.lru_cache(maxsize=16)
 def _phase_table(half: int, dtype: torch.dtype) -> Tensor:
-    """Return the weights of ``2 * half`` samples at 33 places between two samples: ``(2 * half, 33)``."""
+    """Return the weights of ``2 * half`` samples at 33 positions between two samples: ``(2 * half, 33)``."""
     places = np.arange(_STEPS + 1) / _STEPS
     offsets = np.arange(1 - half, half + 1)[:, None] - places[None]
     return torch.from_numpy(_window_at(offsets, half)).to(dtype)
@@ -227,7 +227,7 @@ def _phase_table(half: int, dtype: torch.dtype) -> Tensor:
 
 
 def _window_at(offsets: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.float32]:
-    """Return the window at distances in samples, from the table."""
+    """Interpolate the window's table at distances in samples."""
     table = _window(half)
     at = np.clip(offsets * _STEPS + half * _STEPS, 0, len(table) - 1)
     low = np.minimum(at.astype(np.int64), len(table) - 2)
@@ -237,7 +237,7 @@ def _window_at(offsets: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.fl
 
 @functools.lru_cache(maxsize=16)
 def _window(half: int) -> npt.NDArray[np.float64]:
-    """Return the table of the window; its Hann window is a little narrower than the sinc, as in DALI."""
+    """Return the table of the windowed sinc; as in DALI, the Hann window is a little wider than the table."""
     size = 2 * half * _STEPS + 1
     place = np.arange(size) - half * _STEPS
     envelope = 0.5 * (1.0 + np.cos(np.pi * place * 2.0 / size))

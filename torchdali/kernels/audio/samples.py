@@ -1,6 +1,6 @@
-"""Samples of one type on the scale of another: full scale becomes full scale.
+"""Convert samples of one dtype to the scale of another dtype: full scale becomes full scale.
 
-Signed types have 0 in the middle, floats 1 at full scale; unsigned types have silence in the middle of their range.
+Silence is 0 in signed dtypes, and the middle of the range in unsigned dtypes; full scale is 1 in floats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def on_scale_of(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def from_unit(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Convert floats whose full scale is 1 to a type, rounding and saturating."""
+    """Convert floats whose full scale is 1 to a dtype, with rounding and saturation."""
     return x if dtype == x.dtype else convert(_scale(x, dtype), dtype)
 
 

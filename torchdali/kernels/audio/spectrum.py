@@ -1,4 +1,4 @@
-"""Spectra of signals: the transform of one axis, and of overlapping windows of a signal."""
+"""Spectra of signals: Fourier transforms of one axis, and of overlapping windows of a signal."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def hann(length: int) -> Array:
 
 
 def number_of_windows(samples: int, length: int, step: int, centered: bool) -> int:
-    """Return how many windows a signal has."""
+    """Return the number of windows of a signal."""
     if centered:
         return samples // step + 1
     return (samples - length) // step + 1 if samples >= length else 0
 
 
 def power_spectrum(x: Tensor, size: int, axis: int, power: int) -> Tensor:
-    """Return the squares (``power=2``) or moduli (1) of the transform of an axis, cut or padded to `size`."""
+    """Return squares (``power=2``) or moduli (1) of the transform of an axis, which is cut or padded to `size`."""
     return _modulus(on_one_thread(torch.fft.rfft, x, size, axis), power)
 
 
@@ -47,12 +47,12 @@ def spectrogram(
 
     Args:
         x: ``(..., samples)`` float32.
-        window: Factors of the windows, float32.
+        window: Factors that each window is multiplied by, float32.
         size: Size of the transform; at least the size of the window.
-        step: Samples between two windows.
+        step: Number of samples from the start of one window to the next.
         power: 2 for squares, 1 for moduli.
-        centered: The first window is centered on the first sample; missing samples are mirrored without
-            repeating the edge (``reflected``) or zero.
+        centered: The first window is centered on the first sample; missing samples are zero, or if ``reflected``,
+            mirrored without repeating the edge.
 
     Returns:
         ``(..., windows, size // 2 + 1)`` float32.
@@ -68,7 +68,7 @@ def spectrogram(
     return _modulus(on_one_thread(torch.fft.rfft, frames, size), power)
 
 
-_BLOCK = 1 << 20  # bytes of windows that are transformed together: few calls, and their data stays in cache
+_BLOCK = 1 << 20  # bytes of windows that are transformed in one call: few calls, and the data stays in the cache
 
 
 def spectrograms(
@@ -81,10 +81,11 @@ def spectrograms(
     centered: bool,
     reflected: bool,
 ) -> tuple[Tensor, list[int]]:
-    """Transform the windows of several signals, which have one each at least, in one call; see `spectrogram`.
+    """Transform the windows of several signals, each with at least one window; see `spectrogram`.
 
     Returns:
-        ``(windows, size // 2 + 1)`` of all signals, with the bits of `spectrogram`, and how many each has.
+        ``(windows, size // 2 + 1)`` for all signals, bit-identical to `spectrogram`, and the number of windows of each
+        signal.
     """
     length = len(window)
     counts = [number_of_windows(len(x), length, step, centered) for x in signals]
@@ -112,7 +113,7 @@ def _transform(frames: Tensor, out: Array, power: int) -> None:
 
 
 def _modulus(spectrum: Tensor, power: int, out: Array | None = None) -> Tensor:
-    """Return squares or moduli; an array is overwritten."""
+    """Return squares or moduli; a spectrum that is a plain array is overwritten."""
     if not is_plain(spectrum):
         return torch.view_as_real(spectrum).square().sum(-1) if power == 2 else spectrum.abs()
     parts = torch.view_as_real(spectrum).numpy()
@@ -125,7 +126,7 @@ def _modulus(spectrum: Tensor, power: int, out: Array | None = None) -> Tensor:
 
 
 def _pad_signals(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
-    """Return signals from `before` samples before their start, `total` samples long."""
+    """Pad or cut signals so that they start `before` samples earlier and have `total` samples."""
     samples = x.shape[-1]
     after = total - before - samples
     if after < 0:
@@ -136,7 +137,7 @@ def _pad_signals(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
 
 
 def _mirror_indices(samples: int, before: int, total: int) -> Tensor:
-    """Return the indices of a signal that is mirrored at its first and last sample, again and again."""
+    """Return the sample indices of a signal that is repeatedly mirrored at its first and last sample."""
     at = torch.arange(-before, total - before)
     if samples == 1:
         return torch.zeros_like(at)

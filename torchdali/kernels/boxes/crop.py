@@ -40,7 +40,7 @@ class Rules:
         overlap: Thresholds apply to the visible share of a box, not to the intersection over union.
         every: All boxes must reach the threshold, not just one.
         insist: Continue a round after a window that reaches the threshold but keeps no box.
-        prune: Keep boxes of which at least this share is visible; if None, keep boxes whose center is visible.
+        prune: Keep a box if at least this share of it is visible; if None, keep boxes whose center is visible.
     """
 
     thresholds: Sequence[float]

@@ -1,4 +1,4 @@
-"""Match boxes with anchors, as single-shot detectors are trained on them."""
+"""Match boxes with anchors, for the training of single-shot detectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Anchors:
 
     def __init__(self, corners: Tensor) -> None:
         self.corners = corners
-        # Turned round, since max and argmax return the first of equal values, and the last one counts.
+        # The anchors are reversed: max and argmax return the first of equal values, but the last one must win.
         turned = corners.flip(0).t()
         self.low, self.high = (side.unsqueeze(1).contiguous() for side in (turned[:2], turned[2:]))
         """``(2, 1, M)``"""
@@ -34,16 +34,16 @@ class Anchors:
 def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Array]:
     """Match anchors with boxes (Liu et al., "SSD: Single Shot MultiBox Detector", 2016).
 
-    An anchor belongs to the box with which it has the largest intersection over union, if that is above a
-    threshold. Each box also gets its best anchor, whatever they have in common. Of equal ones, the last counts.
+    An anchor belongs to the box with which it has the largest intersection over union, if this is above a threshold.
+    Each box also gets its best anchor, regardless of the threshold. Of equal candidates, the last one wins.
 
     Args:
         boxes: ``(N, 4)``, left, top, right and bottom; N > 0.
-        anchors: M of them.
+        anchors: M anchors.
         criteria: The threshold.
 
     Returns:
-        Anchors that have a box ``(K,)``, and their boxes ``(K,)``: indices.
+        Indices of the anchors that have a box, ``(K,)``, and indices of their boxes, ``(K,)``.
     """
     if boxes.device.type == "cpu":
         union = _overlap(boxes.detach().numpy(), anchors)
@@ -54,15 +54,15 @@ def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Ar
     has_box[best] = True
     indices = np.flatnonzero(has_box)
     box = len(union) - 1 - union.take(indices, 1)[::-1].argmax(0)
-    box[np.searchsorted(indices, best)] = np.arange(len(best))  # of several, the last one stays
+    box[np.searchsorted(indices, best)] = np.arange(len(best))  # of repeated indices, the last value is kept
     return len(anchors) - 1 - indices, box
 
 
 def _overlap(boxes: Array, anchors: Anchors) -> Array:
-    """Return intersection over union ``(N, M)``, 0 where it is not defined."""
+    """Return intersection over union ``(N, M)``; undefined values are 0."""
     corners = boxes.T[:, :, None]
     area = (corners[2] - corners[0]) * (corners[3] - corners[1])
-    # Large calls by torch where it is faster; the small ones by NumPy, which keeps the GIL for them.
+    # torch makes the large calls, for which it is faster; NumPy makes the small calls, since it keeps the GIL.
     memory = torch.empty((4, len(boxes), len(anchors)), dtype=torch.float32)
     other, sides = memory.numpy(), memory[2:]
     torch.maximum(torch.from_numpy(corners[:2]), anchors.low, out=memory[:2])
@@ -81,7 +81,7 @@ def _overlap(boxes: Array, anchors: Anchors) -> Array:
 
 
 def _overlap_on_device(boxes: Tensor, anchors: Anchors) -> Tensor:
-    """Return the overlap of boxes and anchors on an accelerator."""
+    """Compute `_overlap` on an accelerator."""
     corners = boxes.t().unsqueeze(2)
     low, high = corners[:2], corners[2:]
     sides = (torch.minimum(high, anchors.high) - torch.maximum(low, anchors.low)).clamp_(min=0)
@@ -91,6 +91,6 @@ def _overlap_on_device(boxes: Tensor, anchors: Anchors) -> Tensor:
 
 
 def center_size(boxes: Tensor) -> Tensor:
-    """Return centre and size of boxes given by corners; ``(..., 4)``."""
+    """Convert boxes ``(..., 4)`` from corners to center and size."""
     low, high = boxes[..., :2], boxes[..., 2:]
     return torch.cat(((low + high) * 0.5, high - low), -1)

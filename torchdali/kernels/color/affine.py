@@ -24,9 +24,9 @@ __all__ = ["affine_each_rgb", "affine_intensities", "affine_intensity", "affine_
 
 Matrix = tuple[tuple[float, ...], ...]
 
-_PIECE = 1 << 16  # pixels of an image that are worked on at a time: they stay in cache
-_CACHED = 1 << 19  # the same in elements, for fewer passes
-_LARGEST = 2.0**30  # that OpenCV rounds to bytes correctly
+_PIECE = 1 << 16  # pixels of an image that are processed in one step, so that they stay in the cache
+_CACHED = 1 << 19  # elements that are processed in one step if there are fewer passes
+_LARGEST = 2.0**30  # largest value that OpenCV rounds to bytes correctly
 
 
 # Luma, and the two chroma axes that a hue rotation turns (YIQ).
@@ -35,7 +35,7 @@ _FROM_YIQ = torch.linalg.inv(_TO_YIQ)
 
 
 def affine_intensity(x: Tensor, factor: float, offset: float, dtype: torch.dtype, out: Tensor | None = None) -> Tensor:
-    """Return ``factor * x + offset``, rounded and saturated to an element type; in `out`, if it fits."""
+    """Return ``factor * x + offset``, rounded and saturated to a dtype; written to `out` if it fits."""
     if dtype == torch.uint8 and x.dtype == torch.uint8:
         return _affine_bytes(x, factor, offset, out)
     if dtype == torch.float32 and x.dtype != torch.float64 and not (x.requires_grad or in_transform()):
@@ -47,7 +47,7 @@ def affine_intensity(x: Tensor, factor: float, offset: float, dtype: torch.dtype
 def affine_intensities(
     x: Tensor, numbers: Sequence[tuple[float, float]], dtype: torch.dtype, out: Tensor | None = None
 ) -> Tensor:
-    """Compute `affine_intensity`, with a factor and an offset for each ``x[i]``."""
+    """Compute `affine_intensity` with one factor and one offset per ``x[i]``."""
     if not x.is_cpu and numbers:
         scales, offsets = factors(numbers, x[..., None]).unbind(-1)
         return _narrow(torch.addcmul(offsets, _wide(x), scales), x.dtype, dtype, out)
@@ -62,7 +62,7 @@ def affine_intensities(
 
 
 def _each_into(out: Tensor, function: Callable[..., Tensor], x: Tensor, *columns: Sequence[Any]) -> Tensor:
-    """Apply a function to each ``x[i]`` and its numbers, in `out`; elsewhere if there are gradients."""
+    """Apply a function to each ``x[i]`` and its arguments; the results are in `out` unless there are gradients."""
     if x.requires_grad:
         return torch.stack([function(*row, out.dtype) for row in zip(x, *columns, strict=True)])
     for target, *row in zip(out.unbind(0), x.unbind(0), *columns, strict=True):
@@ -76,14 +76,14 @@ _BYTES_TO = (torch.uint8, torch.float32)
 
 
 def _weigh_each(cv2: Any, x: Tensor, numbers: Sequence[tuple[float, float]], out: Tensor) -> None:
-    """Scale the bytes of each ``x[i]``: by NumPy's views, which keep the GIL."""
+    """Scale the bytes of each ``x[i]``. The views are NumPy's, since creating them does not release the GIL."""
     sources, results = (t.numpy().reshape(len(t), 1, -1) for t in (x.contiguous(), out))
     for row, result, (factor, offset) in zip(sources, results, numbers, strict=True):
         _weigh(cv2, row, factor, offset, result)
 
 
 def _weigh(cv2: Any, row: Bytes, factor: float, offset: float, result: npt.NDArray[Any]) -> None:
-    """Write bytes times a factor plus an offset as bytes or floats."""
+    """Write ``row * factor + offset`` as bytes or floats."""
     if result.dtype != np.uint8:
         cv2.addWeighted(row, factor, row, 0.0, offset, result, cv2.CV_32F)
         return
@@ -100,14 +100,14 @@ _EVERY_FLOAT = _EVERY.astype(np.float32)
 
 @functools.lru_cache(maxsize=256)
 def _curve(factor: float, offset: float) -> tuple[Bytes, float]:
-    """Return DALI's result for each byte, and the carry with which OpenCV gives the same; 0: none.
+    """Return DALI's result for each byte, and the term with which `cv2.addWeighted` equals it; 0 if there is none.
 
-    The product and the sum are rounded to float32 each; halves go up.
+    The product and the sum are each rounded to float32; the result is rounded, halves up.
     """
     values = _EVERY_FLOAT * np.float32(factor)
     values += np.float32(offset)
     rounded = np.add(values, 0.5, dtype=np.float64)
-    np.maximum(rounded, 0, out=rounded)  # in half the time of clip
+    np.maximum(rounded, 0, out=rounded)  # takes half the time of clip
     table = np.minimum(rounded, 255, out=rounded).astype(np.uint8)
     cv2 = opencv()
     if cv2 is None:
@@ -148,12 +148,12 @@ def _affine_bytes(x: Tensor, factor: float, offset: float, out: Tensor | None) -
 
 
 def _weighing(x: Tensor, factor: float, offset: float) -> Any:
-    """Return OpenCV if it can scale bytes by these numbers."""
+    """Return OpenCV if it can scale bytes with these values, else None."""
     return opencv_for(x) if 255 * abs(factor) + abs(offset) < _LARGEST else None
 
 
 def _wide(x: Tensor) -> Tensor:
-    """Convert to the float type that holds the values: float32, as DALI computes."""
+    """Convert to the dtype of the computation: float32, as in DALI; float64 is kept."""
     return x if x.dtype == torch.float64 else x.to(torch.float32)
 
 
@@ -167,17 +167,17 @@ def affine_rgb(
     """Return ``matrix @ x + offset`` for each pixel of ``(..., C)``, rounded and saturated.
 
     Args:
-        x: ``(..., C)`` with as many channels as the matrix has columns.
-        matrix: One row a channel of the output.
+        x: ``(..., C)``; the number of channels must be the number of the matrix's columns.
+        matrix: One row per channel of the output.
         offset: One number per channel of the output.
         dtype: Dtype of the result.
-        out: Where it goes, if it fits.
+        out: Tensor to which the result is written if it fits.
     """
     cv2 = opencv_for(x)
     if cv2 is not None and x.dtype != torch.float64:
         return _affine_by_opencv(cv2, x, matrix, offset, dtype, out)
     weights, bias = _tensors(matrix, tuple(offset), x.device)
-    # One plane a channel: the product of a 3x3 matrix with long rows is many times faster than with columns.
+    # One plane per channel: the product of a 3x3 matrix with long rows is many times faster than with columns.
     planes = _wide(x.movedim(-1, 0)).reshape(x.shape[-1], -1)
     result = convert(torch.addmm(bias, weights, planes), dtype)
     return result.view(len(matrix), *x.shape[:-1]).movedim(0, -1).contiguous()
@@ -211,7 +211,7 @@ def affine_each_rgb(
     x: Tensor, matrices: Sequence[Matrix], offsets: Sequence[Sequence[float]], dtype: torch.dtype,
     out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Compute `affine_rgb`, with a matrix and an offset for each ``x[i]``."""
+    """Compute `affine_rgb` with one matrix and one offset per ``x[i]``."""
     if x.is_cpu:
         result = place(out, (*x.shape[:-1], len(matrices[0])), dtype, x.device)
         return _each_into(result, affine_rgb, x, matrices, offsets)
@@ -235,9 +235,9 @@ def _tensors(matrix: Matrix, offset: tuple[float, ...], device: torch.device) ->
 
 @fold
 def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
-    """Return the matrix that turns hue (degrees) and scales saturation and value of RGB.
+    """Return the RGB matrix that rotates hue (in degrees) and scales saturation and value.
 
-    Hue is a rotation of the chroma plane of YIQ; saturation scales that plane, value all of it.
+    Hue is a rotation of the chroma plane of YIQ; saturation scales that plane, and value scales all three axes.
     """
     angle = math.radians(hue)
     c, s = value * saturation * math.cos(angle), value * saturation * math.sin(angle)
@@ -245,7 +245,7 @@ def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
 
 
 def _rotate_chroma() -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Return the contributions of the luma, and of cosine and sine of the chroma, to each entry of the matrix."""
+    """Return the contributions of luma and of the chroma rotation's cosine and sine to each entry of the matrix."""
     y, i, q = (torch.outer(_FROM_YIQ[:, k], _TO_YIQ[k]) for k in range(3))
     crossed = torch.outer(_FROM_YIQ[:, 1], _TO_YIQ[2]) - torch.outer(_FROM_YIQ[:, 2], _TO_YIQ[1])
     return tuple(tuple(map(tuple, row)) for row in torch.stack((y, i + q, crossed), -1).tolist())

@@ -1,7 +1,7 @@
-"""Colors from a Bayer mosaic: each pixel has one of three colors, the other two come from its neighbours.
+"""Colors from a Bayer mosaic: each pixel has one of three colors; the other two are computed from its neighbors.
 
-The colors are called *first* and *third*, at opposite corners of each 2x2 cell, and *green*, at
-the other two. OpenCV does the same arithmetic and is used if it is installed.
+The colors are called *first* and *third*, at opposite corners of each 2x2 cell, and *green*, at the other two corners.
+If OpenCV is installed, it is used; its arithmetic is the same.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ Near = Callable[[int, int], Tensor]
 
 ALGORITHMS = ("bilinear", "edgeaware", "vng", "gray")
 
-# OpenCV names a mosaic by the colors one row and one column further on.
+# OpenCV names a mosaic by the colors in its second row, from the second column on.
 _NAMES = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
 _TARGETS = {"bilinear": "RGB", "edgeaware": "RGB_EA", "vng": "RGB_VNG", "gray": "GRAY"}
 _GRAY = (4899, 9617, 1868)  # 0.299, 0.587, 0.114 in units of 2**-14
 
 
 def debayer(mosaic: Tensor, first: tuple[int, int], algorithm: str, out: Tensor) -> None:
-    """Fill in the colors that a mosaic lacks.
+    """Compute the missing colors of a mosaic's pixels.
 
     Args:
         mosaic: ``(..., H, W)`` uint8 or uint16 (``vng``: uint8 only), H and W even.
         first: Row and column, 0 or 1, of the first color in each 2x2 cell.
-        algorithm: ``bilinear``: the mean of the neighbours of a color. ``edgeaware``: green from the pair of
-            neighbours that differ less. ``vng``: from the directions in which the image changes least (Chang,
-            Cheung and Pang, "Color filter array recovery using a threshold-based variable number of gradients",
-            1999). ``gray``: the luma of ``bilinear``, the first color being weighted as red.
-        out: ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray``: the result is written here. The outermost
-            pixels are copies of their neighbours (except with ``vng``); images of a height or width of 2 become 0.
+        algorithm: ``bilinear``: the mean of a color's neighbors. ``edgeaware``: the same, but green is the mean of the
+            pair of opposite neighbors that differ less. ``vng``: colors from the directions in which the image changes
+            least (Chang, Cheung and Pang, "Color filter array recovery using a threshold-based variable number of
+            gradients", 1999). ``gray``: the luma of ``bilinear``; the first color is weighted as red.
+        out: ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray``, to which the result is written. The outermost
+            pixels are copies of their neighbors (except with ``vng``); images with a height or width of 2 become 0.
     """
     run = _by_torch if opencv_for(mosaic) is None else _by_opencv
     if mosaic.dim() == 2:
@@ -81,14 +81,14 @@ def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """Values of a color at each pixel, by the pixel's position relative to that color.
+    """Values of a color at each pixel, by the pixel's position relative to pixels of that color.
 
     Attributes:
-        centre: At pixels of the color.
-        across: At pixels between two of it in a row.
-        down: At pixels between two of it in a column.
-        diagonal: Amid four of it.
-        cross: Green, at pixels of the other colors.
+        centre: Values at pixels of the color.
+        across: Values at pixels between two pixels of the color in a row.
+        down: Values at pixels between two pixels of the color in a column.
+        diagonal: Values at pixels in the middle of four pixels of the color.
+        cross: Values of green at pixels of the other colors.
     """
 
     centre: Tensor
@@ -98,14 +98,18 @@ class _Neighbours:
     cross: Tensor
 
     def color(self, row: bool, column: bool) -> Tensor:
-        """Return the first or third color, by whether it is in the pixel's row and column."""
+        """Return the values of the first or third color.
+
+        Args:
+            row, column: The color is in the pixel's row, or in its column.
+        """
         if row:
             return self.centre if column else self.across
         return self.down if column else self.diagonal
 
 
 def _place(neighbours: _Neighbours, first: tuple[int, int], out: Tensor) -> None:
-    """Write the colors, one of the four places in a cell after the other."""
+    """Write the colors, separately for each of the four positions in a cell."""
     for y, x in itertools.product((0, 1), (0, 1)):
         row, column = y == first[0], x == first[1]
         green = neighbours.cross if row == column else neighbours.centre
@@ -115,7 +119,7 @@ def _place(neighbours: _Neighbours, first: tuple[int, int], out: Tensor) -> None
 
 
 def _sums_around(x: Tensor) -> _Neighbours:
-    """Return one, two or four times the colors of all pixels but the outermost."""
+    """Return sums of the neighbors of each color (one, two or four times the color), without the outermost pixels."""
     rows, columns = x[:, :-2] + x[:, 2:], x[:-2] + x[2:]
     across, down = rows[1:-1], columns[:, 1:-1]
     return _Neighbours(x[1:-1, 1:-1], across, down, rows[:-2] + rows[2:], across + down)
@@ -132,7 +136,7 @@ def _means(x: Tensor, edge_aware: bool) -> _Neighbours:
 
 
 def _gray(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
-    """Weigh the sums of neighbours, and round once."""
+    """Compute luma from the neighbors' sums, and round once."""
     sums = _sums_around(x.to(torch.int64))
     quadruple = _Neighbours(sums.centre * 4, sums.across * 2, sums.down * 2, sums.diagonal, sums.cross)
     colors = x.new_empty((*out.shape[:2], 3), dtype=torch.int64)
@@ -144,7 +148,7 @@ def _gray(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
 # ---------------------------------------------------------------- variable number of gradients
 
 _DIRECTIONS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
-_REACH = 3  # rows and columns that a pixel looks at on each side
+_REACH = 3  # rows and columns on each side that affect a pixel
 
 
 def _from_gradients(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
@@ -167,8 +171,8 @@ def _from_gradients(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
     count = chosen.sum(0)
     centre = near(0, 0)
     one, other = ((centre + _share(part - own, count)).clamp_(0, 255) for part in (one, other))
-    # At a corner `one` is green and `other` the color of the opposite corner; at green, `one` is the color
-    # next to it and `other` the color above.
+    # At a corner (first or third color), `one` is green and `other` the color of the opposite corner; at green, `one`
+    # is the color of the pixels to the left and right, and `other` the color of the pixels above and below.
     _place(_Neighbours(centre, one, other, other, one), first, out)
 
 
@@ -182,7 +186,7 @@ def _difference(near: Near, a: tuple[int, int], b: tuple[int, int]) -> Tensor:
 
 
 def _slope(near: Near, dy: int, dx: int, corner: Tensor) -> Tensor:
-    """Return how much the image changes in a direction, over a pixel and the next one."""
+    """Return how much the image changes in a direction, at the pixel and its next neighbor."""
     if dy and dx:
         ends = _along(near, 0, 0, dy, dx), _along(near, dy, dx, dy, dx)
         sides = _across(near, 0, 0, dy, dx) + _across(near, dy, dx, dy, dx)

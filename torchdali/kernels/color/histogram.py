@@ -1,8 +1,8 @@
-"""Histograms of 8-bit images, and their equalization: of the whole image, or by tiles (CLAHE).
+"""Histogram equalization of 8-bit images: of the whole image, or by tiles (CLAHE).
 
-A *plane* is one channel of one image. All planes of a call are counted and mapped together: the values
-of plane ``p`` are moved to ``256 * p .. 256 * p + 255``, so that one count and one look-up serve all.
-OpenCV does the same arithmetic and is used if it is installed.
+A *plane* is one channel of one image. All planes of a call are counted and mapped together: the values of plane ``p``
+are moved to ``256 * p .. 256 * p + 255``, so that one count and one look-up are enough for all planes. If OpenCV is
+installed, it is used; its arithmetic is the same.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ _Bytes = npt.NDArray[np.uint8]
 def equalize(image: Tensor, out: Tensor) -> None:
     """Spread the values of each channel of each image evenly over 0..255.
 
-    ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` counts the pixels with values
-    up to ``v``, ``n0`` the pixels of the smallest value, ``n`` all. A channel of one value is unchanged.
+    ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` is the number of pixels with values
+    up to ``v``, ``n0`` the number of pixels with the smallest value, and ``n`` the number of all pixels. A channel with
+    only one value is unchanged.
 
     Args:
-        image: ``(..., H, W, C)`` uint8, no extent 0 but the leading ones.
-        out: The result is written here; of the same shape and type.
+        image: ``(..., H, W, C)`` uint8; only leading extents may be 0.
+        out: Tensor of the same shape and dtype, to which the result is written.
     """
     if (cv2 := opencv_for(image)) is not None:
         for x, target in zip(_frames(image), _frames(out), strict=True):
@@ -52,13 +53,13 @@ def _frames(image: Tensor) -> tuple[Tensor, ...]:
 
 
 def _interleave(planes: Tensor, out: Tensor) -> None:
-    """Write planes as the channels of an image: plane by plane, which torch does faster than all at once."""
+    """Write planes as the channels of an image, plane by plane, which is faster in torch than a single call."""
     for i, plane in enumerate(planes):
         out[..., i] = plane
 
 
 def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Bytes], Any]) -> None:
-    """Let OpenCV map each channel: ``method(plane, result)``."""
+    """Apply an OpenCV method to each channel: ``method(plane, result)``."""
     channels = x.shape[-1]
     if channels > 1 and x.flags.c_contiguous and out.flags.c_contiguous:
         planes = byte_planes(channels, x.shape[0], x.shape[1])
@@ -85,7 +86,7 @@ def _counts(places: Tensor) -> Tensor:
     """Return the histograms of the rows, ``(rows, 256)``."""
     if places.is_cpu:
         return torch.bincount(places.flatten(), minlength=_BINS * len(places)).view(-1, _BINS)
-    counts = places.new_zeros(_BINS * len(places), dtype=torch.int64)  # bincount waits for a device
+    counts = places.new_zeros(_BINS * len(places), dtype=torch.int64)  # bincount would wait for the device
     each = counts.new_ones(()).expand(places.numel())
     return counts.scatter_add_(0, places.flatten().to(torch.int64), each).view(-1, _BINS)
 
@@ -110,18 +111,19 @@ def _equalizing_tables(counts: Tensor) -> Tensor:
 
 
 def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_limit: float) -> None:
-    """Equalize each channel by tiles whose contrast is limited; between the tiles' middles, maps are blended.
+    """Equalize each channel by tiles with limited contrast; between the tiles' centers, the maps are blended.
 
-    Contrast limited adaptive histogram equalization (Zuiderveld, Graphics Gems IV, 1994). Bins of a tile that
-    hold more than ``clip_limit * pixels / 256`` pixels are clipped, the excess is distributed evenly, and
+    The method is contrast limited adaptive histogram equalization (Zuiderveld, Graphics Gems IV, 1994). Bins of a tile
+    that hold more than ``clip_limit * pixels / 256`` pixels are clipped, the excess is distributed evenly, and
     ``map(v) = round(255 * below_or_at(v) / pixels)``.
 
     Args:
-        image: ``(H, W, C)`` uint8, no extent 0; on a device, with any axes before.
-        out: The result is written here; of the same shape and type.
-        tiles_y: Tiles down; where the image does not divide, it is continued by its mirror image.
-        tiles_x: Tiles across.
-        clip_limit: Largest bin in units of the mean bin; no limit from 0 down.
+        image: ``(H, W, C)`` uint8, no extent 0; without OpenCV, for example on a device, there may be leading axes.
+        out: Tensor of the same shape and dtype, to which the result is written.
+        tiles_y: Number of tiles per column; if the image is not divisible into tiles, it is extended by its mirror
+            image.
+        tiles_x: Number of tiles per row.
+        clip_limit: Largest bin in units of the mean bin; 0 or less for no limit.
     """
     if (cv2 := opencv_for(image)) is not None:
         _tiles_by_opencv(cv2, image.numpy(), out.numpy(), tiles_y, tiles_x, clip_limit)
@@ -134,7 +136,7 @@ def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_
 
 
 def _count_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> tuple[Tensor, tuple[int, int]]:
-    """Return the histograms of tiles, ``(planes * tiles, 256)``, and the size of one."""
+    """Return the histograms of tiles, ``(planes * tiles, 256)``, and the size of a tile."""
     wide = _whole_tiles(planes, tiles_y, tiles_x)
     height, width = wide.shape[1] // tiles_y, wide.shape[2] // tiles_x
     rows = wide.view(len(planes), tiles_y, height, tiles_x, width).transpose(2, 3)
@@ -146,7 +148,7 @@ def _tiles_by_opencv(cv2: Any, x: _Bytes, out: _Bytes, tiles_y: int, tiles_x: in
 
 
 def _whole_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:
-    """Continue planes to whole tiles: if one axis does not divide, both get at least one row more."""
+    """Extend planes to whole tiles: if one axis is not divisible, both axes are extended by at least one pixel."""
     height, width = planes.shape[1:]
     if height % tiles_y == 0 and width % tiles_x == 0:
         return planes.contiguous()
@@ -171,14 +173,14 @@ def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
 
 
 def _dealt(rest: Tensor) -> Tensor:
-    """Distribute the remainder, less than one pixel per bin, to bins at equal distances from the first on."""
+    """Distribute the remainder (less than one pixel per bin) to equidistant bins, starting with the first bin."""
     step = (_BINS // rest.clamp(min=1)).clamp_(min=1)
     bins = torch.arange(_BINS, device=rest.device)
     return ((bins % step == 0) & (bins // step < rest)).to(rest.dtype)
 
 
 def _blend(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequence[int]) -> Tensor:
-    """Map each pixel by the four tiles around it, weighted by how near their middles are."""
+    """Map each pixel by the four nearest tiles, weighted by the distances to the tiles' centers."""
     (above, below, down), (left, right, across) = (
         _neighbours(length, count, extent, planes.device)
         for length, count, extent in zip(planes.shape[1:], tiles, size, strict=True)
@@ -198,7 +200,7 @@ def _blend(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequenc
 
 @device_cache(maxsize=64)
 def _neighbours(length: int, tiles: int, extent: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the two nearest tiles of each position on an axis, and the weight of the second."""
+    """Return the two nearest tiles of each position on an axis, and the weight of the second tile."""
     inverse = torch.ones((), dtype=torch.float32, device=device) / extent
     place = torch.arange(length, dtype=torch.float32, device=device) * inverse - 0.5
     before = place.floor()

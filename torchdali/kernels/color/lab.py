@@ -1,7 +1,7 @@
 """8-bit CIE L*a*b* (D65, sRGB primaries): L scaled to 0..255, a and b shifted by 128.
 
-The way to Lab rounds as OpenCV's tables do, the way back to the nearest level. OpenCV does both if it
-is installed.
+The conversion to Lab rounds in the same way as OpenCV's tables; the conversion to RGB rounds to the nearest level. If
+OpenCV is installed, it computes both.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _TO_XYZ = np.array(
     ]
 )
 _WHITE = np.array([0.950456, 1.0, 1.088754])
-_BITS = 12  # fraction of the matrix
-_UNIT = 1 << 15  # of the cube roots
-_LEVELS = 255 * 8  # linear intensities: eight steps a level
+_BITS = 12  # fractional bits of the matrix
+_UNIT = 1 << 15  # value that represents 1 in the cube roots
+_LEVELS = 255 * 8  # linear intensities: eight steps per level
 
 
 def rgb_to_lab(x: Tensor) -> Tensor:
-    """Convert ``(H, W, 3)`` uint8, on a device with any axes before, from RGB to Lab."""
+    """Convert ``(H, W, 3)`` uint8 from RGB to Lab; without OpenCV, leading axes are allowed."""
     if (cv2 := opencv_for(x)) is not None:
         return torch.from_numpy(cv2.cvtColor(x.contiguous().numpy(), cv2.COLOR_RGB2LAB))
     linear, roots, matrix = _forward_tables(x.device)
     light = linear.take(x.to(torch.int64)).to(torch.float64)
-    xyz = (light @ matrix).to(torch.int64)  # whole numbers below 2**53: exact
+    xyz = (light @ matrix).to(torch.int64)  # integers below 2**53 are exact
     f = roots.take((xyz + (1 << (_BITS - 1))) >> _BITS)
     fx, fy, fz = f.unbind(-1)
     lightness = (116 * 255 + 50) // 100 * fy - (16 * 255 * _UNIT + 50) // 100
@@ -47,7 +47,7 @@ def rgb_to_lab(x: Tensor) -> Tensor:
 @device_cache(maxsize=16)
 @fold
 def _forward_tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return linear intensity by level, cube root by intensity, and the matrix in whole numbers."""
+    """Return linear intensity by level, cube root by intensity, and the integer matrix."""
     level = np.arange(256) / 255
     linear = np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4)
     y = np.arange(256 * 12) / _LEVELS
@@ -65,8 +65,8 @@ def lab_to_rgb(lightness: Tensor, lab: Tensor, out: Tensor) -> None:
 
     Args:
         lightness: ``(H, W)`` uint8.
-        lab: ``(H, W, 3)`` uint8; its own lightness may be overwritten.
-        out: ``(H, W, 3)`` uint8; the result is written here.
+        lab: ``(H, W, 3)`` uint8; its lightness channel may be overwritten.
+        out: ``(H, W, 3)`` uint8, to which the result is written.
     """
     if (cv2 := opencv_for(lab)) is not None:
         changed = cv2.insertChannel(lightness.numpy(), lab.numpy(), 0)

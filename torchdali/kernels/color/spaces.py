@@ -17,7 +17,7 @@ __all__ = ["gray", "space_matrix", "swap_red_and_blue"]
 
 
 def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return ``(..., 3)`` bytes with the first and the last channel exchanged; in `out`, if it fits."""
+    """Exchange the first and the last channel of ``(..., 3)`` bytes; the result is in `out` if it fits."""
     result = place(out, x.shape, x.dtype, x.device)
     if (cv2 := opencv_for(x)) is None:
         return torch.index_select(x, -1, _backwards(x.device), out=result)
@@ -37,13 +37,13 @@ _GRAY_STEPS = (9798 / 32768, 19235 / 32768, 3735 / 32768)  # OpenCV's and DALI's
 
 
 def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
-    """Return the luma of RGB or BGR bytes ``(..., 3)`` as ``(..., 1)``, equal to DALI's; in `out`, if it fits."""
+    """Return the luma of RGB or BGR bytes ``(..., 3)`` as ``(..., 1)``, equal to DALI's; in `out` if it fits."""
     result = place(out, (*x.shape[:-1], 1), x.dtype, x.device)
     if (cv2 := opencv_for(x)) is not None:
         code = cv2.COLOR_BGR2GRAY if blue_first else cv2.COLOR_RGB2GRAY
         cv2.cvtColor(x.contiguous().view(1, -1, 3).numpy(), code, result.view(1, -1).numpy())
         return result
-    # Exact: multiples of 2**-15 below 256.
+    # float32 is exact here: the products are multiples of 2**-15 below 256.
     luma = torch.mv(x.reshape(-1, 3).to(torch.float32), _gray_steps(blue_first, x.device))
     return result.copy_(luma.add_(0.5).to(torch.int16).view(result.shape))
 
@@ -69,7 +69,7 @@ def space_matrix(source: str, target: str) -> tuple[Matrix, tuple[float, ...]]:
     """Return matrix and offset between two of RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
 
     Raises:
-        ValueError: an unknown color space.
+        ValueError: a color space is unknown.
     """
     if source == target:
         size = 1 if source == "GRAY" else 3

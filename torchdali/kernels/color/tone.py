@@ -1,6 +1,6 @@
-"""Tone curves of 8-bit images: stretched contrast, contrast around the mean, solarization.
+"""Tone curves of 8-bit images: contrast stretching, contrast around the mean, solarization.
 
-Comparisons of bytes are slow in torch, clamping is fast: ``x.clamp(t - 1, t) - (t - 1)`` is 1 from ``t`` on, else 0.
+In torch, comparing bytes is slow, but clamping is fast: ``x.clamp(t - 1, t) - (t - 1)`` is 1 from ``t`` on, else 0.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = [
 ]  # fmt: skip
 
 _LUMA = (0.299, 0.587, 0.114)
-_BELOW_HALF = 0.49999997  # truncation after adding it rounds
+_BELOW_HALF = 0.49999997  # adding this and truncating rounds
 
 
 def stretch(image: Tensor) -> Tensor:
     """Stretch the intensities of each channel to 0..255: ``(in - min) * 255 / (max - min)``.
 
     Args:
-        image: ``(H, W, C)`` uint8; a channel of one value is unchanged.
+        image: ``(H, W, C)`` uint8; a channel with only one value is unchanged.
     """
     height, width, channels = image.shape
     rows = image.reshape(height, -1)
@@ -67,7 +67,7 @@ def solarize_add(image: Tensor, shift: int) -> Tensor:
 
 
 def stretch_each(images: Tensor) -> Tensor:
-    """Compute `stretch` for each of ``(N, H, W, C)``."""
+    """Compute `stretch` for each image of ``(N, H, W, C)``."""
     low = images.amin((1, 2), keepdim=True).to(torch.float32)
     span = images.amax((1, 2), keepdim=True).to(torch.float32) - low
     low = low.where(span > 0, 0.0)
@@ -76,7 +76,7 @@ def stretch_each(images: Tensor) -> Tensor:
 
 
 def contrast_each_around_mean(images: Tensor, factors: Tensor) -> Tensor:
-    """Compute `contrast_around_mean` for each of ``(N, H, W, 3)``, with factors that broadcast against them."""
+    """Compute `contrast_around_mean` for ``(N, H, W, 3)``, with factors that broadcast against the images."""
     sums = images.sum((1, 2), keepdim=True, dtype=torch.int64).to(torch.float64).split(1, -1)
     mean = sum(each * share for each, share in zip(sums, _LUMA, strict=True)) / (images.shape[1] * images.shape[2])
     return to_bytes(torch.addcmul((mean - factors * mean).to(torch.float32), images.to(torch.float32), factors))

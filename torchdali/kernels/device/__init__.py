@@ -1,5 +1,5 @@
-"""Work on whole batches on an accelerator: as many launches for a thousand images as for one.
+"""Process whole batches on an accelerator, with as many kernel launches for a thousand images as for one.
 
-A batch is one flat tensor and a table with a row for each sample (`tables`). Each operation is a
-custom one of torch, with a Triton kernel for CUDA and a body in torch for the CPU, which is its reference.
+A batch is one flat tensor and a table with one row per sample (`tables`). Each operation is a custom torch operation
+with a Triton kernel for CUDA, and a torch implementation for the CPU, which is the reference.
 """

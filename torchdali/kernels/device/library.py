@@ -1,7 +1,6 @@
-"""Operations of torch's library ``torchdali``: a body in torch for the CPU, a Triton kernel of the same name for CUDA.
+"""Operations of the torch library ``torchdali``: a torch implementation for the CPU, a Triton kernel for CUDA.
 
-As operations of the library they are one call for all layers between Python and the device: profilers, torch's
-dispatch modes, tests.
+Since they are torch operations, profilers, torch's dispatch modes and tests see each of them as one call.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _TYPES = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "int": "int", "float":
 
 
 def define(name: str) -> Callable[[F], F]:
-    """Declare an operation by its body for the CPU, whose annotations are the schema.
+    """Declare an operation by its CPU implementation, whose annotations determine the schema.
 
     Args:
         name: Name of the Triton kernel; the operation's name adds ``_batch``.
@@ -32,7 +31,7 @@ def define(name: str) -> Callable[[F], F]:
     def launch(*arguments: Any) -> Any:
         from torchdali.kernels.device import triton_kernels
 
-        with torch.cuda.device(arguments[0].device):  # Triton launches on the current one
+        with torch.cuda.device(arguments[0].device):  # Triton launches on the current device
             return getattr(triton_kernels, name)(*arguments)
 
     def declare(body: F) -> F:

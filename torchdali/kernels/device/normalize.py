@@ -1,4 +1,4 @@
-"""Crop, mirror, normalize and transpose a batch of images of any sizes on an accelerator, in one launch."""
+"""Crop, mirror, normalize and transpose a batch of images of any sizes on an accelerator, in one kernel launch."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def normalize_batch(
 
     Args:
         flat: The elements of the images, on a device.
-        samples: ``(N, len(COLUMNS))`` int64.
-        flags: ``(N,)`` int32, not 0 where rows are reversed.
-        mirror: Reverse all rows, if flags are not passed.
+        samples: ``(N, len(COLUMNS))`` int64; see `COLUMNS`.
+        flags: ``(N,)`` int32: nonzero to reverse an image's rows; None to use `mirror`.
+        mirror: Reverse the rows of all images if `flags` is None.
         scaling: ``centre``, ``factor`` and ``offset``, each one value or one per channel (`normalize.Affine`);
             None changes nothing.
         size: Height and width of the windows.
-        channels: Number of channels of all images.
+        channels: Number of channels of each image.
         channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
         dtype: float32 or float16.
     """
@@ -64,7 +64,7 @@ def normalize_in_torch(
     flat: Tensor, samples: Tensor, flags: Tensor | None, mirror: bool, numbers: Tensor, height: int, width: int,
     channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Do `normalize_batch` on the CPU."""
+    """Compute `normalize_batch` on the CPU."""
     dtype = torch.float16 if half else torch.float32
     result = torch.empty((len(samples), height, width, channels), dtype=dtype)
     centre, factor, offset = numbers

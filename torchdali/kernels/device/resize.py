@@ -1,7 +1,7 @@
-"""Resize a batch of images of any sizes, on an accelerator, in two launches.
+"""Resize a batch of images of any sizes on an accelerator, in two kernel launches.
 
-The first pass resizes the rows that the second one reads, to float32; the second one resizes columns. Positions and
-weights equal `kernels.resample.weights`; the kernels compute them from a few numbers for each axis.
+The first pass resizes along x the rows that the second pass reads, to float32; the second pass resizes along y. The
+positions and weights equal those in `kernels.resample.weights`; the kernels compute them from a few numbers per axis.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ AXIS = ("origin", "step", "density", "taps", "start", "filter")
 COLUMNS = (*FIELDS, *[f"{name}_y" for name in AXIS], *[f"{name}_x" for name in AXIS])
 """Of the table: where a sample starts (in elements), its extents, the rows that are read and where they go, where the
 result goes and its extents; what `Taps` come from."""
-_OF_X = len(FIELDS) + len(AXIS)  # the first column of x
-_LOOKED_UP = 1 << 12  # longer sides are not
+_OF_X = len(FIELDS) + len(AXIS)  # the first column with values of x
+_LOOKED_UP = 1 << 12  # sides of at least this length are computed, not looked up
 
 _NAMES = tuple(RADIUS)
-BELOW_HALF = 0.49999997  # added before bytes are cut off
+BELOW_HALF = 0.49999997  # added before truncation to bytes
 _f32 = np.float32
 _HALF = np.array(0.5, _f32)
 _ZERO, _ONE = np.array(0.0), np.array(1.0)
 
 
 class Regions(NamedTuple):
-    """Regions of images and the sizes they are resized to.
+    """Regions of images, and the sizes to which they are resized.
 
     Attributes:
-        low: ``(2, N)``: where the regions start, in pixels, for y and x; None for whole images.
-        high: ``(2, N)``: where they end; None likewise.
-        size: ``(2, N)``: heights and widths of the outputs; ``(2, 1)`` if they are the same.
-        filters: Names for axes that shrink, and that grow or stay.
+        low: ``(2, N)``: starts of the regions in pixels, for y and x; None for whole images.
+        high: ``(2, N)``: ends of the regions in pixels; None for whole images.
+        size: ``(2, N)``: heights and widths of the outputs; ``(2, 1)`` if all outputs have the same size.
+        filters: Names of the filters for axes that shrink, and for other axes.
         antialias: Stretch the filter where the image shrinks.
     """
 
@@ -84,15 +84,15 @@ def resize_batch(
     """Resize images.
 
     Args:
-        flat: Their elements, uint8 or float32, on a device.
+        flat: The images' elements, uint8 or float32, on a device.
         offsets: Where each image starts, in elements.
-        sides: ``(2, N)``: heights and widths.
-        channels: Number of channels of all images.
+        sides: ``(2, N)``: heights and widths of the images.
+        channels: Number of channels of each image.
         regions: The regions to resize.
-        dtype: Theirs, or float32.
+        dtype: Dtype of the output: the images' dtype, or float32.
 
     Returns:
-        The elements of all outputs ``(H, W, C)``, one after the other; None if an axis looks at too many pixels.
+        The concatenated elements of all outputs ``(H, W, C)``; None if an axis reads too many pixels.
     """
     rows = table_of(offsets, sides, channels, regions)
     if rows is None:
@@ -112,9 +112,9 @@ class ResizeTable(NamedTuple):
     """The table of a resize, and the sizes of its first pass.
 
     Attributes:
-        table: ``(N, len(COLUMNS))`` int64, without the places of results.
-        lines: Elements that it computes, of all images.
-        longest: The most of one image.
+        table: ``(N, len(COLUMNS))`` int64, without the results' offsets.
+        lines: Number of elements that the first pass computes for all images.
+        longest: Maximum number of these elements for one image.
     """
 
     table: Array
@@ -123,7 +123,7 @@ class ResizeTable(NamedTuple):
 
 
 def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> ResizeTable | None:
-    """Build the table of a resize, see `resize_batch`; None if an axis reads too many pixels."""
+    """Build the table of a resize (see `resize_batch`); None if an axis reads too many pixels."""
     table = _table(sides, regions)
     if table is None:
         return None
@@ -134,14 +134,14 @@ def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> R
 
 
 def _table(sides: Array, regions: Regions) -> Array | None:
-    """Return a table without places, which instead has how many pixels the first pass computes; see `table_of`."""
+    """Return a table without offsets; column 5 has the number of pixels that the first pass computes."""
     if regions.low is None and regions.size.shape[1] == 1:
         known = _squares(tuple(regions.size[:, 0].tolist()), regions.filters, regions.antialias)
         try:
             table: Array = known[sides[0]]
             table[:, 2], table[:, _OF_X:] = sides[1], known[:, _OF_X:][sides[1]]
             return table
-        except IndexError:  # one is longer
+        except IndexError:  # an image has a longer side
             pass
     table = np.empty((sides.shape[1], len(COLUMNS)), np.int64)
     columns = table.T
@@ -154,9 +154,9 @@ def _table(sides: Array, regions: Regions) -> Array | None:
 
 @functools.lru_cache(maxsize=16)
 def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -> Array:
-    """Return the rows of whole images as high as wide, of each extent up to some thousands; not to be changed.
+    """Return the table rows of whole square images of every extent below `_LOOKED_UP`; callers must not change them.
 
-    Each axis of a whole image has the numbers that it has in a square one: looking them up takes a third of the time.
+    An axis of a whole image has the same values as in a square image; looking them up takes a third of the time.
     """
     sides = np.arange(_LOOKED_UP).repeat(2).reshape(-1, 2).T
     low, high = np.zeros(sides.shape), sides.astype(np.float64)
@@ -165,7 +165,7 @@ def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -
 
 
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
-    """Choose the order of the passes of each sample as `weights.passes` does."""
+    """Return for which samples `weights.passes` resamples columns (axis 1) first."""
     price = _PRICES * seen + PIXEL
     last = regions.size[0] * regions.size[1]
     rows = regions.size[0] * extents[1] * price[0] + last * price[1]
@@ -182,13 +182,13 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
         rows: ``(2, len(AXIS), N)`` int64, written: the values named by `AXIS`, of y and x.
 
     Returns:
-        ``(2, N)``: the first line of each image that is read, and how many are; None if an axis looks at too many
-        pixels.
+        ``(2, N)``: the first row of each image that is read, and the number of rows that are read; None if an axis
+        reads too many pixels.
     """
     low, high = regions.low, regions.high
     if low is None or high is None:
         low, high = np.zeros(lengths.shape), lengths.astype(np.float64)
-    size = np.empty(low.shape)  # arrays of one shape and type take a third of the time of others
+    size = np.empty(low.shape)  # operations on arrays of equal shape and dtype take a third of the time
     size[...] = regions.size
     extents = high - low
     scale = extents / size
@@ -201,7 +201,7 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
     if np.count_nonzero(low):
         start = np.maximum(np.floor(np.minimum(low, high) - reach), _ZERO)
         if start.any():
-            # The pass that is second begins where the image does.
+            # The first pass counts positions from the start of the image.
             x_first = _columns_first(regions, np.abs(extents), taps)
             start[0, ~x_first] = start[1, x_first] = 0
         origin += (low - start).astype(_f32)
@@ -220,7 +220,7 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
 
 
 def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Array, Array | int]:
-    """Return density and reach of the filter of each axis, ``(2, N)``, and where its table is."""
+    """Return density and reach of each axis's filter, ``(2, N)``, and the position of the filter's table."""
     grown = np.maximum(_ONE, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
     shrinking, growing = regions.filters
     if shrinking == growing:
@@ -237,7 +237,7 @@ def _tables() -> tuple[npt.NDArray[np.float32], dict[str, int]]:
     starts = np.concatenate(([0], np.cumsum([len(p) for p in parts]))).tolist()
     return (
         np.concatenate(parts),
-        # Start and length in one number: the kernels take them apart.
+        # Start and length are packed into one number, which the kernels split.
         {name: start << 32 | len(p) for name, start, p in zip(_NAMES, starts, parts, strict=False)},
     )
 
@@ -248,7 +248,7 @@ _PRICES = np.array([[TAP], [TAP_OF_ROWS]])
 
 @device_cache(maxsize=8)
 def lookup_table(device: torch.device) -> Tensor:
-    """Return the filters, one after the other."""
+    """Return the concatenated tables of all filters, on a device."""
     return upload(_TABLE, device)
 
 
@@ -260,16 +260,16 @@ def resize_in_torch(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, results: int, largest: int, channels: int,
     as_float: bool,
 ) -> Tensor:  # fmt: skip
-    """Resize a batch on the CPU.
+    """Resize a batch on the CPU; see `resize_batch`.
 
     Args:
         flat: Elements of all images.
-        samples: ``(N, len(COLUMNS))``.
-        filters: Their tables.
-        lines: Elements that the first pass computes, of all images.
-        longest: The most of one image.
-        results: Elements of all outputs.
-        largest: The most of one output.
+        samples: ``(N, len(COLUMNS))``; the table of the resize.
+        filters: Tables of the filters; not used here.
+        lines: Number of elements that the first pass computes for all images.
+        longest: Maximum number of these elements for one image.
+        results: Number of elements of all outputs.
+        largest: Maximum number of elements of one output.
         channels: Number of channels of images and outputs.
         as_float: The output is float32, not uint8.
     """

@@ -1,6 +1,6 @@
-"""Resize images of any sizes to one size, mirror, normalize and transpose them, on an accelerator, in two launches.
+"""Resize images to one size, mirror, normalize and transpose them on an accelerator, in two kernel launches.
 
-Combines `kernels.device.resize` and `kernels.device.normalize`, but the bytes between them stay in
+The kernels combine `kernels.device.resize` and `kernels.device.normalize`; the bytes between these steps remain in
 registers.
 """
 
@@ -24,9 +24,9 @@ class Finish(NamedTuple):
     """Mirroring and normalization after a resize.
 
     Attributes:
-        flags: ``(N,)`` int32 on the device, not 0 where rows are reversed.
-        mirror: Reverse all rows, if flags are not passed.
-        scaling: As `normalize_batch` takes it.
+        flags: ``(N,)`` int32 on the device: nonzero to reverse an image's rows; None to use `mirror`.
+        mirror: Reverse the rows of all images if `flags` is None.
+        scaling: See `normalize_batch`.
         channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
         dtype: float32 or float16.
     """
@@ -41,15 +41,15 @@ class Finish(NamedTuple):
 def resize_normalize_batch(
     flat: Tensor, offsets: Array, sides: Array, channels: int, regions: Regions, finish: Finish
 ) -> Tensor | None:
-    """Resize images to bytes of one size and normalize these; None if an axis looks at too many pixels.
+    """Resize images to one size as bytes, and normalize the bytes; None if an axis reads too many pixels.
 
     Args:
-        flat: Their elements, uint8, on a device.
-        offsets: Where each image starts, in elements.
-        sides: ``(2, N)``: heights and widths.
-        channels: Number of channels of all images.
-        regions: The regions to resize; the sizes are the same.
-        finish: The steps on the bytes.
+        flat: The images' elements, uint8, on a device.
+        offsets: Start of each image, in elements.
+        sides: ``(2, N)``: heights and widths of the images.
+        channels: Number of channels of each image.
+        regions: The regions to resize; all outputs must have the same size.
+        finish: The steps after the resize.
     """
     rows = table_of(offsets, sides, channels, regions)
     if rows is None:
@@ -68,7 +68,7 @@ def resize_normalize_in_torch(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, flags: Tensor | None, mirror: bool,
     numbers: Tensor, height: int, width: int, channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Do `resize_normalize_batch` on the CPU."""
+    """Compute `resize_normalize_batch` on the CPU."""
     values, count = height * width * channels, len(samples)
     rows = samples.clone()
     rows[:, 6] = torch.arange(count) * values

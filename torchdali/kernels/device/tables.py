@@ -1,4 +1,4 @@
-"""Tables: the arguments of a kernel for each sample of a batch, in one copy from pinned memory."""
+"""Tables of kernel arguments with one row per sample, which are copied to the device in one transfer."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["bits", "factors", "floats", "has_kernels", "lacking_for_kernels", "t
 
 
 def has_kernels(device: torch.device) -> bool:
-    """Return whether the kernels of this package run on a device: on CUDA where Triton can compile them."""
+    """Return whether the kernels of this package run on a device: on CUDA, if Triton can compile them."""
     return device.type == "cuda" and _can_compile()
 
 
 def lacking_for_kernels() -> str | None:
-    """Return a name for the missing requirement of the kernels, None if they can be compiled.
+    """Return the name of the kernels' missing requirement; None if the kernels can be compiled.
 
-    At its first kernel, Triton compiles a module for Python, with a C compiler. Linux containers often have none.
+    For its first kernel, Triton compiles a Python module with a C compiler. Linux containers often have no C compiler.
     """
     if importlib.util.find_spec("triton") is None:
         return "Triton"
@@ -56,22 +56,22 @@ def _can_compile() -> bool:
 
 
 def upload(values: Array | Tensor, device: torch.device) -> Tensor:
-    """Copy an array, or a tensor on the CPU, to a device without waiting for it.
+    """Copy an array, or a tensor on the CPU, to a device without waiting for the copy.
 
-    The page-locked memory is torch's, which uses it again when the copy is done.
+    torch allocates the pinned memory, and reuses it after the copy.
     """
     tensor = values if isinstance(values, Tensor) else torch.from_numpy(values)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
 def factors(values: Any, x: Tensor) -> Tensor:
-    """Return float32 numbers for each ``x[i]`` on the device of `x`: one, or one for each place of its last axes."""
+    """Return float32 factors for each ``x[i]``, on the device of `x`, in a shape that broadcasts against `x`."""
     array = np.ascontiguousarray(values, np.float32)
     return upload(array, x.device).view(len(array), *[1] * (x.ndim - array.ndim), *array.shape[1:])
 
 
 def table(columns: Sequence[Array | int]) -> Array:
-    """Return columns, one value per sample each, as an array ``(N, columns)`` int64; floats as `bits`."""
+    """Return an int64 array ``(N, columns)`` of columns with one value per sample; floats must be passed as `bits`."""
     size = max(len(c) for c in columns if isinstance(c, np.ndarray))
     result = np.empty((size, len(columns)), np.int64)
     for i, column in enumerate(columns):
@@ -80,10 +80,10 @@ def table(columns: Sequence[Array | int]) -> Array:
 
 
 def bits(values: Array) -> Array:
-    """Return float32 values as the integers of the same bits."""
+    """Return the bits of float32 values as integers."""
     return np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64)
 
 
 def floats(column: Array) -> npt.NDArray[np.float32]:
-    """Return the values of a column of `bits`."""
+    """Return the float32 values of a column of `bits`."""
     return column.astype(np.int32).view(np.float32)

@@ -1,4 +1,4 @@
-"""Sample a batch of images of any sizes where maps say, on an accelerator, in one launch."""
+"""Warp a batch of images of any sizes on an accelerator, in one kernel launch."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def warp_batch(
     flat: Tensor, offsets: Array, sides: Array, channels: int, matrices: Array, sizes: Array, mode: str, border: str,
     fill: Sequence[float], dtype: torch.dtype,
 ) -> Tensor:  # fmt: skip
-    """Sample images where maps take the pixels of the outputs: ``out(p) = in(M p)``.
+    """Warp images by maps from output positions to input positions: ``out(p) = in(M p)``.
 
     Args:
-        flat: uint8 or float32, the elements of all images, on a device.
-        offsets: Where each image starts.
-        sides: ``(2, N)``: heights and widths.
-        channels: Number of channels of all images.
-        matrices: From output positions to input positions, x first: affine maps, ``(N, 2, 3)``, of positions
-            whose pixel centres are at one half, or perspectives, ``(N, 3, 3)``, with centres at whole numbers.
+        flat: The elements of all images, uint8 or float32, on a device.
+        offsets: Start of each image, in elements.
+        sides: ``(2, N)``: heights and widths of the images.
+        channels: Number of channels of each image.
+        matrices: Maps from output positions to input positions, x first: affine maps, ``(N, 2, 3)``, with pixel centers
+            at one half, or perspective maps, ``(N, 3, 3)``, with pixel centers at integers.
         sizes: ``(2, N)``: heights and widths of the outputs.
-        mode: One of `MODES`; affine maps have no ``"bicubic"``.
-        border: One of `BORDERS`; affine maps have the last and ``"replicate"``.
-        fill: For ``"constant"``: one value or one per channel.
-        dtype: Dtype of the outputs: float32, or uint8, rounded half up and saturated.
+        mode: One of `MODES`; affine maps do not support ``"bicubic"``.
+        border: One of `BORDERS`; affine maps support only ``"constant"`` and ``"replicate"``.
+        fill: Values outside for ``"constant"``: one value or one per channel.
+        dtype: Dtype of the outputs: float32, or uint8 with rounding (halves up) and saturation.
 
     Returns:
-        The elements of all outputs, one after the other.
+        The concatenated elements of all outputs.
     """
     numbers, counts = matrices.reshape(len(offsets), -1).T, sizes.prod(0) * channels
     parameters = np.zeros((9 + channels, len(offsets)))
@@ -65,7 +65,7 @@ def warp_in_torch(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int,
     as_bytes: bool,
 ) -> Tensor:  # fmt: skip
-    """Do `warp_batch` on the CPU."""
+    """Compute `warp_batch` on the CPU."""
     out = torch.empty(results, dtype=torch.uint8 if as_bytes else torch.float32)
     for row in samples.numpy():
         start, h, w, result, *size = row[:6].tolist()

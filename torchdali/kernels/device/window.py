@@ -1,4 +1,4 @@
-"""Copy windows of a batch of images of any sizes, on an accelerator, in one launch."""
+"""Copy windows of a batch of images of any sizes on an accelerator, in one kernel launch."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ window begins."""
 def copy_windows(
     flat: Tensor, offsets: Array, sides: Array, channels: int, starts: Array, sizes: Array, fill: float
 ) -> Tensor:
-    """Copy windows, which may reach beyond the images.
+    """Copy windows, which may reach outside of the images.
 
     Args:
-        flat: uint8 or float32, the elements of all images, on a device.
-        offsets: Where each image starts.
-        sides: ``(2, N)``: heights and widths.
-        channels: Number of channels of all images.
+        flat: The elements of all images, uint8 or float32, on a device.
+        offsets: Start of each image, in elements.
+        sides: ``(2, N)``: heights and widths of the images.
+        channels: Number of channels of each image.
         starts: ``(2, N)``: first row and column of the windows.
-        sizes: ``(2, N)``: their heights and widths.
-        fill: Value of everything outside.
+        sizes: ``(2, N)``: heights and widths of the windows.
+        fill: Value outside of the images.
 
     Returns:
-        The elements of all windows, one after the other.
+        The concatenated elements of all windows.
     """
     counts = sizes.prod(0) * channels
     rows = table([offsets, *sides, np.cumsum(counts) - counts, *sizes, *starts])
@@ -46,7 +46,7 @@ def copy_windows(
 def copy_windows_in_torch(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float
 ) -> Tensor:
-    """Do `copy_windows` on the CPU."""
+    """Compute `copy_windows` on the CPU."""
     out = torch.full((results,), fill, dtype=flat.dtype)
     for start, h, w, result, height, width, y, x in samples.tolist():
         image = flat[start : start + h * w * channels].view(h, w, channels)

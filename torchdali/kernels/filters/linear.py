@@ -1,7 +1,7 @@
-"""Convolutions, rank filters and borders, on any axes of a tensor.
+"""Convolutions and borders on any axes of a tensor.
 
-A separable filter is a sum of shifted slices: on one thread that is several times faster than a convolution of
-three channels, and works along any axis of any layout.
+A separable filter is computed as a sum of shifted slices: on one thread, this is several times faster than a
+convolution of three channels, and it works along any axis of any layout.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OTHER_NAMES = {
 
 @functools.lru_cache(maxsize=256)
 def gaussian(size: int, sigma: float) -> tuple[float, ...]:
-    """Return the weights of a Gaussian window, of sum 1."""
+    """Return the weights of a Gaussian window, whose sum is 1."""
     middle = (size - 1) / 2
     values = [math.exp(-((i - middle) ** 2) / (2 * sigma * sigma)) for i in range(size)]
     total = sum(values)
@@ -58,7 +58,7 @@ def binomial(size: int) -> tuple[float, ...]:
 
 @functools.lru_cache(maxsize=64)
 def laplacian_kernels(window: int) -> tuple[float, ...]:
-    """Return a second derivative, ``[1, -2, 1]`` smoothed to a window of 3, 5, 7 ..."""
+    """Return the weights of a second derivative: ``[1, -2, 1]``, smoothed to a window of 3, 5, 7, ... elements."""
     kernel = [1.0, -2.0, 1.0]
     for _ in range(window - 3):
         kernel = [a + b for a, b in zip([*kernel, 0.0], [0.0, *kernel], strict=True)]
@@ -66,7 +66,7 @@ def laplacian_kernels(window: int) -> tuple[float, ...]:
 
 
 def source_index(position: int, length: int, border: str) -> int:
-    """Return the pixel for a position beyond the border."""
+    """Return the index of the pixel that represents a position, which may be beyond the border."""
     if 0 <= position < length:
         return position
     if border == "clamp" or length == 1:
@@ -82,7 +82,7 @@ def extend(x: Tensor, axis: int, before: int, after: int, border: str = "reflect
     """Add pixels beyond both borders of an axis.
 
     Raises:
-        ValueError: an unknown border.
+        ValueError: the border mode is unknown.
     """
     if border not in BORDERS:
         raise ValueError(f"border {border!r}: one of {', '.join(BORDERS)}")
@@ -98,7 +98,7 @@ def extend(x: Tensor, axis: int, before: int, after: int, border: str = "reflect
 
 
 def slide(x: Tensor, axis: int, weights: Sequence[float | Tensor], border: str = "reflect_101") -> Tensor:
-    """Correlate an axis with a window of odd size that is centred on each pixel; float in, float out.
+    """Correlate an axis with a window of odd size that is centered on each pixel; input and output are floats.
 
     Weights are numbers, or tensors that broadcast against `x`.
     """
@@ -116,16 +116,16 @@ def slide(x: Tensor, axis: int, weights: Sequence[float | Tensor], border: str =
 def separable(
     x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float | Tensor]], out: Tensor | None = None
 ) -> Tensor:
-    """Correlate some axes with a window each, as `slide` does.
+    """Correlate each of some axes with its own window; see `slide`.
 
     Args:
-        x: Any real type.
-        axes: To filter.
-        windows: One an axis; see `slide`.
-        out: Where the result may be written, if it fits.
+        x: Tensor of any real dtype.
+        axes: Axes to filter.
+        windows: One window per axis; see `slide`.
+        out: Tensor to which the result may be written if it fits.
 
     Returns:
-        Floating, and not `x` itself.
+        A floating-point tensor; never `x` itself.
     """
     result = separable_by_opencv(x, axes, windows, out)
     if result is not None:
@@ -137,7 +137,7 @@ def separable(
 
 
 def columns_of(windows: Sequence[Sequence[float]], x: Tensor) -> Sequence[float | Tensor]:
-    """Return the weights of a window for each ``x[i]``, as `slide` takes them: of all sizes as of the largest."""
+    """Return the weights for `slide` of one window per ``x[i]``; smaller windows are padded to the largest size."""
     first = windows[0]
     if all(window == first for window in windows):
         return first
@@ -151,7 +151,7 @@ def _floating(x: Tensor) -> Tensor:
 
 
 def _add(total: Tensor, part: Tensor, weight: Any) -> Tensor:
-    """Add in place, except where autograd needs the old value's graph to stay valid."""
+    """Add in place, unless autograd needs the old value."""
     if isinstance(weight, Tensor):
         return total + part * weight
     return torch.add(total, part, alpha=weight) if total.requires_grad else total.add_(part, alpha=weight)
@@ -173,15 +173,15 @@ def correlate(
     ``out[p] = sum_q window[q] * x[p + q - anchor]``
 
     Args:
-        x: Any real type.
-        axes: One for each dimension of the window.
+        x: Tensor of any real dtype.
+        axes: Axes of `x`, one per dimension of the window.
         window: Weights.
-        anchor: Element of the window at the pixel, one per axis.
+        anchor: Index of the window's element at the pixel, one per axis.
         border: One of `BORDERS`.
-        fill: For the constant border.
+        fill: Value beyond the constant border.
         same: Keep the shape; otherwise only pixels whose whole window is inside are computed.
         dtype: Dtype of the result; for integers, halves are rounded to the even number, as DALI does here.
-        out: Where the result may be written, if it fits.
+        out: Tensor to which the result may be written if it fits.
     """
     sizes = list(window.shape)
     outside = (border, fill) if same else ("clamp", 0.0)
@@ -195,16 +195,13 @@ def correlate(
 def correlate_each(
     x: Tensor, axes: Sequence[int], windows: Tensor, anchor: Sequence[int], border: str, same: bool, dtype: torch.dtype
 ) -> Tensor:
-    """Compute `correlate`, with a window for each ``x[i]``, and zeros outside for the constant border.
+    """Compute `correlate` with one window per ``x[i]``; beyond the constant border, values are 0.
 
     Args:
-        x: Any real type, on a device.
-        axes: Number of axes of `x`.
-        windows: ``(N, ...)``.
-        anchor: As of `correlate`.
-        border: As of `correlate`.
-        same: As of `correlate`.
-        dtype: As of `correlate`.
+        x: Tensor of any real dtype, on a device.
+        axes: Axes of `x`, one per dimension of a window.
+        windows: ``(N, ...)``, one window per ``x[i]``.
+        anchor, border, same, dtype: See `correlate`.
     """
     sizes = windows.shape[1:]
     x = _add_outside(x, axes, sizes, anchor, border, 0.0) if same else _floating(x)
@@ -215,7 +212,7 @@ def correlate_each(
 def _add_outside(
     x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int], border: str, fill: float
 ) -> Tensor:
-    """Add the values outside that windows of pixels inside read; floating."""
+    """Convert to floating point and add the values beyond the borders that the windows read."""
     x = _floating(x)
     for axis, size, place in zip(axes, sizes, anchor, strict=True):
         x = extend(x, axis, place, size - 1 - place, border, fill)
@@ -225,7 +222,7 @@ def _add_outside(
 def _sum_windows(
     x: Tensor, axes: Sequence[int], sizes: Sequence[int], weights: Sequence[Any], dtype: torch.dtype
 ) -> Tensor:
-    """Sum the elements of the windows that are inside, weighted."""
+    """Compute the weighted sums of the windows that are completely inside."""
     lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
     total: Tensor | None = None
     for offset, weight in zip(itertools.product(*map(range, sizes)), weights, strict=True):
@@ -238,7 +235,7 @@ def _sum_windows(
 
 
 def _weights(window: Tensor) -> Sequence[Any]:
-    """Return the weights as numbers, or as tensors where a gradient or a compiled graph depends on them."""
+    """Return the weights as numbers, or as tensors if a gradient or a compiled graph depends on them."""
     flat = window.flatten()
     return flat.unbind() if window.requires_grad or torch.compiler.is_compiling() else flat.tolist()
 

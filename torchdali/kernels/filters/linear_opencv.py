@@ -1,4 +1,4 @@
-"""Filters by OpenCV, if it is installed and suits the image: several times as fast as sums of shifted slices."""
+"""Filters by OpenCV, if it supports the image: several times as fast as sums of shifted slices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BORDERS = {
 def separable_by_opencv(
     x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[Any]], out: Tensor | None = None
 ) -> Tensor | None:
-    """Correlate rows and columns with a window each, reflecting the borders; float32, or None if it cannot."""
+    """Correlate rows and columns, each with its window and reflected borders; float32, or None if not supported."""
     cv2 = _suitable(x, axes)
     if cv2 is None:
         return None
@@ -42,9 +42,9 @@ def correlate_by_opencv(
     x: Tensor, axes: Sequence[int], window: Tensor, anchor: Sequence[int], border: str, fill: float,
     dtype: torch.dtype, out: Tensor | None = None,
 ) -> Tensor | None:  # fmt: skip
-    """Correlate rows and columns with a window, keeping the shape, or return None if it cannot.
+    """Correlate rows and columns with a window, keeping the shape; None if OpenCV does not support the arguments.
 
-    DALI rounds like this too: halves to the even number.
+    Halves are rounded to the even number, as in DALI.
     """
     cv2 = _suitable(x, axes)
     if cv2 is None or border not in _BORDERS or fill or window.requires_grad:
@@ -67,6 +67,6 @@ def _suitable(x: Tensor, axes: Sequence[int]) -> Any:
 
 
 def _images(x: Tensor, out: Tensor, lead: int) -> Iterator[tuple[Any, Any]]:
-    """Go through the images of two tensors together."""
+    """Yield pairs of images from two tensors."""
     shape = -1, *x.shape[lead:]
     yield from zip(x.contiguous().view(shape).numpy(), out.view(shape).numpy(), strict=True)

@@ -23,10 +23,10 @@ def rank(
     """Return the largest or smallest value in a rectangular window: dilation and erosion.
 
     Args:
-        x: Any real dtype.
-        axes: Of the window.
+        x: Tensor of any real dtype.
+        axes: Axes of the window.
         sizes: Extent of the window, one per axis.
-        anchor: Element of the window at the pixel; -1 for the middle.
+        anchor: Index of the window's element at the pixel, one per axis; -1 for the middle.
         border: One of `BORDERS`; ``"constant"`` ignores pixels outside.
     """
     choose = torch.maximum if largest else torch.minimum

@@ -1,4 +1,4 @@
-"""Connected parts of a labelled array: runs along the last axis, joined where they touch."""
+"""Connected parts of a labeled array: runs along the last axis, which are joined if they touch."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["blobs"]
 
 
 def blobs(labels: Array, background: int, classes: Sequence[int] | None = None) -> tuple[Array, Array, Array]:
-    """Find the parts of one label that hang together by faces.
+    """Find connected parts with equal labels; elements are connected by faces.
 
     Args:
         labels: Integers or bools of any shape.
         background: Label that belongs to no part.
-        classes: Labels to look at; all but the background when None.
+        classes: Labels to search; None for all labels except the background.
 
     Returns:
         Label ``(n,)``, start ``(n, ndim)`` and exclusive end ``(n, ndim)`` of each part, in the order of their
@@ -42,7 +42,7 @@ def blobs(labels: Array, background: int, classes: Sequence[int] | None = None) 
 
 
 def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Array:
-    """Return which values to look at."""
+    """Return which values to search."""
     flags: Array
     if classes is None:
         flags = values != background
@@ -56,7 +56,7 @@ def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Ar
 
 
 def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
-    """Return label, start and end of the runs of equal elements that do not cross lines of a width."""
+    """Return label, start and end of the runs of equal elements; runs end at multiples of `width`."""
     new = np.empty(len(flat), np.bool_)
     np.not_equal(flat[1:], flat[:-1], out=new[1:])
     new[:: width or 1] = True
@@ -67,13 +67,13 @@ def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
 
 
 def _touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tuple[Array, Array]:
-    """Return pairs of runs with one label that are side by side; the first of a pair comes first."""
+    """Return pairs of adjacent runs with equal labels; the first run of a pair has the smaller index."""
     if len(shape) == 1:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     pairs: list[tuple[Array, Array]] = []
     for axis in range(len(shape) - 1):
         stride = math.prod(shape[axis + 1 :])
-        if axis == 0:  # the runs of the last lines are the last ones
+        if axis == 0:  # the runs of the last line have the largest indices
             inner = np.arange(starts.searchsorted((shape[0] - 1) * stride))
         else:
             inner = (starts // stride % shape[axis] < shape[axis] - 1).nonzero()[0]
@@ -90,7 +90,7 @@ def _touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tu
 
 
 def _roots(count: int, one: Array, other: Array) -> Array:
-    """Return the smallest member of the set that each of `count` elements is in, when pairs are joined."""
+    """Join pairs of `count` elements to sets, and return the smallest member of each element's set."""
     parents = np.arange(count)
     while len(one):
         a, b = parents.take(one), parents.take(other)

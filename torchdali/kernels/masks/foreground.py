@@ -1,4 +1,4 @@
-"""Foreground elements of a mask, and picking one of them."""
+"""Find the foreground elements of a mask, and select an element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FEW = 4096
 
 
 def above(mask: Array, threshold: float) -> Flags:
-    """Return where a mask exceeds a threshold, compared in float32."""
+    """Return which elements of a mask exceed a threshold; the comparison is in float32."""
     if mask.dtype == np.bool_:
         mask = mask.view(np.uint8)
     if mask.itemsize <= 2 and math.isfinite(threshold):  # exact in integers, without a conversion
@@ -26,13 +26,13 @@ def above(mask: Array, threshold: float) -> Flags:
 
 
 def equal(mask: Array, value: int) -> Flags:
-    """Return where a mask has a value."""
+    """Return which elements of a mask equal a value."""
     flags: Flags = mask == (np.float32(value) if mask.dtype == np.float32 else value)
     return flags
 
 
 def nth(flags: Flags, index: int) -> int:
-    """Return the place of a true element, counted from 0 among the true ones of a flat array."""
+    """Return the position of the true element number `index`, counted from 0, in a flat array."""
     low, high = 0, len(flags)
     while high - low > _FEW:
         middle = (low + high) // 2

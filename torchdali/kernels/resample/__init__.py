@@ -1,1 +1,1 @@
-"""Resize: sizes and regions, weights, and the sums, in torch and by OpenCV."""
+"""Resizing: sizes and regions, weights, and weighted sums."""

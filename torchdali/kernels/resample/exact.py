@@ -1,13 +1,14 @@
-"""Resampling in DALI's order of operations, for `exact` pipelines: the bits of its sums, and of its rounding.
+"""Resampling for `exact` pipelines, in DALI's order of operations, so that sums and rounding are bit-identical.
 
-DALI adds up one product after the other in float32, shrinks the axis first that shrinks most, and rounds after the
-last axis. Results of its vector instructions are rounded half to even, the remaining ones at the ends half up:
+DALI adds the products sequentially in float32, resamples the axes in the order of `weights.passes`, and rounds after
+the last axis. Results of vector instructions are rounded half to even, the remaining results half up. Vector
+instructions compute:
 
 * along rows, blocks of 16 pixels, counted from the first one whose whole filter is inside the image;
 * along columns, vectors of 16 bytes, counted from the start of a row;
-* where the last axis takes the nearest pixels, nothing.
+* if the last axis uses nearest pixels, nothing.
 
-The library of the fast path (`kernels.native`) does the same to images of three channels of bytes, a few times as fast.
+For uint8 images of three channels, the native library (`kernels.native`) computes the same results a few times as fast.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _CPU = torch.device("cpu")
 
 
 def resample_natively(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]] | None) -> Tensor | None:
-    """Resample an image ``(H, W, 3)`` of bytes by the native library; None if there is none, or it cannot."""
+    """Resample a uint8 image ``(H, W, 3)`` by the native library; None if it is missing or cannot do it."""
     options = _options(tuple(axes)) if takes_pixels(x) else None
     if options is None:
         return None
@@ -59,7 +60,7 @@ def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple
     """Apply the taps of an axis along `dim`; see `taps`.
 
     Returns:
-        float32; it may be a permuted view.
+        A float32 tensor, which may be a permuted view.
     """
     table = taps(axis, first_pass, _CPU, window)
     pixels, weights = table.pixels.numpy(), table.weights.numpy()
@@ -70,18 +71,21 @@ def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple
     for pixel, weight in zip(pixels.T, weights.T, strict=True):
         np.take(lines, pixel, 0, values, "clip")
         np.multiply(values, weight[:, None], out=product)
-        sums += product  # a step of its own, which no compiler fuses with the product
+        sums += product  # a separate step, so that no compiler fuses it with the product
     return torch.from_numpy(np.moveaxis(sums.reshape(-1, *front.shape[1:]), 0, dim))
 
 
 def round_exactly(
     x: Tensor, axes: Sequence[Axis], last: int, windows: Sequence[Any] | None, dtype: torch.dtype
 ) -> Tensor:
-    """Round sums to an integer type, saturating.
+    """Round sums to an integer dtype, with saturation.
 
     Args:
-        x: ``(..., *spatial, C)``, the part of the result in the windows.
-        last: The axis that was resampled last.
+        x: ``(..., *spatial, C)``: sums, only for the pixels in the windows.
+        axes: The resampled axes.
+        last: Index of the axis that was resampled last.
+        windows: See `separable.resize`.
+        dtype: Dtype of the result.
     """
     sums = x.numpy()
     rounded = np.rint(sums)

@@ -1,4 +1,4 @@
-"""Resize by separable resampling: any filter, any region, any number of spatial axes."""
+"""Separable resizing with any filter, any region and any number of spatial axes."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def resize(
     """Resize the last spatial axes of a channel-last tensor.
 
     Args:
-        x: ``(..., *spatial, C)``, as many spatial axes as `size` has entries; any real dtype.
+        x: ``(..., *spatial, C)``, with one spatial axis per item of `size`; any real dtype.
         size: Extent of every spatial axis of the output.
-        roi: ``(low, high)`` for every spatial axis, in input pixels, edges at whole numbers; the
-            whole image when None. ``high < low`` flips the axis.
+        roi: ``(low, high)`` for every spatial axis, in input pixels, with pixel edges at integers; None for the whole
+            image. ``high < low`` flips the axis.
         min_filter: Filter of the axes that shrink: one of `FILTERS`.
-        mag_filter: Filter of the axes that grow or stay.
+        mag_filter: Filter of the other axes.
         antialias: Stretch the filter where the image shrinks.
-        dtype: Dtype of the output, rounded and saturated; the input's own when None.
-        patch_border: For linearly resized uint8 images: make the outermost lines equal to DALI's, too; otherwise they
-            are off by up to tens of levels. This takes a third more time.
-        windows: ``(start, extent)`` of the part of the output to compute, for every spatial axis; the whole output when
-            None. The pixels are the same as in the whole output.
+        dtype: Dtype of the output, with rounding and saturation; None for the input's dtype.
+        patch_border: For linearly resized uint8 images: also correct the outermost rows and columns; otherwise they
+            differ from DALI's by up to tens of levels. This takes a third more time.
+        windows: ``(start, extent)`` of the part of the output to compute, for every spatial axis; None for the whole
+            output. The pixels are the same as in the whole output.
 
     Returns:
-        A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself if nothing
-        changes. An axis without pixels stays without.
+        A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself if nothing changes. An axis
+        without pixels remains empty.
 
     Raises:
-        ValueError: An unknown filter, or not one region for every axis.
+        ValueError: a filter is unknown, or the numbers of sizes, regions and axes differ.
     """
     lengths = x.shape[x.dim() - 1 - len(size) : -1]
     region = None if roi is None else tuple(roi)
@@ -86,9 +86,9 @@ def resample(
 ) -> Tensor:
     """Resample the spatial axes of ``(..., *spatial, C)``; see `resize`.
 
-    The sums are taken in float32 and rounded once, at the end; only the sums of `resample_bytes` are
-    rounded after each axis. In an `exact` pipeline, all of it on the CPU has DALI's bits. With `windows`, the
-    image may be without the lines that none of them reads, as `lines_read` tells.
+    The sums are computed in float32 and rounded once, at the end; only `resample_bytes` rounds after each axis. In an
+    `exact` pipeline, all results on the CPU are bit-identical to DALI's. With `windows`, the image may end before rows
+    and columns that no window reads; see `lines_read`.
     """
     first = x.dim() - 1 - len(axes)
     if 0 in (*x.shape, *(axis.size for axis in axes)):
@@ -110,10 +110,10 @@ def _by_sums(
     windows: Sequence[tuple[int, int]] | None,
     exact: bool,
 ) -> Tensor:
-    """Resample axis by axis: nearest pixels, then those that are rounded to bytes, then sums.
+    """Resample axis by axis: first nearest pixels, then `resample_bytes`, then weighted sums.
 
     Args:
-        exact: True for results that are bit-identical to DALI's.
+        exact: Compute results that are bit-identical to DALI's.
     """
     first, source = x.dim() - 1 - len(axes), x.dtype
     as_bytes = dtype == torch.uint8 and len(axes) == 2
@@ -159,7 +159,7 @@ def _by_sums(
 
 
 def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
-    """Return up to which line of a uint8 image on the CPU `resample` reads an axis for a window (start, extent)."""
+    """Return the end (exclusive) of the lines that `resample` reads of an axis of a uint8 image for a window."""
     if axis.is_identity:
         return sum(window)
     if axis.filter == "nn":
@@ -176,25 +176,25 @@ def _keep_pixels(sums: Tensor) -> Tensor:
 
 
 def _read(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
-    """Return the part of a tensor that is given by a start and an extent for some axes."""
+    """Return a part of a tensor; `parts` has the start and the extent for some axes."""
     parts = {axis: part for axis, part in parts.items() if part[1] != x.shape[axis]}
     return narrow(x, parts) if parts else x
 
 
 def _turn(i: int, axis: Axis) -> tuple[bool, int]:
-    """Sort key for resampling axis i: shrink before growing, and turn images while they are small."""
+    """Sort key for resampling axis i: shrink axes before growing others, and transpose images while they are small."""
     grows = axis.growth > 1
     return grows, -i if grows else i
 
 
 def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Take the pixels of `index` along `dim`."""
+    """Select the pixels at `index` along `dim`."""
     if x.dtype == torch.uint16:  # not all PyTorch versions can select from it
         return _select(x.view(torch.int16), dim, index).view(torch.uint16)
     channels = x.shape[-1]
     if dim < x.dim() - 2 or channels > 4:
         return x.index_select(dim, index)
-    # Element by element is faster than in tiny slices.
+    # Gathering single elements is faster than selecting tiny slices.
     lines = x.reshape(-1, x.shape[dim] * channels)
     flat = index[:, None] * channels + torch.arange(channels, device=x.device)
     elements = lines.gather(1, flat.view(1, -1).expand(len(lines), -1))
@@ -211,15 +211,14 @@ def _weighted_sum(
 ) -> Tensor:
     """Apply the taps of an axis along `dim` in float32; the result may be a permuted view.
 
-    The sums run over whole rows, so `dim` is brought to the front; columns are taken channel by
-    channel, which is the cheapest way to turn an image. `finish`
-    runs on the sums while they are dense.
+    The sums are computed over whole rows, so `dim` is moved to the front; columns are moved channel by channel, which
+    is the fastest way to transpose an image. `finish` is applied to the contiguous sums.
     """
     by_channel = 0 < dim == x.dim() - 2
     front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]
     planes, length = front.shape[:2]
     pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
-    rows = front.reshape(planes * length, -1)  # turned while it is small
+    rows = front.reshape(planes * length, -1)  # copied before the conversion to float32, while it is small
     out = torch.embedding_bag(rows.to(torch.float32), pixels, starts, False, 0, False, weights)[0]  # 0: the sum
     out = finish(out)
     out = out.view(planes, -1, *front.shape[2:])

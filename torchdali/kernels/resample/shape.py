@@ -1,4 +1,4 @@
-"""The rules that turn the arguments of a resize into an output size and a region of the input."""
+"""Compute a resize's output size and region of the input from its arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["resize_shape"]
 Region = list[tuple[float, float]]
 
 _FLOAT = struct.Struct("f")
-_LEAST = 1e-5  # smallest part of a pixel: a smaller one counts as nothing, and would use too many pixels
+_LEAST = 1e-5  # smallest size before rounding, in pixels; prevents regions with too many pixels
 
 
 def resize_shape(
@@ -36,40 +36,41 @@ def resize_shape(
     alignment: Sequence[float] | float = 0.5,
     rounding: str = "round",
 ) -> tuple[tuple[int, ...], Region]:
-    """Return the output size and the region of the input that it shows.
+    """Return the output size of a resize, and the region of the input that the output shows.
 
-    Exactly one of `size`, any of `resize_x`, `resize_y`, `resize_z`, `resize_shorter` and
-    `resize_longer` gives the size; None represents an argument that was not given.
+    The size must be specified in exactly one way: by `size`, by `resize_x`, `resize_y` and `resize_z` (or some of
+    them), by `resize_shorter` or by `resize_longer`. None means that an argument was not passed.
 
     Args:
         lengths: Extent of the spatial axes of the input, outermost first.
-        size: Size of the output, one per axis or one for all. With 0, `mode` decides about the axis; a negative
-            size flips the axis.
-        resize_x: Size of the last axis; `mode` decides about the others.
-        resize_y: Size of the axis before it.
-        resize_z: Size of the third axis from the end; ignored if there are two.
-        resize_shorter: Size of the shorter side; the aspect ratio stays.
-        resize_longer: Size of the longer side; the aspect ratio stays.
+        size: Size of the output, one number per axis or one for all axes. If 0, `mode` determines the axis's size; a
+            negative size flips the axis.
+        resize_x: Size of the last axis; `mode` determines the size of axes without a size.
+        resize_y: Size of the second axis from the end.
+        resize_z: Size of the third axis from the end; ignored if there are two axes.
+        resize_shorter: Size of the shorter side; the aspect ratio is kept.
+        resize_longer: Size of the longer side; the aspect ratio is kept.
         mode: The relation of sizes and aspect ratio. "default" uses the sizes unchanged and scales
             the other axes by their mean; "stretch" keeps the other axes; "not_larger" and
             "not_smaller" keep the aspect ratio and treat the sizes as limits.
-        max_size: Upper limits, an axis each or one for all; 0 is none.
-        roi_start: Start of the region in every axis; the sizes then are the sizes of the region.
-        roi_end: Where it ends; before the start it flips the axis.
-        roi_relative: Region in units of the input's extent.
-        subpixel_scale: Keep the exact scale by widening or narrowing the region where the size had
-            to be rounded. Otherwise the region stays and the scale gives.
-        alignment: Point of the region, from 0 to 1, that stays when it is widened or narrowed, an axis each or one
-            for all.
-        rounding: How sizes become whole: "round", "truncate" or "ceil".
+        max_size: Upper limits, one per axis or one for all axes; 0 for no limit.
+        roi_start: Start of the region on every axis; the region is then resized instead of the image.
+        roi_end: End of the region on every axis; an end before the start flips the axis.
+        roi_relative: The region is in units of the input's extent.
+        subpixel_scale: If the size had to be rounded, widen or narrow the region so that the scale remains exact.
+            Otherwise the region is kept and the scale changes.
+        alignment: Point of the region, from 0 to 1, that is kept when the region is widened or narrowed; one per axis
+            or one for all axes.
+        rounding: How sizes are rounded: "round", "truncate" or "ceil".
 
     Returns:
-        The sizes, at least 1 each (0 of an axis without pixels), and ``(low, high)`` for every axis, in input pixels;
+        The sizes, at least 1 each (0 for an axis without pixels), and ``(low, high)`` for every axis, in input pixels;
         ``high < low`` if the axis is flipped.
 
     Raises:
-        RuntimeError: Not exactly one way of giving the size, `mode` with `resize_shorter` or
-            `resize_longer`, an unknown mode or rounding, half a region, or a list of the wrong length.
+        RuntimeError: the size is not specified in exactly one way, `mode` is combined with `resize_shorter` or
+            `resize_longer`, a mode or rounding is unknown, only the start or the end of a region is passed, or a list
+            has the wrong length.
     """
     count = len(lengths)
     if size is not None and _alone(
@@ -115,7 +116,7 @@ def resize_shape(
 @functools.lru_cache(maxsize=256)
 @fold
 def _plain_size(size: tuple[float, ...] | float, count: int) -> tuple[int, ...] | None:
-    """Return the `size` of `resize_shape` for each axis, if there is nothing to round, to flip or to find out."""
+    """Return the size of each axis if all sizes are positive integers, else None."""
     sizes = _per_axis("size", size, count)
     check_pixels([abs(side) for side in sizes], "the resized image")
     return tuple(map(int, sizes)) if all(1 <= side == int(side) for side in sizes) else None
@@ -151,7 +152,7 @@ def _per_axis(name: str, values: Sequence[float] | float, count: int) -> list[fl
 
 @fold
 def _f32(value: float) -> float:
-    """Round to float32, as DALI's arguments are: it decides which way a half goes."""
+    """Round to float32, the type of DALI's arguments; this affects how halves are rounded."""
     rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
     return rounded
 
@@ -177,7 +178,7 @@ def _region(
 
 
 def _open(low: float, high: float) -> tuple[float, float]:
-    """Add a thousandth of a pixel where there is less than that."""
+    """Widen a region of less than a thousandth of a pixel by a thousandth."""
     if abs(high - low) >= 1e-3:
         return low, high
     half = 5e-4 if high >= low else -5e-4
@@ -207,7 +208,7 @@ def _scales(targets: list[float], extents: list[float]) -> list[float]:
 
 
 def _scale_extent(scale: float, extent: float) -> float:
-    """Return a scaled extent; of about half a pixel float32 decides where it goes, as in DALI."""
+    """Return a scaled extent; near a half, it is computed in float32, so that it is rounded as in DALI."""
     exact, single = scale * extent, _f32(_f32(scale) * extent)
     is_half = math.isfinite(exact) and abs(exact % 1 - 0.5) < 1e-6 * abs(exact)
     return single if is_half else exact
@@ -261,7 +262,7 @@ def _round_sizes(
     fixed: list[float],
     rounded: Callable[[float], int],
 ) -> tuple[tuple[int, ...], Region]:
-    """Round the sizes, flip the axes of negative sizes, and keep the scale if asked to."""
+    """Round the sizes, flip the axes of negative sizes, and keep the scale if `subpixel_scale`."""
     sizes, shown = [], []
     for length, side, (low, high), stays in zip(lengths, exact, region, fixed, strict=True):
         if side < 0:

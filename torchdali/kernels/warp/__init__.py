@@ -1,1 +1,1 @@
-"""Warps: sampling at any positions, and the maps that make positions."""
+"""Warps: sampling at any positions, and the maps that compute positions."""

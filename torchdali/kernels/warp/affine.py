@@ -1,4 +1,4 @@
-"""Affine maps of positions, and warping by them; positions as in `sample`."""
+"""Affine maps of positions, and warping by affine maps; see `sample` for the positions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def warp_affine(
     x: Tensor, matrix: Matrix, size: Sequence[int], *, linear: bool, fill: float | None,
     dtype: torch.dtype | None = None, out: Tensor | None = None, usual: bool = True,
 ) -> Tensor:  # fmt: skip
-    """Sample an image where an affine map takes the pixels of the output: ``out(p) = in(M p)``.
+    """Warp an image by an affine map from output positions to input positions: ``out(p) = in(M p)``.
 
     Args:
         x: ``(..., *spatial, C)``.
-        matrix: From output positions to input positions.
+        matrix: Affine map from output positions to input positions.
         size: Extent of the spatial axes of the output.
-        linear: Interpolate linearly; otherwise take the pixel that the position is in.
-        fill: Value of everything outside; None repeats the edge.
-        dtype: Dtype of the output; the input's own when None.
-        out: Where the result goes, if it fits and the kernel can write there.
+        linear: Interpolate linearly; otherwise use the pixel that contains the position.
+        fill: Value outside of the image; None repeats the edge.
+        dtype: Dtype of the output; None for the input's dtype.
+        out: Tensor to which the result is written if it fits and the kernel supports this.
         usual: Use OpenCV if it is installed.
     """
     lengths = x.shape[-1 - len(size) : -1]
@@ -63,7 +63,7 @@ def _by_opencv(
 
 
 def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x: Tensor) -> Tensor:
-    """Return the grid of an affine map of images; complex numbers make both coordinates in one sum."""
+    """Return the sampling grid of an affine map of images; complex numbers compute both coordinates in one sum."""
     (a, b, s), (c, d, t) = matrix
     width, height = 2 / lengths[1], 2 / lengths[0]
     kind = torch.float64 if x.dtype == torch.float64 else torch.float32
@@ -74,7 +74,7 @@ def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x:
 
 
 def affine_positions(matrix: Matrix, size: Sequence[int], device: torch.device) -> list[Tensor]:
-    """Return where an affine map takes the pixel centres of the output, one tensor an axis, x first."""
+    """Return the input positions of the output's pixel centers, one tensor per axis, x first."""
     positions = []
     for *factors, start in matrix:
         total: Tensor | None = None
@@ -91,12 +91,12 @@ def affine_positions(matrix: Matrix, size: Sequence[int], device: torch.device) 
 
 @fold
 def invert(matrix: Matrix) -> list[list[float]]:
-    """Return the affine map back.
+    """Return the inverse of an affine map.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: the matrix is singular.
     """
-    if len(matrix) == 2:  # a fiftieth of the time of a library's call
+    if len(matrix) == 2:  # takes a fiftieth of the time of a library call
         (a, b, s), (c, d, t) = matrix
         if not (det := a * d - b * c):
             raise RuntimeError(f"the matrix {[*map(list, matrix)]} cannot be inverted")
@@ -107,10 +107,10 @@ def invert(matrix: Matrix) -> list[list[float]]:
 
 
 def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[float]]:
-    """Return the matrix that turns an image or a volume by degrees.
+    """Return the matrix that rotates an image or a volume by an angle in degrees.
 
-    In the plane, where y points down, that is counter-clockwise as seen; in space it is right-handed around `axis`,
-    which for z is the other way round.
+    An image, in which y points down, is rotated counterclockwise. A volume is rotated right-handed around `axis`; for
+    the z axis, this is clockwise.
     """
     radians = _round_to_float32(math.radians(angle))
     c, s = math.cos(radians), math.sin(radians)
@@ -128,15 +128,15 @@ def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[flo
 
 
 def _round_to_float32(value: float) -> float:
-    """Round to float32: it decides the meaning of 45 degrees in `rotated_size`."""
+    """Round to float32; at 45 degrees, this determines the result of `rotated_size`."""
     return float(np.float32(value))
 
 
 def rotated_size(turned: Matrix, lengths: Sequence[int]) -> list[int]:
-    """Return the canvas that a rotated image fits in.
+    """Return the size of the canvas that contains a rotated image.
 
-    The bounding box is rounded up, with a tolerance of 0.01, and grows by one where needed to be as even or odd
-    as that input axis which turns into it.
+    The bounding box is rounded up, with a tolerance of 0.01. An extent is increased by one if its parity differs from
+    the parity of the input axis that is rotated onto it.
     """
     extents = list(reversed(lengths))
     size = []
@@ -150,7 +150,7 @@ def rotated_size(turned: Matrix, lengths: Sequence[int]) -> list[int]:
 
 
 def turn(turned: Matrix, lengths: Sequence[int], size: Sequence[int]) -> list[list[float]]:
-    """Return the affine map from the output to the input that turns back, centre to centre."""
+    """Return the affine map from output to input that undoes a rotation around the centers."""
     inside, outside = list(reversed(lengths)), list(reversed(size))
     return [
         [*row, n / 2 - sum(v * m / 2 for v, m in zip(row, outside, strict=True))]

@@ -1,4 +1,4 @@
-"""Positions that make an image wave like water, or bulge like a sphere; as in `sample`."""
+"""Positions for the water and sphere effects; see `sample` for their form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchdali.kernels.warp.sample import Positions
 
 __all__ = ["sphere_positions", "water_positions", "waves"]
 
-_OUTSIDE = -1e6  # the position of values that are not numbers
+_OUTSIDE = -1e6  # position that replaces NaN
 
 
 def _plane(height: int, width: int, device: torch.device) -> Positions:
@@ -21,7 +21,7 @@ def water_positions(
     height: int, width: int, device: torch.device, amplitude: tuple[float, float],
     frequency: tuple[float, float], phase: tuple[float, float],
 ) -> Positions:  # fmt: skip
-    """Return the positions of a wavy surface; every pair is of x and y.
+    """Return the positions of a wavy surface; all pairs are (x, y).
 
     ``x + amplitude * sin(frequency * y + phase)``, ``y + amplitude * cos(frequency * x + phase)``
     """
@@ -36,7 +36,7 @@ def waves(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the offsets of `water_positions` to x, for each y, and to y, for each x.
 
-    Sine and cosine are rounded from more digits: a last bit decides where a position is a whole number.
+    Sine and cosine are computed in float64 and rounded: if a position is near an integer, the last bit matters.
     """
     x, y = _plane(height, width, device)
     across = torch.sin((frequency[0] * y[:, 0] + phase[0]).double()).float()
@@ -45,7 +45,7 @@ def waves(
 
 
 def sphere_positions(height: int, width: int, device: torch.device) -> Positions:
-    """Return the positions of an image wrapped on a sphere: distances from the centre are squared."""
+    """Return the positions for an image on a sphere, for which the distances from the center are squared."""
     x, y = _plane(height, width, device)
     x, y = x + (0.5 - width / 2), y + (0.5 - height / 2)
     scale = torch.hypot(x, y) / max(1, width // 2, height // 2)

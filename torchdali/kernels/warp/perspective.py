@@ -1,6 +1,6 @@
-"""Sample images at any positions: three interpolations, five kinds of border.
+"""Sample images at any positions, with three interpolations and five border modes.
 
-Positions are as in OpenCV and in maps: whole numbers are pixel centres, x before y.
+Positions are the same as in OpenCV: integers are pixel centers, x before y.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from torchdali.kernels.warp.sample_opencv import warp_by_opencv
 __all__ = ["BORDERS", "perspective_positions", "sample_at", "warp_perspective"]
 
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
-_STEPS = 32  # positions within a pixel, where they are rounded
+_STEPS = 32  # rounded positions per pixel
 
 
 def warp_perspective(
     x: Tensor, matrix: Matrix, size: Sequence[int], *, mode: str, border: str = "constant",
     fill: Sequence[float] = (0.0,), out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Sample an image where a perspective takes the pixels of the output: ``out(x, y) = in(u / w, v / w)``.
+    """Warp an image by a perspective transform: ``out(x, y) = in(u / w, v / w)``.
 
-    ``(u, v, w) = matrix (x, y, 1)``. See `sample_at` for the rest; points at infinity have any value.
+    Here ``(u, v, w) = matrix (x, y, 1)``. See `sample_at` for the other arguments; points at infinity have arbitrary
+    values.
     """
     if x.dtype == torch.uint8:
         result = warp_by_opencv(x, matrix, size, mode=mode, border=border, fill=fill, out=out)
@@ -35,7 +36,7 @@ def warp_perspective(
     rounded = mode == "bilinear" and x.dtype == torch.int16
     if mode == "nearest" or border in ("wrap", "reflect_101") or rounded or len(set(fill)) > 1:
         u, v = perspective_positions(matrix, size[0], size[1], x.device)
-        if rounded:  # as DALI does for this type only
+        if rounded:  # as in DALI, only for this dtype
             u, v = _quantize(u), _quantize(v)
         return sample_at(x, (u, v), mode=mode, border=border, fill=fill)
     base = convert_number(float(fill[0]), x.dtype) if border == "constant" else 0.0
@@ -44,7 +45,7 @@ def warp_perspective(
 
 
 def _perspective_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], device: torch.device) -> Tensor:
-    """Return the positions as `interpolate` takes them; complex numbers make both coordinates at once."""
+    """Return the positions in the form of `interpolate`; complex numbers compute both coordinates in one step."""
     x = torch.arange(size[1], dtype=torch.float32, device=device)
     y = torch.arange(size[0], dtype=torch.float32, device=device)[:, None]
     columns = list(zip(*matrix, strict=True))
@@ -57,7 +58,7 @@ def _perspective_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int
 
 
 def perspective_positions(matrix: Matrix, height: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return where a 3x3 matrix takes the pixels ``(x, y, 1)`` of the output; infinity comes to (0, 0)."""
+    """Map the output's pixels ``(x, y, 1)`` by a 3x3 matrix; positions at infinity become (0, 0)."""
     x = torch.arange(width, dtype=torch.float32, device=device)
     y = torch.arange(height, dtype=torch.float32, device=device)[:, None]
     u, v, w = (x * a + (y * b + c) for a, b, c in matrix)
@@ -66,7 +67,7 @@ def perspective_positions(matrix: Matrix, height: int, width: int, device: torch
 
 
 def _quantize(position: Tensor) -> Tensor:
-    """Round to steps of 1/32 pixel, as OpenCV does for some types."""
+    """Round to steps of 1/32 pixel, as OpenCV does for some dtypes."""
     return (position * _STEPS).round_().mul_(1 / _STEPS)
 
 
@@ -81,11 +82,11 @@ def sample_at(
     """Sample images at positions.
 
     Args:
-        x: ``(..., H, W, C)``, any real dtype; the result has the same, rounded and saturated.
-        positions: x and y, of the output's shape ``(h, w)``.
+        x: ``(..., H, W, C)``, any real dtype; the result is rounded and saturated to the same dtype.
+        positions: Tensors of x and y, each with the output's shape ``(h, w)``.
         mode: ``"nearest"`` (the pixel that contains the position), ``"bilinear"`` or ``"bicubic"`` (a = -0.75).
         border: One of `BORDERS`.
-        fill: For ``"constant"``: one value or one per channel.
+        fill: Value outside for ``"constant"``: one value or one per channel.
 
     Returns:
         ``(..., h, w, C)``.
@@ -134,7 +135,7 @@ def _interpolate(
 
 
 def _wrap_pad(x: Tensor) -> Tensor:
-    """Pad by two pixels of the other side."""
+    """Pad each side with two pixels from the opposite side."""
     height, width = x.shape[-3:-1]
     rows = torch.arange(-2, height + 2, device=x.device).remainder(height)
     columns = torch.arange(-2, width + 2, device=x.device).remainder(width)
@@ -148,7 +149,7 @@ def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: S
     if border == "replicate" or (constant and len(set(colors)) == 1):
         index = nearest_index(whole, (height, width), constant)
         return sample_nearest(x, index, colors[0] if constant else None, x.dtype)
-    # Far outside is as good as just outside, except where the image repeats.
+    # Clamping positions far outside changes the result only if the image repeats.
     column, row = (p.clamp_(-(2.0**30), 2.0**30).to(torch.int64) for p in whole)
     index = _map_pixels(row, height, border) * width + _map_pixels(column, width, border)
     out = sample_nearest(x, index, None, x.dtype)
@@ -159,7 +160,7 @@ def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: S
 
 
 def _map_pixels(i: Tensor, length: int, border: str) -> Tensor:
-    """Return the pixel for each index."""
+    """Map each index, which may be outside, to the index of a pixel."""
     if border == "wrap":
         return i.remainder(length)
     if border == "reflect":

@@ -28,7 +28,7 @@ __all__ = [
     "sample_nearest",
 ]
 
-TIE = 1e-4  # carries a position between two pixels into the second one, where OpenCV would take the even one
+TIE = 1e-4  # moves a position midway between two pixels into the second pixel; OpenCV would use the even pixel
 
 Matrix = Sequence[Sequence[float]]
 """Rows ``[a b t]`` (or ``[a b c t]``): the affine map of a position, x first."""
@@ -46,10 +46,10 @@ def sample(
 
     Args:
         x: ``(..., *spatial, C)``.
-        positions: One tensor a spatial axis, x first, all of the output's spatial shape.
-        linear: Interpolate linearly; otherwise take the pixel that the position is in.
-        fill: Value of everything outside; None repeats the edge.
-        dtype: Dtype of the output, rounded and saturated; the input's own when None.
+        positions: One tensor per spatial axis, x first, all with the output's spatial shape.
+        linear: Interpolate linearly; otherwise use the pixel that contains the position.
+        fill: Value outside of the image; None repeats the edge.
+        dtype: Dtype of the output, with rounding and saturation; None for the input's dtype.
 
     Returns:
         ``(..., *output, C)``.
@@ -61,7 +61,7 @@ def sample(
 
 
 def grid_of(positions: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
-    """Return positions as `grid_sample` takes them: ``(..., axes)`` in -1 to 1."""
+    """Return positions in the form of `grid_sample`: ``(..., axes)`` from -1 to 1."""
     scaled = [p * (2 / n) - 1 for p, n in zip(positions, reversed(lengths), strict=True)]
     return torch.stack(scaled, -1)
 
@@ -81,25 +81,25 @@ def interpolate(
 
     Args:
         x: ``(..., *spatial, C)``.
-        grid: -1 and 1 are the outer edges of the image, x first.
+        grid: Positions, x first; -1 and 1 are the outer edges of the image.
         mode: ``"bilinear"`` or ``"bicubic"``.
         padding: Padding of `torch.nn.functional.grid_sample`.
-        corners: -1 and 1 are the centres of the outermost pixels instead.
-        base: With ``"zeros"``: the value outside.
-        dtype: Dtype of the result, rounded and saturated.
+        corners: -1 and 1 are the centers of the outermost pixels instead.
+        base: Value outside if the padding is ``"zeros"``.
+        dtype: Dtype of the result, with rounding and saturation.
     """
     axes, channels = grid.shape[-1], x.shape[-1]
     lead = x.shape[: x.dim() - 1 - axes]
     kind = torch.float64 if x.dtype == torch.float64 else torch.float32
-    # Frames become channels, so that positions are looked at once. The memory stays channel-last: of what a
-    # position needs of the channels, all is in one place.
+    # Frames become channels, so that each position is processed once. The memory remains channel-last, so that the
+    # values of a pixel's channels are adjacent.
     planes = x.to(kind).movedim(-1, -1 - axes)
     planes = planes.reshape(1, -1, *planes.shape[-axes:])
     if base:  # pixels outside are zero for `grid_sample`
         planes = planes - base
     out = grid_sample(planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners)
     if dtype == x.dtype == torch.uint8 and mode == "bilinear":
-        # Nothing leaves the range: adding a half and truncating rounds; the way over int16 is the fastest.
+        # All values are in range, so adding a half and truncating rounds; converting by way of int16 is fastest.
         out = out.add_(base + 0.5).to(torch.int16).to(dtype)
     else:
         out = convert(out + base if base else out, dtype)
@@ -107,7 +107,7 @@ def interpolate(
 
 
 def fill_in(value: float, dtype: torch.dtype) -> float:
-    """Return a fill value as `convert_number` does, without tensors: floats are unchanged."""
+    """Convert a fill value with the same rules as `convert_number`, but without tensors; floats are unchanged."""
     if dtype.is_floating_point:
         return float(value)
     if math.isnan(value):
@@ -124,10 +124,10 @@ def _channel_last(planes: Tensor, axes: int) -> Tensor:
 
 
 def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered: bool) -> Tensor:
-    """Return the number of the pixel that each position is in, flat, int32 if that suffices.
+    """Return the flat index of the pixel that contains each position, as int32 if possible.
 
     Args:
-        bordered: The image has a border of one pixel around it, which holds the value outside.
+        bordered: The image has a border of one pixel, which contains the value outside.
     """
     extra = 2 if bordered else 0
     kind = torch.int32 if math.prod([n + extra for n in lengths]) < 2**31 else torch.int64
@@ -143,11 +143,11 @@ def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered:
 
 
 def sample_nearest(x: Tensor, index: Tensor, fill: float | None, dtype: torch.dtype) -> Tensor:
-    """Take the pixels of `nearest_index` (made with a border when there is a fill value)."""
+    """Select the pixels at `nearest_index`, which must be computed with a border if there is a fill value."""
     axes = index.dim()
     if x.dtype != dtype:
         x = convert(x, dtype)
-    if dtype == torch.uint16:  # not every PyTorch selects from it
+    if dtype == torch.uint16:  # not all PyTorch versions can select from it
         signed = None if fill is None else _as_signed(int(fill_in(fill, dtype)))
         return sample_nearest(x.view(torch.int16), index, signed, torch.int16).view(dtype)
     if fill is not None:
@@ -164,7 +164,7 @@ def _as_signed(value: int) -> int:
 
 
 def _add_border(x: Tensor, axes: int, fill: float) -> Tensor:
-    """Put a border of one pixel around an image."""
+    """Add a border of one pixel around an image."""
     first = x.dim() - 1 - axes
     shape = [n + 2 if first <= a < x.dim() - 1 else n for a, n in enumerate(x.shape)]
     wide = torch.full(shape, fill_in(fill, x.dtype), dtype=x.dtype, device=x.device)

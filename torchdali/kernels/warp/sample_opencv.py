@@ -1,4 +1,4 @@
-"""Warps by OpenCV, if it is installed and suits the image: twice as fast as torch, nearest pixels five times."""
+"""Warping by OpenCV, if it is installed and supports the image: twice as fast as torch; for nearest, five times."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["warp_by_opencv"]
 
-_LONGEST = 2**15 - 1  # axis that it works on
+_LONGEST = 2**15 - 1  # length of the longest axis that OpenCV supports
 
 
 def warp_by_opencv(
     x: Tensor, matrix: Sequence[Sequence[float]], size: Sequence[int], *, mode: str, border: str,
     fill: Sequence[float], out: Tensor | None = None,
 ) -> Tensor | None:  # fmt: skip
-    """Sample an image where a matrix takes the pixels of the output.
+    """Warp an image by a matrix that maps output positions to input positions.
 
     Args:
         x: ``(H, W, C)``.
-        matrix: 2x3 for an affine map, 3x3 for a perspective; whole numbers are pixel centres.
+        matrix: 2x3 for an affine map, 3x3 for a perspective map; pixel centers are at integers.
         size: Height and width of the output.
         mode: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``.
         border: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"`` or ``"wrap"``.
-        fill: For ``"constant"``: one value or one per channel.
-        out: Where the result goes, if it fits.
+        fill: Value outside for ``"constant"``: one value or one per channel.
+        out: Tensor to which the result is written if it fits.
 
     Returns:
-        ``(h, w, C)``; None if OpenCV is missing, older than 5 (positions were rounded), or does not take this.
+        ``(h, w, C)``; None if OpenCV is missing, older than 5 (which rounds positions), or does not support the
+        arguments.
     """
     cv2 = _suitable(x, size)
-    if cv2 is None or (mode == "bilinear" and x.shape[-1] == 2):  # there it rounds positions
+    if cv2 is None or (mode == "bilinear" and x.shape[-1] == 2):  # in this case, OpenCV rounds positions
         return None
     result = place(out, (*size, x.shape[-1]), x.dtype, x.device)
     source, target = x.contiguous().numpy(), result.numpy()
@@ -54,7 +55,7 @@ _FLAGS = {"nearest": "INTER_NEAREST", "bilinear": "INTER_LINEAR", "bicubic": "IN
 
 
 def _suitable(x: Tensor, size: Sequence[int]) -> Any:
-    """Return ``cv2``, or None."""
+    """Return ``cv2`` if it supports the image and the size, else None."""
     if x.dim() != 3 or x.dtype not in (torch.uint8, torch.float32) or x.shape[-1] > 4:
         return None
     cv2 = opencv_for(x)

@@ -1,7 +1,7 @@
-"""Parts of several kernels."""
+"""Functions that several kernels use."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-# Triton reads annotations of kernels: theirs are for it alone.
+# Triton interprets the annotations of kernels, so kernels have no other annotations.
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def number(table, i):
 
 @triton.jit
 def reflect_index(pixel, length):
-    """Return the pixel for an index beyond the borders, reflected without repeating the edge."""
+    """Map an index beyond the borders to a pixel, by reflection without repeating the edge."""
     period = tl.maximum(2 * length - 2, 1)
     pixel = tl.abs(pixel) % period
     return tl.minimum(pixel, period - pixel) * (length > 1).to(tl.int32)
@@ -29,7 +29,7 @@ def reflect_index(pixel, length):
 
 @triton.jit
 def border_index(pixel, length, border: tl.constexpr):
-    """Return the pixel for an index beyond the borders: `BORDERS` of filters and warps, by their numbers."""
+    """Map an index beyond the borders to a pixel; `border` is an index into the `BORDERS` of filters and warps."""
     if border == 0:
         pixel = reflect_index(pixel, length)
     elif border == 1:
@@ -42,7 +42,7 @@ def border_index(pixel, length, border: tl.constexpr):
 
 @triton.jit
 def nearest_even(x):
-    """Round to whole numbers, halves to even ones."""
+    """Round to integers, halves to even integers."""
     whole = tl.floor(x + 0.5)
     odd = (whole - x == 0.5) & (tl.floor(whole * 0.5) * 2 != whole)
     return tl.where(odd, whole - 1, whole)

@@ -1,7 +1,7 @@
-"""Kernels that move pixels: warps, windows, chosen rows and columns."""
+"""Kernels that move pixels: warps and windows."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-# Triton reads annotations of kernels: theirs are for it alone.
+# Triton interprets the annotations of kernels, so kernels have no other annotations.
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["copy_windows", "warp", "warp_kernel", "windows_kernel"]
 
 @triton.jit
 def _pixel(source, y, x, height, width, channels, border: tl.constexpr, fill, mask):
-    """Load pixels, which may be outside."""
+    """Load pixels at positions that may be outside of the image."""
     inside = mask
     if border == 4:
         inside = mask & (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -28,7 +28,7 @@ def _pixel(source, y, x, height, width, channels, border: tl.constexpr, fill, ma
 
 @triton.jit
 def _share(distance, mode: tl.constexpr):
-    """Return the weight of pixels so far away, of at most as many pixels as `mode` is."""
+    """Return the weight of pixels at a distance, which is at most `mode` pixels."""
     if mode == 1:
         weight = 1 - distance
     else:  # a = -0.75
@@ -43,7 +43,7 @@ def warp_kernel(
     flat, table, out, channels: tl.constexpr, fields: tl.constexpr, projective: tl.constexpr, mode: tl.constexpr,
     border: tl.constexpr, as_bytes: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Sample an image where the pixels of the output come from; a program does a piece of one output."""
+    """Warp an image; each program computes a piece of one output."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
     out_width = tl.load(row + 5).to(tl.int32)
@@ -62,7 +62,7 @@ def warp_kernel(
         scale = tl.where(w == 0, 0.0, 1 / tl.where(w == 0, 1.0, w))
         x *= scale
         y *= scale
-    # Numbers that no integer holds are kept away; far outside all is alike, unless the image repeats.
+    # Clamp positions to the range of integers; far outside, all positions are equal, unless the image repeats.
     reach = 1.0e9 if border < 2 or border == 3 else 8.0
     x = tl.minimum(tl.maximum(x, -reach), width.to(tl.float32) + reach)
     y = tl.minimum(tl.maximum(y, -reach), height.to(tl.float32) + reach)
@@ -92,7 +92,7 @@ def warp_kernel(
 
 @triton.jit
 def windows_kernel(flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
-    """Copy a window; a program does a piece of one."""
+    """Copy a window; each program copies a piece of one window."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
     out_height = tl.load(row + 4).to(tl.int32)

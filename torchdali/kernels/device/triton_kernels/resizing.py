@@ -1,7 +1,7 @@
-"""Kernels that resize images, and that cut windows out of them and normalize these."""
+"""Kernels that resize images, and that cut and normalize windows of images."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-# Triton reads annotations of kernels: theirs are for it alone.
+# Triton interprets the annotations of kernels, so kernels have no other annotations.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 @triton.jit
 def _weight(filters, place, knot, mask):
-    """Look up a filter, between its entries linearly."""
+    """Look up a filter in its table, with linear interpolation."""
     start = (place >> 32).to(tl.int32)
     count = (place & 0xFFFFFFFF).to(tl.int32)
     inside = tl.minimum(tl.maximum(knot + 1.0, 0.0), (count - 1).to(tl.float32))
@@ -40,7 +40,7 @@ def rows_kernel(
     fields: tl.constexpr,
     block: tl.constexpr,
 ):
-    """Resize the rows of an image that are needed; a program does a piece of one image."""
+    """Resize the needed rows of an image along x; each program computes a piece of one image."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     rows = tl.load(row + 4).to(tl.int32)
     line = tl.load(row + 8).to(tl.int32) * channels
@@ -71,7 +71,7 @@ def rows_kernel(
 
 @triton.jit
 def _column(wide, row, filters, y, within, line, mask):
-    """Weight the results of `rows_kernel` for an output row, at positions within it; bytes are between 0 and 255."""
+    """Compute weighted sums of `rows_kernel`'s results for output rows `y`, at the positions `within` a row."""
     source_height = tl.load(row + 1).to(tl.int32)
     first = tl.load(row + 3).to(tl.int32)
     density = number(row, 11)
@@ -94,7 +94,7 @@ def _column(wide, row, filters, y, within, line, mask):
 
 @triton.jit
 def _as_byte(value):
-    """Bring a value to where cutting its fraction off gives the nearest byte."""
+    """Prepare a value so that truncating it returns the nearest byte."""
     return tl.minimum(tl.maximum(value + 0.49999997, 0.0), 255.0)
 
 
@@ -103,7 +103,7 @@ def columns_kernel(
     wide, table, filters, out, channels: tl.constexpr, fields: tl.constexpr, as_float: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    """Resize the columns of the result of `rows_kernel`."""
+    """Resize the result of `rows_kernel` along y."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
     line = tl.load(row + 8).to(tl.int32) * channels
@@ -119,7 +119,7 @@ def _place_of(
     place, sample, flags, height, width, channels: tl.constexpr, channel_first: tl.constexpr, has_flags: tl.constexpr,
     mirror: tl.constexpr,
 ):  # fmt: skip
-    """Return line, pixel and channel of the image that a place of a normalized output shows."""
+    """Return row, column and channel of the image for an index into a normalized output."""
     if channel_first:
         channel = place // (height * width)
         y = (place // width) % height
@@ -148,7 +148,7 @@ def finished_columns_kernel(
     wide, table, filters, flags, numbers, out, height, width, channels: tl.constexpr, fields: tl.constexpr,
     channel_first: tl.constexpr, has_flags: tl.constexpr, mirror: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Resize the columns of the result of `rows_kernel` to bytes, mirror and normalize these."""
+    """Resize the result of `rows_kernel` along y to bytes, and mirror and normalize the bytes."""
     sample = tl.program_id(1).to(tl.int64)
     row = table + sample * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -166,7 +166,7 @@ def normalize_kernel(
     flat, table, flags, numbers, out, height, width, channels: tl.constexpr,
     channel_first: tl.constexpr, has_flags: tl.constexpr, mirror: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Cut a window, mirror, normalize; a program writes a piece of one output."""
+    """Cut, mirror and normalize a window; each program writes a piece of one output."""
     sample = tl.program_id(1).to(tl.int64)
     row = table + sample * 4
     place = tl.program_id(0) * block + tl.arange(0, block)
