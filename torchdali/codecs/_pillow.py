@@ -16,7 +16,7 @@ _BAND = 1 << 18  # pixels that Pillow copies in one step
 
 
 def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) -> Array:
-    """Return the pixels of a Pillow image as an array; large images are copied in bands, which saves memory.
+    """Return a Pillow image's pixels as an array; large images in bands, since Pillow copies them more than once.
 
     Args:
         image: An open Pillow image.

@@ -89,7 +89,7 @@ def draw_spectrogram(values: torch.Tensor, size: int, layout: str = "") -> Image
 
     Args:
         values: ``(frequencies, times)``, or any matrix.
-        size: Length of the longer side, about.
+        size: Maximum height in pixels; the width is at most twice that.
         layout: ``"ft"`` or ``"tf"`` for a spectrogram; with other layouts, the first row is at the top.
     """
     matrix = values.detach().cpu().double()
