@@ -254,7 +254,7 @@ def lots_of(share: float) -> int:
 
 
 class WindowChoice(ctypes.Structure):
-    """The choice of windows of images: whole images, given windows, or random ones.
+    """Choice of image windows: whole images, passed windows, or random windows.
 
     See `kernels.random_window.random_window` for the attributes; `log_ratio` holds the logarithms of `ratio`.
     """

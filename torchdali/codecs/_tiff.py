@@ -133,7 +133,7 @@ class Directory:
         )
 
     def check_parts(self) -> None:
-        """Raise ValueError if strips or tiles are missing, because decoders skip missing ones."""
+        """Raise ValueError if strips or tiles are missing: decoders would skip them without an error."""
         if self.compression == _OLD_JPEG:  # may store strips with other tags
             return
         if self.tile[0]:

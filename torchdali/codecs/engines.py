@@ -50,7 +50,7 @@ class EngineWork(NamedTuple):
         images: Number of images in the largest expected batch.
         states: Number of batches that are decoded at the same time.
         fancy: Upsample chroma smoothly; else repeat chroma samples.
-        threads: Number of CPU threads of which the engine may use some.
+        threads: Number of CPU threads; the engine may use some of them.
         sides: Height and width of images for which memory is prepared.
     """
 

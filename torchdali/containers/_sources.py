@@ -1,4 +1,4 @@
-"""Read the samples that are packed, from folders and containers."""
+"""Read the samples to pack from folders and containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes of object stores: ranges of objects at fsspec URLs, many requests at a time.
+"""Read bytes from object stores: ranges of objects at fsspec URLs, by many simultaneous requests.
 
 A failed request is repeated after a growing pause; a request that takes too long counts as failed. Data can be cached
 in a folder that several processes share. Credentials come from the sources that fsspec and its packages search
@@ -201,7 +201,7 @@ class Remote:
         return np.frombuffer(bytearray(data), np.uint8), version
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
-        """Call a function that makes requests in a thread of the pool."""
+        """Call a function that sends requests in a thread of the pool."""
         return self._pool.submit(function)
 
     def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, version: ObjectVersion) -> bytes:
@@ -355,7 +355,7 @@ class Remote:
         return sorted(folders, key=_encode_url), sorted(objects, key=_encode_url)
 
     def map(self, function: Callable[[str], T], objects: Iterable[str]) -> list[T]:
-        """Call a function that makes requests on several URLs, in the threads of the pool."""
+        """Call a function that sends requests for each of several URLs, in the threads of the pool."""
         return [future.result() for future in [self._pool.submit(function, each) for each in objects]]
 
     def write(self, url: str, content: bytes) -> None:

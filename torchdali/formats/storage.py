@@ -251,7 +251,7 @@ def exists(path: str) -> bool:
 
 
 def described_storage(storage: ByteStorage, but: str = "") -> str:
-    """Identify a file by its first bytes, as `describe_content` does."""
+    """Describe a file by its first bytes; see `describe_content`."""
     return describe_content(storage.read(0, min(HEAD, storage.size)), but)
 
 

@@ -99,7 +99,7 @@ class TensorList:
         Args:
             tensor: ``(batch, ...)``.
             layout: Layout of one sample.
-            source_info: Where each sample comes from.
+            source_info: Origin of each sample.
         """
         return cls._of(Dense(tensor), tensor.is_cpu, layout, source_info)
 
@@ -123,7 +123,7 @@ class TensorList:
             layout: Layout of one sample.
             dtype: Dtype of the elements; used only for an empty batch.
             ndim: Number of axes of a sample; used only for an empty batch.
-            source_info: Where each sample comes from.
+            source_info: Origin of each sample.
         """
         first = samples[0] if samples else None
         if first is None:
@@ -162,7 +162,7 @@ class TensorList:
             offsets: Where each sample starts, in elements.
             shapes: Shapes of the samples; must not be empty.
             layout: Layout of one sample.
-            source_info: Where each sample comes from.
+            source_info: Origin of each sample.
         """
         return cls._of(PackedSamples(flat, offsets, shapes), flat.is_cpu, layout, source_info)
 

@@ -4,7 +4,7 @@ DALI adds the products sequentially in float32, resamples the axes in the order 
 the last axis. Results of vector instructions are rounded half to even, the remaining results half up. Vector
 instructions compute:
 
-* along rows, blocks of 16 pixels, counted from the first one whose whole filter is inside the image;
+* along rows, blocks of 16 pixels, counted from the first pixel whose whole filter is inside the image;
 * along columns, vectors of 16 bytes, counted from the start of a row;
 * if the last axis uses nearest pixels, nothing.
 

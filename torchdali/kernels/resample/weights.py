@@ -3,7 +3,7 @@
 Output pixel ``i`` of an axis is at the input position ``low + (i + 0.5) * (high - low) / size``
 (pixel edges are at whole numbers). Its value is the sum of the input pixels around that position,
 weighted by the filter at their distance. When shrinking with antialiasing the filter is stretched
-by the scale. The weights are normalized to one, and pixels outside of the image repeat its edge;
+by the scale. The weights are normalized to one, and pixels outside of the image repeat the image's edge;
 pixels outside of the region of interest but inside of the image are read unchanged.
 
 The positions are computed in float32 and in the same order of operations as in DALI: rounding decides which pixel is
@@ -54,7 +54,7 @@ RADIUS = {"linear": 1, "triangular": 1, "cubic": 2, "gaussian": 1, "lanczos3": 3
 OVERSHOOT = ("cubic", "lanczos3")  # filters with negative weights
 _KNOTS = 32  # table entries per unit of the filter
 _f32 = np.float32
-_STRETCHED: dict[str, tuple[Any, Any]] = {  # arrays, because NumPy takes twice as long with numbers
+_STRETCHED: dict[str, tuple[Any, Any]] = {  # arrays: with Python numbers, NumPy is half as fast
     name: (np.array(radius, np.float64), np.array(_KNOTS * radius, _f32)) for name, radius in RADIUS.items()
 }
 _Floats = npt.NDArray[np.float32]

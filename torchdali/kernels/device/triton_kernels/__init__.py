@@ -1,4 +1,4 @@
-"""The kernels in Triton. Import this only where they are launched: Triton comes with torch for CUDA."""
+"""The Triton kernels. Import this package only to launch kernels: Triton is installed only with torch for CUDA."""
 
 from __future__ import annotations
 
