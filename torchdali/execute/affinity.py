@@ -17,15 +17,15 @@ _NODES = Path("/sys/devices/system/node")
 
 
 def affinity(device: torch.device | None) -> Callable[[int], None] | None:
-    """Return a function that binds a worker thread to its cores, given the thread's index; None to bind none.
+    """Return a function that binds a worker thread to its cores, given the thread's index; None to not bind threads.
 
-    With the environment variable ``DALI_AFFINITY_MASK`` (core numbers, separated by commas), thread i runs on
-    the i-th of them, and threads beyond the list aren't bound. Without it, all threads run on the cores next to
-    the GPU; without a GPU, anywhere.
+    With the environment variable ``DALI_AFFINITY_MASK`` (core numbers, separated by commas), thread i runs on the i-th
+    core of the list, and threads beyond the list aren't bound. Without the variable, all threads run on the cores next
+    to the GPU. Without a GPU, threads aren't bound.
 
     Raises:
-        ValueError: the variable isn't a list of numbers. RuntimeError: it names a core that this process may
-        not use.
+        ValueError: The variable isn't a list of numbers.
+        RuntimeError: The variable names a core that this process may not use.
     """
     if not hasattr(os, "sched_setaffinity"):
         return None
@@ -52,7 +52,7 @@ def _check_cores(mask: str) -> list[int]:
 
 @dataclass(frozen=True)
 class _Binding:
-    """Bind a thread to its core, or to all; pipelines with equal bindings share threads."""
+    """Binds a thread to its own core, or to all cores of the list; pipelines with equal bindings share threads."""
 
     cores: tuple[int, ...]
     one_each: bool
@@ -65,7 +65,7 @@ class _Binding:
 
 
 def _near(device: torch.device | None) -> set[int]:
-    """Return the cores next to a GPU that this process may use; empty if that is not known."""
+    """Return the cores next to a GPU that this process may use; empty if unknown."""
     if device is None or device.type != "cuda":
         return set()
     gpu: Any = torch.cuda.get_device_properties(device)
@@ -84,7 +84,7 @@ def _ranges(text: str) -> set[int]:
 
 
 def cores_of_processes(threads: Sequence[int], nodes: Path = _NODES) -> list[tuple[int, ...]]:
-    """Return the cores for each of some processes, which stay on one node of memory (NUMA) if they fit there.
+    """Return the cores of each process, so that a process stays on one NUMA node if its threads fit there.
 
     Args:
         threads: Number of threads of each process.

@@ -25,7 +25,7 @@ class BadSample:
     """Report on a sample that was skipped or replaced.
 
     Attributes:
-        file: Its source, as far as known.
+        file: File of the sample; empty if unknown.
         operator: Name of the operator that failed.
         reason: Class and message of the exception.
         batch: Index of the batch.
@@ -43,14 +43,13 @@ class BadSample:
 
 
 class BadSamples:
-    """The policy for samples that fail, in a chain or over the batch, its budget and its report.
+    """The policy for samples that fail, its budget, and the report of bad samples.
 
     Args:
         policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good
             sample of the same batch.
-        budget: Number of bad samples that are accepted; the next one fails its batch, whatever the policy. None for any
-            number. Bad samples are counted in the order of the batches, so that the count does not depend on which
-            batch in flight is done first.
+        budget: Number of accepted bad samples; the next bad sample fails its batch. None for no limit. Bad samples are
+            counted in the order of the batches, so the count doesn't depend on which batch is done first.
     """
 
     def __init__(self, policy: Policy = "raise", budget: int | None = None) -> None:
@@ -61,7 +60,7 @@ class BadSamples:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BadSamples, (self.policy, self.budget)  # another process has a report of its own
+        return BadSamples, (self.policy, self.budget)  # without the report: each process has its own
 
     @property
     def keeps_going(self) -> bool:
@@ -75,10 +74,10 @@ class BadSamples:
         nodes: Mapping[int, Node | None],
         error: Exception,
     ) -> None:
-        """Drop or replace the failed samples of a batch, or raise ``error``; either way, forget the failures."""
+        """Drop or replace the failed samples of a batch, or raise ``error``; clear the failures in both cases."""
         good = [i for i in range(batch.draw.size) if i not in failures]
         failed = dict(failures)
-        failures.clear()  # their frames hold the job, and the job would hold them
+        failures.clear()  # breaks a cycle: the errors' frames refer to the job, and the job to the failures
         if not self.keeps_going or (not good and is_batch_level(*failed.values())):
             raise error
         self._note(batch, failed, nodes, error)
@@ -103,7 +102,7 @@ class BadSamples:
             for i, failure in sorted(failures.items()):
                 node, sample = nodes[i], batch.draw.original(i)
                 if sample in seen:
-                    continue  # this sample had itself replaced another one
+                    continue  # the sample occurs twice, because it replaced a bad sample
                 seen.add(sample)
                 self.report.append(
                     BadSample(
@@ -118,14 +117,14 @@ class BadSamples:
             batch.outcome.bad_samples.append((len(seen), error))
 
     def take(self, index: int) -> tuple[BadSample, ...]:
-        """Return the report of a batch, and forget it: another process adds it to its own report."""
+        """Return and remove the report of a batch: another process adds it to its own report."""
         with self._lock:
             samples = tuple(bad for bad in self.report if bad.batch == index)
             self.report[:] = [bad for bad in self.report if bad.batch != index]
         return samples
 
     def add(self, batch: InFlightBatch, bad: Sequence[BadSample], keep: Sequence[int] | None) -> None:
-        """Report the samples that another process dropped from a batch, and drop them from this one's data."""
+        """Add another process's report on a batch, and apply its selection of samples to this process's data."""
         with self._lock:
             self.report.extend(bad)
         if keep is not None:
@@ -133,11 +132,10 @@ class BadSamples:
 
     def check_budget(self, batch: InFlightBatch) -> None:
         """Raise the error of the first sample above the budget, if the batches up to this one exceed it."""
-        noted, batch.outcome.bad_samples = batch.outcome.bad_samples, []  # errors, whose frames hold the batch
+        noted, batch.outcome.bad_samples = batch.outcome.bad_samples, []  # the errors' frames refer to the batch
         if not noted or self.budget is None:
             return
-        # In the user's thread, which takes the batches in order: all before this one are done, and those after it do
-        # not count.
+        # The user's thread takes the batches in order. So all earlier batches are done, and later batches don't count.
         with self._lock:
             count = sum(bad.batch < batch.draw.index for bad in self.report)
         for more, error in noted:
@@ -184,7 +182,7 @@ def nodes_to_rerun(
         The nodes, in order. None if samples cannot be dropped, because an operator that made or used their indices
         cannot run again.
     """
-    permuting: set[Node] = set()  # whose values are indices of samples, or computed from indices
+    permuting: set[Node] = set()  # nodes whose values are indices of samples, or are computed from indices
     outdated: dict[Node, None] = {}
     for node in graph.nodes:
         takes = set(_index_arguments(node))
@@ -200,14 +198,14 @@ def nodes_to_rerun(
     is_used = any(o in used for node in outdated if node in permuting for o in node.outputs)
     if not is_used or all(map(can_run, outdated)):
         return list(outdated) if is_used else []
-    # Random numbers that permute nothing stay with their sample.
+    # Random numbers that aren't used as indices stay with their sample.
     arranges = any(e.source in permuting for n in graph.nodes if _mixes(n) for e in edges(n))
     return None if arranges else []
 
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
     """Yield the edges whose values are indices of samples."""
-    arguments = node.operator.schema.arguments  # a chain of operators has its parts' arguments under names of its own
+    arguments = node.operator.schema.arguments  # in a fused node, the arguments of its parts have other names
     return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
 
 

@@ -32,7 +32,7 @@ _NO_SEED = -1
 
 @dataclass(frozen=True)
 class ReaderState:
-    """The runtime side of a reader: its records and the position in its epochs, and processes that read for it."""
+    """The runtime state of a reader: its dataset, its position in the epochs, and its source workers, if any."""
 
     dataset: Dataset
     cursor: Cursor
@@ -40,7 +40,7 @@ class ReaderState:
     ahead: LookAhead = field(default_factory=LookAhead)
 
     def next_keys(self, count: int, records: Indices | None) -> Keys:
-        """Return the keys of the next samples, or of given records, which belong to no epoch."""
+        """Return the keys of the next samples, or of the passed records, which belong to no epoch."""
         if records is None:
             return self.cursor.next_batch(count)
         return Keys(records, np.zeros(len(records), np.int64), np.zeros(len(records), bool))
@@ -51,11 +51,16 @@ class ReaderState:
         return bool(getattr(self.dataset, "bytes_ahead", 0))
 
     def leaves_epoch(self, count: int, before: Keys) -> bool:
-        """Return whether some of the next samples belong to another epoch than the first sample of the batch before."""
+        """Return whether a later epoch begins within the next samples.
+
+        Args:
+            count: Number of the next samples.
+            before: Keys of the previous batch; its first sample defines the current epoch.
+        """
         return self.cursor.leaves_epoch(count, int(before.epochs[0]))
 
     def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
-        """Start to read the samples of a batch, and of the next batches; if records are given, only these."""
+        """Start to read the samples of a batch and of the next batches; if records are passed, read only them."""
         if records is None:
             return self.ahead.take(self.dataset, self.cursor, keys, count)
         return start_reads(self.dataset, keys.records.tolist(), keys.epochs.tolist())
@@ -79,7 +84,7 @@ class Settings:
 
     @contextlib.contextmanager
     def here(self) -> Iterator[None]:
-        """Make the calling thread work for this pipeline, for a while: see `ThreadStart`."""
+        """Apply the limits of this pipeline to the calling thread, inside a `with` block."""
         with max_pixels_of(self.max_pixels), exactly(self.exact):
             yield
 
@@ -90,7 +95,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ThreadStart:
-    """Prepares the calling thread to work for one pipeline; can be pickled, for threads of other processes."""
+    """Prepares the calling thread to work for a pipeline; can be pickled, for threads of other processes."""
 
     max_pixels: int | None
     exact: bool
@@ -109,9 +114,9 @@ class BatchRequest:
 
     Attributes:
         ended: True if the request is the end of the epoch, and not a batch.
-        random_keys: Keys of the random operators of this batch alone, by `Node.stream`; None for the pipeline's.
-        records: Records to read, instead of those that the readers' cursors give; any number.
-        skipped: Number of batches to pass over before this one is drawn.
+        random_keys: Keys of the random operators, by `Node.stream`, for only this batch; None for the pipeline's keys.
+        records: Records to read instead of the records at the readers' cursors, in any number.
+        skipped: Number of batches to skip before this batch is drawn.
         fed: The caller's data for this batch, for each source.
         tag: A value by which the caller recognizes the batch.
     """
@@ -129,9 +134,11 @@ class BatchDraw:
     """The samples of a batch, as the scheduler draws them.
 
     Attributes:
-        index: Place in the order in which batches are started; -1 before the start.
-        turn: Place among those batches whose first stages run in this process; see `StageRunner`.
+        size: Number of samples.
+        index: Running number of the batch, in the order in which batches are started; -1 before the start.
+        turn: Running number among the batches whose first stages run in this process; see `StageRunner`.
         position: Running number of the first sample.
+        keys: For each reader, the keys of the samples.
         reads: For each reader, the functions that read the samples; see `datasets.start_reads`.
         info: The file of each sample, if it is known.
         kept: Original indices of the samples that remain after bad ones were dropped or replaced; None for all.
@@ -149,7 +156,7 @@ class BatchDraw:
     state: dict[str, Any] = field(default_factory=dict)
 
     def select(self, keep: list[int]) -> None:
-        """Keep the given samples; an index may repeat."""
+        """Select samples by their indices; an index may repeat."""
         self.keys = {n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()}
         self.reads = {n: [reads[i] for i in keep] for n, reads in self.reads.items()}
         self.info = None if self.info is None else [self.info[i] for i in keep]
@@ -157,18 +164,18 @@ class BatchDraw:
         self.size = len(keep)
 
     def original(self, sample: int) -> int:
-        """Return the index that a sample had before others were left out."""
+        """Return the index that a sample had before bad samples were dropped or replaced."""
         return sample if self.kept is None else self.kept[sample]
 
     def sample_keys(self) -> tuple[Indices, Indices]:
-        """Return epoch and record of each sample: the first reader's, or the running number."""
+        """Return epoch and record of each sample, from the first reader; without readers, 0 and the running number."""
         for keys in self.keys.values():
             return keys.epochs, keys.records
         indices = np.arange(self.size) if self.kept is None else np.asarray(self.kept, np.int64)
         return np.zeros(self.size, np.int64), self.position + indices
 
     def location(self, node: Node | None, sample: int | None = None) -> str:
-        """Describe for an error message which operator failed, on which sample, on which of the user's lines."""
+        """Describe a failure for an error message: the operator, the sample and the user's line."""
         parts = [f"operator {node.title!r}" if node else "the pipeline", "failed"]
         if sample is not None:
             parts.append(f"on sample {self.original(sample)} of batch {self.index}")
@@ -185,8 +192,7 @@ class BatchValues(dict[DataNode, TensorList]):
 
     Attributes:
         uploaded: Values that have a copy on the device.
-        there: Images that a decoder on the device has made; later batches reuse their memory when this batch is
-            computed.
+        there: Images that the device's decoder decoded. Later batches reuse their memory after this batch is computed.
     """
 
     __slots__ = ("there", "uploaded")
@@ -196,7 +202,7 @@ class BatchValues(dict[DataNode, TensorList]):
         self.there: list[DeviceImages] = []
 
     def release_device(self) -> None:
-        """Let the memory on the device be used again."""
+        """Release the memory on the device."""
         for value in self.uploaded:
             value.set_uploaded(None)
         for images in self.there:
@@ -211,7 +217,7 @@ class BatchOutcome:
 
     Attributes:
         ready: Event on the device stream after all kernels of the batch, if there is one.
-        bad_samples: Number of bad samples in this batch, and the error of the first one; see `BadSamples.check_budget`.
+        bad_samples: Pairs: number of bad samples, and the error of the first bad sample; see `BadSamples.check_budget`.
     """
 
     outputs: tuple[TensorList, ...] = ()
@@ -220,18 +226,23 @@ class BatchOutcome:
     bad_samples: list[tuple[int, Exception]] = field(default_factory=list)
 
 
-# A batch goes from thread to thread: the user's makes it, the scheduler thread draws it and runs its first steps,
-# workers run its chains and the steps after them, the user's takes it. Each hand-over is a queue, a lock or the latch
-# `finished`, and after it the giver touches nothing of the batch: so its fields need no lock.
+# Threads pass a batch on: the user's thread creates it, the scheduler thread draws it and runs its first steps, workers
+# run its chains and the steps after the chains, and the user's thread takes it. Each transfer uses a queue, a lock or
+# the latch `finished`. After the transfer, the earlier thread doesn't access the batch. So its fields need no lock.
 @dataclass(eq=False, kw_only=True)
 class InFlightBatch:
-    """A batch between the call that schedules it and the one that takes it.
+    """A batch from `Executor.schedule` to `Executor.pop`.
 
     Attributes:
-        request: The request of the caller of `Executor.schedule`; a replica's batch has only the random keys of it.
-        prepared: The data that was taken in the user's thread, for each source.
-        spare: A copy of the prepared data, with which a synchronous executor can make the batch again.
-        wanted: True once the user's thread waits for it.
+        draw: The samples of the batch.
+        request: The request of the caller of `Executor.schedule`; in a replica, it has only the random keys.
+        prepared: For each source, the data that was taken in the user's thread.
+        spare: A copy of `prepared`, with which a synchronous executor can repeat the batch after an interrupt.
+        values: The values of the batch, while it is computed.
+        stage: Index of the current stage.
+        wanted: True once the user's thread waits for the batch.
+        outcome: The outputs, or the error.
+        finished: Set when the batch has ended.
     """
 
     draw: BatchDraw
@@ -252,13 +263,13 @@ class InFlightBatch:
 
 
 class Taken(NamedTuple):
-    """The batch that was taken last. A single assignment stores all fields, so no interrupt can come between them.
+    """The batch that was taken last. One assignment stores all fields, so an interrupt can't separate them.
 
     Attributes:
-        number: Its number, from 1; batches that failed count.
-        batch: None if there is none yet, or after it was released.
+        number: Number of batches taken so far, including failed batches.
+        batch: The batch; None before the first batch, and after the batch was released.
         tag: The batch's tag.
-        state: The position after it.
+        state: The pipeline's position after the batch.
     """
 
     number: int = 0
@@ -267,12 +278,12 @@ class Taken(NamedTuple):
     state: Mapping[str, Any] = {}
 
     def release(self) -> Taken:
-        """Return this without the memory of the batch."""
+        """Return a copy without the batch, so that its memory can be reused."""
         return self._replace(batch=None)
 
 
 def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNode, TensorList]:
-    """Return the outputs of a reader that are known without reading."""
+    """Return the reader's outputs that are known without reading the records."""
     count = node.operator.metadata
     if not count:
         return {}
@@ -281,7 +292,7 @@ def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNod
 
 
 def random_key(seed: int, node: Node) -> int:
-    """Return the key of a random operator's numbers: from its own seed, or from the pipeline's and its stream."""
+    """Return the key of a random operator's numbers, from its own seed, or from the pipeline's seed and its stream."""
     own = node.constants.get("seed", _NO_SEED)
     return _mixed(seed, node.stream) if own == _NO_SEED else _mixed(own)
 

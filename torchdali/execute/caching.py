@@ -1,4 +1,4 @@
-"""Stored samples: the dataset of a reader which replaces a cache and all operators before it."""
+"""Cached samples: the dataset of the reader that replaces a cache and all operators before the cache."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _OF_ORIGIN = frozenset(
 class KeptSamples:
     """The samples of one cache: the graph that computes them, and their store.
 
-    It is an argument of the reader that replaces the cache. In another process to which the plan is sent, it opens the
-    same memory, or the same files.
+    This object is an argument of the reader that replaces the cache. If the plan is sent to another process, the object
+    opens the same memory or the same files there.
 
     Args:
         graph: The operators before the cache, with one reader.
-        parts: Names of the user's operators in it, for messages.
+        parts: Names of the user's operators in the graph, for messages.
         digest: Digest of the computation.
-        limit: Bytes to store at most; None for the disk's capacity.
-        folder: Where samples are kept on disk; None for memory.
+        limit: Most bytes to store; None for the disk's capacity.
+        folder: Folder of the stored samples; None to store them in memory.
 
     Attributes:
         layouts: Layouts of the outputs.
@@ -67,14 +67,14 @@ class KeptSamples:
 
     @property
     def in_memory(self) -> bool:
-        """True if processes of other machines do not see the stored samples."""
+        """True if the samples are stored in memory, so that processes on other machines can't use them."""
         return self._folder is None
 
     def open(self) -> CachedDataset:
-        """Open the reader, and the store.
+        """Open the reader and the store.
 
         Raises:
-            RuntimeError: the reader does not say which files its records come from, or the store cannot be opened.
+            RuntimeError: The reader doesn't provide the identity of its records' files, or the store can't be opened.
         """
         (reader,) = (node for node in self.graph.nodes if node.operator.kind == "reader")
         origin = reader.operator.body(**reader.constants)
@@ -84,12 +84,12 @@ class KeptSamples:
                 f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file a record is "
                 "from, or the store sends neither an ETag nor a time, so that a change of the data could not be noticed"
             )
-        if self._store is None:  # before other processes start, which share it
+        if self._store is None:  # opened before other processes start, because they share it
             self._store = self._open_store()
         return CachedDataset(origin, self)
 
     def close(self) -> None:
-        """Release the store: its memory and files, unless other pipelines use them. Pending notes stay."""
+        """Release the store: its memory and files, unless other pipelines use them. `summary` remains available."""
         if self._store is not None:
             self._final_texts = self.explain_store(), self.summary()
             self._store = None
@@ -109,7 +109,7 @@ class KeptSamples:
         return MemoryStore(self._limit) if self._shared is None else MemoryStore.join(*self._shared)
 
     def get(self, key: bytes) -> tuple[torch.Tensor, ...] | None:
-        """Return the values of a key, if they are kept, and count that."""
+        """Return the stored values of a key, or None, and count the hit or miss."""
         values = self.store.get(key)
         if values is not None and len(values) != len(self.layouts):
             self.store.forget(key)
@@ -118,7 +118,7 @@ class KeptSamples:
         return values
 
     def put(self, key: bytes, values: tuple[torch.Tensor, ...]) -> None:
-        """Keep values, if there is room; count those for which there is none."""
+        """Store the values of a sample; if the store is full, count the sample as not stored."""
         if not self.store.put(key, values):
             self._counts.add(_LEFT_OUT)
 
@@ -129,7 +129,7 @@ class KeptSamples:
 
     @property
     def misses(self) -> int:
-        """Number of samples that were not found."""
+        """Number of samples that weren't found in the store, in all processes of the pipeline."""
         return self._counts.total(_MISSES)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class KeptSamples:
         self.graph, self._counts = state["graph"].graph(), SharedCounts.join(state["_counts"])
 
     def explain_store(self) -> list[str]:
-        """Return the operators that stored samples skip, and the store's location."""
+        """Return lines with the store's location, and the operators that aren't run for stored samples."""
         if self._final_texts is not None:
             return self._final_texts[0]
         store = self.store
@@ -155,7 +155,7 @@ class KeptSamples:
         return [f"cache {where}; not computed for what is there:", *(f"  {node}" for node in self.graph.nodes)]
 
     def summary(self) -> str:
-        """Return hits, misses and bytes as a line."""
+        """Return a line with hits, misses and bytes."""
         if self._final_texts is not None:
             return self._final_texts[1]
         store = self.store
@@ -183,11 +183,11 @@ def _counts() -> SharedCounts:
 
 
 class CachedDataset:
-    """Records of a reader, as they are at a cache: loaded from the store, or computed and stored.
+    """A dataset of the values at a cache: loaded from the store, or computed from a reader's records and stored.
 
     Args:
-        origin: The records of the reader itself.
-        kept: The outputs that are computed from the records, and stored.
+        origin: The reader's dataset.
+        kept: The graph that computes the values, and the store.
     """
 
     def __init__(self, origin: Any, kept: KeptSamples) -> None:
@@ -209,7 +209,7 @@ class CachedDataset:
         raise AttributeError(name)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Name a record as the reader does."""
+        """Return the reader's name of a record."""
         if output is None:
             name: str = self.origin.info(index)
             return name
@@ -217,7 +217,7 @@ class CachedDataset:
         return "" if output or namer is None else namer(index)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a record's file, or of the list of all; see `datasets.Dataset`."""
+        """Return the identity of a record's file, or of the list of all files; see `datasets.Dataset`."""
         identity: bytes | None = list_identity(self.origin) if index is None else self.origin.identity(index)
         return identity
 
@@ -225,7 +225,7 @@ class CachedDataset:
         """Start to read the remote records that are not in the store."""
         if not _is_far(self.origin):
             return None
-        submit = self.origin.remotes[0].submit  # finding the version of an object takes a request
+        submit = self.origin.remotes[0].submit  # in other threads, because getting an object's version takes a request
         return [partial(self.read, i, submit(partial(self._start, i, e))) for i, e in zip(records, epochs, strict=True)]
 
     def _start(self, record: int, epoch: int) -> Read | None:
@@ -239,21 +239,21 @@ class CachedDataset:
         """Return the values at the cache.
 
         Args:
-            started: Function that waits for the record, if its read was started.
+            index: Index of the record.
+            started: Future of the function that waits for the record, if its read was started.
         """
         key = self._key(index)
         if key is not None and (values := self.kept.get(key)) is not None:
             return values
-        # If several threads or processes miss the same sample at the same time, each computes it. The first one stores
-        # it; `put` of the others finds it there. This happens to few samples, so waiting for each other would cost
-        # more.
+        # If several threads or processes miss the same sample at the same time, each computes it, and the first one
+        # stores it. This happens to few samples, so waiting for each other would cost more.
         computed = self._compute(index, None if started is None else started.result())
         if key is not None and key == self._key(index):  # the file did not change meanwhile
             self.kept.put(key, computed)
         return computed
 
     def _key(self, index: int) -> bytes | None:
-        """Return the key of a record. None if its file cannot be inspected: then the error comes when it is read."""
+        """Return the key of a record. None if its file can't be inspected: reading the record raises the error."""
         identity = self.identity(index)
         if identity is None:
             return None

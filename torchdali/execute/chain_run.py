@@ -19,15 +19,18 @@ __all__ = ["ChainRun"]
 class ChainRun:
     """Runs a chain chunk by chunk. Samples that a chunk skips, or all of a failed chunk, are rerun one by one.
 
-    Chunks are numbered in the order of their samples. Threads may do them in any order, and at the same time.
+    Chunks are numbered in the order of their samples. Threads may run chunks in any order, and at the same time.
 
     Attributes:
-        division: How the batch is divided.
-        opened: Where results are stored, by edge.
-        shared: Edges; a decoder on the device makes some of their samples.
+        batch: The batch.
+        bound: The chain, for the layouts of the batch.
+        division: The chunks that the batch is divided into.
+        opened: The buffers for results, by edge.
+        shared: Edges of which the device's decoder decodes some samples.
+        timings: Records the operators' times; None to not measure them.
         keep_going: True to continue after a sample that fails.
-        bind: Builds the function that processes a range of samples in a way, and returns the indices that it skipped.
-        blamed: The operator that failed, by the identity of the error.
+        bind: Builds the function that processes a range of samples, and returns the indices that it skipped.
+        blamed: The operator that failed, by the `id` of the error.
     """
 
     batch: InFlightBatch
@@ -49,13 +52,13 @@ class ChainRun:
 
     @property
     def count(self) -> int:
-        """Chunks of the batch."""
+        """Number of chunks of the batch."""
         return -(-self.batch.draw.size // self.division.chunk)
 
     def __call__(self, number: int) -> None:
-        """Do a chunk."""
-        # Only the thread that claimed this chunk touches its samples, until the thread that finishes the batch's last
-        # chunk continues with all of them (`Job.work`).
+        """Run a chunk."""
+        # Only the thread that claimed this chunk accesses its samples, until the thread that finishes the batch's last
+        # chunk continues with all chunks (`Job.work`).
         first = number * self.division.chunk
         samples = range(first, min(first + self.division.chunk, self.batch.draw.size))
         if self._do is None:
@@ -63,7 +66,7 @@ class ChainRun:
             return
         try:
             left = self._do(samples)
-        except Exception as error:  # run sample by sample, they raise the error
+        except Exception as error:  # rerun sample by sample: the failing samples raise the error again
             for buffer in self.opened.values():
                 buffer.forget(samples)
             if self._one_by_one(samples):  # in the fast path, the operator to blame is the last one
@@ -73,8 +76,8 @@ class ChainRun:
             self._one_by_one(left)
 
     def _one_by_one(self, samples: Collection[int]) -> bool:
-        """Do samples; return whether all were done, and none failed."""
-        with self._lock:  # several threads may come here with a chunk each; all share one function
+        """Run samples one by one; return True if all samples ran, and no sample failed."""
+        with self._lock:  # the threads share one function, which the first one builds
             if self._single is None:
                 self._single = self.bind(self, Way.SAMPLES)
         for i in samples:
@@ -83,20 +86,20 @@ class ChainRun:
             try:
                 self._single(range(i, i + 1))
             except Exception as error:
-                self._failures[i] = error  # other threads write here too, under keys of their own
+                self._failures[i] = error  # each thread writes only its own keys
         return self._failures.keys().isdisjoint(samples)
 
     def end(self, failures: Mapping[int, BaseException]) -> dict[int, BaseException]:
-        """Return all failures by sample, and drop them here (their tracebacks refer to this object), and the inputs.
+        """Return all failures by sample. This object drops the failures, whose tracebacks refer to it, and the inputs.
 
         Args:
-            failures: Failures of whole chunks, by the chunks' indices: exceptions like KeyboardInterrupt, which aren't
-                an `Exception`.
+            failures: Failures of whole chunks, by the chunks' indices: exceptions such as KeyboardInterrupt that aren't
+                instances of `Exception`.
         """
         own, self._failures, self._do, self._single = self._failures, {}, None, None
         return {**{number * self.division.chunk: error for number, error in failures.items()}, **own}
 
     def node_of(self, error: BaseException) -> Node | None:
-        """Return the operator that failed."""
+        """Return the operator that raised an error; None if unknown."""
         node = self.blamed.get(id(error))
         return None if node is None else node.culprit(error)

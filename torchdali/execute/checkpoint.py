@@ -1,9 +1,9 @@
-"""Checkpoint states: the position of a pipeline as JSON values, and which pipeline it belongs to.
+"""Checkpoint states: the position of a pipeline as JSON values, and a fingerprint of the pipeline.
 
-A checkpoint state is a few integers per source. It contains a *fingerprint*: the graph as lines of text. A state of
-another pipeline is refused, with the lines that differ. Arguments that decide only where the data is, who
-reads which part of it, or how fast, are not in these lines: their values may differ when a pipeline continues from the
-    state.
+A checkpoint state is a few integers per source, and a *fingerprint*: the graph as lines of text. Loading another
+pipeline's state raises an error with the differing lines. The fingerprint has no arguments that only decide where the
+data is, which rank reads which part, or how fast the data is read. These arguments may change before a pipeline
+continues from a state.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 State = dict[str, Any]
 
 _VERSION = 1
-_LONG = 60  # characters of a value in the fingerprint; of longer ones a digest does
+_LONG = 60  # most characters of a value in the fingerprint; longer values are replaced by a start and a digest
 _FOR_SPEED = frozenset(("prefetch_queue_depth", "parallel", "no_copy", "hw_decoder_load"))
 _OF_CACHES = frozenset(("bytes", "path"))
 _OF_READERS = frozenset((
@@ -51,9 +51,9 @@ _OF_READERS = frozenset((
 
 
 def labels(graph: Graph) -> dict[Node, str]:
-    """Name the nodes of a graph: as the user did, otherwise by operator and index in the graph.
+    """Name the nodes of a graph: the user's name, otherwise operator and index in the graph.
 
-    Unlike the names that tracing gives, these do not change if other nodes are traced or pruned.
+    Unlike the automatic names from tracing, these names don't depend on nodes that were pruned.
     """
     return {
         node: f"{node.operator.name}_{i}" if node.name.startswith("__") else node.name
@@ -62,7 +62,7 @@ def labels(graph: Graph) -> dict[Node, str]:
 
 
 def fingerprint(graph: Graph) -> list[str]:
-    """Return a graph as text, one line a node, the same in every run of a program."""
+    """Return a graph as text, one line per node, the same in every run of a program."""
     named = labels(graph)
 
     def edge(e: DataNode) -> str:
@@ -88,7 +88,7 @@ def _left_out(node: Node) -> Collection[str]:
 
 
 def _value(name: str, value: Any) -> str:
-    """Write a constant; of an external source's data only the number of items, as they may be large, and change."""
+    """Format a constant. For an external source's data, only the number of items: the data may be large or change."""
     if name == "source" and isinstance(value, (list, tuple, Mapping, np.ndarray, torch.Tensor)):
         return f"{type(value).__name__} of {len(value)}"
     return _text(value)
@@ -102,7 +102,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Write a value without anything that differs from run to run."""
+    """Format a value, without parts that differ from run to run, such as addresses."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, (bool, int, float, str, bytes, type(None), torch.dtype)):
@@ -132,7 +132,8 @@ def decode(data: str | bytes) -> State:
     """Read a checkpoint.
 
     Raises:
-        TypeError: it is neither text nor bytes. RuntimeError: it is not a checkpoint of this library.
+        TypeError: `data` isn't text or bytes.
+        RuntimeError: `data` isn't a checkpoint of this library.
     """
     if not isinstance(data, (str, bytes)):
         raise TypeError(f"a checkpoint is text or bytes, as checkpoint() returns it, not {type(data).__name__}")
@@ -148,11 +149,11 @@ def decode(data: str | bytes) -> State:
 
 
 def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
-    """Refuse a state of another pipeline or version, and objects that aren't a state.
+    """Check that a state belongs to this pipeline and version, and has the right form.
 
     Raises:
-        RuntimeError: with the lines of the two graphs that differ, or the field that is wrong.
-        TypeError: the state isn't a dict.
+        RuntimeError: The version, the graph or a field is wrong; the message has the differing lines of the graphs.
+        TypeError: The state isn't a dict.
     """
     if not isinstance(state, Mapping):
         raise TypeError(
@@ -175,10 +176,10 @@ def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
 
 
 def check_form(state: Mapping[str, Any]) -> None:
-    """Check that a state has all fields, each of its type.
+    """Check that a state has all fields, with the right types.
 
     Raises:
-        RuntimeError: names the field.
+        RuntimeError: A field is missing or has a wrong type; the message names the field.
     """
     for name, (is_right, form) in _FORM.items():
         if name not in state:
@@ -193,10 +194,11 @@ def check_form(state: Mapping[str, Any]) -> None:
 
 
 def check_files(state: Mapping[str, Any], lists: Mapping[str, str]) -> None:
-    """Warn if a reader has other files than a state was saved with, or the same in another order.
+    """Warn if a reader's files, or their order, have changed since a state was saved.
 
     Args:
-        lists: Digests of the files that the readers have, by label. A state of an earlier version has none.
+        state: The state. States of earlier versions contain no digests of files.
+        lists: Digests of the readers' current file lists, by label.
     """
     for label, digest in lists.items():
         file_lists.compare(label, state.get("files", {}).get(label), digest)
@@ -232,7 +234,7 @@ def _short(value: Any) -> str:
 
 @contextlib.contextmanager
 def restoring() -> Iterator[None]:
-    """Turn errors while a state is restored into one that says so."""
+    """Convert errors while a state is restored to a RuntimeError that says that the checkpoint is damaged."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
@@ -240,18 +242,19 @@ def restoring() -> Iterator[None]:
 
 
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
-    """Turn the checkpoint states of all ranks' pipelines into states for another number of ranks.
+    """Convert the checkpoint states of all ranks' pipelines to states for another number of ranks.
 
-    The old ranks' remaining records of the epoch are divided again, see `cursor.reshard`. A reader that is not
-    divided (``num_shards=1`` on every rank) continues at the position of one of the old ranks.
+    The remaining records of the epoch are divided among the new ranks, see `cursor.reshard`. A reader whose records are
+    not divided (``num_shards=1`` on every rank) continues at the position of one of the old ranks.
 
     Args:
         states: Results of `Pipeline.state_dict` on the old ranks, in any order.
         num_shards: Number of ranks that continue.
 
     Raises:
-        ValueError: the states are not one per rank of one job; or the pipeline has an external source,
-            whose division only its author knows.
+        ValueError: The states aren't one state per rank of one job, or the pipeline has an external source, whose
+            samples can't be divided automatically.
+        RuntimeError: The states belong to different pipelines.
     """
     old = list(states)
     for state in old[1:]:
@@ -282,5 +285,5 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
 
 
 def _ranks(states: Sequence[State], label: str) -> bool:
-    """Return True if the ranks divide a reader's records."""
+    """Return True if a reader's records are divided among the ranks."""
     return len(states) == 1 or any(s["readers"][label]["num_shards"] > 1 for s in states)

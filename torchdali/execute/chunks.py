@@ -1,12 +1,13 @@
-"""Chunks: samples that go through a chain together.
+"""Chunks: groups of samples that run through a chain together.
 
-A thread holds the GIL once for a chunk, and Python's code and data stay in cache from one sample to the next. The size
-of the samples determines how many a chunk has, separately for each batch (`chunk_size`). If an operator has a body for
-several samples that accepts these, it processes a chunk in one call, otherwise sample by sample (`ChunkFunction`). In
-the fast path, C runs the whole chain in one call (`Fused`). Conditions select samples of a chunk (`Places`).
+A thread acquires the GIL once per chunk, and Python's code and data stay in cache from one sample to the next. The
+number of samples per chunk depends on the size of the samples, and is chosen for each batch (`chunk_size`). If an
+operator has a batched implementation that accepts the samples, it processes a chunk in one call, otherwise sample by
+sample (`ChunkFunction`). In the fast path, C runs the whole chain in one call (`Fused`). Conditions select samples of a
+chunk (`Places`).
 
 Samples that a chunk skips run again in chunks of one sample, with the same random numbers. So an error belongs to one
-sample, and the others are computed.
+sample, and the other samples are still computed.
 """
 
 from __future__ import annotations
@@ -37,35 +38,36 @@ __all__ = [
     "is_small",
 ]  # fmt: skip
 
-_MOST, _MOST_ENCODED = 64, 16  # samples of a chunk
-_MOST_SHARED = 32  # samples of a chunk whose files are only copied, for the device
-_TINY = 1 << 10  # bytes of a sample so small that a batch is done before another thread wakes up
+_MOST, _MOST_ENCODED = 64, 16  # most samples of a chunk
+_MOST_SHARED = 32  # most samples of a chunk whose files are only copied, for the device
+_TINY = 1 << 10  # bytes of a sample; a batch of smaller samples is done before another thread wakes up
 
 
 def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: int = 2) -> int:
-    """Choose how many samples a chunk has: as many as fit into cache, and some chunks for each thread.
+    """Choose the number of samples per chunk, so that a chunk fits into cache and each thread gets some chunks.
 
     Args:
-        count: Samples of the batch.
-        sample: Bytes of a sample.
-        most: Samples of a chunk.
-        parts: Chunks for each thread, if there are several threads, and the batch has as many samples.
+        count: Number of samples of the batch.
+        threads: Number of threads.
+        sample: Bytes per sample.
+        most: Most samples of a chunk.
+        parts: Chunks per thread, if there are several threads and enough samples.
     """
     share = -(-count // (threads * parts if threads > 1 else 1))
     return max(1, min(most, MOST_BYTES // max(1, sample), share))
 
 
 def is_small(sample: int) -> bool:
-    """Return True if one thread is faster than several for a batch of samples of this size, because threads would wait.
+    """Return True if one thread is faster than several threads, which would wait for each other, on such small samples.
 
     Args:
-        sample: Bytes of a sample.
+        sample: Bytes per sample.
     """
     return sample <= (SMALL_SAMPLE if has_gil() else _TINY)
 
 
 def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, TensorList], count: int) -> int | None:
-    """Return the bytes of a sample of all inputs together; None unless each is one tensor, or of a branch."""
+    """Return the bytes per sample, summed over all inputs; None unless each input is one tensor or from a branch."""
     total = 0
     for edge in inputs:
         batch = batches[edge]
@@ -80,7 +82,7 @@ def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, Tens
 
 
 def bytes_of_sample(samples: Any) -> int:
-    """Return the bytes of a sample of a chunk, on average."""
+    """Return the average bytes per sample of a chunk."""
     if isinstance(samples, PartialResult):
         samples = samples.samples
     if isinstance(samples, (torch.Tensor, PackedSamples)):
@@ -91,10 +93,10 @@ def bytes_of_sample(samples: Any) -> int:
 
 
 def can_be_chunk(node: Node) -> bool:
-    """Return True if an operator can take several samples in one call.
+    """Return True if an operator can process several samples in one call.
 
-    Failed chunks run again, so the operator must have no effect and no memory. Its input must be one that
-    differs from sample to sample.
+    Failed chunks run again, so the operator must have no side effects and no state. It must have an input, argument or
+    random number that differs from sample to sample.
     """
     options, declared = node.operator.options, node.operator
     takes = node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader"
@@ -103,7 +105,7 @@ def can_be_chunk(node: Node) -> bool:
 
 
 def is_of_user(call: Any) -> bool:
-    """Return True if an operator is declared outside of this package, or is given a function.
+    """Return True if an operator is declared outside of this package, or has a function as an argument.
 
     Args:
         call: A node, or something else that has an operator and constants.
@@ -112,17 +114,17 @@ def is_of_user(call: Any) -> bool:
 
 
 def is_encoded(batch: TensorList) -> bool:
-    """Return True if samples may be encoded: they are few bytes, and much work."""
+    """Return True if samples may be encoded data, which is small but takes long to process."""
     return batch.torch_dtype == torch.uint8 and number_of_axes(batch) == 1
 
 
 class ChunkReader:
-    """A reader on several records: whole files in one call if they are small, others one by one.
+    """Reads several records: small whole files in one call, other records one by one.
 
     Args:
-        lent: The data need be valid only until this thread reads again.
-        copied: Indices of the outputs that are copied: they may be memory of the dataset, and leave the pipeline.
-            Written to, they would change the data of later epochs.
+        lent: True if the data must only be valid until this thread reads again.
+        copied: Indices of the outputs to copy. They may be memory of the dataset, and the pipeline delivers them:
+            a user who writes to them would change the data of later epochs.
     """
 
     def __init__(self, lent: bool = False, copied: Collection[int] = ()) -> None:
@@ -135,9 +137,9 @@ class ChunkReader:
         """Read several records.
 
         Args:
-            reads: Reads each of them.
-            out: Places for the first output.
-            arguments: A value for each record.
+            reads: The functions that read the records.
+            out: Memory for the first output of each record.
+            arguments: For each argument, a value per record.
         """
         samples = self._files(reads) if out is None and not arguments else None
         return self.one_by_one(reads, out, **arguments) if samples is None else (samples,)
@@ -148,8 +150,8 @@ class ChunkReader:
         paths = reads.paths
         files = read_files(paths, self._lent) if self._by_library else None
         if files is None:
-            # They are larger: it would read them in vain. Any thread may write this; a thread that still sees True only
-            # tries once more.
+            # The files are too large for `read_files`, so don't try it again. Any thread may write this attribute; a
+            # thread that still reads True only tries once more.
             self._by_library = False
             files = read_in_blocks(paths) if self._lent else None
         return None if files is None else SeparateSamples.of_arrays(files, torch.uint8)
@@ -157,7 +159,7 @@ class ChunkReader:
     def one_by_one(
         self, reads: Sequence[Read], out: Sequence[Any] | None = None, **arguments: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Do the same, record by record."""
+        """Read several records one by one; the arguments are the same as in `__call__`."""
         if out is not None:
             arguments["out"] = out
         values = zip(*arguments.values(), strict=True) if arguments else [()] * len(reads)
@@ -170,14 +172,14 @@ class ChunkReader:
 
 @dataclass(frozen=True)
 class Columns:
-    """The items of a batch, one for each sample, as a chain takes them.
+    """The values that a chain takes from a batch, one per sample.
 
     Attributes:
         data: Data of the chain's inputs.
-        values: The chain's values, by their keys.
-        reads: For each reader the functions that read each record.
-        rngs: Random numbers of an operator.
-        buffers: Where results are stored.
+        values: Values of arguments and conditions, by their keys.
+        reads: For each reader, the functions that read the records.
+        rngs: For each operator, its random numbers.
+        buffers: For each delivered edge, the buffer for its results.
     """
 
     data: Mapping[DataNode, Any]
@@ -193,14 +195,14 @@ class Places:
 
     Attributes:
         numbers: Indices of these samples in the chunk.
-        size: Samples of the chunk.
+        size: Number of samples of the whole chunk.
     """
 
     numbers: Sequence[int]
     size: int
 
     def part(self, items: Any) -> Any:
-        """Return the items of these samples, of a chunk's input, argument or result."""
+        """Select the items of these samples from a chunk's input, argument or result."""
         if items is None:
             return None
         if isinstance(items, PartialResult) and items.places == self:
@@ -213,7 +215,7 @@ class Places:
 
 @dataclass(frozen=True)
 class PartialResult:
-    """Results of an operator for some samples of a chunk; as a sequence, None for the others."""
+    """Results of an operator for some samples of a chunk; iteration yields None for the other samples."""
 
     samples: Any
     places: Places
@@ -229,14 +231,15 @@ class PartialResult:
 
 
 class Chunk:
-    """Some samples of a batch on their way through a chain.
+    """Some samples of a batch that run through a chain.
 
     Attributes:
-        samples: Their numbers in the batch.
-        part: The same, as a slice.
-        results: Results of the operators so far, and inputs from outside, by edge; a branch without samples has none.
-        branches: The samples of the branches so far, by the conditions around them and by the value of their own: all
-            operators of a branch take the same.
+        samples: The samples' indices in the batch.
+        part: The samples' indices as a slice.
+        results: Results of the operators that have run, and the chain's inputs, by edge. Operators in a branch without
+            samples have no results.
+        branches: The samples of each branch that was reached, by the conditions and the value of the branch. All
+            operators of a branch share this result.
     """
 
     __slots__ = ("branches", "part", "results", "samples")
@@ -251,9 +254,9 @@ def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[
     """Return the samples of each branch of a condition, by its value.
 
     Args:
-        values: Values of the condition, for each sample of a batch or chunk; None if no sample has one.
-        numbers: The samples that come to the condition.
-        by_truth: The branches are for True and False.
+        values: The condition's value for each sample of a batch or chunk; None if no sample has a value.
+        numbers: The samples that reach the condition.
+        by_truth: True if the branches are for True and False.
     """
     branches: dict[Any, list[int]] = {}
     items = values.values if isinstance(values, Column) else values
@@ -264,13 +267,13 @@ def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[
 
 @dataclass(frozen=True)
 class Fused:
-    """A chain of an encoded input, or a reader, and one operator that does several samples in one call.
+    """A chain with one operator that processes several encoded samples, from a reader or an input, in one call.
 
     Attributes:
-        body: The operator's function for several samples.
+        body: The operator's batched implementation.
         node: The operator.
-        data: The reader whose records, or the edge whose samples it takes.
-        values: Arguments that are given per sample, by their names.
+        data: The reader or the input edge that supplies the encoded samples.
+        values: Arguments that are passed per sample, by their names.
     """
 
     body: EncodedBody
@@ -279,7 +282,7 @@ class Fused:
     values: Mapping[str, HostValue]
 
     def chunk_size(self, count: int, threads: int) -> int:
-        """Choose how many samples a chunk of a batch has."""
+        """Choose the number of samples per chunk of a batch."""
         if is_shared(self.node.outputs[0]):
             return chunk_size(count, threads, 0, _MOST_SHARED, parts=1)
         return chunk_size(count, threads, 0, _MOST_ENCODED)
@@ -296,9 +299,9 @@ class Fused:
                 buffer.store(samples, each)
 
         def do(samples: range) -> Collection[int]:
-            # Several threads are in here, with a chunk each. Nobody changes the columns that they read any more;
-            # they write, in C without the GIL, the part of `out` that belongs to the chunk, or a place of the
-            # room that was taken under its lock. Files are read into memory of the thread.
+            # Several threads run this function at the same time, each with its own chunk. The columns don't change
+            # any more. The threads write, in C without the GIL, to the chunk's part of `out`, or to a part of the
+            # arena that was reserved under its lock. Files are read into the thread's own memory.
             part = slice(samples.start, samples.stop)
             results = self.body(
                 _sources(data[part]) if isinstance(self.data, Node) else data[part],
@@ -327,12 +330,12 @@ def _read_alone(read: Read) -> Any:
     """Return the first output of a record. None if it cannot be read: reading it again raises the error."""
     try:
         return read_row(read)[0]
-    except Exception:  # it is read again alone; the others are not
+    except Exception:  # only this record is read again
         return None
 
 
 def fuse(chain: Chain) -> Fused | None:
-    """Return how a chain of the fast path does several samples in one call; None if it cannot."""
+    """Return the fast path's implementation of a chain; None if the chain can't run in one call."""
     node = encoded_operator(chain)
     if node is None:
         return None

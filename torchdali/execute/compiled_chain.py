@@ -1,7 +1,7 @@
-"""Make a chain ready for certain layouts, and bind it to a batch.
+"""Prepare a chain for certain layouts, and bind it to a batch.
 
-Every operator of a chain is prepared for the layouts that it will see; that is done once for each combination of input
-layouts. To run a chunk of samples is then to call one prepared function after the other.
+Every operator of a chain is prepared for the layouts of its inputs, once for each combination of the chain's input
+layouts. A chunk of samples then runs through the prepared functions, one after the other.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ _Take = Callable[[Chunk], Any]
 
 
 class Way(Enum):
-    """Ways in which the samples of a chunk run through a chain.
+    """Mode in which the samples of a chunk run through a chain.
 
     Attributes:
-        SAMPLES: One after the other.
-        CHUNKS: Together.
-        TENSORS: Together; inputs that are one tensor stay one.
-        FUSED: In one call of the fast path's operator.
+        SAMPLES: Each operator processes sample by sample.
+        CHUNKS: Each operator processes the whole chunk.
+        TENSORS: Each operator processes the whole chunk; inputs that are one tensor aren't split into samples.
+        FUSED: One call of the fast path's operator processes the chunk.
     """
 
     SAMPLES = auto()
@@ -74,8 +74,9 @@ class Division(NamedTuple):
     """The chunks that a batch is divided into.
 
     Attributes:
-        chunk: Samples of a chunk.
-        at_once: True if the batch is one chunk, which takes less time than waking another thread.
+        chunk: Number of samples of a chunk.
+        way: How the samples of a chunk run through the chain.
+        at_once: True if the batch is one chunk that the current thread runs, because waking another thread is slower.
     """
 
     chunk: int
@@ -88,16 +89,18 @@ class BoundChain:
     """A chain for certain layouts.
 
     Attributes:
-        functions: One a node.
-        per_frame: For each node the arguments that are given per frame.
-        layouts: Layouts of the chain's inputs and of all that it computes.
-        tensors: Each operator takes samples in one tensor.
-        chunkable: Each operator can take several samples in one call.
-        alone: One thread may take a batch of small samples: nothing is read, and no operator is the user's.
-        ragged: An operator has a body for samples of any shapes.
-        fused: How an operator of the fast path does several samples in one call.
-        fell_back: Called with an operator whose body for several samples failed, though none of the samples did.
-        sample: Bytes of a sample, on average, where they are most, as the first chunk of a batch had them; 0 before it.
+        functions: One function per node.
+        per_frame: For each node, the names of the arguments that are passed per frame.
+        layouts: Layouts of the chain's inputs and results.
+        tensors: True if each operator accepts samples in one tensor.
+        chunkable: True if each operator can process several samples in one call.
+        alone: True if one thread may run a batch of small samples: the chain reads no records, and has no operator of
+            the user.
+        ragged: True if an operator has a batched implementation for samples of different shapes.
+        fused: The operator of the fast path that processes several samples in one call, if any.
+        fell_back: Called with an operator and an error if the batched implementation failed, but no single sample did.
+        sample: Average bytes per sample of the chain's largest value, measured in the first chunk of a batch; 0 before
+            the first measurement.
     """
 
     chain: Chain
@@ -118,9 +121,11 @@ class BoundChain:
         """Choose how a batch is divided into chunks.
 
         Args:
-            count: Samples of the batch.
-            result: Bytes of a sample of the largest result, as far as known.
-            timed: The operators' times are wanted; one call of C does not measure them.
+            batches: The values of the chain's inputs.
+            count: Number of samples of the batch.
+            threads: Number of threads.
+            result: Bytes per sample of the largest result; 0 if unknown.
+            timed: Measure the operators' times. This excludes `Way.FUSED`, because one call in C does not measure them.
         """
         if count < 2:
             return Division(1)
@@ -137,8 +142,9 @@ class BoundChain:
             at_once = small and is_small(sample or 0)
             return Division(count if at_once else 1, at_once=at_once)
         if self.ragged:
-            # A chunk for each thread: their calls are short, and after each the threads wait for each other. Bodies for
-            # any shapes may round otherwise than those for one sample, so they are used for all.
+            # One chunk per thread: the calls are short, and after each call the threads wait for each other. Batched
+            # implementations for different shapes may round differently from implementations for one sample, so the
+            # batched implementation processes all samples.
             return Division(chunk_size(count, threads, self.sample, parts=1), Way.CHUNKS)
         size = chunk_size(count, threads, self.sample) if self.sample else 1
         return Division(size, Way.CHUNKS if size > 1 else Way.SAMPLES)
@@ -149,15 +155,16 @@ class BoundChain:
         """Build the function that processes a range of samples; it returns the indices that it skipped.
 
         Args:
+            way: How the samples run through the chain.
             columns: Columns of the batch.
-            blamed: Gets the node that an exception has left, by the identity of the exception.
-            timings: Get the time after each call.
+            blamed: Maps the `id` of each exception to the node that raised it. The function adds entries.
+            timings: Records the time after each call.
         """
         if way is Way.FUSED:
             assert self.fused is not None
             return self.fused.bind(columns)
-        # The steps are for all threads of the batch: what they remember of a chunk is in the `Chunk`, which one thread
-        # has from its first operator to its last.
+        # All threads of the batch share the steps. The steps store the data of a chunk in the `Chunk`, which only one
+        # thread uses.
         steps = [self._step(k, columns, way is not Way.SAMPLES) for k in range(len(self.chain.nodes))]
         receivers = [functools.partial(self.fell_back, node) for node in self.chain.nodes]
 
@@ -177,7 +184,7 @@ class BoundChain:
             finally:
                 reports.receiver = before
             if self.chunkable and not samples.start:
-                # A plain store: the threads of several batches say about the same.
+                # No lock is needed: the threads of several batches store similar values.
                 self.sample = max(map(bytes_of_sample, chunk.results.values()), default=0)
             return ()
 
@@ -221,7 +228,7 @@ class BoundChain:
             named = {name: take(chunk) for name, take in arguments.items()}
             if places is not None and len(places.numbers) < places.size:
                 items, named = [*map(places.part, items)], {name: places.part(each) for name, each in named.items()}
-            else:  # a branch of all samples is like none
+            else:  # a branch that has all samples runs like code without a condition
                 places = None
                 if place is not None:
                     named["out"] = place.place(chunk.samples)
@@ -235,7 +242,7 @@ class BoundChain:
         return step
 
     def _places(self, k: int, scope: Sequence[Condition], columns: Columns) -> Callable[[Chunk], Places]:
-        """Return the function that finds the samples of a branch; a condition's branches are found in one call."""
+        """Return the function that finds the samples of a branch; one call finds all branches of a condition."""
         *outer, last = scope
         before = self._places(k, outer, columns) if outer else None
         take = self._values(k, value_of(last.edge, self.chain.nodes[k]), columns)
@@ -246,7 +253,7 @@ class BoundChain:
             branches = chunk.branches.get(key)
             if branches is None:
                 numbers = range(len(chunk.samples)) if before is None else before(chunk).numbers
-                # Values of samples for which the conditions before do not hold may not be there.
+                # Values may be missing for samples for which the outer conditions don't hold.
                 items = take(chunk) if numbers else None
                 branches = chunk.branches[key] = branches_of(items, numbers, by_truth)
             return Places(branches.get(last.value, ()), len(chunk.samples))
@@ -267,7 +274,7 @@ def _part_of(column: Any) -> _Take:
 
 
 def _data(edge: DataNode | None, columns: Columns) -> _Take:
-    """Return the function that returns the samples of an input: computed or taken before, or the batch's."""
+    """Return the function that returns the samples of an input: a result of the chunk, or a part of the batch."""
     if edge is None:
         return lambda chunk: None
     if edge not in columns.data:
@@ -283,7 +290,7 @@ def _data(edge: DataNode | None, columns: Columns) -> _Take:
 
 
 def _values_of(samples: Any, axes: int | None, name: str, per_frame: bool) -> Column | None:
-    """Return values that the chain has computed; None if no sample of a chunk is in that branch."""
+    """Return values that the chain computed; None if no sample of a chunk is in the branch that computes them."""
     if samples is None:
         return None
     if isinstance(samples, torch.Tensor):
@@ -300,10 +307,10 @@ class CompiledChain:
     """A chain, ready to be bound to batches.
 
     Args:
-        chain: From the plan.
-        datasets: Datasets of the readers.
+        chain: A chain of the plan.
+        datasets: The dataset of each reader.
         fell_back: See `BoundChain`.
-        empty: Allocates memory for the chain's outputs.
+        empty: Function that allocates memory for the chain's outputs; by default, operators allocate it.
     """
 
     def __init__(
@@ -321,8 +328,8 @@ class CompiledChain:
         """Return the chain for the layouts of its inputs."""
         entering = (*self.chain.inputs, *(value.edge for value in self.chain.values))
         known = tuple(_axes(inputs[edge]) for edge in entering)
-        # Batches of two threads may bind the same layouts at once. Either result serves both, and a dictionary stores
-        # and reads in one step.
+        # Two threads may bind the same layouts at the same time. Both results are equivalent, and dictionary reads and
+        # writes are atomic.
         if known not in self._bound:
             self._bound[known] = self._bind(dict(zip(entering, known, strict=True)))
             self._warn_of_channels(inputs)
@@ -352,7 +359,7 @@ class CompiledChain:
                 frames.append(_per_frame(node, axes))
             axes.update(_axes_of_outputs(node, layouts, axes))
         bodies = [each for each in functions if isinstance(each, ChunkFunction)]
-        reads = len(bodies) < len(functions)  # the amount isn't known before
+        reads = len(bodies) < len(functions)  # True if the chain has a reader: the size of its records is unknown
         nodes = self.chain.nodes
         return BoundChain(
             chain=self.chain,
@@ -368,12 +375,12 @@ class CompiledChain:
         )
 
     def _is_read_by_user(self, node: Node) -> bool:
-        """Return True for a reader of a dataset of the user: failed records of a chunk would be read again."""
+        """Return True if a reader reads the user's dataset: a failed chunk would read its records again."""
         dataset = self._datasets.get(node)
         return dataset is not None and not is_ours(type(dataset))
 
     def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
-        """Return an operator on chunks; if its results are delivered unchanged, it gets memory for them."""
+        """Configure an operator's function on chunks; add an allocator if no other operator uses the results."""
         if node.operator.options.merges:
             return replace(chunk, ragged=None, stacks=True)
         if node.per_sample:
@@ -383,23 +390,23 @@ class CompiledChain:
         return chunk
 
     def _outputs_to_copy(self, reader: Node) -> frozenset[int]:
-        """Return which outputs of a reader are copied: those that may be views, and are delivered unchanged."""
+        """Return the indices of a reader's outputs to copy: outputs that may be views and are delivered unchanged."""
         delivered = {edge.index for edge in self.chain.delivers if edge.source is reader}
         return frozenset(delivered if reader.operator.has("view") else ())
 
     def _is_passing(self, reader: Node) -> bool:
-        """Return True if a reader's outputs go to decoders only, whose results are in memory of their own."""
+        """Return True if only operators that allocate their results, such as decoders, use a reader's outputs."""
         own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.delivers))
         takers = [n for n in self.chain.nodes if not own.isdisjoint(map(id, edges(n)))]
         return own.isdisjoint(delivered) and all(node.operator.allocates for node in takers)
 
     def _is_used(self, node: Node) -> bool:
-        """Return True if another operator of the chain takes an operator's output."""
+        """Return True if another operator of the chain uses an operator's output."""
         inputs = {id(edge) for other in self.chain.nodes for edge in edges(other)}
         return any(id(edge) in inputs for edge in node.outputs)
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
-        """Return the samples whose shape differs from an argument's, and the operators."""
+        """Return for each sample whose argument has the wrong shape the error, and the operator."""
         failures: dict[int, tuple[Exception, Node]] = {}
         for value in self.chain.values:
             batch = inputs[value.edge]
@@ -419,14 +426,14 @@ def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
     if whole is not None:
         return whole
     stored = batch.current_storage()
-    # Arrays stay arrays until somebody asks for a tensor.
+    # Arrays are converted to tensors only when an operator requests a tensor.
     return stored if ragged and arrays_of(stored) is not None else stored.samples()
 
 
 def _shape_argument(batch: TensorList, value: HostValue) -> Column:
-    """Return the values of an argument or condition; an error says which one, and on which of the user's lines.
+    """Return the values of an argument or condition; errors name the operator and the user's line.
 
-    A value is None if a branch did not compute it.
+    A value is None if its sample is not in the branch that computes the value.
     """
     per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
     try:
@@ -441,7 +448,7 @@ def _axes(batch: TensorList) -> _Axes:
 
 
 def _prepare_located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction, tuple[str, ...]]:
-    """Prepare an operator, and return the layouts of its outputs; an error says which one failed, and on which line."""
+    """Prepare an operator, and return it with its outputs' layouts; errors name the operator and the user's line."""
     inputs = [("", None) if e is None else axes[e] for e in node.inputs]
     layouts = tuple(layout for layout, _ in inputs)
     try:
@@ -463,10 +470,11 @@ def _axes_of_outputs(node: Node, layouts: tuple[str, ...], axes: Mapping[DataNod
 
 
 def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:
-    """Return layout and number of axes of an operator's output, as far as they are known before it runs.
+    """Return the layout and number of axes of each output of an operator, as far as known before it runs.
 
     Args:
-        axes: Number of axes of its inputs.
+        node: The operator.
+        axes: Layout and number of axes of the operator's inputs.
     """
     if node.operator.kind == "reader":
         layouts = node.operator.output_layouts((), node.constants)
@@ -476,7 +484,7 @@ def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Ax
 
 
 def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
-    """Give a batch the layout that its operator assumed, if its axes were not known before it ran."""
+    """Set the layout that the batch's operator assumed, if the number of axes was unknown before the operator ran."""
     edge = _before_caches(edge)
     if edge.source is not None and edge.source.operator.options.layout is None:
         layout = taken_layout(edge.source.operator, "", number_of_axes(batch))
@@ -486,7 +494,7 @@ def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
 
 
 def _before_caches(edge: DataNode) -> DataNode:
-    """Return the edge that a cache stores, for a reader that replaces the cache; other edges unchanged."""
+    """Return the edge that a cache stores, for an output of the cache or of its reader; other edges unchanged."""
     source = edge.source
     if source is not None and source.parts:
         source = source.parts[-1]
@@ -498,6 +506,6 @@ def _before_caches(edge: DataNode) -> DataNode:
 
 
 def _per_frame(node: Node, axes: Mapping[DataNode, _Axes]) -> frozenset[str]:
-    """Return the arguments that are given per frame."""
+    """Return the names of the arguments that are passed per frame."""
     is_per_frame = node.operator.is_per_frame
     return frozenset(k for k, e in node.per_sample.items() if is_per_frame(k, axes[e][0]))

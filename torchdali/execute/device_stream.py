@@ -1,10 +1,10 @@
-"""The accelerator of a pipeline: its streams, and how batches cross over.
+"""The accelerator of a pipeline: its streams, and the transfer of batches.
 
-Everything of one pipeline that computes on the device runs on one stream of its own. Copies to the device
-run on a second one, in parallel with the kernels of earlier batches, and the first waits for each of them. A batch is
-handed to the user by an event: the stream that is current in the user's thread waits for it, and every
-tensor is recorded on that stream, so that its memory is not reused while the user's kernels read it. With
-``device_id="cpu"`` the same code runs on the CPU, without streams.
+All kernels of a pipeline run on one stream, which belongs to the pipeline. Copies to the device run on a second stream,
+in parallel with the kernels of earlier batches. The first stream waits for each copy. An event marks the end of a
+batch: the current stream of the user's thread waits for this event. Every tensor of the batch is recorded on the user's
+stream, so its memory is not reused while the user's kernels read it. With ``device_id="cpu"`` the same code runs on the
+CPU, without streams.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ from torchdali.tensors._storage import PackedSamples
 
 __all__ = ["DeviceStream", "resolve_device"]
 
-_SMALL = 1 << 16  # bytes of data that is copied together with other data
-_ALIGNED = 16  # bytes: each batch in a block begins at a multiple of this
+_SMALL = 1 << 16  # largest size, in bytes, of batches that are copied together with other data
+_ALIGNED = 16  # alignment, in bytes, of each batch in a block
 _NOTHING = contextlib.nullcontext()
 
 
 def resolve_device(device_id: int | str | None) -> torch.device | None:
-    """Return the device that ``"gpu"`` means: ``cuda:N`` for a number, the CPU for ``"cpu"``, none for None.
+    """Return the device of ``"gpu"`` operators: ``cuda:N`` for an index, the CPU for ``"cpu"``.
+
+    Returns:
+        The device; None for None and for negative indices.
 
     Raises:
-        TypeError: anything else.
+        TypeError: `device_id` is not an index, a device or None.
     """
     if device_id is None:
         return None
@@ -54,12 +57,12 @@ def resolve_device(device_id: int | str | None) -> torch.device | None:
 
 
 class DeviceStream:
-    """The device stage of one executor.
+    """The device of one executor, and its streams.
 
     Args:
-        device: Where it runs; None when the pipeline has no accelerator.
-        priority: Priority of its streams; a lower number is more urgent, and above 0 is 0, as CUDA has it.
-        one_stream: Copy on the stream that computes.
+        device: The device; None if the pipeline has no accelerator.
+        priority: Priority of the streams. Lower numbers are more urgent; numbers above 0 mean 0, as in CUDA.
+        one_stream: True to run copies on the stream of the kernels.
     """
 
     def __init__(self, device: torch.device | None, priority: int = 0, one_stream: bool = False) -> None:
@@ -80,7 +83,7 @@ class DeviceStream:
 
     @property
     def pins(self) -> bool:
-        """True if host memory should be page-locked; ``DALI_RESTRICT_PINNED_MEM=1`` forbids it."""
+        """True if host memory should be pinned; ``DALI_RESTRICT_PINNED_MEM=1`` forbids it."""
         return self.stream is not None and os.environ.get("DALI_RESTRICT_PINNED_MEM") != "1"
 
     def context(self) -> Any:
@@ -88,7 +91,7 @@ class DeviceStream:
         return _NOTHING if self.stream is None else on_stream(self.stream)
 
     def to_device(self, batch: TensorList) -> TensorList:
-        """Copy a batch to the device; itself if it is there. Must run inside `context`."""
+        """Copy a batch to the device, unless it is already there. Must run inside `context`."""
         _wait_until_ready(batch)
         if self.device is None or batch.device == self.device:
             return batch
@@ -103,33 +106,34 @@ class DeviceStream:
         with on_stream(self._copies):
             moved = _move(source, self.device)
         copied = self.record(self._copies)
-        # The copy reads pinned memory after this call returns: the batch must stay until the event after it is done.
+        # The copy reads pinned memory after this call returns. So the batch is retained until the event is done.
         self.keep_until(batch, copied)
         self._wait_for_copies(_tensors(moved), copied)
         return moved
 
     def _move_present(self, batch: TensorList) -> TensorList:
-        """Copy the samples that a branch has, together."""
+        """Copy the present samples of a branch together; missing samples stay None."""
         present = [s for s in batch.samples() if s is not None]
         moved = iter(self.to_device(TensorList.from_samples(present)).samples() if present else ())
         places = [s if s is None else next(moved) for s in batch.samples()]
         return TensorList.from_samples(places, batch.layout(), source_info=batch.source_infos)
 
     def _wait_for_copies(self, tensors: Iterable[torch.Tensor], copied: Any) -> None:
-        """Let the stream that computes wait for the event after the copies of tensors."""
+        """Make the computing stream wait for the event after the copies of tensors."""
         if self._copies is self.stream:
             return
         self.stream.wait_event(copied)
         for tensor in tensors:
-            # This is allocated on the stream of the copies. Without the next call, that stream could reuse the memory
+            # The tensor was allocated on the copies' stream. Without the next call, this stream could reuse the memory
             # while kernels still read it.
             tensor.record_stream(self.stream)
 
     def upload_together(self, batches: Iterable[TensorList]) -> list[TensorList]:
-        """Copy small batches, which kernels are going to need, to the device in one piece. Must run inside `context`.
+        """Copy small batches that kernels need later to the device in one piece. Must run inside `context`.
 
         Returns:
-            The batches that have a copy now (see `TensorList.uploaded`); remove the copies when the batch is done.
+            The batches that were copied (see `TensorList.uploaded`). The caller must remove the copies when the whole
+            batch is done.
         """
         assert self.device is not None
         small, size = _together(batches)
@@ -137,8 +141,8 @@ class DeviceStream:
             return []
         block = torch.empty(size, dtype=torch.uint8, pin_memory=self.pins)
         _write(small, block, 0)
-        # No reference is needed until the copy is done: torch's allocator of page-locked memory waits for copies
-        # itself.
+        # This needs no reference to the block until the copy is done: torch's allocator of pinned memory waits for the
+        # copy.
         if self.stream is None:
             there = block.to(self.device)
         else:
@@ -150,14 +154,15 @@ class DeviceStream:
     def copy_arena(
         self, arena: Arena, batches: Iterable[TensorList], into: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, list[TensorList]]:
-        """Copy the used part of an arena to the device. Must run inside `context`, once nobody else fills the arena.
+        """Copy the used part of an arena to the device. Must run inside `context`, after all writes to the arena.
 
         Args:
-            batches: Small ones that go up in the same copy, if there is room for them.
-            into: Memory on the device, which nothing uses.
+            arena: The arena.
+            batches: Batches to include in the same copy, if they are small and fit into the arena.
+            into: Unused memory on the device to copy to; new memory if None.
 
         Returns:
-            The elements of the arena on the device, and the list that `upload_together` returns.
+            The elements of the arena on the device, and the batches that were included (see `upload_together`).
         """
         small, size = _together(batches) if arena.flat.dtype == torch.uint8 else ([], 0)
         place = arena.take(size + _ALIGNED) if small else -1
@@ -181,20 +186,20 @@ class DeviceStream:
         here = self.stream is not None and batch.device == self.device
         moved = self.to_device(batch)
         if here:
-            # The memory belongs to the source's stream, which must not use it again while ours reads it.
+            # The memory belongs to the source's stream, which must not reuse it while the pipeline's stream reads it.
             for tensor in _tensors(batch):
                 tensor.record_stream(self.stream)
         return moved
 
     def new_stream(self) -> Any:
-        """Return another stream on the device, of the same priority."""
+        """Create another stream on the device, with the same priority."""
         make: Any = torch.cuda.Stream
         return make(self.device, priority=self._priority)
 
     def close(self) -> None:
-        """Wait for copies that read pinned memory of this pipeline, before the memory is released.
+        """Wait for copies that read this pipeline's pinned memory, before the memory is released.
 
-        torch's allocator of pinned memory knows only of copies that begin where a block begins.
+        torch's allocator of pinned memory only waits for copies from the start of a block.
         """
         with self._lock:
             sent, self._sent = list(self._sent), deque()
@@ -203,19 +208,19 @@ class DeviceStream:
                 event.synchronize()
 
     def wait_for(self, event: Any) -> None:
-        """Let the stream that computes wait for an event, if there is one."""
+        """Make the computing stream wait for an event; do nothing for None."""
         if event is not None:
             self.stream.wait_event(event)
 
     def wait_for_current(self) -> None:
-        """Let the stream that computes wait for the work of this thread's current one."""
+        """Make the computing stream wait for the work on this thread's current stream."""
         if self.stream is not None:
             self.stream.wait_stream(torch.cuda.current_stream(self.device))
 
     def keep_until(self, memory: Any, event: Any) -> None:
-        """Hold pinned memory until an event is done; it may be reused after that.
+        """Retain pinned memory until an event is done; after that, the memory may be reused.
 
-        Several threads send batches: without the lock, one could drop the entry that another has not asked about yet.
+        Several threads send batches. Without the lock, a thread could drop an entry that another thread hasn't checked.
         """
         with self._lock:
             self._sent.append((event, memory))
@@ -223,7 +228,7 @@ class DeviceStream:
                 self._sent.popleft()
 
     def record(self, stream: Any = None) -> Any:
-        """Return an event after all work enqueued on a stream, by default the computing one; None without a device."""
+        """Return an event after all work on a stream, by default the computing stream; None without streams."""
         if self.stream is None:
             return None
         event = torch.cuda.Event(blocking=True)  # otherwise, a waiting thread keeps a core busy
@@ -235,7 +240,7 @@ class DeviceStream:
         _wait_until_ready(batch)
         if batch.device.type == "cpu":
             return batch
-        # Waits in this thread for the work enqueued on the current stream: inside `context`, the kernels of this batch.
+        # This thread waits for the work on the current stream. Inside `context`, this is the pipeline's stream.
         return _move(batch, torch.device("cpu"))
 
     def hand_over(self, batches: Iterable[TensorList], ready: Any, stream: Any = None) -> None:
@@ -245,24 +250,24 @@ class DeviceStream:
             batches: Outputs of the batch.
             ready: From `record`, after the last kernel of the batch was enqueued. The stream doesn't wait for later
                 batches that the pipeline may have enqueued.
-            stream: A torch stream or the handle of one; the current stream of this thread by default.
+            stream: A torch stream or its handle; by default, this thread's current stream.
         """
         if self.stream is None or self.device is None:
             return
         current = torch.cuda.current_stream(self.device) if stream is None else stream_of(stream, self.device)
-        # In the user's thread, without waiting: kernels that it enqueues from now on start after the event.
+        # This doesn't block the user's thread. Kernels that the thread enqueues from now on start after the event.
         current.wait_event(ready)
         for batch in batches:
             if batch.device.type == "cuda":
-                # The memory was allocated on the pipeline's stream. Without this, the allocator would give it to the
-                # next batch as soon as the user drops the tensor, while kernels of the user's stream may still read
-                # it.
+                # The memory was allocated on the pipeline's stream. Without `record_stream`, the allocator would reuse
+                # the memory for the next batch as soon as the user drops the tensor, while kernels on the user's stream
+                # may still read it.
                 for tensor in _tensors(batch):
                     tensor.record_stream(current)
 
 
 def _wait_until_ready(batch: TensorList) -> None:
-    """Let the current stream wait for the stream of the user on which a source made a batch."""
+    """Make the current stream wait for the event after which a source's batch is ready."""
     if batch.ready is not None:
         torch.cuda.current_stream(batch.device).wait_event(batch.ready)
 
@@ -279,7 +284,7 @@ _Small = tuple[TensorList, torch.Tensor, int]
 
 
 def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
-    """Return the small batches, each with its start in a common block and its size, in bytes."""
+    """Return the small batches, each with its tensor and its start in a common block, and the block's size in bytes."""
     small, end = [], 0
     for batch in batches:
         dense = batch.dense()
@@ -290,7 +295,7 @@ def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
 
 
 def _write(small: Iterable[_Small], block: torch.Tensor, behind: int) -> None:
-    memory = block.data_ptr() + behind  # for so few bytes, torch's own copy takes ten times as long
+    memory = block.data_ptr() + behind  # memmove: torch's copy takes ten times as long for so few bytes
     for _, dense, start in small:
         ctypes.memmove(memory + start, dense.data_ptr(), dense.nbytes)
 
@@ -303,7 +308,7 @@ def _set_uploaded(small: Iterable[_Small], there: torch.Tensor, behind: int) -> 
 
 
 def _pin(batch: TensorList) -> TensorList:
-    """Return a batch in one piece of page-locked memory; copies from other memory would make the host wait."""
+    """Return a batch in one piece of pinned memory; copies from pageable memory would make the host wait."""
     layout, infos = batch.layout(), batch.source_infos
     dense, stored = batch.dense(), batch.current_storage()
     if dense is not None:

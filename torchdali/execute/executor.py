@@ -1,27 +1,27 @@
 """Run the batches of a plan, several at a time.
 
-The contract, which every line below keeps:
+The code below keeps this contract:
 
-- *Sources.* Plain Python sources are called in the thread that calls `schedule`, inside the call and in the graph's
-  order; everything else happens in the scheduler thread and the pool.
-- *Success.* Batches are delivered in the order they were scheduled. Everything that has a state (sources,
-  steps over a batch) sees them in that order; samples of a chain run in any order on any thread.
-- *Failure.* An exception belongs to the batch it happened in. It is raised when that batch is popped, with
-  operator, line, sample and file; the batches around it are whole, and the executor goes on.
+- *Sources.* `schedule` calls plain Python sources in the caller's thread, in the graph's order. All other work runs
+  in the scheduler thread and the thread pool.
+- *Success.* Batches are delivered in the order they were scheduled. Stateful objects (sources, steps over a batch)
+  process batches in that order. Samples of a chain run in any order on any thread.
+- *Failure.* An exception belongs to the batch in which it was raised. `pop` raises it for that batch, with operator,
+  line, sample and file. The other batches are not affected, and the executor continues.
 - *End.* StopIteration from a source ends the epoch: that batch and those scheduled after it are empty and
   raise StopIteration when popped, until `reset`.
-- *The user's state.* If functions of the user may read values that change, the first batch of an epoch begins when it
-  is taken, so that the epoch sees the values at its beginning. Pipelines with sources have no such epochs.
+- *The user's state.* If the user's functions may read values that change, the first batch of an epoch starts only when
+  the user takes it. So the epoch reads the values of that moment. This doesn't apply to pipelines with sources.
 - *Cancellation.* An exception from outside (Ctrl-C, an alarm) may leave `schedule`, `pop` and `reset` between any two
   instructions. The next call continues: sources are asked for the same batch again, by its identity, and return the
   same data. `pop` takes a batch in a single assignment. If the caller didn't receive it, it can take the batch again,
   by its number. A synchronous executor computes an interrupted batch again, or refuses to continue if a source may have
   lost its data.
-- *One at a time.* A second thread that takes a batch while one is being taken, and a process forked after
-  the threads were started, get an error.
-- *Shutdown.* Any thread may call `close`, at any time and repeatedly. Batches in flight end with an error,
-  threads end after the sample they work on. Threads hold no executor while they sleep, so that dropping
-  the last reference closes it too; the interpreter's exit does the same.
+- *One caller.* An error is raised if two threads take a batch at the same time, and if a process uses an executor
+  whose threads were started before the process was forked.
+- *Shutdown.* Any thread may call `close`, at any time and repeatedly. Batches in flight end with an error, and
+  threads end after their current sample. Sleeping threads hold no reference to the executor. So the executor is also
+  closed when its last reference is dropped, and when the interpreter exits.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ from torchdali.threads import Thread, close_at_end, patience
 
 __all__ = ["Executor"]
 
-_warned: dict[Any, Any] = {}  # warnings of replicas: each is shown once, as of one process
+_warned: dict[Any, Any] = {}  # registry for the replicas' warnings: each warning is shown once
 
 
 class Executor:
@@ -87,14 +87,14 @@ class Executor:
     Args:
         plan: The plan to run.
         settings: Sizes, seed and device.
-        readers: Per reader node.
-        sources: Per source node.
+        readers: The state of each reader node.
+        sources: The source of each source node.
         bad_samples: The policy for samples that fail.
-        placing: The number of processes, and their stages; one if None.
-        start: Makes the starter of processes, from the arguments of `Starter`.
+        placing: The number of processes, and the stages that they run. None: one process.
+        start: Creates the starter of processes. It takes the arguments of `Starter`.
 
     Raises:
-        MemoryError: there is none for threads.
+        MemoryError: No memory is available for threads.
     """
 
     def __init__(
@@ -131,13 +131,13 @@ class Executor:
             self._join(starter, processes, self._stages.threads)
         elif starter is not None:
             _start_later(weakref.ref(self), starter, self._stages.threads)
-        self._flight: list[InFlightBatch] = []  # no deque: a copy of one is several steps without the GIL
+        self._flight: list[InFlightBatch] = []  # not a deque: copying a deque is not atomic
         self._count = self._position = 0
         self._stopped = self._ended = self._is_lost = False
         self._again: list[InFlightBatch] = []  # see `_repeat`
-        self._whole = 0  # batches in flight before those
+        self._whole = 0  # number of batches in flight before the batches in `_again`
         self._scheduled = self._skipped = 0
-        self._prepared: dict[Node, SourceBatch] = {}  # index of the next batch; it identifies the batch to sources
+        self._prepared: dict[Node, SourceBatch] = {}  # data of the next batch; sources identify it by this object
         self._begun: object = None  # the epoch that an interrupted `reset` begins
         self.taken = Taken(state=self.state())
         self._taking = SingleCaller()
@@ -165,13 +165,13 @@ class Executor:
         return None, []
 
     def _join(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> bool:
-        """Let processes that have started make the batches from now on; return False if the executor is closed."""
+        """Run all further batches in the started processes; return False if the executor is closed."""
         with self._lock:
             if self._closed:
                 return False
             device = self.device_stream.device if self.device_stream.pins else None
             pool = WorkerPool(processes, partial(_run_on, threads), starter, device=device)
-            # The last write: the scheduler thread, which reads it, sees all of the replicas or none.
+            # This is the last write: the scheduler thread reads either None or the complete replicas.
             self.replicas = Replicas(starter.plan, self._remote_stages, self.readers, pool)
         return True
 
@@ -204,7 +204,7 @@ class Executor:
 
     @property
     def exits(self) -> tuple[str, ...]:
-        """Number of worker processes and how each ended that died; empty if none did."""
+        """The summary of the worker processes, with the cause of death of each dead process; empty if none died."""
         lines = () if self.replicas is None else self.replicas.summary()
         return lines if len(lines) > 1 else ()
 
@@ -213,13 +213,13 @@ class Executor:
     @property
     def in_flight(self) -> int:
         """Batches scheduled and not yet popped."""
-        # This needs no lock: only the user's thread adds and removes, and the length of a list is one read.
+        # This needs no lock: only the user's thread adds and removes batches, and reading a list's length is atomic.
         self._settle()
         return len(self._flight)
 
     @property
     def empty(self) -> bool:
-        """True if all batches are taken. May wait for the oldest batch to find out."""
+        """True if the user has taken all batches. May wait for the oldest batch."""
         self._settle()
         if not self._flight:
             return True
@@ -230,7 +230,7 @@ class Executor:
 
     @property
     def stopped(self) -> bool:
-        """True if a source has ended. May wait for the batches in flight to find out."""
+        """True if a source has ended. May wait for the batches in flight."""
         if self.sources and self._flight and not self._stopped:
             # The scheduler thread writes `_stopped` before it ends the batch, and the batch's event orders that write
             # before the read below.
@@ -243,7 +243,7 @@ class Executor:
         return self.taken.state
 
     def release(self) -> None:
-        """Let go of the batch that was taken last."""
+        """Drop the reference to the batch that was taken last."""
         self._settle()
         self.taken = self.taken.release()
 
@@ -255,22 +255,24 @@ class Executor:
         fed: Mapping[Node, SourceBatch] | None = None,
         tag: object = None,
     ) -> None:
-        """Put one more batch in flight; returns once its sources were called.
+        """Schedule one more batch. Returns after the batch's sources were called.
 
-        With ``ended``, it is the end of the epoch, and not a batch.
+        A synchronous executor runs all steps in this thread and returns when the batch is done, unless the batch waits
+        until it is taken because it begins an epoch.
 
-        With ``random_keys``, random operators draw for these, whatever the position of the batch. With ``records``, the
-        batch has these records of each reader, any number of them, and the readers' positions don't change. With
-        ``fed``, the batch uses this data instead of asking these sources. The ``tag`` says which batch it is when it is
-        taken. A synchronous executor returns when the batch is done, all steps having run in this thread, unless the
-        batch waits for its epoch to begin.
+        Args:
+            ended: Schedule the end of the epoch instead of a batch.
+            random_keys: Keys of the random numbers. By default, they depend on the batch's position.
+            records: The records of each reader, in any number. The readers' positions don't change.
+            fed: Data to use for these sources instead of calling them.
+            tag: Stored with the batch, to identify it when it is taken.
         """
         self._check_open()
         self._check_whole()
         if self._again:
             with self._taking.lock():
                 self._repeat()
-        with self._asking_sources:  # not under the lock: close() must not wait for the user's code
+        with self._asking_sources:  # not under `_lock`: close() must not wait for the user's code
             self._ended |= ended
             request = BatchRequest(
                 ended=ended, random_keys=random_keys, records=records, skipped=self._skipped, fed=fed or {}, tag=tag
@@ -281,7 +283,7 @@ class Executor:
             self._put_in_flight(batch)
 
     def _settle(self) -> None:
-        """Finish the step that an exception interrupted: take out a batch that was taken, and forget data in flight."""
+        """Finish an interrupted step: remove the batch that was taken, and forget the data of a batch in flight."""
         flight = self._flight
         if flight and flight[-1].prepared is self._prepared:
             self._prepared, self._skipped = {}, 0
@@ -289,7 +291,7 @@ class Executor:
             del flight[0]
 
     def skip(self, count: int) -> None:
-        """Pass over batches between the last that was scheduled and the next."""
+        """Skip a number of batches after the last scheduled batch."""
         self._check_open()
         if self.sources:
             raise RuntimeError(
@@ -299,11 +301,12 @@ class Executor:
         self._skipped += count
 
     def _prepare(self, batch: InFlightBatch) -> None:
-        """Take the next batch of all sources that belong in this thread, in the graph's order.
+        """Take the next batch of all sources that must be called in this thread, in the graph's order.
 
-        Interrupted, the batches already taken wait in `_prepared` for the next call, so that sources stay in step.
+        After an interrupt, `_prepared` retains the batches that were already taken. The next call uses them, so the
+        sources stay in step.
         """
-        # Only this thread can see the batch so far: the scheduler thread sees it, and its content, after the request.
+        # So far, only this thread can access the batch: the scheduler thread receives it with the request.
         batch.prepared = self._prepared
         for node, source in self.sources.items():
             if node in batch.request.fed:
@@ -311,7 +314,8 @@ class Executor:
             if node not in self._prepared:
                 started = time.perf_counter()
                 prepare = partial(source.prepare, self.settings.batch_size, self._prepared)
-                (prepared,) = _prepared_in_own_frames(prepare)  # to its end: closing a generator swallows interrupts
+                # The generator is exhausted, because closing it would swallow interrupts.
+                (prepared,) = _prepared_in_own_frames(prepare)
                 if prepared is None:
                     continue
                 self._prepared[node] = prepared
@@ -320,15 +324,15 @@ class Executor:
         taken = self._prepared
         self._ended = any([isinstance(each.error, StopIteration) for each in taken.values()])
         if any([each.is_repeated for each in taken.values()]):
-            # The batch has only the error; the data of the others is for the next one.
+            # The batch gets only the error. The other sources' data is retained for the next batch.
             batch.prepared = {node: each for node, each in taken.items() if each.is_repeated}
             self._prepared = {node: each for node, each in taken.items() if not each.is_repeated}
 
     def _put_in_flight(self, batch: InFlightBatch) -> None:
         with self._lock:
             self._check_open()
-            # Only the user's thread adds batches in flight, under the lock; `close`, which may run in any thread, only
-            # reads a copy, which is made in one step.
+            # Only the user's thread adds batches in flight, under the lock. `close` may run in any thread, but it only
+            # reads a copy, and copying a list is atomic.
             if self._caller_queue is not None:
                 batch.spare = dict(batch.prepared)
             self._flight.append(batch)
@@ -343,42 +347,42 @@ class Executor:
                 self._wait(batch)
 
     def _request(self) -> None:
-        """Start those batches in flight that were not started yet; safe to repeat, as after a KeyboardInterrupt."""
+        """Start the batches in flight that were not started yet. May be called again, as after a KeyboardInterrupt."""
         if self._caller_queue is None:
-            # The request holds the executor, the scheduler thread itself does not: see the end of the file.
+            # Only the request holds a reference to the executor; the scheduler thread doesn't (`_schedule_batches`).
             self._requests.put(self)
         else:
             with self._caller_queue.own(), torch.no_grad(), self.settings.here():
                 self.start()
 
     def _wait(self, batch: InFlightBatch) -> None:
-        """Wait for a batch, in slices: close() in another thread must be noticed."""
-        # Set before the next line, so that the scheduler thread, which holds batches back, sees one of the two.
+        """Wait for a batch, with timeouts, to notice that another thread called close()."""
+        # Set before the request: the scheduler thread, which may hold the batch back, reads `wanted` after the request.
         batch.wanted = True
         if batch.draw.index < 0:
             self._request()
         if self._caller_queue is None:
             while not batch.finished.is_set():
                 self._check_open()
-                # Set by the thread that ran the last stage; all it wrote to the batch came before.
+                # The thread that ran the last stage sets the event after its last write to the batch.
                 batch.finished.wait(1.0)
         elif not batch.finished.is_set():
             with torch.no_grad(), self.settings.here():
                 while not batch.finished.is_set():
                     self._check_open()
-                    # The stages after a chain run here: workers leave them in the queue, and nothing of the batch is
-                    # touched by them after that.
+                    # The stages after a chain run here. Workers put them into the queue, and don't access the batch
+                    # after that.
                     self._caller_queue.run_next(timeout=1.0)
 
     def _give_up(self, caller_queue: CallerQueue) -> None:
-        """Make batches again that an exception from outside interrupted in this thread."""
+        """Prepare to repeat the batches that an exception from outside interrupted in this thread."""
         started = [batch for batch in self._flight if batch.draw.index >= 0]
         half = [batch for batch in started if not batch.finished.is_set() or _is_interrupt(batch.outcome.error)]
         if half and not self._again:
             whole = self._flight.index(half[0])
             self._again, self._whole = self._flight[whole:], whole
         for batch in half:
-            # Sources that this thread asks may already be past this batch.
+            # Sources that this thread calls may have advanced past this batch.
             self._is_lost |= any(node not in batch.spare and node not in batch.request.fed for node in self.sources)
             batch.outcome.error = KeyboardInterrupt()
             batch.finished.set()
@@ -389,13 +393,14 @@ class Executor:
         """Wait for the oldest batch and return it.
 
         Args:
-            stream: On which the caller will use it; see `DeviceStream.hand_over`.
-            after: Number of batches that the caller has got, see `Taken.number`. If one more was taken, as an interrupt
-                came between, it is returned again.
+            stream: The stream on which the caller will use the batch; see `DeviceStream.hand_over`.
+            after: Number of batches that the caller has received, see `Taken.number`. If an interrupt prevented the
+                caller from receiving the batch that was taken last, this batch is returned again.
 
         Raises:
-            StopIteration: a source is at its end. RuntimeError: nothing was scheduled, or the executor
-            was closed. Otherwise the error of the batch.
+            StopIteration: A source has ended.
+            RuntimeError: No batch was scheduled, or the executor was closed.
+            BaseException: The error of the batch.
         """
         self._check_open()
         self._check_whole()
@@ -404,16 +409,16 @@ class Executor:
             batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
         if batch is None:
             raise RuntimeError("the error of this batch is unknown: an interrupt has come before it was raised")
-        error, batch.outcome.error = batch.outcome.error, None  # whose frames hold the batch
+        error, batch.outcome.error = batch.outcome.error, None  # the frames of the error refer to the batch
         if error is not None:
             self.taken = self.taken.release()
             try:
                 raise error
             finally:
-                del error  # or it, its traceback and this frame keep each other and the pipeline alive
+                del error  # breaks the cycle of the error, its traceback and this frame, which refers to the pipeline
         self.bad_samples.check_budget(batch)
         self.profile.note_delivery(batch.draw.size)
-        # In the user's thread, which does not wait: its stream does, for the kernels of this batch alone.
+        # This doesn't block the user's thread: only the stream waits, and only for this batch's kernels.
         self.device_stream.hand_over(batch.outcome.outputs, batch.outcome.ready, stream)
         return batch
 
@@ -429,18 +434,18 @@ class Executor:
         if self._caller_queue is not None and _is_interrupt(batch.outcome.error):
             self._caller_queue.interrupted = True
             raise KeyboardInterrupt
-        # The state was noted by the scheduler thread when it drew the batch, and not changed since: batches drawn
-        # meanwhile have states of their own, so that a checkpoint counts only batches that were taken.
+        # The scheduler thread recorded this state when it drew the batch. Later batches have their own states, so a
+        # checkpoint counts only batches that were taken.
         number = self.taken.number + (not isinstance(batch.outcome.error, StopIteration))
-        # After an interrupt before this store the next call finds the batch.
+        # After an interrupt before this assignment, the next call finds the batch still in flight.
         self.taken = Taken(number, batch, batch.request.tag, batch.draw.state)
         self._settle()
         return batch
 
     def _repeat(self) -> None:
-        """Make batches of a synchronous executor again, all in flight after those that are whole.
+        """Run the batches in `_again` again, in a synchronous executor.
 
-        An interrupt may fall anywhere: batches to make again are remembered until they are scheduled.
+        An interrupt may occur anywhere, so `_again` retains the batches until all of them are scheduled.
         """
         again, whole = self._again, self._whole
         del self._flight[whole:]
@@ -458,8 +463,8 @@ class Executor:
 
     def reset(self) -> None:
         """Drop the batches in flight and start the next epoch of all sources that ended."""
-        # Once nothing is in flight, the scheduler thread has no request left: until the next `schedule`, sources and
-        # counters are this thread's.
+        # Once nothing is in flight, the scheduler thread has no requests. Until the next `schedule`, only this thread
+        # accesses sources and counters.
         self._check_open()
         self._again = []
         with self._taking.lock():
@@ -483,25 +488,25 @@ class Executor:
     def close(self) -> None:
         """End all threads, fail the batches in flight, and release the caches' stores."""
         if os.getpid() != self._process:
-            return  # the threads and processes are the parent's, and one of its threads may have held the lock
+            return  # the threads and processes belong to the parent, and a thread of the parent may have held the lock
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-        # First the sources: the scheduler thread may wait in one, for `feed_input` or for a worker process, and would
-        # not come to see the end of its requests.
+        # Close the sources first: the scheduler thread may be waiting in a source, for `feed_input` or for a worker
+        # process, and would not read the final None from its requests.
         for source in self.sources.values():
             source.close()
-        # Ends the scheduler thread after the remaining requests; it does not join the workers, so the order of
-        # the two does not matter.
+        # None ends the scheduler thread after the remaining requests. The scheduler thread doesn't wait for the worker
+        # threads, so the order of the next steps doesn't matter.
         self._requests.put(None)
         if self.replicas is not None:
             self.replicas.pool.close()
         self._stages.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(patience())
-        # All threads are gone, so nobody else touches these batches any more. A thread that is stuck in the user's code
-        # for longer finds them finished when it returns, and does not touch them.
+        # All threads have ended, so no other thread accesses these batches. If a thread is still in the user's code
+        # after the timeout, it finds the batches finished when it returns, and doesn't access them.
         for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
@@ -530,18 +535,19 @@ class Executor:
     # ------------------------------------------------------------ starting a batch (scheduler thread)
 
     def start(self) -> None:
-        """Start the batches in flight in order, until one must wait."""
+        """Start the batches in flight in order, up to the first batch that must wait."""
         for batch in self._flight.copy():
             if self._closed or (batch.draw.index < 0 and self._holds_back(batch)):
                 return
             if batch.draw.index < 0:
-                # From here the batch is the scheduler thread's, until a chain gives it to the workers.
+                # From here on, the batch belongs to the scheduler thread, until a chain passes it to the workers.
                 self._start(batch)
 
     def _holds_back(self, batch: InFlightBatch) -> bool:
-        """Return whether a batch waits until it is wanted, since another epoch begins with it.
+        """Return whether a batch that begins an epoch must wait until the user wants it.
 
-        Values that functions of the user read may change until then; of remote data, the program may end before.
+        The user's functions may read values that change until then. Remote data may not be needed at all if the program
+        ends before.
         """
         if batch.wanted or self.sources or batch.request.ended or batch.request.records is not None:
             return False
@@ -554,14 +560,14 @@ class Executor:
 
     def _start(self, batch: InFlightBatch) -> None:
         try:
-            # Only here are the counters and the cursors of readers advanced: by one thread, so without a lock, and in
-            # the order of the requests.
+            # Counters and the readers' cursors advance only here, in one thread (so without a lock), in the order of
+            # the requests.
             batch.draw.index, self._count = self._count, self._count + 1
             if self._stopped or batch.request.ended:
                 raise StopIteration
             batch.draw.position = self._position
-            # Asked once per batch: processes may become ready at any moment, and records that are read here must also
-            # run here.
+            # Read the attribute once per batch: processes may become ready at any moment, and records that this process
+            # reads must also be processed here.
             replicas = self.replicas
             self._draw(batch, replicas)
         except StopIteration as stop:
@@ -585,11 +591,11 @@ class Executor:
         try:
             # From here on the batch belongs to the replica, and then to the thread that calls `_came_back`.
             replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
-        except BaseException as error:  # no room in shared memory
+        except BaseException as error:  # for example: shared memory is full
             self._stages.fail(batch, error, first=self._remote_stages)
 
     def _came_back(self, job: BatchJob) -> None:
-        """Go on with a batch that a replica has made, in the thread that runs its later stages."""
+        """Continue a batch after its stages in a replica, in the thread that runs the later stages."""
         if self._caller_queue is None:
             self._take_over(job)
         else:
@@ -598,7 +604,7 @@ class Executor:
     def _take_over(self, job: BatchJob) -> None:
         batch, reply, first = job.batch, job.reply, self._remote_stages
         if batch.finished.is_set():
-            return  # closed, or interrupted and given up
+            return  # the executor was closed, or an interrupt ended the batch
         assert self.replicas is not None
         try:
             if reply is not None:
@@ -624,7 +630,7 @@ class Executor:
         batch.outcome.bad_samples += [(count, read_failure(failure)) for count, failure in reply.budget]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
-        """Advance every source, in the graph's order, note the state after it, and start this process's reads."""
+        """Advance all sources in the graph's order, start this process's reads, and record the next batch's state."""
         self._pass_over(batch.request.skipped)
         is_repeated = any(each.is_repeated for each in batch.prepared.values())
         try:
@@ -633,7 +639,7 @@ class Executor:
             raise
         except Exception:
             if not is_repeated:
-                for reader in self.readers.values():  # they are past the batch, as its sources are
+                for reader in self.readers.values():  # readers advance past the batch, as its sources did
                     reader.next_keys(self.settings.batch_size, batch.request.records)
             raise
         for node, reader in self.readers.items():
@@ -658,7 +664,7 @@ class Executor:
             self._position += self.settings.batch_size
 
     def _pull(self, batch: InFlightBatch) -> dict[Node, int]:
-        """Take the next batch of every source, also of those after one that fails or is at its end (as DALI does)."""
+        """Take the next batch of every source. Like DALI, continue with the rest if a source fails or has ended."""
         sizes: dict[Node, int] = {}
         ended, failure = False, None
         repeated = [node for node, each in batch.prepared.items() if each.is_repeated]
@@ -693,10 +699,10 @@ class Executor:
         return sizes
 
     def _on_device(self, node: Node, outputs: tuple[TensorList, ...]) -> tuple[TensorList, ...]:
-        """Bring the data of a source to the device of its node."""
+        """Copy the data of a source to the device of its node."""
         move = self.device_stream.to_cpu if node.device == "cpu" else self.device_stream.adopt
-        # The copy is enqueued on the stream of the pipeline, before any step of this batch: steps need not wait for it,
-        # whichever thread enqueues them.
+        # The copy is enqueued on the pipeline's stream before any step of this batch. So steps need not wait for the
+        # copy, even if another thread enqueues them.
         with self.device_stream.context():
             return tuple(map(move, outputs))
 
@@ -720,7 +726,7 @@ class Executor:
         }
 
     def file_lists(self) -> dict[str, str]:
-        """Return digests of the files of those readers whose order is the files' order."""
+        """Return a digest of the file list of each reader that reads files in their order."""
         lists = {self._labels[node]: list_identity(reader.dataset) for node, reader in self.readers.items()}
         return {label: identity.hex() for label, identity in lists.items() if identity is not None}
 
@@ -738,7 +744,7 @@ class Executor:
         self.taken = Taken(self.taken.number, state=self.state())
 
     def _restore_readers(self, state: Mapping[str, Any]) -> None:
-        # As in `reset`: with nothing in flight, no other thread reads cursors, settings or counters.
+        # Nothing is in flight, so no other thread reads cursors, settings or counters.
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])
             if reader.processes is not None:
@@ -748,10 +754,10 @@ class Executor:
 
 
 def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
-    """Start processes while threads make the first batches; holds no executor meanwhile.
+    """Start processes while threads run the first batches; holds no reference to the executor meanwhile.
 
-    The thread isn't a daemon. It may hold the last reference to the executor, and with it tensors; if a daemon drops
-    one while the interpreter ends, the process aborts.
+    The thread isn't a daemon: it may hold the last reference to the executor and so to tensors. If a daemon thread
+    drops a tensor while the interpreter ends, the process aborts.
     """
 
     def start() -> None:
@@ -774,7 +780,7 @@ def _run_on(threads: ThreadPool, function: Callable[[], None]) -> None:
     def run(_: int) -> None:
         function()
 
-    threads.submit(Job(run, 1, _nothing, order=-1))  # at once: a batch waits for it
+    threads.submit(Job(run, 1, _nothing, order=-1))  # before all other jobs: a batch waits for it
 
 
 def _nothing(failures: dict[int, BaseException]) -> None:
@@ -782,10 +788,10 @@ def _nothing(failures: dict[int, BaseException]) -> None:
 
 
 def _prepared_in_own_frames(prepare: Callable[[], SourceBatch | None]) -> Iterator[SourceBatch | None]:
-    """Yield the batch of a source, from frames that do not lead to the caller's once the call is over.
+    """Yield the batch of a source, from a frame that doesn't refer to the caller's frame after the call.
 
-    An exception that waits for its batch keeps the frames it left, and with them the user's that called `run`: they
-    would hold the pipeline, which would end with the garbage collector instead of its last reference.
+    A stored exception refers to the frames that it passed through, and through them to the user's frame that called
+    `run`. That frame refers to the pipeline, so only the garbage collector could free the pipeline.
     """
     yield prepare()
 
@@ -795,7 +801,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _clash(sizes: Mapping[Node, int]) -> str:
-    """Return which sources gave batches of which sizes, and on which of the user's lines they are."""
+    """Return the message for sources of different batch sizes, with the user's lines that created the sources."""
     first, size = next(iter(sizes.items()))
     other, its_size = next((node, count) for node, count in sizes.items() if count != size)
     return (
@@ -810,7 +816,7 @@ def _schedule_batches(
     ready: threading.Barrier,
     begin: ThreadStart,
 ) -> None:
-    """Start batches one after another; holds no executor between them."""
+    """Start batches one after another; holds no reference to the executor between them."""
     use_one_torch_thread(ready)
     begin(0)
     with torch.no_grad():

@@ -1,12 +1,12 @@
-"""Images of a batch that an engine of the device decodes, next to those that threads of the CPU do.
+"""Divide the images of a batch between the device's JPEG engine and the CPU's threads.
 
-The rest of the executor knows three methods: `accepts` opens the share of a batch, `submit` gives it to the engine,
-`collect` returns its images. Decoders that share the work put files into pinned memory. As soon as all images of a
-batch were examined, a thread of the pipeline's own submits them to the engine, which writes into an arena on the
-device. After its images is room for the CPU's, so that a batch is one piece of memory.
+The executor uses three methods: `accepts` opens the engine's share of a batch, `submit` submits it to the engine, and
+`collect` returns the decoded images. The CPU's threads copy the files of the share into pinned memory. As soon as all
+images of a batch were examined, a separate thread submits the share to the engine, which decodes into a buffer on the
+device. The buffer has capacity for the CPU's images after the engine's images, so a batch is one piece of memory.
 
-Engines do not keep to the order of streams: an arena is used again only when the host has *seen* the event after its
-last use, and files stay in their memory until the host has seen the engine's event.
+Engines don't follow the order of streams. So a device buffer is reused only after the host has *seen* the event that
+follows its last use, and the files' memory is retained until the host has seen the engine's event.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["HardwareDecoding"]
 
-_ROOM = 1 << 18  # bytes of pixels, and of files, for a sample of the first batch
+_ROOM = 1 << 18  # bytes per sample that the first batch reserves for pixels, and again for files
 _ALIGNED = 256
 _FILE_ALIGNED = 64
 _NAME = "torchdali-engine"
 _STATES = 3  # batches that the engine is decoding
-_MORE = 1.2  # of the images that the engine's share of a batch probably has
-_MOST_FAILURES = 3  # calls in a row, after which the engine gets no more
+_MORE = 1.2  # the engine's capacity, as a multiple of the expected images of its share
+_MOST_FAILURES = 3  # failed calls in a row, after which the engine is no longer used
 
 
 class SharedFiles:
     """The files of one batch that the engine decodes.
 
     Args:
-        size: Images of the batch.
-        files: Pinned memory for them.
-        behind: Elements to reserve on the device after the engine's.
+        size: Number of images of the batch.
+        files: Pinned memory for the files.
+        behind: Number of elements to reserve on the device after the engine's images.
     """
 
     def __init__(self, decoding: HardwareDecoding, size: int, files: Arena, behind: int) -> None:
         self._decoding, self._unseen, self._files, self.behind = decoding, size, files, behind
-        # Threads of the chain add to these, each under the lock; once it is submitted, the engine's thread reads them,
-        # and nobody adds.
+        # The chain's threads append to these attributes under the lock. After the submission, no thread appends, and
+        # the engine's thread reads them.
         self._tables: list[tuple[Files, Array]] = []
         self._count = 0
         self._more: list[Tensor] = []
@@ -75,16 +75,16 @@ class SharedFiles:
 
     @property
     def memory(self) -> list[Tensor]:
-        """The memory of all files."""
+        """The buffers of all files."""
         return [self._files.flat, *self._more]
 
     @property
     def used(self) -> int:
-        """Bytes of files."""
+        """Total number of bytes reserved for files."""
         return self._files.used + sum(map(len, self._more))
 
     def reserve(self, size: int) -> int:
-        """Return the address of so many bytes, for copies of files."""
+        """Reserve a number of bytes for copies of files, and return their address."""
         place = self._files.take(size)
         if place >= 0:
             return self._files.address + place
@@ -94,7 +94,7 @@ class SharedFiles:
         return memory.data_ptr()
 
     def add(self, files: Files, parts: Array, count: int) -> int:
-        """Take the files that were copied, and return the index of the first one; -1 once they are submitted."""
+        """Add copied files, and return the index of the first file; -1 if the share was already submitted."""
         with self._lock:
             if self._future is not None:
                 return -1
@@ -103,7 +103,7 @@ class SharedFiles:
             return first
 
     def keep(self, data: Tensor) -> Tensor:
-        """Take the bytes of one file; return them as `data_of` does."""
+        """Copy and add one file; return its bytes as `data_of` does, or unchanged if the share was submitted."""
         if any(data is view for view in list(self._views.values())):
             return data
         files = examine([data]).rows
@@ -140,14 +140,14 @@ class SharedFiles:
         return next((index for index, view in self._views.items() if view is data), -1)
 
     def table(self) -> Files:
-        """Return all files, where their copies are."""
+        """Return the table of all files, with the addresses of their copies."""
         files, parts = map(np.concatenate, zip(*self._tables, strict=True))
         table: Files = files[parts["index"] >= 0]
         table["data"] = table["out"]
         return table
 
     def count_examined(self, count: int) -> None:
-        """Record that so many images were examined; submit the share when all were."""
+        """Record that a number of images were examined; submit the share after the last image."""
         with self._lock:
             self._unseen -= count
             ready = self._unseen == 0
@@ -155,7 +155,7 @@ class SharedFiles:
             self.submit()
 
     def submit(self) -> Future[Decoded | None]:
-        """Let the engine's thread submit it, once."""
+        """Submit the share in the engine's thread, once; return its future."""
         with self._lock:
             if self._future is None:
                 self._future = self._decoding.start(self, self._count)
@@ -163,12 +163,12 @@ class SharedFiles:
 
 
 class Decoded:
-    """The images of a batch that the engine decodes, by their index in its `SharedFiles`; see `DeviceImages`.
+    """The images of a batch that the engine decodes, by their index in `SharedFiles`; see `DeviceImages`.
 
     Args:
-        arena: On the device; after its elements `used` is room for the CPU's images.
-        files: `out` is where an image starts, `code` is 0 if it was taken.
-        event: After the pixels; None without streams.
+        arena: Buffer on the device. The CPU's images are appended after the first `used` elements.
+        files: Table of the files: `out` is the start of an image, `code` is 0 if the engine accepted the image.
+        event: Event after the engine's writes; None without streams.
     """
 
     def __init__(self, decoding: HardwareDecoding, arena: Tensor, used: int, files: Files, event: Any) -> None:
@@ -176,7 +176,7 @@ class Decoded:
         self._share: SharedFiles | None = None
 
     def has(self, indices: Array) -> Array:
-        """Return whether images were taken."""
+        """Return for each index whether the engine accepted the image."""
         good: Array = self._files["code"][indices] == 0
         return good
 
@@ -212,12 +212,12 @@ class Decoded:
         if into.numel() < arena.used:
             flat, uploaded = stream.copy_arena(arena, batches)
             return torch.cat([self.arena[: self.used], flat]), uploaded
-        stream.copy_arena(arena, (), into)  # the arena is used again: batches that users may hold do not go there
+        stream.copy_arena(arena, (), into)  # without small batches: users may hold them, and `into` is reused
         whole = self.arena[: self.used + arena.used]
         return (whole.clone() if keeps else whole), []
 
     def _table(self, opened: OpenBuffer) -> tuple[Array, Array, Array, dict[int, Tensor]]:
-        """Return indices in the share, starts in the CPU's arena and shapes of all images, and those in no arena."""
+        """Return all images' indices in the share, starts in the CPU's arena and shapes, and the images in no arena."""
         indices, starts = np.full(opened.size, -1, np.int64), np.zeros(opened.size, np.int64)
         shapes, others = np.zeros((opened.size, 3), np.int64), {}
         for samples, stored in opened.chunks():
@@ -246,14 +246,14 @@ class HardwareDecoding:
     """The engine of a pipeline's device, its thread and its memory.
 
     Args:
-        device_stream: Where pixels go.
-        buffers: Gives memory for files.
-        count: Images of the largest batch.
-        threads: Threads of the pipeline.
-        edges: All that chains deliver.
+        device_stream: The stream of the device that receives the pixels.
+        buffers: Pool of memory for files and pixels.
+        count: Number of images of the largest batch.
+        threads: Number of the pipeline's threads.
+        edges: All edges that chains deliver.
 
     Attributes:
-        lost: True if the engine does not work, and must get no more images.
+        lost: True if the engine doesn't work or is closed, and must not receive more images.
     """
 
     def __init__(
@@ -274,10 +274,10 @@ class HardwareDecoding:
     # ---------------------------------------------------------------- for the executor
 
     def accepts(self, edge: DataNode, opened: OpenBuffer) -> bool:
-        """Return whether the engine decodes a share of an edge's images, and open a batch's share.
+        """Open a batch's share, and return whether the engine decodes a share of an edge's images.
 
         Args:
-            opened: The results of the batch, which get an arena. Decoders find the share there.
+            opened: The results of the batch. This method stores the share in their arena, which it adds if necessary.
         """
         if self.lost or not is_shared(edge):
             return False
@@ -289,10 +289,10 @@ class HardwareDecoding:
         return True
 
     def submit(self, batch: Iterable[OpenBuffer], then: Callable[[bool], None]) -> None:
-        """Submit the shares of a batch, where that was not done, and call `then` when the engine's thread has.
+        """Submit the shares of a batch that were not submitted, and call `then` when the engine's thread has run.
 
         Args:
-            then: Called once, in this thread or, if its argument is True, in the engine's.
+            then: Called once. Its argument is True in the engine's thread, and False in this thread.
         """
         here, shares = threading.get_ident(), [_share_of(opened) for opened in batch]
         missing, lock = len(shares), threading.Lock()
@@ -309,14 +309,14 @@ class HardwareDecoding:
             share.submit().add_done_callback(one)
 
     def collect(self, edge: DataNode, opened: OpenBuffer, failures: dict[int, BaseException]) -> OpenBuffer:
-        """Wait for the images of a batch; decode those that the engine did not take on the CPU.
+        """Wait for the engine's images of a batch; decode the images that the engine skipped on the CPU.
 
         Args:
             opened: The results of the batch.
-            failures: By sample; errors of images that the CPU cannot decode either are added.
+            failures: The errors by sample. This method adds the errors of images that the CPU can't decode either.
 
         Returns:
-            The results with those images; `there` are the engine's, if it has any.
+            The results with the CPU's images. Their attribute `there` has the engine's images, or is None.
         """
         share = _share_of(opened)
         decoded = share.submit().result()
@@ -340,14 +340,15 @@ class HardwareDecoding:
         with self._lock:
             thread, self._thread, self.lost = self._thread, None, True
         if thread is not None:
-            mine = threading.current_thread().name.startswith(_NAME)  # it dropped the last reference to a pipeline
+            # The engine's thread itself may have dropped the last reference to a pipeline.
+            mine = threading.current_thread().name.startswith(_NAME)
             thread.shutdown(wait=not mine, cancel_futures=True)
-        self._see_all()  # files are let go next
+        self._see_all()  # the caller releases the files' memory next
 
     # ---------------------------------------------------------------- in the engine's thread
 
     def start(self, share: SharedFiles, count: int) -> Future[Decoded | None]:
-        """Decode in the engine's thread; None if there is nothing to decode."""
+        """Decode in the engine's thread; the future's result is None if there is nothing to decode."""
         with self._lock:
             if not count or self.lost:
                 nothing: Future[Decoded | None] = Future()
@@ -361,7 +362,7 @@ class HardwareDecoding:
         try:
             with self.device_stream.context():
                 return self._decode(share)
-        except Exception as error:  # drivers and libraries fail in ways of their own; memory may be short
+        except Exception as error:  # drivers and libraries raise various errors; memory may be exhausted
             self._note_failure(error)
             return None
 
@@ -388,13 +389,13 @@ class HardwareDecoding:
         return None
 
     def _submit(self, engine: JpegEngine, files: Files, arena: Tensor, state: int) -> Any:
-        """Submit files; return an event after all that the engine writes, also after a call that failed."""
+        """Submit files; return the event after the engine's writes, also if the call failed."""
         stream = self._own_stream()
         with contextlib.nullcontext() if stream is None else on_stream(stream):
             try:
                 engine.decode(files, arena, state, 0 if stream is None else stream.cuda_stream)
                 failure = None
-            except Exception as error:  # the next call may succeed: an image can fail a whole batch
+            except Exception as error:  # the next call may succeed: a single image can make the whole call fail
                 files["code"], failure = 1, error
         event = self._events[state] = self.device_stream.record(stream)
         if failure is None:
@@ -414,7 +415,7 @@ class HardwareDecoding:
             assert device is not None
             try:
                 self._engine = open_engine(device, self._work)
-            except Exception as error:  # drivers and libraries fail in ways of their own
+            except Exception as error:  # drivers and libraries raise various errors
                 self._give_up(error)
         return self._engine
 
@@ -430,7 +431,7 @@ class HardwareDecoding:
             )
 
     def _give_up(self, error: Exception) -> None:
-        self._see_all()  # otherwise its states would be destroyed while they decode
+        self._see_all()  # otherwise the engine's states would be destroyed while they decode
         self._engine, self.lost = None, True
         with self._lock:
             self._free.clear()
@@ -449,7 +450,7 @@ class HardwareDecoding:
     def _decode_rest(
         self, results: list[Any], rest: Sequence[int], upright: bool, failures: dict[int, BaseException]
     ) -> None:
-        """Decode images on the CPU: replace files by pixels, or add to the failures."""
+        """Decode images on the CPU: replace files by pixels in `results`, or add the errors to `failures`."""
         fancy = self._work.fancy
         images = decode_together([results[i] for i in rest], upright, fancy=fancy) if rest else []
         for i, pixels in zip(rest, images, strict=True):
@@ -461,19 +462,20 @@ class HardwareDecoding:
                 failures[i] = error
 
     def _arena(self, used: int) -> Tensor:
-        """Return memory that no kernel uses any more.
+        """Return memory that no kernel uses.
 
-        Not fresh from torch's allocator, nor after an event that is only enqueued, see above.
+        The host must have seen the event after the memory's last use. This includes memory that torch's allocator
+        returns; see the module's docstring.
         """
         with self._lock:
             for k, (arena, event) in enumerate(self._free):
                 if arena.numel() >= used and (event is None or event.query()):
                     return self._free.pop(k)[0]
-            # Those that are too small, and done, are not needed again.
+            # Drop arenas that are too small, unless a kernel still uses them.
             self._free = [(a, e) for a, e in self._free if a.numel() >= used or not (e is None or e.query())]
             large = [k for k, (arena, _) in enumerate(self._free) if arena.numel() >= used]
             waited = self._free.pop(large[0]) if len(large) >= _STATES - 1 else None
-        if waited is not None:  # more would only waste memory: the device is slower
+        if waited is not None:  # more arenas would only waste memory: the device is slower than the host
             _see(waited[1])
             return waited[0]
         block = torch.empty(used + used // 4, dtype=torch.uint8, device=self.device_stream.device)
@@ -486,7 +488,7 @@ class HardwareDecoding:
         return block
 
     def give_back(self, arena: Tensor, event: Any) -> None:
-        """Keep an arena for a later batch, which may write to it when all work that is enqueued now is done."""
+        """Store an arena for a later batch, which may write to it after all work that is now enqueued."""
         self.device_stream.wait_for(event)
         last = self.device_stream.record()
         with self._lock:
@@ -495,7 +497,7 @@ class HardwareDecoding:
 
 
 def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> EngineWork:
-    """Return the work of the engine for its share of batches of so many images."""
+    """Return the engine's workload for its share of batches of `count` images."""
     constants = [edge.source.constants for edge in edges if edge.source is not None]
     share = max((float(each.get("hw_decoder_load", 0)) for each in constants), default=0.0)
     height, width = (
@@ -513,13 +515,13 @@ def _share_of(opened: OpenBuffer) -> SharedFiles:
 
 
 def _indices(images: ChunkImages) -> Array:
-    """Return indices in the share of the batch; -1 for images in the room."""
+    """Return the images' indices in the share of the batch; -1 for images that the CPU decoded."""
     indices: Array = images.parts["index"]
     return np.where(indices >= 0, indices + images.first, -1)
 
 
 def _is_complete(opened: OpenBuffer, decoded: Decoded | None) -> bool:
-    """Return whether all images are there, in arenas."""
+    """Return whether all images are decoded and in arenas."""
     for _, stored in opened.chunks():
         if not isinstance(stored, ChunkImages):
             return False
@@ -535,6 +537,6 @@ def _is_file(sample: Any) -> bool:
 
 
 def _see(event: Any) -> None:
-    """Let the host see an event."""
+    """Wait until the host has seen that an event is done."""
     if event is not None and not event.query():
         event.synchronize()

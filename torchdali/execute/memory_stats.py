@@ -23,18 +23,18 @@ class MemoryStats:
         """Record the sizes of a stage's outputs."""
         for edge, batch in batches.items():
             sizes = [s.nbytes for s in batch.samples() if s is not None]
-            # Several batches may end a stage at once, each in its own thread: without the lock, one's largest sample
-            # could overwrite the other's.
+            # Several batches may end a stage at the same time, in different threads. Without the lock, a smaller
+            # maximum could overwrite a larger maximum.
             with self._lock:
                 self._last[edge] = sum(sizes)
                 self._largest[edge] = max(self._largest.get(edge, 0), *sizes, 0)
 
     def last(self, node: Node) -> int:
-        """Return the bytes that a node delivered in the last batch; 0 if they are not known."""
+        """Return the bytes that a node delivered in the last batch; 0 if unknown."""
         return sum(self._last.get(edge, 0) for edge in node.outputs)
 
     def take(self) -> dict[DataNode, tuple[int, int]]:
-        """Return the sizes so far, and forget them: another process adds them to its own."""
+        """Return and clear the recorded sizes: another process adds them to its own sizes."""
         with self._lock:
             sizes = {edge: (size, self._largest[edge]) for edge, size in self._last.items()}
             self._last.clear()
@@ -42,7 +42,7 @@ class MemoryStats:
         return sizes
 
     def add(self, sizes: Mapping[DataNode, tuple[int, int]]) -> None:
-        """Record sizes that another process found."""
+        """Record sizes that another process measured."""
         with self._lock:
             for edge, (last, largest) in sizes.items():
                 self._last[edge], self._largest[edge] = last, max(self._largest.get(edge, 0), largest)
@@ -50,7 +50,7 @@ class MemoryStats:
     def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
         """Return the sizes in bytes, by operator and by output of the graph: ``{name: {measure: [one per output]}}``.
 
-        They are 0 if an operator delivers nothing: if the next one in its chain takes its results.
+        The sizes are 0 for an operator whose results are used only by the next operator of its chain.
         """
         if not self._last:
             return {}
@@ -75,7 +75,7 @@ class MemoryStats:
 
 
 def _key(node: Node) -> str:
-    """Return device and name of a node; one that the user did not name is called by the operator's class."""
+    """Return device and name of a node; a node that the user didn't name is named by its operator's class."""
     name = node.name
     if name.startswith("__"):
         name = f"__{node.operator.class_name}_{name.rpartition('_')[2]}"

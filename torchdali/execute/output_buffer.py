@@ -1,4 +1,4 @@
-"""Output buffers of chains: a tensor for a batch, or page-locked memory for samples of any shapes."""
+"""Output buffers of chains: a tensor for a batch, or pinned memory for samples of different shapes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Tensor = torch.Tensor
 
 
 class Arena:
-    """Pinned memory into which samples of any shapes are put as they come, by several threads.
+    """A buffer to which several threads append samples of any shapes; usually in pinned memory.
 
     Args:
         flat: The memory.
@@ -42,12 +42,12 @@ class Arena:
 
     @property
     def used(self) -> int:
-        """Elements that are taken."""
+        """Number of elements in use."""
         return min(self._used, self._size)
 
     def take(self, count: int) -> int:
-        """Return the place of so many elements, or -1 if they do not fit."""
-        with self._lock:  # workers take places in turn; each writes only to its own
+        """Reserve a number of elements, and return their offset; -1 if they don't fit."""
+        with self._lock:  # workers reserve ranges one after another, and write only to their own range
             place = self._used
             if place + count > self._size:
                 return -1
@@ -55,11 +55,11 @@ class Arena:
         return place
 
     def put(self, sample: Any) -> Any:
-        """Copy a sample to the arena, in the thread that computed it, while it is in cache.
+        """Copy a sample to the arena, in the thread that computed it, while the sample is in cache.
 
         Returns:
-            Place and shape of the sample; the sample itself if it does not fit, or is in other memory for good, as the
-            bytes of an image that the device decodes are.
+            Offset and shape of the sample. The sample itself if it doesn't fit, has another dtype or isn't on the CPU.
+            For the bytes of an image that the device decodes, the result of `DeviceShare.keep`.
         """
         if self.share is not None and isinstance(sample, _Tensor) and sample.ndim == 1:
             return self.share.keep(sample)
@@ -71,7 +71,7 @@ class Arena:
             place = self.take(elements.numel())
             if place < 0:
                 return sample
-            # Torch takes three times as long for a small image.
+            # memmove: for a small image, torch's copy takes three times as long.
             memmove(self.address + place * self.itemsize, elements.data_ptr(), elements.nbytes)
         return Placed(place, tuple(sample.shape))
 
@@ -83,12 +83,16 @@ class Arena:
         return self.flat[place : place + math.prod(shape)].view(shape)
 
     def pack(self, stored: Sequence[Any], layout: str, info: Sequence[str] | None) -> TensorList | None:
-        """Return a batch in the arena, with all of its memory.
-
-        None if some samples did not fit, or if the samples have one shape, or several numbers of axes.
+        """Return a batch whose samples are views of the arena.
 
         Args:
             stored: Result of `put`, for each sample.
+            layout: Layout of the samples.
+            info: Origin of each sample.
+
+        Returns:
+            The batch. None if some samples aren't in the arena, if all samples have the same shape, or if the samples'
+            numbers of axes differ.
         """
         if set(map(type, stored)) != {Placed}:
             return None
@@ -99,35 +103,35 @@ class Arena:
 
 
 class DeviceImages(Protocol):
-    """Images of a batch that are on the device before the others are copied there."""
+    """Images of a batch that were decoded on the device; the other images are copied to the device later."""
 
     def join(
         self, opened: OpenBuffer, batches: Sequence[TensorList], keeps: bool
     ) -> tuple[torch.Tensor, list[int], list[tuple[int, ...]], list[TensorList]]:
-        """Bring the other images to the device, into one piece of memory with these. Must run inside the `context`.
+        """Copy the other images to the device, into the same memory. Must run inside `DeviceStream.context`.
 
         Args:
-            opened: All images of the batch: in its arena, on the device, or tensors that did not fit.
-            batches: Small ones that go up in the same copy, if there is room.
-            keeps: The batch may outlive the memory of these, and needs memory of its own.
+            opened: All images of the batch: in its arena, on the device, or tensors that did not fit into the arena.
+            batches: Small batches to include in the same copy, if they fit.
+            keeps: True if the batch may outlive the memory of the device's images, so that it needs its own memory.
 
         Returns:
-            The elements on the device, where each image starts, the shapes, and the batches that went up.
+            The elements on the device, the start and the shape of each image, and the small batches that were copied.
         """
 
     def release(self) -> None:
-        """Let a later batch have the memory."""
+        """Release the memory to later batches."""
 
 
 class OpenBuffer:
-    """The results of one batch, for one edge, and the memory where they are written.
+    """The results of one batch for one edge, and the memory for these results.
 
     Args:
-        size: Samples of the batch.
-        whole: A tensor for all of them; None if its shape is not known. It stays the same from here on: operators have
-            places in it, and threads read it without a lock.
+        size: Number of samples of the batch.
+        whole: A tensor for all samples; None if its shape is not known. The attribute doesn't change after the buffer
+            is opened: operators write to parts of the tensor, and threads read the attribute without a lock.
         arena: Memory for samples of any shapes.
-        there: Images that are on the device.
+        there: Images that were decoded on the device.
     """
 
     def __init__(
@@ -138,21 +142,21 @@ class OpenBuffer:
         there: DeviceImages | None = None,
     ) -> None:
         self.size, self.whole, self.arena, self.there = size, whole, arena, there
-        # By the first sample of a chunk; None are results in the tensor for all. Each thread that does a chunk
-        # writes under keys of its own, and nobody reads before all chunks are done.
+        # Results by the first sample of a chunk; None for results that are in `whole`. Each thread writes only the keys
+        # of its own chunks, and no thread reads before all chunks are done.
         self._chunks: dict[int, tuple[range, SampleStorage | Sequence[Any] | None]] = {}
 
     @cached_property
     def parts(self) -> Sequence[torch.Tensor | None]:
-        """The place of each sample."""
+        """The part of `whole` for each sample; None without `whole`."""
         return [None] * self.size if self.whole is None else self.whole.unbind(0)
 
     def place(self, samples: range) -> torch.Tensor | None:
-        """Return the place of some samples."""
+        """Return the part of `whole` for a range of samples; None without `whole`."""
         return None if self.whole is None else self.whole[samples.start : samples.stop]
 
     def store(self, samples: range, results: Any) -> None:
-        """Store results of an operator, a tensor or a sequence, in their places if they fit."""
+        """Store an operator's results, a tensor or a sequence, in the buffer's memory if they fit."""
         self._chunks[samples.start] = samples, self._stored_batch(samples, results)
 
     def _stored_batch(self, samples: range, results: Any) -> SampleStorage | Sequence[Any] | None:
@@ -163,7 +167,7 @@ class OpenBuffer:
         if isinstance(results, PackedSamples):
             return results
         if isinstance(results, torch.Tensor):
-            # Small results are brought together at the end, in one call for all chunks: each call lets the GIL go.
+            # Small results of all chunks are concatenated in one call at the end, because each call releases the GIL.
             place = self.place(samples) if results.nbytes > SMALL_SAMPLE else None
             stored = put(place, results)
             return None if stored is place else Dense(stored)
@@ -174,7 +178,7 @@ class OpenBuffer:
         return None if self.whole is not None and all(map(op.is_, each, places)) else each
 
     def replace_results(self, results: Sequence[Any]) -> OpenBuffer:
-        """Return a buffer for the same edge that holds other results, one per sample."""
+        """Return a buffer for the same edge with other results, one per sample."""
         buffer = OpenBuffer(len(results), arena=self.arena, there=self.there)
         buffer.store(range(len(results)), results)
         return buffer
@@ -184,11 +188,11 @@ class OpenBuffer:
         return [self._chunks[first] for first in sorted(self._chunks)]
 
     def forget(self, samples: range) -> None:
-        """Forget the results of a chunk."""
+        """Drop the results of a chunk."""
         self._chunks.pop(samples.start, None)
 
     def storages(self) -> list[SampleStorage] | None:
-        """Return the results in order, in pieces of memory; None unless all are there, each chunk in one piece."""
+        """Return the storages of all chunks, in order; None if a result is missing or a chunk isn't in one storage."""
         chunks = self.chunks()
         if not chunks or sum(len(samples) for samples, _ in chunks) != self.size:
             return None
@@ -206,7 +210,7 @@ class OpenBuffer:
         return storages
 
     def sample_results(self) -> list[Any]:
-        """Return the result of each sample, None if it has none; for results in the arena their place and shape."""
+        """Return the result of each sample, or its offset and shape in the arena; None for missing results."""
         results: list[Any] = [None] * self.size
         for samples, stored in self._chunks.values():
             results[samples.start : samples.stop] = (
@@ -215,18 +219,20 @@ class OpenBuffer:
         return results
 
     def samples(self) -> list[Any]:
-        """Return the result of each sample as a tensor, None if there is none."""
+        """Return the result of each sample as a tensor; None for missing results."""
         return self.sample_results() if self.arena is None else list(map(self.arena.sample, self.sample_results()))
 
 
 class OutputBuffer:
-    """Allocates where the results of one edge are written: a tensor with the shape of the batch before.
+    """Allocates the memory for the results of one edge: a tensor with the sample shape of the previous batch.
 
-    A wrong guess costs nothing: an operator that cannot use its part returns a tensor of its own, and the batch is
-    ragged, or is stacked once, and the next guess is its shape. A batch that fills its tensor keeps the guess.
+    A wrong guess costs little: an operator that can't write to its part of the tensor returns a new tensor. Then the
+    batch is ragged or is stacked, and its shape is the next guess.
 
     Args:
-        packs: Samples of different shapes go into one piece of memory too, since they are copied to a device next.
+        buffers: Pool of memory.
+        packs: True if samples of different shapes are also stored in one piece of memory, because they are copied to a
+            device next.
     """
 
     def __init__(self, buffers: BufferPool, packs: bool = False) -> None:
@@ -236,7 +242,7 @@ class OutputBuffer:
 
     @property
     def sample(self) -> int:
-        """Bytes of a sample of the batch before; 0 if they had several shapes. How a batch is divided depends on it."""
+        """Bytes per sample of the previous batch; 0 if the shapes differed. The division into chunks depends on it."""
         guess = self._guess
         return 0 if guess is None else math.prod(guess[0]) * guess[1].itemsize
 
@@ -244,10 +250,11 @@ class OutputBuffer:
         """Return the buffer for a batch.
 
         Args:
-            chunk: Samples of each tensor that the results come in; 0 if they come one by one. One tensor gets no
-                buffer: it is the batch.
+            size: Number of samples of the batch.
+            chunk: Number of samples in each result tensor; 0 if operators return sample by sample. If one tensor
+                contains all samples, it becomes the batch, and no memory is allocated.
         """
-        # Read once: this thread starts a batch, while a worker may close an earlier one and guess again.
+        # Read the attributes once: a worker may close an earlier batch at the same time, and change the guess.
         guess, ragged = self._guess, self._ragged
         if ragged is not None and not chunk and size:
             elements, dtype = ragged
@@ -258,7 +265,7 @@ class OutputBuffer:
         return OpenBuffer(size, self._buffers.empty((size, *shape), dtype))
 
     def close(self, opened: OpenBuffer, layout: str, info: Sequence[str] | None) -> TensorList:
-        """Make the batch of the results."""
+        """Create the batch from the results."""
         if opened.arena is not None:
             packed = opened.arena.pack(opened.sample_results(), layout, info)
             if packed is not None:
@@ -304,7 +311,7 @@ class OutputBuffer:
         return TensorList.from_samples(list(samples), layout, source_info=info)
 
     def make_room(self, elements: int, dtype: torch.dtype) -> None:
-        """Choose the size of the next arena: a quarter more than a batch had. Data that does not fit costs a copy."""
+        """Choose the capacity of the next arena: a quarter more than a batch used. Data that doesn't fit is copied."""
         room = self._ragged[0] if self._ragged is not None else 0
         if not elements * 1.1 <= room <= elements * 2:
             room = elements + elements // 4
@@ -316,7 +323,7 @@ def _stored_in(place: torch.Tensor | None, result: Any) -> torch.Tensor | None:
 
 
 def _of_packed(packed: PackedSamples, layout: str, info: Sequence[str] | None) -> TensorList:
-    """Make the batch of the results of a chunk that holds all samples, one after the other."""
+    """Create the batch from a chunk that contains all samples in one storage."""
     shapes, layout = packed.shape(), fitting(layout, packed.ndim())
     if packed.is_uniform():
         return TensorList.from_dense(packed.flat.view(len(packed), *shapes[0]), layout, info)

@@ -1,8 +1,8 @@
-"""Worker processes that make the batches of parallel sources and of parallel datasets.
+"""Worker processes that run parallel sources and parallel datasets.
 
-A task goes to a process that has nothing to do; the tasks of a stateful source go to one process, in order. An
-exception of the user's code belongs to the task's future, with its class if it can be pickled, and with the worker's
-traceback as its cause; the worker goes on. For the rest see `WorkerPool`, which watches the processes.
+The pool sends a task to an idle process. All tasks of a stateful source run in the same process, in order. If the
+user's code raises an exception, the task's future gets it, with its class if it can be pickled, and with the worker's
+traceback as its cause. The worker continues. `WorkerPool` watches the processes.
 """
 
 from __future__ import annotations
@@ -43,17 +43,19 @@ StartMethod = Literal["fork", "spawn", "forkserver"]
 def open_sources(
     sources: Mapping[int, BatchSource], batch_size: int, count: int, start_method: StartMethod, pickler: Any = None
 ) -> None:
-    """Open sources, after starting worker processes if any of them has work for some.
+    """Start worker processes if a source is parallel, and open all sources.
 
     Args:
-        sources: By the seed for random numbers of their code, see `user_random`.
+        sources: The sources, by the seed for random numbers of their code, see `user_random`.
+        batch_size: Number of samples of a batch.
         count: Number of processes.
         start_method: See `StartMethod`.
-        pickler: Pickles the sources' work where processes are not forked: an object with ``dumps`` and
-            ``loads``, or a tuple of it and one or two dictionaries of arguments for them.
+        pickler: Pickles the sources' work if processes are not forked: an object with ``dumps`` and ``loads``, or a
+            tuple of this object and one or two dictionaries of arguments for ``dumps`` and ``loads``.
 
     Raises:
-        RuntimeError: there is work, and no process to do it. ValueError: unknown start method.
+        RuntimeError: A source is parallel, but `count` isn't positive.
+        ValueError: The start method is unknown.
     """
     parallel = [source for source in sources.values() if source.work is not None]
     if parallel and not (isinstance(count, int) and count > 0):
@@ -70,12 +72,13 @@ def open_sources(
 
 
 def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: Any = None) -> SourceWorkers | None:
-    """Let a dataset start the worker processes that read its records, if it has some.
+    """Start the worker processes that read a dataset's records; return None if the dataset doesn't use processes.
 
     Args:
         dataset: Dataset of a reader.
-        seed: For random numbers of its code, see `user_random`.
-        start_method, pickler: See `open_sources`.
+        seed: Seed for random numbers of the dataset's code, see `user_random`.
+        start_method: See `StartMethod`.
+        pickler: See `open_sources`.
     """
 
     def start(work: Work, count: int) -> SourceWorkers:
@@ -86,7 +89,7 @@ def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: 
 
 
 class _DatasetWork(NamedTuple):
-    """The work of processes for a dataset, as `ProcessPool` sees its sources."""
+    """The work of a dataset's processes, with the attributes of a source that `ProcessPool` uses."""
 
     work: Work
     stateful: bool = False
@@ -96,7 +99,7 @@ class SourceHandle:
     """Handle of the pool for one source.
 
     Attributes:
-        seed: For random numbers of the source's code, see `user_random`.
+        seed: Seed for random numbers of the source's code, see `user_random`.
     """
 
     def __init__(self, workers: ProcessPool, source: int, seed: int) -> None:
@@ -104,7 +107,7 @@ class SourceHandle:
         self.count = workers.count
 
     def submit(self, request: Any) -> Future[WorkResult]:
-        """Let a process run the source's work on a request."""
+        """Queue a request, for which a process runs the source's work."""
         return self._workers.submit(self._source, request, self.seed)
 
     def close(self) -> None:
@@ -113,11 +116,13 @@ class SourceHandle:
 
 
 class ProcessPool:
-    """A fixed set of processes; dropping the last reference ends them too.
+    """A fixed set of processes. Dropping the last reference to the pool also ends them.
 
     Args:
-        sources: Each with `work`.
-        count, start_method, pickler: See `open_sources`.
+        sources: Objects with the attributes `work` and `stateful`.
+        count: Number of processes.
+        start_method: See `StartMethod`.
+        pickler: See `open_sources`.
     """
 
     def __init__(self, sources: Sequence[Any], count: int, start_method: StartMethod, pickler: Any = None) -> None:
@@ -132,7 +137,7 @@ class ProcessPool:
         payload = work if start_method == "fork" else _pickle(work, pickler, start_method)
         started = [_start(context, start_method, i, self.count, payload) for i in range(self.count)]
         self._pool = WorkerPool(started, _call, None, 1)
-        # At the end of the program, before multiprocessing waits for its children: one may be stopped.
+        # At the end of the program, this runs before multiprocessing waits for its children, which may be suspended.
         self.close = multiprocessing.util.Finalize(self, self._pool.close, exitpriority=1)
 
     def submit(self, source: int, request: Any, seed: int) -> Future[WorkResult]:
@@ -147,7 +152,7 @@ def _call(function: Callable[[], None]) -> None:
 
 
 class _Request(NamedTuple):
-    """A task on its way to a process."""
+    """The message with a task for a process."""
 
     number: int
     source: int
@@ -157,7 +162,7 @@ class _Request(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """The result on its way back: batches (None at the end of the data) and the position after them, or an error."""
+    """The result of a task: batches (None at the end of the data) and the position after them, or an error."""
 
     number: int
     batches: tuple[SentBatch, ...] | None
@@ -186,7 +191,7 @@ class _PoolTask:
         return self.future.set_running_or_notify_cancel()
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> _Request:
-        # The thread of the pool that sends it; until `finish`, nobody else looks at the task but for its future.
+        # Called in the thread that sends the task. Until `finish`, other threads only use the task's future.
         return _Request(number=number, source=self.source, request=self.request, seed=self.seed, returned=returned)
 
     def answer(self, result: _Answer, views: Views) -> None:
@@ -204,7 +209,7 @@ class _PoolTask:
     def finish(self) -> None:
         if not (self.future.running() or self.begin()):
             return  # cancelled
-        # This wakes the thread that waits for the future, which may submit another task at once.
+        # Setting the result wakes the thread that waits for the future. It may submit another task immediately.
         result, self.result = self.result, None
         if isinstance(result, Exception):
             self.future.set_exception(result)
@@ -223,7 +228,7 @@ def _start(context: Any, start_method: StartMethod, number: int, count: int, pay
 
 
 def _hint(start_method: StartMethod) -> str:
-    """Say why a process that is not forked may end before it works."""
+    """Return the likely reason for the early end of a process that wasn't forked."""
     if start_method == "fork":
         return ""
     first = (
@@ -242,10 +247,10 @@ def _hint(start_method: StartMethod) -> str:
 
 
 def _pickle(work: Sequence[Work | None], pickler: Any, start_method: str) -> tuple[bytes, Callable[[bytes], Any]]:
-    """Return the objects that a new process needs to make the work again: the pickle, and its loader.
+    """Return the pickled work for a new process, and the function that unpickles it.
 
     Raises:
-        TypeError: a source, or something that it holds, cannot be pickled.
+        TypeError: A source, or an object that it refers to, can't be pickled.
     """
     if pickler is None:
         try:
@@ -267,7 +272,7 @@ def _pickle(work: Sequence[Work | None], pickler: Any, start_method: str) -> tup
 
 
 def _serve(connection: Any, payload: Any, number: int, count: int, user: ProcessId) -> None:
-    """Work on one task after another, until the process of the user says so or is gone."""
+    """Run one task after another, until the main process closes the connection or ends."""
     begin_worker(user)
     work = _load(payload)
     _introduce_worker(work, number, count)
@@ -279,7 +284,7 @@ def _serve(connection: Any, payload: Any, number: int, count: int, user: Process
 
 
 def _introduce_worker(work: Sequence[Work] | Exception, number: int, count: int) -> None:
-    """Let `torch.utils.data.get_worker_info` tell the user's code which of how many processes it is in."""
+    """Set the result of `torch.utils.data.get_worker_info` in this process, for the user's code."""
     data_sets: list[Any] = [] if isinstance(work, Exception) else [getattr(each, "dataset", None) for each in work]
     facts: dict[str, Any] = {"id": number, "num_workers": count, "seed": torch.initial_seed()}
     facts["dataset"] = data_sets[0] if data_sets else None

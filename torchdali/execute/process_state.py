@@ -1,4 +1,4 @@
-"""State of processes and their threads: ended, stopped by a signal, about to end, without room for more."""
+"""Query the state of processes and threads: alive, suspended, sleeping, memory for more threads."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _ROOM = 32 << 20  # bytes of address space: stacks of threads, and their first a
 
 
 class ProcessId(NamedTuple):
-    """A process, of this program or not: its number, and when it began, since numbers are used again."""
+    """Identity of a process: its id and its start time, because the system reuses ids."""
 
     number: int
     began: bytes
 
     @classmethod
     def of(cls, number: int) -> ProcessId:
-        """Return the process that has a number now."""
+        """Return the identity of the process that currently has an id."""
         return cls(number, _facts(Path(f"/proc/{number}/stat"))[1])
 
     @property
     def lives(self) -> bool:
-        """True until the process has ended, whether or not somebody has asked how."""
-        if not self.began:  # it was gone, or /proc is missing
+        """True until the process has ended; False also for a zombie, whose exit code wasn't collected yet."""
+        if not self.began:  # the process had already ended, or /proc is missing
             return _exists(self.number)
         state, began = _facts(Path(f"/proc/{self.number}/stat"))
         return began == self.began and state not in (b"Z", b"X")
@@ -47,12 +47,12 @@ def _exists(number: int) -> bool:
 
 
 def has_gil() -> bool:
-    """Return True if one thread at a time runs Python; False in free-threaded Python, unless a module needs the GIL."""
+    """Return True if the GIL is enabled; False in free-threaded Python, unless a module needs the GIL."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 def has_room() -> bool:
-    """Return False if threads had better not be started: without memory, Python may wait for one for ever."""
+    """Return False if memory doesn't suffice for threads: Python may then wait forever for a thread to start."""
     try:
         mmap.mmap(-1, _ROOM).close()
     except OSError:
@@ -61,15 +61,15 @@ def has_room() -> bool:
 
 
 def is_stopped(pid: int | None) -> bool:
-    """Return True if a signal, SIGSTOP or Ctrl-Z, has stopped a process; False if that cannot be known."""
+    """Return True if SIGSTOP or Ctrl-Z has suspended a process; False if unknown."""
     return _facts(Path(f"/proc/{pid}/stat"))[0] in (b"T", b"t")
 
 
 def others_sleep() -> bool:
-    """Wait until all threads of this process but the calling one sleep; return False if some go on.
+    """Wait until all other threads of this process sleep; return False if a thread still runs after half a second.
 
-    A thread that Python has joined may still be on its way out, and hold a lock of a library meanwhile (OpenCV's, of
-    its data for each thread). A process that is forked just then would wait for that lock for ever.
+    A thread that Python has joined may still be ending, and hold a library's lock (such as OpenCV's lock for per-thread
+    data). A process that is forked at this moment would wait for the lock forever.
     """
     deadline = time.monotonic() + _PATIENCE
     own = str(threading.get_native_id())
@@ -82,7 +82,7 @@ def others_sleep() -> bool:
 
 
 def _facts(path: Path) -> tuple[bytes, bytes]:
-    """Return the state of a process or thread, a letter, and when it began; empty if there is none."""
+    """Return the state (a letter) and the start time of a process or thread; empty if it doesn't exist."""
     try:
         fields = path.read_bytes().rpartition(b")")[2].split()
         return fields[0], fields[19]

@@ -1,4 +1,4 @@
-"""A graph on its way to a process that knows no graph."""
+"""A graph in a message to a process that has no graph yet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _SentEdge:
 
 @dataclass(frozen=True)
 class _SentPart:
-    """One of the user's operators that a fused one replaces, for messages."""
+    """One of the user's operators that a fused operator replaces, for error messages."""
 
     operator: str
     name: str
@@ -47,7 +47,7 @@ class _SentPart:
 
 
 def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that can be pickled: of an operator that does not run there, for messages."""
+    """Return the arguments that can be pickled: they are only used in error messages."""
     portable = {}
     for name, value in constants.items():
         with contextlib.suppress(Exception):
@@ -58,7 +58,7 @@ def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _SentNode:
-    """A node on its way to a process that knows no graph: references by number."""
+    """A node in a message; it refers to other nodes by their indices."""
 
     operator: str
     name: str
@@ -76,7 +76,7 @@ class _SentNode:
 
 @dataclass(frozen=True)
 class SentGraph:
-    """The message from which a replica's process makes the graph."""
+    """The message from which a replica's process rebuilds the graph."""
 
     modules: tuple[str, ...]
     nodes: tuple[_SentNode, ...]
@@ -84,10 +84,11 @@ class SentGraph:
 
     @classmethod
     def of(cls, graph: Graph, needed: Collection[Node]) -> SentGraph:
-        """Make it of a graph.
+        """Create the message from a graph.
 
         Args:
-            needed: The nodes that run there; arguments of the others stay here.
+            graph: The graph.
+            needed: The nodes that run in the replica; the constants of the other nodes aren't sent.
         """
         nodes = graph.nodes
         number = {node: i for i, node in enumerate(nodes)}
@@ -117,7 +118,7 @@ class SentGraph:
         return cls(modules, sent, tuple(map(edge, graph.outputs)))
 
     def graph(self) -> Graph:
-        """Make the graph again."""
+        """Rebuild the graph."""
         for module in self.modules:
             importlib.import_module(module)
         nodes: list[Node] = []

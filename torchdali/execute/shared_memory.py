@@ -1,4 +1,4 @@
-"""Files without a name that processes map, and the sockets over which their descriptors go."""
+"""Anonymous files that processes map, and sockets for sending their descriptors."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def map_file(descriptor: int, size: int) -> _Bytes:
 
 
 def anonymous_file(size: int) -> int:
-    """Return the descriptor of a file without a name, with all its bytes reserved.
+    """Return the descriptor of an anonymous file, with all its bytes reserved.
 
-    It is in memory, if the system has files there, and not in ``/dev/shm``, whose size does not matter; otherwise
+    The file is in memory if the system supports `memfd_create` (so the size of ``/dev/shm`` doesn't matter), otherwise
     in the folder for temporary files.
 
     Raises:
-        MemoryError: the memory is full; says how much was needed.
+        MemoryError: The memory or disk is full; the message has the required size.
     """
     descriptor = anonymous_descriptor(0)
     try:
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, size)  # or the first write beyond the room would kill the process
+            os.posix_fallocate(descriptor, 0, size)  # otherwise, a write without free memory would kill the process
         else:
             os.ftruncate(descriptor, size)
     except OSError as error:

@@ -11,10 +11,10 @@ __all__ = ["read_edges", "source_edges"]
 
 
 def source_edges(nodes: Iterable[Node]) -> dict[DataNode, DataNode | None]:
-    """Find, for an output of a chain, the edge that knows where its samples come from, or None.
+    """Return for each output in a chain the edge that has the origin of its samples, or None.
 
-    Samples come from where the first input comes from: in the end an output of a reader of the chain, or an edge that
-    enters it.
+    An operator's outputs have the same origin as its first input. So the origin is an output of a reader in the chain,
+    or an input edge of the chain.
     """
     origins: dict[DataNode, DataNode | None] = {}
     for node in nodes:
@@ -28,7 +28,7 @@ def source_edges(nodes: Iterable[Node]) -> dict[DataNode, DataNode | None]:
 
 
 def read_edges(edge: DataNode) -> Iterator[DataNode]:
-    """Yield the outputs of readers that an edge is computed from."""
+    """Yield the reader outputs from which an edge is computed."""
     seen, stack = set(), [edge]
     while stack:
         edge = stack.pop()

@@ -24,12 +24,12 @@ def _has_nvtx(device: torch.device | None) -> bool:
 
 
 def wants_spans(device: torch.device | None) -> bool:
-    """Return whether somebody looks: a profiler of torch, or Nsight Systems if the pipeline has a CUDA device."""
+    """Return whether torch's profiler is active, or Nsight Systems if the pipeline has a CUDA device."""
     return _is_profiled() or _has_nvtx(device)
 
 
 def span(name: str, device: torch.device | None) -> contextlib.AbstractContextManager[Any]:
-    """Show the time spent inside as ``torchdali: name``, if somebody looks."""
+    """Record the time of a `with` block as ``torchdali: name``, if a profiler is active."""
     return _shown(name, device) if wants_spans(device) else _NOBODY
 
 
@@ -48,7 +48,7 @@ def _shown(name: str, device: torch.device | None) -> Iterator[None]:
 
 
 def add_span(function: Callable[[int], None], name: str, device: torch.device | None) -> Callable[[int], None]:
-    """Return a function that calls a function of an item within a span."""
+    """Wrap a function of an item so that each call is recorded as a span."""
 
     def call(item: int) -> None:
         with span(name, device):

@@ -1,7 +1,7 @@
-"""Take batches through the stages of a plan.
+"""Run batches through the stages of a plan.
 
-A stage's steps run one batch at a time, in order, on whichever thread is free; its chain's samples are shared by
-the worker threads; the thread that finishes the last sample starts the next stage. So no thread ever waits for a batch.
+A stage's steps run one batch at a time, in order, on whichever thread is free. The worker threads share the samples of
+the stage's chain. The thread that finishes the last sample starts the next stage, so no thread ever waits for a batch.
 """
 
 from __future__ import annotations
@@ -45,15 +45,19 @@ Done = Callable[[dict[int, BaseException]], None]
 
 
 class StageRunner:
-    """Takes batches through the stages of one plan, with threads, memory and a device of its own.
+    """Runs batches through the stages of one plan, with its own threads, memory and device stream.
 
     Args:
-        datasets: Per reader that runs here.
+        plan: The plan.
+        settings: Settings of the pipeline.
+        datasets: The dataset of each reader that runs here.
+        bad_samples: The policy for samples that fail.
         start: The function that each thread calls first, with its index.
-        remote_stages: How many of the stages, from the first one on, other processes run, too: not all batches do here.
-        end: How many of the stages run here; all if None.
+        remote_stages: Number of first stages that other processes may also run, so that only some batches run them
+            here.
+        end: Number of stages that run here; all if None.
         caller_queue: For a synchronous pipeline: runs the steps in the thread that waits for the batch.
-        buffers: Memory for results; its own if None.
+        buffers: Memory for results; a new pool if None.
     """
 
     def __init__(
@@ -85,8 +89,8 @@ class StageRunner:
             CompiledChain(s.chain, datasets, self.profile.fell_back, self._empty()) if s.chain else None
             for s in plan.stages
         ]
-        # Filled by the thread that runs a step first. Two may run it at once, if one does it again without bad samples:
-        # either entry serves both.
+        # Filled by the first thread that runs a step. Two threads may run the same step at once, if one repeats it
+        # without bad samples; their entries are equivalent.
         self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {edge: OutputBuffer(self.buffers, self._packs(edge)) for edge in delivered}
@@ -96,25 +100,25 @@ class StageRunner:
 
     def close(self) -> None:
         """End the threads."""
-        self._decoder.close()  # its thread gives work to the others
+        self._decoder.close()  # before `threads`, because the decoder's thread submits jobs to them
         self.threads.close()
         self.device_stream.close()
 
     def _empty(self) -> Empty | None:
-        """Return the function that allocates results of chunks; none if they go to a device, which copies them."""
+        """Return the function that allocates results of chunks; None if results are in pinned memory."""
         return None if self.device_stream.pins else self.buffers.empty
 
     def _packs(self, edge: DataNode) -> bool:
-        """Return whether samples of different shapes go into one piece of memory."""
+        """Return whether samples of different shapes are stored in one piece of memory."""
         stream = self.device_stream
         return (stream.pins or (stream.device is not None and stream.stream is None)) and is_sent(self.plan, edge)
 
     def reset_order(self, first: int, turn: int) -> None:
-        """Reset the sequencers; the next batch is number ``first``, and has that turn."""
+        """Reset the sequencers; the next batch has the index ``first`` and the turn ``turn``."""
         self._sequencers = [Sequencer(turn if k < self._remote_stages else first) for k in range(len(self.plan.stages))]
 
     def _order(self, batch: InFlightBatch, stage: int) -> int:
-        """Return the number of a batch among those that come into a stage here."""
+        """Return the running number of a batch among the batches that run a stage in this process."""
         return batch.draw.turn if stage < self._remote_stages else batch.draw.index
 
     def begin(self, batch: InFlightBatch) -> None:
@@ -123,7 +127,7 @@ class StageRunner:
             self._sequencers[0].enter(self._order(batch, 0), partial(self._run_steps, batch))
 
     def go_on(self, batch: InFlightBatch, stage: int) -> None:
-        """Start a later stage of a batch; a replica ran the stages before."""
+        """Start a later stage of a batch, after a replica ran the earlier stages."""
         batch.stage = stage
         for edge, values in batch.values.items():
             if edge.device != "cpu" and values.device.type == "cpu":  # outputs of a "mixed" operator
@@ -133,10 +137,10 @@ class StageRunner:
 
     def _run_steps(self, batch: InFlightBatch) -> None:
         """Run the steps of the batch's stage, then submit its chain."""
-        # In the thread that brought the batch here, or that took the batch before it out of these steps. No other
-        # batch is in them, so operators with a memory see batches in order.
+        # This is the thread that submitted the batch to the sequencer, or the thread that finished the steps of the
+        # batch before. No other batch runs these steps, so stateful operators process batches in order.
         try:
-            # The current stream belongs to a thread, and this one may be new to the pipeline.
+            # Each thread has its own current stream, and this thread may be new to the pipeline.
             with self.device_stream.context():
                 self._run_all(batch, self._orders[batch.stage])
         except BaseException as error:
@@ -144,8 +148,8 @@ class StageRunner:
             self._sequencers[batch.stage].leave()
             self.fail(batch, error, first=batch.stage + 1)
             return
-        # The steps are done; the next batch may run its own while the workers do our chain. The next batch's steps
-        # run in this thread, before our chain is submitted, if it waited here.
+        # The steps are done. The next batch may run the steps while the workers run this batch's chain. If the next
+        # batch is already waiting, `leave` runs its steps in this thread, before this batch's chain is submitted.
         self._sequencers[batch.stage].leave()
         try:
             self._run_chain(batch)
@@ -194,7 +198,7 @@ class StageRunner:
         return tuple(TensorList.from_samples([]) for _ in node.outputs)
 
     def _before(self, batch: InFlightBatch, node: Node | None = None) -> set[Node]:
-        """Return the nodes that have run: the earlier stages', and this one's before a step."""
+        """Return the nodes that have run: all nodes of earlier stages, and this stage's nodes before a step."""
         order = self._orders[batch.stage]
         steps = order if node is None else order[: order.index(node)]
         stages = self.plan.stages[: batch.stage + (node is None)]
@@ -209,15 +213,18 @@ class StageRunner:
         failures: dict[int, BaseException],
         node_of: Callable[[BaseException], Node | None],
     ) -> None:
-        """Drop or replace samples, and forget the failures; raise the error if that isn't possible.
+        """Drop or replace the failed samples, and clear `failures`; raise the error if that isn't possible.
 
         Args:
+            batch: The batch.
             ran: The nodes that have run.
             results: Outputs of a chain.
-            node_of: Finds the node that failed.
+            failures: The errors, by sample.
+            node_of: Finds the node that raised an error.
         """
         nodes = {i: node_of(error) for i, error in failures.items()}
-        unread = [i for i, error in failures.items() if isinstance(error, StoreError)]  # they say nothing of a sample
+        # Failed requests to a store don't mean that the sample is bad.
+        unread = [i for i, error in failures.items() if isinstance(error, StoreError)]
         first, bad_samples = min(unread or failures), self._bad_samples
         sample = None if is_batch_level(failures[first]) else first
         encoded = isinstance(failures[first], DecodeError) and not bad_samples.keeps_going
@@ -235,7 +242,7 @@ class StageRunner:
             batch.values.update(zip(node.outputs, self._results(batch, node), strict=True))
 
     def _can_recompute(self, batch: InFlightBatch, node: Node) -> bool:
-        """True if a node that ran is a step without effects, of values that are still there."""
+        """Return True if a node that ran is a step without side effects, and its inputs are still available."""
         stateful = node.preserve or node.operator.options.make is not None
         return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
 
@@ -250,7 +257,7 @@ class StageRunner:
         return batch.rng_of(self.settings.seed, node) if node.operator.schema.random else None
 
     def _run_chain(self, batch: InFlightBatch) -> None:
-        """Run a chain: small samples all at once in this thread, others on the threads of the pool."""
+        """Run the stage's chain: a small batch immediately in this thread, other batches on the pool's threads."""
         compiled = self._chains[batch.stage]
         if compiled is None or batch.draw.size == 0:
             if compiled is not None:
@@ -264,8 +271,8 @@ class StageRunner:
             if batch.draw.size == 0:
                 self._run_chain(batch)
                 return
-        # From here on several batches may be in this method at once, each in its own thread: only what `bound` and the
-        # output buffers remember is shared.
+        # From here on, several batches may run this method at the same time, each in its own thread. They share only
+        # the data that `compiled` and the output buffers store.
         bound = compiled.bound(batch.values)
         result = max((self._buffers[e].sample for e in compiled.chain.delivers), default=0)
         timed = self.profile.wants(batch.draw.index)
@@ -288,24 +295,24 @@ class StageRunner:
         if wants_spans(self.settings.device):
             function = add_span(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
         if division.at_once:
-            # This is the thread that ran the stage's steps; in a synchronous pipeline the user's, whose
-            # KeyboardInterrupt ends the batch as it does in a step.
+            # This is the thread that ran the stage's steps. In a synchronous pipeline, it is the user's thread, where a
+            # KeyboardInterrupt ends the batch as in a step.
             function(0)
             self._chain_done(run, {})
             return
         finish: Done = partial(self._chain_done, run)
         if self._caller_queue is not None:
-            # The last worker, or the engine's thread, hands the batch back to the user's, which waits in
+            # The last worker, or the engine's thread, passes the batch back to the user's thread, which waits in
             # `Executor._wait`.
             finish = partial(_in_calling_thread, self._caller_queue, finish)
         if shared:
             finish = partial(self._finish_when_submitted, run, finish)
-        # From here on the batch belongs to the workers: none of its fields may be touched in this thread after the
-        # submission, since the last worker may be in the next stage already.
+        # From here on, the batch belongs to the workers. This thread must not access its fields after the submission,
+        # because the last worker may already run the next stage.
         self.threads.submit(Job(function, run.count, finish, order=batch.draw.index, keep_going=keep_going))
 
     def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
-        """Build the function that takes samples through the chain. It draws the same numbers in each way."""
+        """Build the function that runs samples through the chain. The random numbers don't depend on `way`."""
         batch, chain = run.batch, run.bound.chain
         reads = {node: batch.draw.reads[node] for node in chain.nodes if node in batch.draw.keys}
         drawn = [node for node in chain.nodes if node.operator.schema.random and node.operator.kind != "reader"]
@@ -314,7 +321,7 @@ class StageRunner:
         return run.bound.bind(way, columns, run.blamed, run.timings if way is run.division.way else None)
 
     def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:
-        """Go on when the engine's thread has submitted its share, in a thread of the pool or the user's."""
+        """Call `finish` after the engine's thread has submitted its share, in a pool thread or the user's thread."""
         order = run.batch.draw.index
 
         def go_on(elsewhere: bool) -> None:
@@ -326,14 +333,14 @@ class StageRunner:
         self._decoder.submit([run.opened[edge] for edge in run.shared], go_on)
 
     def _chain_done(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
-        """Collect the results and go on to the next stage.
+        """Collect the results and start the next stage.
 
-        Runs in the thread that finished the last item, after all others have written theirs: `Job.work` counts the
-        items under a lock, which orders the writes of all workers before this.
+        Runs after all workers have written their results, usually in the thread that finished the last item. `Job.work`
+        counts the finished items under a lock, so the writes of all workers happen before this call.
         """
         batch = run.batch
         if batch.finished.is_set():
-            return  # closed, or interrupted and given up
+            return  # the pipeline was closed, or an interrupt ended the batch
         try:
             if run.timings is not None:
                 self.profile.chain(run.timings, run.bound.chain.nodes, batch.draw.index)
@@ -346,7 +353,7 @@ class StageRunner:
             for edge, opened in run.opened.items():
                 if opened.there is None:
                     batch.values[edge] = self._close_batch(edge, run)
-            # Only now are all small values known, which are copied together with others.
+            # Only now are all small values known; they are copied to the device together with larger values.
             for edge, opened in run.opened.items():
                 if opened.there is not None:
                     self._join(edge, run, opened.there)
@@ -358,7 +365,7 @@ class StageRunner:
         self._next_stage(batch)
 
     def _close_batch(self, edge: DataNode, run: ChainRun) -> TensorList:
-        """Make the batch of an edge; an error says which operator made it."""
+        """Create the batch of an edge from its results; errors name the edge's operator."""
         layout, info = run.bound.layouts[edge], self._source_infos(run.batch, edge)
         try:
             values = self._buffers[edge].close(run.opened[edge], layout, info)
@@ -367,7 +374,7 @@ class StageRunner:
         return values if layout else set_assumed_layout(edge, values)
 
     def _differing(self, batch: InFlightBatch, edge: DataNode, error: RuntimeError) -> Exception:
-        """Name the operator whose samples don't form a batch, and say whether a reader lacked one of them."""
+        """Build the error for samples that don't form a batch: name the operator, and a record that lacks an output."""
         for origin in read_edges(edge):
             assert origin.source is not None
             dataset, keys = self._datasets[origin.source], batch.draw.keys[origin.source]
@@ -378,7 +385,7 @@ class StageRunner:
         return locate_error(error, batch.draw.location(edge.source))
 
     def _collect(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
-        """Collect the images that the device's decoder has of a batch."""
+        """Collect a batch's images from the device's decoder."""
         for edge in run.shared:
             assert edge.source is not None
             before = set(failures)
@@ -388,7 +395,7 @@ class StageRunner:
                 run.batch.values.there.append(opened.there)
 
     def _join(self, edge: DataNode, run: ChainRun, there: DeviceImages) -> None:
-        """Make the batch of the device's images and the CPU's."""
+        """Create the batch from the device's images and the CPU's images."""
         batch, opened = run.batch, run.opened[edge]
         with self.device_stream.context():
             flat, starts, shapes, uploaded = there.join(opened, self._small(batch), self._is_kept(edge))
@@ -400,7 +407,7 @@ class StageRunner:
         batch.values[edge] = values if layout else set_assumed_layout(edge, values)
 
     def _small(self, batch: InFlightBatch) -> list[TensorList]:
-        """Return values that later steps need on the device, and that are not there."""
+        """Return the values that later steps need on the device and that have no copy there."""
         later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
         return [v for v in map(batch.values.get, later) if v is not None and v.uploaded is None]
 
@@ -411,12 +418,12 @@ class StageRunner:
         return not passing or any(e is edge for e in self.plan.graph.outputs)
 
     def _send(self, edge: DataNode, run: ChainRun) -> None:
-        """Bring the samples of a "mixed" operator to the device; with them small values that later stages need."""
+        """Copy the samples of a "mixed" operator, and small values that later stages need, to the device."""
         batch, arena, stream = run.batch, run.opened[edge].arena, self.device_stream
         values = batch.values[edge]
         stored = values.current_storage()
-        # In the thread that finished the chain. The copy is enqueued on the stream of the pipeline before the steps of
-        # the next stage are: they need no event, although another thread may run them.
+        # This thread enqueues the copy on the pipeline's stream before any thread enqueues the steps of the next stage.
+        # So the steps need no event, even if another thread runs them.
         with stream.context():
             if arena is None or not isinstance(stored, PackedSamples) or stream.stream is None:
                 batch.values[edge] = stream.to_device(values)
@@ -428,7 +435,7 @@ class StageRunner:
         )
 
     def _source_infos(self, batch: InFlightBatch, edge: DataNode) -> Sequence[str] | None:
-        """Return where the samples of an edge come from, as the reader or the source of them says."""
+        """Return the origins of an edge's samples, as reported by their reader or source; None if unknown."""
         origin = self._source_edges[batch.stage][edge]
         if origin is None:
             return None
@@ -442,7 +449,7 @@ class StageRunner:
     def _next_stage(self, batch: InFlightBatch) -> None:
         if self.settings.memory_stats:
             self.memory.record(batch.values)
-        # Still one thread's batch: the worker that finished the chain, or the thread of the steps if there is none.
+        # The batch still belongs to one thread: the worker that finished the chain, or the thread that ran the steps.
         for edge in self.plan.dies[batch.stage]:
             batch.values.pop(edge, None)
         batch.stage += 1
@@ -453,15 +460,15 @@ class StageRunner:
         if batch.stage == self._end:
             self.finish(batch)
         else:
-            # Runs on in this thread if it is the batch's turn, else in the thread of the batch before it. Either way,
-            # only one thread has the batch.
+            # The batch continues in this thread if it is the batch's turn, otherwise in the thread of the batch before
+            # it. In both cases, only one thread accesses the batch.
             self._sequencers[batch.stage].enter(self._order(batch, batch.stage), partial(self._run_steps, batch))
 
     def fail(self, batch: InFlightBatch, error: BaseException, first: int = 0) -> None:
-        """End a batch; it exits the sequencers of the stages from ``first`` on as soon as its turn comes."""
+        """End a batch with an error. It passes the sequencers of the stages from ``first`` on in its turn."""
         for stage in range(first, self._end):
-            # The batch passes the sequencer when its turn comes: now in this thread, or later in another one. It runs
-            # nothing there.
+            # The batch passes the sequencer when its turn comes, now in this thread or later in another thread, and
+            # runs no steps there.
             sequencer = self._sequencers[stage]
             sequencer.enter(self._order(batch, stage), sequencer.leave)
         self.finish(batch, error)
@@ -469,18 +476,17 @@ class StageRunner:
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
         """End a batch, unless it has ended."""
         if batch.finished.is_set():
-            return  # close() was faster
+            return  # close() has already ended the batch
         batch.outcome.error = error
         batch.values.release_device()
         if error is None:
             with self.device_stream.context():
                 batch.outcome.outputs = deliver(batch.values, self.plan.graph.outputs, self._may_share)
-            # Everything of this batch was enqueued before, by whichever thread: kernels after the event are of later
-            # batches.
+            # All kernels of this batch are already enqueued. Kernels after the event belong to later batches.
             batch.outcome.ready = self.device_stream.record()
         batch.values.clear()
-        # The last access: from here on the batch is the user's thread's. The event orders all writes above before its
-        # reads.
+        # This is the last access: from here on, the batch belongs to the user's thread. The event orders all writes
+        # above before the user's reads.
         batch.finished.set()
 
 

@@ -1,4 +1,4 @@
-"""Run an operator over a batch, or over the part of it that its branch of a conditional gets."""
+"""Run an operator over a batch, or over the samples of its branch of a conditional."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def run_step(
         moves = node.operator.name == "_to_device"
         if not on_cpu or moves:
             inputs = _move(node, device_stream, inputs)
-        if moves and not node.scope:  # that was all
+        if moves and not node.scope:  # the copy is already done
             results = tuple(v for v in inputs if v is not None)
         else:
             arguments = {name: batch.values[e] for name, e in node.per_sample.items()}
             results = run_in_scope(node, inputs, arguments, rng, batch.draw.size, batch.values, bodies)
-            if not on_cpu:  # numbers, shapes ... are made on the CPU
+            if not on_cpu:  # for example, operators return shapes on the CPU
                 results = tuple(map(device_stream.to_device, results))
     except StopIteration:
         raise
     except Exception as error:
         sample = None
-        if on_cpu and not (node.preserve or is_batch_level(error)):  # no effects for a better message
+        if on_cpu and not (node.preserve or is_batch_level(error)):  # don't repeat side effects only for the message
             sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
         raise locate_error(error, batch.draw.location(node.culprit(error), sample)) from error
     if first is not None:
@@ -72,7 +72,7 @@ def _move(node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList |
 def fail_alone(
     batch: InFlightBatch, node: Node, device_stream: DeviceStream, rng: BatchRng | None
 ) -> Iterator[tuple[int, Exception]]:
-    """Run an operator sample by sample, and yield failed samples and their errors; none if it can't run that way."""
+    """Run an operator sample by sample, and yield failed samples and their errors; nothing if that isn't possible."""
     needs = list(edges(node))
     alone = node.operator.is_separable({**node.constants, **node.per_sample})
     if not alone or not needs:
@@ -92,7 +92,7 @@ def fail_alone(
 
 
 def _renumber(error: Exception, sample: int) -> None:
-    """Let the message of an operator that saw one sample alone name its place in the batch."""
+    """Replace "sample 0" in the message of an operator that ran on one sample by the sample's index in the batch."""
     if len(error.args) == 1 and isinstance(error.args[0], str):
         error.args = (re.sub(r"\bsample 0\b", f"sample {sample}", error.args[0]),)
 
@@ -109,14 +109,14 @@ def run_in_scope(
     """Run an operator over the samples of a batch for which its conditions hold.
 
     Args:
-        inputs: On the operator's device.
-        arguments: Those given per sample.
-        size: Samples of the batch.
+        inputs: The inputs, on the operator's device.
+        arguments: The arguments that are passed per sample.
+        size: Number of samples of the batch.
         conditions: Values of the edges in ``node.scope``.
         bodies: Implementations that the node prepared for earlier batches.
 
     Returns:
-        Batches of ``size`` samples; the other branch's are None until `_merge`.
+        Batches of ``size`` samples; samples of other branches are None until `_merge`.
     """
     if not node.scope:
         return run_batch(node.operator, inputs, node.constants, arguments, rng, size, bodies)
@@ -156,10 +156,10 @@ def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
 def deliver(
     batches: Mapping[DataNode, TensorList], outputs: Sequence[DataNode], may_share: bool = True
 ) -> tuple[TensorList, ...]:
-    """Return the batches of outputs. Users write to them: they share no memory, unless they are one edge.
+    """Return the batches of outputs. Users may write to them, so different edges share no memory.
 
     Args:
-        may_share: See `plan.may_share`.
+        may_share: True if outputs may share memory, see `plan.may_share`.
     """
     by_edge = {edge: _present(batches, edge) for edge in outputs}
     if may_share:
@@ -168,7 +168,7 @@ def deliver(
 
 
 def _present(batches: Mapping[DataNode, TensorList], edge: DataNode) -> TensorList:
-    """Return the batch of an output; of one in a branch, the samples that the branch has."""
+    """Return the batch of an output; for an output in a branch, only the samples of the branch."""
     batch = batches[edge]
     if not scope_of(edge):
         return batch

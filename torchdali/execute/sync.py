@@ -1,4 +1,4 @@
-"""Synchronisation primitives: in-order stages, one caller at a time, tasks for the calling thread."""
+"""Synchronization primitives: stages in order, one caller at a time, tasks for the waiting thread."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["CallerQueue", "Sequencer", "SingleCaller"]
 
 
 class SingleCaller:
-    """A lock that raises instead of waiting: one thread may be inside at a time."""
+    """A lock that raises an error instead of waiting."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
     def lock(self) -> threading.Lock:
-        """Return the lock, for a `with` statement of the caller: written in C, it can't be left held by an interrupt.
+        """Return the lock for a `with` statement of the caller; its C code can't be interrupted and leave it held.
 
         Raises:
-            RuntimeError: another thread holds it.
+            RuntimeError: Another thread holds the lock.
         """
         if self._lock.locked():
             raise RuntimeError(
@@ -32,7 +32,7 @@ class SingleCaller:
 
 
 class Sequencer:
-    """Lets batches through one at a time, in order, without blocking a thread.
+    """Admits batches one at a time, in order, without blocking a thread.
 
     Args:
         first: Index of the first batch.
@@ -44,31 +44,31 @@ class Sequencer:
         self._parked: dict[int, Callable[[], None]] = {}
 
     def enter(self, index: int, run: Callable[[], None]) -> None:
-        """Run now if it is this batch's turn; otherwise in the thread in which the batch before it exits."""
+        """Call `run` now if it is this batch's turn; otherwise, `leave` of the previous batch calls it."""
         with self._lock:
-            # The batch before it is still inside. Whoever it leaves with runs ours; this thread is free for other
-            # work.
+            # A previous batch is still inside. The thread that calls its `leave` also calls `run`, so this thread is
+            # free for other work.
             if index != self._next:
                 self._parked[index] = run
                 return
-        # Outside of the lock: it may take long, and enters further sequencers.
+        # Without the lock: `run` may take long, and enters other sequencers.
         run()
 
     def leave(self) -> None:
-        """Let the next batch in; run what it parked, in this thread."""
+        """Admit the next batch: if it is already waiting, run it in this thread."""
         with self._lock:
             self._next += 1
-            # Under the lock: a batch either parked before this line, and is run below, or will find that it is next.
+            # Under the lock: either the next batch is already waiting and runs below, or its `enter` runs it.
             run = self._parked.pop(self._next, None)
         if run is not None:
             run()
 
 
 class CallerQueue:
-    """Tasks that other threads leave for a thread that waits.
+    """Tasks from other threads for a waiting thread.
 
     Attributes:
-        interrupted: A task was interrupted; its batch is in an unknown state.
+        interrupted: True if a task was interrupted, so that its batch is in an unknown state.
     """
 
     def __init__(self) -> None:
@@ -77,8 +77,8 @@ class CallerQueue:
         self._arrived: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def put(self, task: Callable[[], None]) -> None:
-        """Leave a task for the thread that waits."""
-        # In this order: the waiting thread, once woken, must find the task.
+        """Add a task for the waiting thread."""
+        # In this order: when the waiting thread wakes up, it must find the task.
         self._tasks.append(task)
         self._arrived.put(None)
 
@@ -90,7 +90,7 @@ class CallerQueue:
         self.interrupted = False
 
     def run_next(self, timeout: float) -> None:
-        """Wait for a task, and run the oldest."""
+        """Wait for a task, and run the oldest task."""
         with contextlib.suppress(queue.Empty):
             self._arrived.get(timeout=timeout)
         if self._tasks:  # after an interrupt there may be more tasks than signals

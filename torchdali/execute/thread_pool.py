@@ -1,9 +1,8 @@
 """Worker threads that share the items of one job after another.
 
-A job is a function of an index and a count. Every idle worker joins the first job of the queue
-and claims indices until all are claimed, which balances uneven samples
-and costs a tenth of a microsecond per claim. The worker that finishes the last item calls the job's ``callback``; so no
-thread ever waits for a job.
+A job is a function of an index, and the number of indices. Every idle worker joins the first job of the queue and
+claims indices until all are claimed. This balances uneven samples, and costs a tenth of a microsecond per claim. The
+worker that finishes the last item calls the job's ``callback``, so no thread ever waits for a job.
 """
 
 from __future__ import annotations
@@ -28,15 +27,17 @@ __all__ = ["Job", "ThreadPool"]
 
 
 class Job:
-    """Run a function once for each index below ``count``; threads claim them in order, and may end in any.
+    """Runs a function once for each index below ``count``. Threads claim indices in order, and finish in any order.
 
     Args:
-        order: Jobs with a smaller one go first.
-        callback: Called by the worker that finishes last, with the failures ``{index: exception}``.
-        keep_going: Go on after a failure; otherwise the indices not yet claimed are skipped.
+        run: The function of an index.
+        count: Number of indices.
+        callback: Called by the worker that finishes the last index, with the failures ``{index: exception}``.
+        order: Jobs with a smaller order run first.
+        keep_going: True to continue after a failure; otherwise the indices that aren't claimed yet are skipped.
 
     Attributes:
-        dropped: True if the pipeline is closed: then no more indices are claimed, and `callback` is not called.
+        dropped: True if the pipeline is closed. Then no more indices are claimed, and `callback` is not called.
     """
 
     def __init__(
@@ -62,11 +63,11 @@ class Job:
         while not self.dropped and (i := claim()) < count:
             if not self._failures or self._keep_going:
                 try:
-                    # No other worker has this index: claiming is one step under the GIL, or under a lock without it.
+                    # No other worker has this index: claiming is atomic under the GIL, and uses a lock without the GIL.
                     run(i)
                 except BaseException as error:
-                    # Several workers write here, under keys of their own. That others see it late only means that they
-                    # run a few samples more.
+                    # Each worker writes only its own keys. If other workers notice the failure late, they only run a
+                    # few more samples.
                     self._failures[i] = error
             finished += 1
         if finished:
@@ -74,7 +75,7 @@ class Job:
                 self._left -= finished
                 last = self._left == 0
             if last:
-                # All other workers are through their items, and the lock orders their writes before this call.
+                # All other workers have finished their items, and the lock orders their writes before this call.
                 self._callback(self._failures)
 
 
@@ -94,16 +95,17 @@ def _counter() -> Callable[[], int]:
 class ThreadPool:
     """The worker threads of a pipeline, which it shares with the other pipelines of its process.
 
-    Pipelines share threads that begin in the same way, on the same cores. Their number is the largest that a pipeline
-    asks for, plus one for each other pipeline. So every pipeline has at least one, and none waits for the functions of
-    another. The next idle thread goes to the pipeline with the fewest running threads.
+    Pipelines share threads if they have the same `start` function and run on the same cores. The number of shared
+    threads is the largest `count` of a pipeline, plus one per further pipeline. So every pipeline has at least one
+    thread, and no pipeline waits for another pipeline's functions. The next idle thread works for the pipeline with the
+    fewest running threads.
 
-    The threads hold no reference to a pipeline: they hold the queues, and a job only while it runs, so that a pipeline
-    can be collected while they sleep.
+    The threads hold no reference to a pipeline. They refer to the queues, and to a job only while it runs, so a
+    pipeline can be garbage-collected while they sleep.
 
     Args:
-        count: The most threads that work for this pipeline at once.
-        start: Called once in each thread before its first job, with its number.
+        count: Most threads that work for this pipeline at the same time.
+        start: Called once in each thread before its first job, with the thread's number.
     """
 
     def __init__(self, count: int, start: Callable[[int], None] | None = None) -> None:
@@ -112,11 +114,11 @@ class ThreadPool:
         self._workers, self._queue = _join(count, start)
 
     def submit(self, job: Job) -> None:
-        """Queue a job; jobs with a smaller order go first."""
+        """Queue a job; jobs with a smaller order run first."""
         self._workers.put(self._queue, job)
 
     def close(self) -> None:
-        """Wait for the jobs that run, and end the threads that no other pipeline needs."""
+        """Wait for the running jobs, and end the threads that no other pipeline needs."""
         self._workers.leave(self._queue)
 
 
@@ -128,26 +130,26 @@ class _JobQueue:
     def __init__(self, count: int) -> None:
         self.count = count
         self.jobs: list[tuple[int, int, Job]] = []
-        self.active: set[int] = set()  # idents of threads
-        self.turn = 0  # when a thread came to it last
+        self.active: set[int] = set()  # idents of the threads that work on this queue
+        self.turn = 0  # serial number of the last time that a thread started to work on this queue
 
 
 class _WorkerThreads:
-    """Threads that serve the queues of several pipelines, each job by several threads."""
+    """Threads that run the jobs of several pipelines; several threads share a job."""
 
     def __init__(self, start: Callable[[int], None] | None) -> None:
         self._start = start
         self._queues: list[_JobQueue] = []
-        self._numbers: dict[threading.Thread, int] = {}  # of the threads that live
+        self._numbers: dict[threading.Thread, int] = {}  # numbers of the living threads
         self._ended: list[threading.Thread] = []
         self._busy = self._most = self._needed = 0
         self._serial = itertools.count(1)
-        # An interrupt of the user's thread may leave a Condition held that a `with` statement enters, but not its lock.
+        # Code enters the lock, not the Condition: after an interrupt, a `with` statement may leave a Condition locked.
         self._lock = threading.RLock()
         self._condition = threading.Condition(self._lock)
 
     def join(self, count: int) -> _JobQueue:
-        """Add a queue, and the threads that it makes necessary; one call at a time."""
+        """Add a queue, and start the threads that it requires. Calls must not overlap."""
         queue = _JobQueue(count)
         with self._lock:
             self._queues.append(queue)
@@ -173,8 +175,8 @@ class _WorkerThreads:
         self._needed = self._most + max(0, len(self._queues) - 1)
 
     def leave(self, queue: _JobQueue) -> None:
-        """Drop a queue and its jobs; wait for those that run, and for threads that end."""
-        # A worker may be the one that exits: it dropped the last reference to the pipeline.
+        """Drop a queue and its jobs; wait for running jobs, and for threads that end."""
+        # The caller may be a worker that dropped the last reference to the pipeline.
         me, dropped = threading.get_ident(), queue.jobs
         with self._lock:
             if queue in self._queues:
@@ -192,19 +194,19 @@ class _WorkerThreads:
         for thread in ended:
             if thread is not threading.current_thread():
                 thread.join(patience())
-        dropped.clear()  # outside of the lock: objects that the jobs hold may end other pipelines
+        dropped.clear()  # without the lock: dropping the jobs' objects may close other pipelines
 
     def put(self, queue: _JobQueue, job: Job) -> None:
         """Add a job to a queue."""
         with self._lock:
             if queue in self._queues:
-                # Called by the scheduler thread, or by a worker that finished the stage before. What it wrote to the
-                # batch is visible to the workers: they take the job under the same condition.
+                # The caller is the scheduler thread, or a worker that finished the stage before. The workers take the
+                # job under the same lock, so they see the caller's writes to the batch.
                 heapq.heappush(queue.jobs, (job.order, next(self._serial), job))
                 self._condition.notify(job.count)
 
     def take(self) -> tuple[_JobQueue, Job] | None:
-        """Wait for a job and return it, leaving it in the queue for other threads; None to end this thread."""
+        """Wait for a job and return it; the job stays in the queue for other threads. None to end this thread."""
         me = threading.current_thread()
         with self._lock:
             # A thread whose `join` was interrupted has no number.
@@ -231,15 +233,15 @@ class _WorkerThreads:
             if active and self._busy >= self._most:
                 continue
             if entry is None or (active, queue.turn) < least:
-                # The job stays where it is, so that all idle threads join it; each takes its own items from it.
+                # The job stays in the queue, so that all idle threads can join it. Each thread claims its own items.
                 entry, least = (queue, queue.jobs[0][2]), (active, queue.turn)
         return entry
 
     def remove(self, queue: _JobQueue, job: Job) -> None:
-        """Take a job whose indices have all been claimed out of its queue."""
+        """Remove a job from its queue after all of its indices were claimed."""
         with self._lock:
-            # Every worker of the job comes here; the first one finds it. A job that comes before it may have been put
-            # in meanwhile, so it need not be at the head.
+            # Every worker of the job calls this, and the first call finds the job. The job may not be the first of the
+            # queue, because a job with a smaller order may have been added meanwhile.
             for i, (_, _, other) in enumerate(queue.jobs):
                 if other is job:
                     del queue.jobs[i]
@@ -247,17 +249,17 @@ class _WorkerThreads:
                     break
 
     def rest(self, queue: _JobQueue) -> None:
-        """Record that this thread is idle, and holds nothing of the queue's pipeline any more."""
+        """Record that this thread is idle, and no longer refers to objects of the queue's pipeline."""
         with self._lock:
             queue.active.discard(threading.get_ident())
             self._busy -= 1
             if queue not in self._queues:
-                self._condition.notify_all()  # somebody waits in `leave`
+                self._condition.notify_all()  # another thread waits in `leave`
             elif queue.jobs:
                 self._condition.notify(queue.jobs[0][2].count - 1)
 
     def begin(self, number: int) -> None:
-        """Prepare the thread that calls this for its jobs."""
+        """Prepare the calling thread for its jobs."""
         if self._start is not None:
             self._start(number)
 
@@ -270,8 +272,8 @@ def _work(workers: _WorkerThreads, number: int, ready: threading.Barrier) -> Non
             queue, job = entry
             job.work()
             workers.remove(queue, job)
-            # The job holds the batch, its tensors and open files. Drop it before the thread becomes idle: whoever
-            # closes a pipeline waits for that, and then relies on nothing being held.
+            # The job refers to the batch, its tensors and open files. Drop it before the thread becomes idle: a thread
+            # that closes the pipeline waits for idle threads, and relies on no references remaining.
             del entry, job
             workers.rest(queue)
             del queue
@@ -282,7 +284,7 @@ _workers: weakref.WeakValueDictionary[Any, _WorkerThreads] = weakref.WeakValueDi
 
 
 def _join(count: int, start: Callable[[int], None] | None) -> tuple[_WorkerThreads, _JobQueue]:
-    # A thread inherits the cores of the one that starts it.
+    # A thread inherits the cores of the thread that starts it.
     cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     with _joining:
         workers = _workers.get((start, cores))
@@ -292,7 +294,7 @@ def _join(count: int, start: Callable[[int], None] | None) -> tuple[_WorkerThrea
 
 
 def _forget() -> None:
-    """Reset in a forked process, which has none of its parent's threads."""
+    """Reset the state in a forked process, where the parent's threads don't exist."""
     _workers.clear()
 
 

@@ -1,4 +1,4 @@
-"""Measure where the time goes: per operator, in queues, in the user's loop."""
+"""Measure the time of operators, of waiting for batches, and of the user's loop."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from torchdali.graph.nodes import Node
 
 __all__ = ["Fallback", "OperatorTime", "Profile", "Stats", "Times", "line_of"]
 
-_EVERY = 8  # one batch in this many is timed operator by operator
+_EVERY = 8  # every eighth batch is timed operator by operator
 _Event = tuple[str, str, float, float, str]  # operator, detail, start, seconds, thread
 
 
 class Times(NamedTuple):
-    """Times of the operators of a graph, and other counts of one process, by index of the node.
+    """Times and fallbacks that one process measured.
 
     Attributes:
-        operators: Seconds and samples.
-        events: The intervals, if they are kept.
-        fallbacks: How often calls for several samples failed, and the first error.
+        operators: Seconds and number of samples, by index of the node.
+        events: The intervals of the operators, if tracing is on.
+        fallbacks: Number of failed batched calls and the first error, by index of the node.
     """
 
     operators: dict[int, tuple[float, int]]
@@ -37,12 +37,12 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True)
 class Fallback:
-    """An operator whose implementation for several samples fails, so that a slower one runs; this only costs time.
+    """An operator whose batched implementation failed, so that a slower implementation ran; only time is lost.
 
     Attributes:
-        operator: Its name in `fn`.
+        operator: Name of the operator in `fn`.
         line: The user's line.
-        count: Calls that failed.
+        count: Number of failed calls.
         error: The first error.
     """
 
@@ -60,13 +60,13 @@ class Fallback:
 
 @dataclass(frozen=True)
 class OperatorTime:
-    """Time that one operator took, estimated from the batches that were timed.
+    """Time of one operator, estimated from the timed batches.
 
     Attributes:
-        operator: Its name in `fn`.
+        operator: Name of the operator in `fn`.
         line: The user's line.
-        per_sample: Seconds a sample, of one thread.
-        share: Of all operators' time.
+        per_sample: Seconds per sample, in one thread.
+        share: Fraction of all operators' time, 0 to 1.
     """
 
     operator: str
@@ -77,22 +77,23 @@ class OperatorTime:
 
 @dataclass(frozen=True)
 class Stats:
-    """Result of `Pipeline.stats`; printing it gives a table.
+    """Result of `Pipeline.stats`; its string form is a table.
 
     Attributes:
-        operators: Slowest first.
-        batches: Delivered so far.
-        samples: Delivered so far.
-        ready: Batches that were ready when the user asked for one, on average.
-        waited: Seconds the user waited for batches.
+        operators: Times of the operators, slowest first.
+        batches: Number of batches delivered.
+        samples: Number of samples delivered.
+        ready: Average number of batches that were ready when the user requested a batch.
+        waited: Seconds that the user waited for batches.
         consumed: Seconds between a batch and the next request: the time of the user's loop.
-        bytes_in_flight: Pooled memory of batches that are running, queued, or held by the user.
-        processes: Worker processes: how many run and were replaced, then how each ended that died; empty for none.
-        verdict: Which of the two limits the speed.
-        caches: Hits, misses and bytes of each `fn.cache`; empty for none.
-        stores: Requests, bytes and their price, of each connection with object stores; empty for none.
-        fallbacks: Operators whose bodies for several samples fail; empty for none.
-        skipped: Samples that were skipped or replaced, as file and reason, each once.
+        bytes_in_flight: Pooled memory of batches that are running, queued, or used by the user.
+        processes: Lines about the worker processes: the number of running and replaced processes, then the cause of
+            death of each dead process. Empty without worker processes.
+        verdict: A sentence that says whether the loader or the user's loop limits the speed.
+        caches: Hits, misses and bytes of each `fn.cache`.
+        fallbacks: Operators whose batched implementation failed.
+        skipped: File and reason of each sample that was skipped or replaced; each sample is listed once.
+        stores: Requests, bytes and price of each connection to an object store.
     """
 
     operators: tuple[OperatorTime, ...]
@@ -124,7 +125,7 @@ class Stats:
 
 
 class Profile:
-    """Collects times while a pipeline runs. Cheap: one batch in eight is timed by sample."""
+    """Collects times while a pipeline runs. To save time, only every eighth batch is timed by sample."""
 
     def __init__(self) -> None:
         self._seconds: dict[Node, float] = defaultdict(float)
@@ -139,7 +140,7 @@ class Profile:
         self.waited = self.consumed = 0.0
 
     def trace(self) -> None:
-        """Time every batch from now on, and keep each interval for `write_trace`."""
+        """Time every batch from now on, and store each interval for `write_trace`."""
         with self._lock:
             self._events = []
 
@@ -148,7 +149,7 @@ class Profile:
         return self._events is not None or index % _EVERY == 0
 
     def note_request(self, ready: int) -> None:
-        """Record that the user asks for a batch; until it is delivered, further calls count as the same request."""
+        """Record that the user requests a batch. Further calls before the delivery belong to the same request."""
         # The user's thread calls this and `note_delivery`. Steps and chains report from any thread, under the lock.
         if self._asked_at is not None:
             return
@@ -158,7 +159,7 @@ class Profile:
             self.consumed += self._asked_at - self._delivered_at
 
     def note_delivery(self, size: int) -> None:
-        """Record that the user got the batch that was asked for."""
+        """Record that the user received the requested batch."""
         assert self._asked_at is not None
         self.batches += 1
         self.samples += size
@@ -195,20 +196,20 @@ class Profile:
         return self._events is not None
 
     def fell_back(self, node: Node, error: Exception) -> None:
-        """Record that a call for several samples failed, though none of the samples did; any thread may call this."""
+        """Record that a batched call failed although no single sample failed; any thread may call this."""
         unless_tested(error)
         with self._lock:
             count, first = self._fallbacks.get(node, (0, f"{type(error).__name__}: {error}"))
             self._fallbacks[node] = count + 1, first
 
     def fallbacks(self) -> tuple[Fallback, ...]:
-        """Return the operators whose bodies for several samples fail."""
+        """Return the operators whose batched implementation failed."""
         with self._lock:
             noted = dict(self._fallbacks)
         return tuple(Fallback(node.title, line_of(node), *each) for node, each in noted.items())
 
     def take_times(self, index: Mapping[Node, int]) -> Times:
-        """Return the times noted so far, and forget them: another process adds them to its own."""
+        """Return the recorded times, and clear them: another process adds them to its own times."""
         with self._lock:
             times = {index[node]: (seconds, self._samples[node]) for node, seconds in self._seconds.items()}
             self._seconds.clear()
@@ -245,7 +246,7 @@ class Profile:
         return {n: OperatorTime(n.title, line_of(n), rates[n], rates[n] / total) for n in slowest}
 
     def stats(self, bytes_in_flight: int, processes: tuple[str, ...] = (), caches: tuple[str, ...] = ()) -> Stats:
-        """Summarise."""
+        """Return a summary of the times."""
         return Stats(
             operators=tuple(self.by_node().values()),
             batches=self.batches,
@@ -280,12 +281,14 @@ class ChainTimings:
         self.times: list[tuple[range, int, int, float, str]] = []
 
     def note(self, samples: range, count: int, number: int) -> None:
-        """Record that an operator (by its number in the chain; -1 for the start) is done with a chunk.
+        """Record that an operator has finished a chunk.
 
         Args:
-            count: Samples that were in its branch.
+            samples: The chunk.
+            count: Number of samples that the operator processed: samples in other branches don't count.
+            number: Index of the operator in the chain; -1 for the start of the chunk.
         """
-        # Several workers append, which is one step each; `Profile.chain` reads when the last one is done.
+        # Several workers append, which is atomic. `Profile.chain` reads after the last worker has finished.
         self.times.append((samples, count, number, time.perf_counter(), threading.current_thread().name))
 
 

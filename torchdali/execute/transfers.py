@@ -1,4 +1,4 @@
-"""Transfers to the device: the data of a plan that are copied there, and the order of steps that serves it."""
+"""Transfers to the device: the edges whose data is copied there, and the order of steps for few copies."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["device_last", "is_sent", "uploads"]
 
 
 def is_sent(plan: Plan, edge: DataNode) -> bool:
-    """Return whether the data of an edge are copied to the device next."""
+    """Return whether the data of an edge is copied to the device next."""
     takers = (node for node in plan.graph.nodes if any(e is edge for e in node.inputs))
     return edge.device != "cpu" or any(node.operator.name == "_to_device" for node in takers)
 
 
 def device_last(steps: Sequence[Node]) -> list[Node]:
-    """Return steps with those on the CPU first, as far as they do not need the others.
+    """Return the steps in a new order: first the CPU steps that don't depend on device steps, then the rest.
 
-    Kernels of this stage or a later one may need their results, which are copied to the device in one piece.
+    Kernels may need the results of the CPU steps, which are then copied to the device in one piece.
     """
     early: list[Node] = []
     for node in steps:
@@ -30,7 +30,7 @@ def device_last(steps: Sequence[Node]) -> list[Node]:
 
 
 def uploads(steps: Sequence[Node]) -> list[DataNode]:
-    """Return the edges on the CPU whose data some steps need on the device."""
+    """Return the CPU edges whose data is needed on the device by some of the steps."""
     cpu_edges: dict[DataNode, None] = {}
     for node in steps:
         if node.device != "cpu":

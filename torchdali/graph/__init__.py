@@ -1,4 +1,4 @@
-"""The graph of a pipeline, from the function that defines it to the plan that is run.
+"""The graph of a pipeline, from the function that defines it to the plan that the executor runs.
 
 ==================  ============================================================================
 `nodes`             `Node`, `DataNode` and `Graph`, and the `Tracer` that collects them

@@ -1,4 +1,4 @@
-"""Constants: numbers with a data type for arithmetic with nodes, and nodes that always have one tensor."""
+"""Constants: numbers with a dtype for arithmetic with nodes, and nodes with the same tensor for all samples."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _FLOAT_TYPES = frozenset({FLOAT16, FLOAT, FLOAT64})
 
 
 class ScalarConstant:
-    """A Python number with a data type, for arithmetic with nodes: ``image * Constant(2).uint8()``.
+    """A Python number with a dtype, for arithmetic with nodes: ``image * Constant(2).uint8()``.
 
-    It has no arithmetic of its own: the node on the other side of the operator records it.
+    The constant itself has no arithmetic: the node on the other side of the operator records the operation.
 
     Args:
-        value: A bool, int or float, or a NumPy or torch scalar, whose data type it then takes.
-        dtype: Dtype of the constant; BOOL, INT32 or FLOAT by the kind of the value when None. The value
-            is converted to the matching Python type (a float becomes an int by truncation) but
-            brought into the range of the data type only where it is used.
+        value: A bool, int or float, or a NumPy or torch scalar.
+        dtype: Dtype of the constant. By default BOOL, INT32 or FLOAT for Python numbers, and the scalar's dtype for
+            NumPy and torch scalars. The value is converted to the matching Python type (a float becomes an int by
+            truncation). It is converted to the range of the dtype only where it is used.
     """
 
     __slots__ = ("dtype", "shape", "value")
@@ -145,13 +145,13 @@ _ARRAYS = (np.ndarray, np.generic, torch.Tensor)
 
 
 def is_other_array(value: Any) -> bool:
-    """Return True for another library's values that NumPy can make an array of."""
+    """Return True for values of other libraries that NumPy can convert to an array."""
     ours = (DataNode, TensorList, np.ndarray, np.generic, torch.Tensor)
     return hasattr(value, "__array__") and not isinstance(value, ours) and not hasattr(value, "torch")
 
 
 def plain(value: Any) -> Any:
-    """Return a value as a constant: arrays in the byte order of the machine, tensors of types that batches have."""
+    """Normalize a constant: arrays to the machine's byte order, bfloat16 tensors to float32; other values unchanged."""
     if isinstance(value, torch.Tensor):
         return value.detach().float() if value.dtype == torch.bfloat16 else value.detach()
     if not is_other_array(value) and not isinstance(value, np.ndarray):
@@ -183,16 +183,16 @@ def Constant(
     device: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Make a constant: a `ScalarConstant` for a number, else a node that always has one tensor.
+    """Create a constant: a `ScalarConstant` for a number, otherwise a node with the same tensor for all samples.
 
-    A number stays a number unless `device`, `layout`, an argument of `fn.constant` or a `shape`
-    other than ``()`` and ``(1,)`` asks for a node.
+    A number also becomes a node if you pass `device`, `layout`, another argument of `fn.constant`, or a `shape` other
+    than ``()`` and ``(1,)``.
 
     Args:
         value: A number, a flat list or tuple of numbers, or a NumPy or torch array.
-        dtype: Dtype of the constant. By default INT32, FLOAT or BOOL for Python values and the array's
-            own for arrays, save that NumPy's int64, uint64 and float64 are narrowed to 32 bits.
-        shape: An array is reshaped to it, a number is repeated.
+        dtype: Dtype of the constant. By default INT32, FLOAT or BOOL for Python values, and the array's dtype for
+            arrays, except that NumPy's int64, uint64 and float64 are narrowed to 32 bits.
+        shape: The shape to which an array is reshaped, or in which a number is repeated.
         layout: Layout of the node.
         device: ``"cpu"`` or ``"gpu"``.
         kwargs: Further arguments of `fn.constant`.
@@ -276,7 +276,7 @@ def _record(**arguments: Any) -> Any:
 
 
 def as_node(value: Any) -> DataNode:
-    """Return a node for an input: itself, or a constant of the graph."""
+    """Convert an input to a node: nodes are returned unchanged, other values become constants."""
     if isinstance(value, DataNode):
         return value
     if hasattr(value, "as_node"):
@@ -300,7 +300,7 @@ def as_node(value: Any) -> DataNode:
 
 
 def text_as_input(text: str) -> str:
-    """Name the replacement for text as an input."""
+    """Return the error message for text that was passed as an input, with the replacement."""
     tracer = current()
     if tracer is not None and (why := of_a_dictionary(text, tracer.nodes)):
         return f"{text!r} is text, and an operator takes data{why}"

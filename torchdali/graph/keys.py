@@ -1,4 +1,4 @@
-"""Keys: equal for nodes and values that are the same."""
+"""Keys that are equal for nodes and values that are the same."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["NodeKey", "comparable", "edge_numbering", "key_of"]
 
 
 class NodeKey(NamedTuple):
-    """Key of a node: its operator, and the keys of its inputs. Nodes that compute the same have equal ones.
+    """Key of a node: its operator, and the keys of its inputs. Nodes that compute the same values have equal keys.
 
     Attributes:
-        operator: Its name.
-        inputs: Keys of the edges; None for an input that was left out.
+        operator: Name of the operator.
+        inputs: Keys of the edges; None for an omitted input.
         per_sample: Names and keys of the edges, in the order of the names.
         constants: Names and keys of the values, in the order of the names.
         scope: Keys of the edges of the conditions, and the values that they must have.
@@ -42,9 +42,10 @@ def key_of(
     """Return the key of a node.
 
     Args:
-        edge: Returns the key of an edge.
-        value: Returns the key of a constant of this name.
-        leave_out: Names of constants that do not matter.
+        node: The node.
+        edge: Function that returns the key of an edge.
+        value: Function that returns the key of a constant, from its name and value.
+        leave_out: Names of constants to exclude.
     """
     return NodeKey(
         node.operator.name,
@@ -56,7 +57,7 @@ def key_of(
 
 
 def edge_numbering(nodes: Collection[Node]) -> Callable[[DataNode], tuple[int, int] | None]:
-    """Return a function that tells the number of an edge's node, and the edge's own; None for an edge of no node."""
+    """Return a function that returns the indices of an edge's node and of the edge; None for an edge without a node."""
     number = {node: i for i, node in enumerate(nodes)}
     return lambda edge: None if edge.source is None else (number[edge.source], edge.index)
 
@@ -66,16 +67,17 @@ def _refuse(value: object) -> NoReturn:
 
 
 def comparable(value: Any, objects: Callable[[Any], Hashable] = _refuse) -> Hashable:
-    """Return a key that values have in common if they are equal, type and all.
+    """Return a key that is equal for values that are equal and have the same type.
 
     Args:
-        objects: Returns the key of an object of another class than constants have; raises TypeError by default.
+        value: The value.
+        objects: Function that returns the key of an object whose class isn't supported; raises TypeError by default.
     """
     kind = type(value)
     if value is None or isinstance(value, (bool, int, str, bytes, Enum, torch.dtype)):
         return kind, value
     if isinstance(value, float):
-        return kind, value.hex()  # tells -0.0 from 0.0
+        return kind, value.hex()  # differs for -0.0 and 0.0
     if isinstance(value, (list, tuple)):
         return kind, tuple(comparable(each, objects) for each in value)
     if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
-"""The graph that tracing a pipeline records: nodes, the edges between them, and where the user made them.
+"""The graph that tracing a pipeline records: nodes, edges, and the user's lines that created them.
 
-A `Graph` is frozen and prints one line a node. A `Tracer` collects nodes while a pipeline function runs;
-operators find the current one through `current`. `DataNode` is the object that the user's function handles: an edge,
-with arithmetic that is looked up in the operator registry when it is used.
+A `Graph` is frozen and prints one line per node. A `Tracer` collects nodes while a pipeline function runs; operators
+find the current tracer through `current`. The user's function handles `DataNode` objects: edges with arithmetic, which
+is looked up in the operator registry when it is used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _COMMANDS = os.path.join(_PACKAGE, "_commands") + os.sep
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A place in the user's code."""
+    """A line of the user's code."""
 
     file: str
     line: int
@@ -55,20 +55,20 @@ class SourceLine:
 
 
 def user_line() -> tuple[SourceLine, ...]:
-    """Return where the user's code called torchdali: outermost frame last, at most six; none if a command did."""
+    """Return the user's lines that called torchdali: innermost first, at most six; empty for torchdali's commands."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         if frame.f_code is on_behalf_of.__code__:
             return (SourceLine(*frame.f_locals["site"]),)
         if frame.f_code.co_filename.startswith(_COMMANDS):
-            return ()  # below are Python's runner and the script that is installed with torchdali
+            return ()  # the outer frames are Python's runner and torchdali's installed script
         frame = frame.f_back
     lines: list[SourceLine] = []
     while frame is not None and len(lines) < 6:
         code = frame.f_code
         if code.co_filename.startswith(_PACKAGE):
-            break  # the frames below belong to pipeline_def, not to the user's function
-        # Branches of a conditional are functions that rewriting made; they carry the user's name first.
+            break  # the outer frames belong to pipeline_def, not to the user's function
+        # Branches of a conditional are generated functions, whose names begin with the name of the user's function.
         function = code.co_name.partition("__branch_")[0]
         lines.append(SourceLine(code.co_filename, frame.f_lineno, function))
         frame = frame.f_back
@@ -77,7 +77,7 @@ def user_line() -> tuple[SourceLine, ...]:
 
 @dataclass(frozen=True, eq=False)  # compared by identity: == on edges records a node
 class Condition:
-    """A node runs only for the samples where the truth of an edge is a bool, or its number an int."""
+    """A node runs only for samples where an edge has this value: its truth for a bool, its number for an int."""
 
     edge: DataNode
     value: bool | int
@@ -93,12 +93,18 @@ class Node:
     """One use of an operator.
 
     Attributes:
-        inputs: Edges of the positional inputs; None for an optional one that was left out.
-        constants: Arguments with the same value for all samples, converted; only those given.
-        per_sample: Arguments given per sample.
+        operator: The operator.
+        name: Name of the node.
+        device: "cpu", "gpu" or "mixed".
+        inputs: Edges of the positional inputs; None for an omitted optional input.
+        constants: Converted arguments that are the same for all samples; only arguments that were passed.
+        per_sample: Arguments that are passed per sample.
+        lines: The user's lines that created the node, innermost first.
         scope: Conditions under which the node runs, outermost first.
-        stream: Index of a random operator among the pipeline's; it selects its random numbers.
-        parts: The nodes that a fused one replaces, in their order.
+        preserve: True if the node must run even if no output needs it.
+        stream: Index of the node among the pipeline's random operators; it selects the random numbers.
+        outputs: Edges of the outputs.
+        parts: The nodes that a fused node replaces, in their order.
     """
 
     operator: Operator
@@ -116,21 +122,21 @@ class Node:
 
     @property
     def title(self) -> str:
-        """The name of the operator in messages, or the names of the operators that it replaces."""
+        """Name of the operator in messages; for a fused node, the names of the operators that it replaces."""
         return " + ".join(part.title for part in self.parts) or self.operator.title(self.constants)
 
     def culprit(self, error: BaseException) -> Node:
-        """Return the node in which the user would look for an error: itself, or one of its parts."""
+        """Return the node of the user's graph that raised an error: this node, or one of its parts."""
         return self.parts[part_of(error)] if self.parts else self
 
     def parents(self) -> Iterator[Node]:
-        """Yield the nodes this one needs, inputs first."""
+        """Yield the nodes that this node needs, inputs first."""
         for edge in (*self.inputs, *self.per_sample.values(), *(c.edge for c in self.scope)):
             if edge is not None and edge.source is not None:
                 yield edge.source
 
     def rename(self, name: str) -> None:
-        """Give the node and its outputs another name."""
+        """Rename the node and its outputs."""
         self.name = name
         for output in self.outputs:
             output.name = name
@@ -156,7 +162,7 @@ def _short(value: Any) -> str:
 
 
 class DataNode:
-    """An edge of the graph: one output of an operator, standing for a batch of samples.
+    """An edge of the graph: one output of an operator, which represents a batch of samples.
 
     Arithmetic, comparison and indexing record further nodes, with DALI's type promotion.
     """
@@ -191,16 +197,16 @@ class DataNode:
         return f'DataNode(name="{self.name}", device="{self.device}")'
 
     def gpu(self) -> DataNode:
-        """Copy to the accelerator of the pipeline; the node itself when it is there already."""
+        """Copy to the accelerator of the pipeline; return the node itself if it is already there."""
         return self if self.device == "gpu" else _apply("_to_device", self, device="gpu")
 
     def cpu(self) -> DataNode:
-        """Copy to the CPU; the node itself when it is there already."""
+        """Copy to the CPU; return the node itself if it is already there."""
         return self if self.device == "cpu" else _apply("_to_device", self, device="cpu")
 
     @builtins.property
     def shape(self) -> _Shape:
-        """Shapes of the samples: call it, ``node.shape()``, or index it, ``node.shape[:2]``, for a node with them."""
+        """Shapes of the samples. ``node.shape()`` and ``node.shape[:2]`` are nodes with these shapes."""
         return _Shape(self)
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
@@ -208,7 +214,7 @@ class DataNode:
         return _apply("get_property", self, key=key, device=device)
 
     def source_info(self, *, device: str = "cpu") -> DataNode:
-        """Return where each sample comes from, as 1D uint8 text."""
+        """Return the origin of each sample, as 1D uint8 text."""
         return self.property("source_info", device=device)
 
     def __bool__(self) -> bool:
@@ -226,7 +232,7 @@ class DataNode:
             "with dtype=types.BOOL makes booleans of them."
         )
 
-    __iter__: ClassVar[None] = None  # so that a node does not count as iterable
+    __iter__: ClassVar[None] = None  # so that a node isn't iterable, although it has `__getitem__`
 
     def __len__(self) -> int:
         raise TypeError(f"{self} represents a batch; its length is not known while the graph is built")
@@ -253,7 +259,7 @@ class DataNode:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
-        """Compute ``scalar + node``: NumPy decides here, because its scalar is the left operand."""
+        """Compute ``scalar + node``: NumPy calls this method if its scalar is the left operand."""
         name = _OF_UFUNC.get(ufunc.__name__)
         arrays = [o for o in operands if not isinstance(o, DataNode)]
         if name is None or method != "__call__" or any(getattr(a, "ndim", 0) for a in arrays):
@@ -265,7 +271,7 @@ class DataNode:
 
     @classmethod
     def __torch_function__(cls, func: Any, kinds: Any, operands: Any = (), arguments: Any = None) -> Any:
-        """Compute ``tensor + node`` where torch has the say because its tensor comes first; refuse its functions."""
+        """Compute ``tensor + node``, for which torch calls this method. Raise TypeError for torch's functions."""
         name = getattr(func, "__name__", str(func)).strip("_")
         swapped = name.startswith("r") and name[1:] in _OPERATORS
         if name in _OPERATORS or swapped:
@@ -277,7 +283,7 @@ class DataNode:
 
         def get(self) -> TensorList: ...
 
-    if TYPE_CHECKING:  # made below for all operators alike
+    if TYPE_CHECKING:  # `_install_arithmetic` defines these methods
 
         def __add__(self, other: Operand) -> DataNode: ...
         def __radd__(self, other: Operand) -> DataNode: ...
@@ -318,7 +324,7 @@ class DataNode:
 
 
 class _Shape:
-    """Shapes of the samples of a node, as a function and as something to index."""
+    """Shapes of a node's samples; can be called and indexed."""
 
     __slots__ = ("_node",)
 
@@ -333,7 +339,7 @@ class _Shape:
         return self()[index]
 
     def __iter__(self, *_: Any) -> NoReturn:
-        """Raise TypeError: without this method, Python would take one index after the other, for ever."""
+        """Raise TypeError: without this method, iteration would use `__getitem__` and never end."""
         raise TypeError(
             f"how many axes {self._node} has is not known while the graph is made, so that its shape cannot be taken "
             "apart: index it one by one, as in height, width = node.shape[0], node.shape[1]"
@@ -425,7 +431,7 @@ _install_arithmetic()
 
 
 def _refuse_flattening(node: DataNode) -> Any:
-    """Refuse torchvision's v2 transforms, which flatten their inputs and pass on values without a tensor, unchanged."""
+    """Raise TypeError for torchvision's v2 transforms, which would flatten a node and return it unchanged."""
     raise TypeError(f"{node} represents a batch while the graph is built, and torch cannot read it: use {_ON_TENSORS}")
 
 
@@ -462,7 +468,7 @@ class Graph:
         for node in kept:
             _visit(node, ancestors)
         order = {node: i for i, node in enumerate(others)}
-        # Definition order is topological, a node being made after those it needs; it reads better.
+        # The order of definition is topological, because a node is created after the nodes that it needs.
         nodes = sorted(ancestors, key=order.__getitem__) if ancestors.keys() <= order.keys() else list(ancestors)
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
@@ -499,15 +505,15 @@ class Tracer:
     """Collects the nodes that operators record.
 
     Args:
-        owner: The pipeline that is being defined. The tracer holds only a weak reference to it, so that the
-            last reference of the user ends the pipeline without the garbage collector.
+        owner: The pipeline that is being defined. The tracer holds only a weak reference, so that the pipeline is freed
+            with the user's last reference, without the garbage collector.
 
     Attributes:
-        draws: Looks for random numbers that the function draws itself.
-        converts: Conditionals are rewritten in the function that is traced.
+        draws: Detects random numbers that the traced function draws itself.
+        converts: True if conditionals in the traced function are rewritten.
     """
 
-    live = False  # whether calls are computed at once, by a method ``run(operator, call)``
+    live = False  # True if calls are computed immediately, by a method ``run(operator, call)``
 
     def __init__(self, owner: Any = None) -> None:
         self.draws: TracedDraws | None = None
@@ -521,7 +527,7 @@ class Tracer:
         return self._owner()
 
     def restart(self) -> None:
-        """Forget the recorded nodes."""
+        """Drop the recorded nodes."""
         self.nodes: list[Node] = []
         self.scope: tuple[Condition, ...] = ()
         self._random = 0
@@ -534,7 +540,7 @@ class Tracer:
         self.leave()
 
     def leave(self) -> None:
-        """Collect no more nodes, even if an interrupt ended `__enter__` or `__exit__`."""
+        """Stop collecting nodes, even if an interrupt ended `__enter__` or `__exit__`."""
         if self in _stack():
             _stack().remove(self)
 
@@ -544,10 +550,10 @@ class Tracer:
         self.nodes.append(node)
 
     def _scope_of(self, node: Node) -> tuple[Condition, ...]:
-        """Return the conditions under which a node runs: the branch's, or its inputs'.
+        """Return the conditions under which a node runs: those of the current branch, or of its inputs.
 
         Raises:
-            RuntimeError: it is computed from values of different branches.
+            RuntimeError: The node's inputs belong to different branches.
         """
         scope = self.scope
         for edge in (*node.inputs, *node.per_sample.values()):
@@ -562,7 +568,7 @@ class Tracer:
         return scope
 
     def number(self, node: Node) -> None:
-        """Give a random operator a stream of numbers that no other of the pipeline has."""
+        """Assign a separate stream of random numbers to a random operator."""
         if node.operator.schema.random:
             node.stream, self._random = self._random, self._random + 1
 
@@ -573,14 +579,14 @@ def scope_of(edge: DataNode | None) -> tuple[Condition, ...]:
 
 
 def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
-    """Return the conditions of a branch's value without those that end with the node that merges the branches."""
+    """Return an input's conditions without the last one, if the node merges the branches of this condition."""
     scope = scope_of(edge)
     ended = {_follow_negations(e) for e in node.per_sample.values()}
     return scope[:-1] if scope and _follow_negations(scope[-1].edge) in ended else scope
 
 
 def _follow_negations(edge: DataNode) -> tuple[Node | None, int]:
-    """Return the place of the edge from which this edge is computed with nothing but ``not``."""
+    """Return node and index of the edge from which this edge is computed by only ``not``."""
     while edge.source is not None and edge.source.operator.name == "_not":
         assert edge.source.inputs[0] is not None
         edge = edge.source.inputs[0]
@@ -615,10 +621,10 @@ def add_node(
     name: str | None = None,
     preserve: bool = False,
 ) -> Node:
-    """Record one use of an operator with the current tracer, if there is one."""
+    """Create a node for one use of an operator, and record it with the current tracer, if any."""
     tracer = current()
     title = operator.title(constants).rpartition(".")[2]
-    # Nodes made outside of a pipeline, constants as a rule, have names that no node made inside of one has.
+    # Nodes from outside a pipeline, usually constants, have names that nodes inside a pipeline never have.
     name = name or (f"__{title}_{len(tracer.nodes)}" if tracer else f"__outside_{title}_{next(_serial)}")
     node = Node(operator, name, device, tuple(inputs), constants, per_sample, user_line(), preserve=preserve)
     where = "cpu" if device == "cpu" else "gpu"

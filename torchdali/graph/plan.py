@@ -1,11 +1,11 @@
-"""Turn a graph into a plan: the steps that run over a whole batch, and the nodes that are fused into chains.
+"""Turn a graph into a plan: steps that run over a whole batch, and chains of per-sample operators.
 
-A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random
-parameters, permutations, everything on an accelerator); then its chain, one function that takes a sample
-through all its per-sample operators while it is in cache.
+A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random parameters,
+permutations, all operators on an accelerator). Then it runs its chain: a sample passes through all per-sample operators
+of the chain while it is in cache.
 
-Every chain takes *chunks* of one or more samples; how many is decided for each batch (`execute.chunks`). Planning is
-pure, and a plan prints.
+Every chain processes *chunks* of one or more samples; the number is chosen for each batch (`execute.chunks`). Planning
+is a pure function. `print` shows a plan as text.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ __all__ = [
 
 
 class HostValue(NamedTuple):
-    """Values of an edge that an operator takes as numbers.
+    """The use of an edge's values as an operator's argument or condition.
 
     Attributes:
+        edge: The edge.
         node: The operator.
-        name: Name of its argument; "" for a condition.
+        name: Name of the argument; "" for a condition.
         axes: Number of axes of the argument, see `schema.Argument`.
-        frames: The argument takes one value per frame, too.
+        frames: True if the argument also accepts one value per frame.
     """
 
     edge: DataNode
@@ -41,19 +42,18 @@ class HostValue(NamedTuple):
 
     @property
     def key(self) -> tuple[DataNode, int | None, bool]:
-        """The same for operators that take an edge as the same numbers."""
+        """Key that is equal for operators that convert an edge to the same numbers."""
         return self.edge, self.axes, self.frames
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Per-sample operators, fused.
+    """Per-sample operators that run together.
 
     Attributes:
-        nodes: In order of execution.
-        inputs: Edges that come from steps or earlier chains, as inputs of operators.
-        values: Edges from there that are needed as Python numbers: conditions, and per-sample arguments; of those with
-            one key the first.
+        nodes: The operators, in order of execution.
+        inputs: Edges from steps or earlier chains that are inputs of the operators.
+        values: Edges from steps or earlier chains that are conditions or per-sample arguments; one per key.
         delivers: Edges that a later step or the user needs.
     """
 
@@ -64,7 +64,7 @@ class Chain:
 
     @property
     def takes_tensors(self) -> bool:
-        """True if each operator takes samples in one tensor: the plan prints "for each chunk of samples"."""
+        """True if each operator accepts samples in one tensor: the plan prints "for each chunk of samples"."""
         return all(map(_takes_tensors, self.nodes))
 
 
@@ -81,7 +81,10 @@ class Plan:
     """The stages that the executor runs for every batch.
 
     Attributes:
-        dies: Per stage, the edges that nothing needs after it.
+        graph: The graph.
+        stages: The stages, in order.
+        dies: For each stage, the edges that aren't needed after it.
+        index: Index of each node in the graph.
     """
 
     graph: Graph
@@ -106,11 +109,11 @@ def nodes_of(stages: Iterable[Stage]) -> list[Node]:
 
 
 class StepKind(IntEnum):
-    """Ways to run a node; a stage has steps, then a chain.
+    """Mode in which a node runs; a stage has steps, then a chain.
 
     Attributes:
-        STEP: Over the batch.
-        SAMPLE: In a chain.
+        STEP: The node runs over the batch.
+        SAMPLE: The node runs in a chain.
     """
 
     STEP = 0
@@ -144,13 +147,13 @@ def plan(graph: Graph) -> Plan:
 
 
 def kinds(graph: Graph) -> dict[Node, StepKind]:
-    """Decide how each node runs.
+    """Choose the kind of each node.
 
-    Per-sample operators on the CPU are fused into chains. But operators on small values that no reader or source gave,
-    like an angle that is drawn and scaled, are steps: the chain of a decoder stays on the fast path.
+    Per-sample operators on the CPU run in chains. But operators on small values that don't depend on a reader or
+    source, such as an angle that is drawn and scaled, are steps, so that a decoder's chain stays on the fast path.
     """
     kind_of: dict[Node, StepKind] = {}
-    data: set[Node] = set()  # nodes that a reader or source gave something to
+    data: set[Node] = set()  # nodes that depend on a reader or source
     for node in graph.nodes:
         declared, before = node.operator, _parents(node)
         inputs = [_source(e) for e in node.inputs if e is not None and not is_metadata(e)]
@@ -167,10 +170,10 @@ def _takes_tensors(node: Node) -> bool:
 
 
 def _separate(chained: Sequence[Node]) -> set[Node]:
-    """Return the operators of a level that are a chain of their own, before the others'.
+    """Return the operators of a level that form a separate chain, before the chain of the remaining operators.
 
-    Each takes samples in one tensor. None takes the others' results, or computes data for them, which is better
-    done while the sample is in cache.
+    Each of these operators accepts samples in one tensor. None of them uses results of the remaining operators, or
+    computes their inputs, because this is faster while the sample is in cache.
     """
     separate = {node for node in chained if _takes_tensors(node)}
     while True:
@@ -188,10 +191,10 @@ def _parents(node: Node) -> list[Node]:
 
 
 def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
-    """Number the level of each node: one starts where a node needs a result of a later kind.
+    """Return the level of each node. A step that needs the result of a chain begins a new level.
 
-    Steps run as early as they can. Nodes of chains run as late as they can, so that nodes of one kind that depend on
-    different steps are in one chain.
+    Steps run as early as possible. Nodes of chains run as late as possible, so that nodes that depend on different
+    steps can be in one chain.
     """
     levels: dict[Node, int] = {}
     for node in graph.nodes:
@@ -208,9 +211,9 @@ def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
 
 
 def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
-    """Return slots of copies to the device: with the first step that uses them, or else the last step there.
+    """Return slots of copies to the device: the level of the first user of the copy, or else of the last device step.
 
-    So small values, as labels, do not go up alone before the images are decoded.
+    So small values such as labels aren't copied separately before the images are decoded.
     """
     steps = {n: level for n, (level, kind) in slots.items() if kind is StepKind.STEP}
     last = max((level for n, level in steps.items() if n.device == "gpu"), default=0)
@@ -232,20 +235,20 @@ def _last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:
 
 
 def edges(node: Node) -> Iterable[DataNode]:
-    """Return all edges that a node reads, with its conditions' edges."""
+    """Return all edges that a node reads, including the edges of its conditions."""
     inputs = [e for e in node.inputs if e is not None]
     return [*inputs, *node.per_sample.values(), *(c.edge for c in node.scope)]
 
 
 def value_of(edge: DataNode, node: Node, name: str = "") -> HostValue:
-    """Return how an operator takes an argument given per sample; without a name, a condition."""
+    """Return an operator's use of an edge as a per-sample argument; without a name, as a condition."""
     argument = node.operator.schema.arguments.get(name)
     axes = None if argument is None else node.operator.axes_of(name)
     return HostValue(edge, node, name, axes, argument is not None and argument.edge != "sample")
 
 
 def may_share(outputs: Iterable[DataNode]) -> bool:
-    """Return True if something leads to two outputs, so that both may be views of it."""
+    """Return True if two outputs depend on the same edge, so that both may be views of its data."""
     known: set[DataNode] = set()
     for output in set(outputs):
         own, rest = set[DataNode](), [output]
@@ -266,13 +269,13 @@ def _source(edge: DataNode) -> Node:
 
 
 def is_metadata(edge: DataNode) -> bool:
-    """Return True for an output of a reader that is known without reading."""
+    """Return True for a reader's output that is known without reading the record."""
     source = _source(edge)
     return edge.index >= len(source.outputs) - source.operator.metadata
 
 
 def is_shared(edge: DataNode) -> bool:
-    """Return whether a decoder on the device makes some of the samples of an edge."""
+    """Return whether the device's decoder decodes some samples of an edge."""
     node = edge.source
     if node is None or edge.index or not node.operator.has("shared"):
         return False
@@ -280,9 +283,9 @@ def is_shared(edge: DataNode) -> bool:
 
 
 def encoded_operator(chain: Chain) -> Node | None:
-    """Return the operator of a chain that takes several encoded samples in one call, from elsewhere or from a reader.
+    """Return the operator of a chain that processes several encoded samples, from an input or a reader, in one call.
 
-    None if it has no body for them, or if the chain has other operators.
+    None if the operator has no implementation for encoded samples, or if the chain has other operators.
     """
     *before, node = chain.nodes
     edge = node.inputs[0] if len(node.inputs) == 1 else None

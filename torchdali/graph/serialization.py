@@ -1,12 +1,11 @@
-"""A graph as JSON values and back, and as a drawing.
+"""Convert a graph to JSON values and back, and draw it.
 
-Only data are saved: an operator whose argument is a Python object (a callback, a source, a module) is
-refused with its name. Reading looks operators up by name, so that modules which declare a user's own operators must be
-imported before.
+Only data is saved. If an argument is a Python object (a callback, a source, a module), an error names the operator.
+Loading looks operators up by name, so modules that declare the user's own operators must be imported before.
 
-A file is not trusted: names of operators and arguments, conditions and line numbers are checked by type and against the
-schema when it is read. Neither reading nor running executes code of the file. Operators still act: a reader may
-name any file to read, and `dump_image` one to write.
+Files are treated as untrusted: operators, arguments, conditions and line numbers are checked by type and against the
+schema when a file is loaded. Neither loading nor running a graph executes code from the file. But the file selects
+operators and paths: a reader may read any file, and `dump_image` may write any file.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ T = TypeVar("T")
 
 
 def encode(value: Any) -> Json:
-    """Return a value as JSON; other types than JSON's become ``{"kind": content}``.
+    """Convert a value to JSON; types that JSON lacks become ``{"kind": content}``.
 
     Raises:
-        TypeError: a Python object that is not data.
+        TypeError: The value is a Python object that isn't data.
     """
     if isinstance(value, Enum):
         return {"enum": [type(value).__name__, value.name]}
@@ -65,10 +64,10 @@ def encode(value: Any) -> Json:
 
 
 def decode(data: Json) -> Any:
-    """Return the value that `encode` turned into JSON; tuples come back as lists.
+    """Convert the result of `encode` back to the value; tuples become lists.
 
     Raises:
-        ValueError: `encode` does not write this.
+        ValueError: `data` can't be a result of `encode`.
     """
     if isinstance(data, list):
         return [decode(v) for v in data]
@@ -124,7 +123,7 @@ def _decode_dtype(content: Json) -> torch.dtype:
 
 
 def _is(value: Any, kind: type[T]) -> T:
-    """Return a value of exactly one type."""
+    """Return a value after checking that it has exactly this type."""
     if type(value) is not kind:
         raise ValueError(f"{_shown(value)} is not a {kind.__name__}")
     return value
@@ -162,7 +161,7 @@ def graph_to_json(graph: Graph) -> Json:
     """Return a graph as JSON values.
 
     Raises:
-        RuntimeError: an argument is a Python object; names the operator, the argument and the user's line.
+        RuntimeError: An argument can't be saved; the message names the operator, the argument and the user's line.
     """
     number = {node: i for i, node in enumerate(graph.nodes)}
 
@@ -216,7 +215,7 @@ def graph_from_json(data: Json) -> Graph:
     """Return the graph that `graph_to_json` wrote.
 
     Raises:
-        RuntimeError: it uses an operator that is not declared, or this isn't a pipeline's graph; names the node.
+        RuntimeError: The data isn't a graph, or uses an operator that isn't declared.
     """
     nodes: list[Node] = []
     with _reading("its form"):
@@ -242,7 +241,7 @@ def _reading(where: str) -> Iterator[None]:
 
 
 def _node(saved: Json, before: list[Node]) -> Node:
-    """Read a node, whose inputs are outputs of the nodes before it."""
+    """Read a node; its inputs must be outputs of earlier nodes."""
     if _is(saved, dict).keys() != _KEYS:
         raise ValueError(f"it has the fields {', '.join(saved)}, not {', '.join(sorted(_KEYS))}")
     operator = _operator(_is(saved["operator"], str))
@@ -335,11 +334,12 @@ def _operator(name: str) -> Operator:
 
 
 def dot(graph: Graph, *, show_tensors: bool = False, use_colors: bool = False) -> str:
-    """Draw a graph in the language of Graphviz.
+    """Draw a graph in Graphviz's dot language.
 
     Args:
-        show_tensors: Draw the edges as boxes of their own.
-        use_colors: Colour operators by device: CPU blue, GPU green, mixed cyan.
+        graph: The graph.
+        show_tensors: Draw edges as separate boxes.
+        use_colors: Color operators by device: CPU blue, GPU green, mixed cyan.
     """
     lines = ["digraph pipeline {"]
     for node in graph.nodes:
@@ -364,7 +364,7 @@ def _box(edge: DataNode) -> str:
 
 
 def _quote(*lines: str) -> str:
-    r"""Return lines as a string of the language, in which ``\"`` is a quote, ``\n`` the end of a line."""
+    r"""Return lines as a string of the dot language, with ``\"`` for quotes and ``\n`` between lines."""
     escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for line in lines)
     return '"' + "\\n".join(escaped) + '"'
 

@@ -1,4 +1,4 @@
-"""Words on outputs that were taken apart in another form than they have."""
+"""Error messages for outputs that were unpacked incorrectly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _of_samples(dataset: Any) -> str:
 
 
 def of_a_dictionary(text: Any, nodes: Sequence[Node]) -> str:
-    """Return the end of a message about a value that isn't a node: the name of an output in a dictionary of them."""
+    """Return the end of a message for text that is the name of an output in a dictionary; otherwise empty."""
     for node in nodes if isinstance(text, str) else ():
         names = node.constants["dataset"].names if node.operator.name == "readers.dataset" else ()
         if text in names:

@@ -1,16 +1,17 @@
-"""Replicas of a pipeline: processes that make whole batches.
+"""Replicas of a pipeline: processes that compute whole batches.
 
-The user's process draws the samples, calls the sources and keeps the order, as without worker processes. So states and
-checkpoints stay there, and are the same. The stages' results for a batch are a pure function of its records, its random
-keys and the sources' data. So a batch goes to any replica, which runs the stages as a pipeline without processes does,
-and returns the batch in shared memory; and a batch whose replica died goes to another one. Stages that cannot run there
-(on a device, with side effects), and those after them, run in the process of the user.
+The main process draws the samples, calls the sources and maintains the order, as without worker processes. So states
+and checkpoints are stored there, and are the same. The stages' results for a batch are a pure function of its records,
+its random keys and the sources' data. So any replica can compute a batch. It runs the same stages as a pipeline without
+processes, and returns the batch in shared memory. If a replica dies, another replica computes its batches. Stages that
+can't run in a replica (on a device, with side effects), and all stages after them, run in the main process.
 
-- `placing` decides how many replicas there are, and which stages run there; `starting` starts them, by a `server` that
-  has a spare; `served` is a process that a server forked.
-- `messages` are the data in the pipe, `blocks` the shared memory.
-- `replica` is a replica, `channel` its end of the connection; `sent_plan` is how a plan gets there.
-- `pool` deals out jobs and watches the processes, each a `worker`, also those of parallel sources
-  (`execute/process_pool.py`); `batches` is between executor and pool.
-- `actors` are replicas that Ray places.
+- `placing` chooses the number of replicas and their stages.
+- `starting` starts replicas with the help of a `server`, which has a spare. `served` describes the processes that a
+  server forked.
+- `messages` defines the messages in the pipe, and `blocks` the shared memory.
+- `replica` runs in a replica, `channel` is the replica's end of the connection, and `sent_plan` transfers a plan.
+- `pool` distributes jobs and watches the processes, including the processes of parallel sources
+  (`execute/process_pool.py`). A `worker` represents a process. `batches` connects executor and pool.
+- `actors` starts replicas as Ray actors.
 """

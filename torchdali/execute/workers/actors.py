@@ -1,4 +1,4 @@
-"""Replicas that Ray places (extra `ray`): an actor makes batches for a process that may be on another machine."""
+"""Replicas as Ray actors (extra `ray`): an actor computes batches for a process that may be on another machine."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from torchdali.graph.plan import Plan
 
 __all__ = ["Actors"]
 
-_PATIENCE = 5.0  # seconds in which an actor answers a call that takes no time, also while it computes
+_PATIENCE = 5.0  # seconds for an actor to reply to a trivial call, also while it computes
 _POLL = 0.2
-_HANDSHAKE = 2.0  # seconds for whoever connects to show the key
+_HANDSHAKE = 2.0  # seconds for a client that connects to send the key
 
 
 class _Actor:
-    """The actor of a replica: one thread makes batches, another one answers."""
+    """The actor of a replica: one thread computes batches, another thread replies to `answer`."""
 
     def run(self, address: tuple[str, int], key: bytes, plan: bytes, threads: int) -> None:
-        """Make batches for the process at an address, until it says that it is enough, or is gone."""
+        """Compute batches for the process at an address, until it closes the connection or ends."""
         torch.set_num_threads(1)
         task: Future[ReplicaTask] = Future()
         try:
@@ -50,11 +50,11 @@ class _Actor:
             task.set_result(sent.task(ForkRequest(threads, 0, (), is_sent=True)))
         except Exception as error:
             task.set_exception(error)
-        # Only now: the process of the user waits for the data after the connection, and for nothing before.
+        # Connect only now: after the connection, the main process waits for data.
         make_batches(Channel(Client(address, authkey=key), shares_memory=False), task.result)
 
     def answer(self) -> int:
-        """Return at once: the number of the process."""
+        """Return the id of the process immediately, to show that the actor is alive."""
         return os.getpid()
 
 
@@ -68,15 +68,15 @@ class _ActorProcess:
 
     @property
     def exitcode(self) -> int | None:
-        """0 if the actor has ended or is lost; None while it runs, or waits for room."""
+        """0 if the actor has ended or is lost; None while it runs, or waits for Ray's resources."""
         return 0 if ray.wait([self._run], timeout=0)[0] else None
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for the end."""
+        """Wait until the actor has ended."""
         ray.wait([self._run], timeout=timeout)
 
     def reason(self) -> str:
-        """Return why the actor has ended."""
+        """Return the reason for the actor's end."""
         try:
             ray.get(self._run, timeout=0)
         except Exception as error:
@@ -92,9 +92,9 @@ class _ActorProcess:
 
 
 class _ActorWorker(Worker):
-    """A replica that Ray has placed, seen from the process of the user.
+    """The main process's view of a replica that is a Ray actor.
 
-    Until it connects, its connection is the socket that waits for it.
+    Until the actor connects, `connection` is the listening socket.
     """
 
     process: _ActorProcess
@@ -105,30 +105,30 @@ class _ActorWorker(Worker):
         self._call, self._called = None, 0.0
 
     def accept(self, key: bytes) -> bool:
-        """Accept the actor's connection, if it comes now; return False if no client with the key connected.
+        """Accept a connection; return False if the client doesn't have the key.
 
-        The port is open to the network: clients without the key are refused, and the actor may connect after them.
+        The port is open to the network. Clients without the key are refused, and the actor may connect after them.
         """
         listening: socket.socket = self.connection
-        listening.settimeout(_HANDSHAKE)  # who knocked may be gone
+        listening.settimeout(_HANDSHAKE)  # the client may have disconnected
         with contextlib.suppress(OSError):
             connection = _connection_of(listening.accept()[0], key)
             if connection is not None:
                 listening.close()
-                self._socket.close()  # of the port, too
+                self._socket.close()  # the duplicate of the listening socket
                 self.connection, self._socket = connection, socket_of(connection.fileno())
                 return True
         return False
 
     def stands_still(self) -> bool:
-        """Return whether the actor has not answered for some seconds: its process was stopped, or its node is gone."""
+        """Return whether the actor hasn't replied for some seconds: its process is suspended, or its node is gone."""
         now = time.monotonic()
         if self._call is None or ray.wait([self._call], timeout=0)[0]:
             self._call, self._called = self.process.actor.answer.remote(), now
         return now - self._called > _PATIENCE
 
     def kill(self) -> None:
-        """End the actor and the connection; a node that is gone would not end it."""
+        """End the actor and the connection. If the node is gone, ending the actor doesn't end the connection."""
         self.process.kill()
         with contextlib.suppress(OSError), socket.socket(fileno=self.connection.fileno()) as connection:
             try:
@@ -146,7 +146,7 @@ class _ActorWorker(Worker):
 
 
 def _connection_of(accepted: socket.socket, key: bytes) -> Connection | None:
-    """Ask a client that connected for the key; return None if it doesn't know the key, or takes too long."""
+    """Check that a client has the key; return None if it doesn't, or if the check takes too long."""
     timer = threading.Timer(_HANDSHAKE, _shut, (accepted,))
     timer.daemon = True
     timer.start()
@@ -154,7 +154,7 @@ def _connection_of(accepted: socket.socket, key: bytes) -> Connection | None:
     try:
         deliver_challenge(connection, key)
         answer_challenge(connection, key)
-    except Exception:  # whatever a stranger sends
+    except Exception:  # an unknown client may send anything
         connection.close()
         return None
     finally:
@@ -170,12 +170,12 @@ def _shut(connected: socket.socket) -> None:
 
 @dataclass(frozen=True)
 class Actors:
-    """The choice to have a pipeline's batches made by actors.
+    """Options for running a pipeline's replicas as actors.
 
     Attributes:
-        count: How many.
+        count: Number of actors.
         options: Arguments of Ray's ``options`` for actors.
-        timeout: Seconds for an actor to start; Ray may have no room for it before.
+        timeout: Seconds for an actor to start, including the time until Ray has free resources.
     """
 
     count: int
@@ -195,7 +195,8 @@ class _ActorStarter:
     """Starts the replicas of one pipeline as actors of Ray; used instead of `Starter`.
 
     Args:
-        options, patience: See `Actors`.
+        options: See `Actors`.
+        patience: Seconds for an actor to start; see `Actors.timeout`.
         placing, planned, settings, readers, bad_samples: See `Starter`.
     """
 
@@ -220,20 +221,20 @@ class _ActorStarter:
         self._actors: list[_ActorProcess] = []
 
     def start(self, number: int) -> Worker:
-        """Ask for an actor, and return it before it is ready."""
+        """Request an actor, and return it before it is ready."""
         address: Any = ray.util.get_node_ip_address
         listening = socket.create_server((address(), 0))
-        listening.settimeout(None)  # whatever the user's default
+        listening.settimeout(None)  # overrides the user's default timeout
         actor = self._kind.remote()
         run = actor.run.remote(listening.getsockname()[:2], self._key, self._sent, self._threads)
         self._actors.append(_ActorProcess(actor, run))
         return _ActorWorker(self._actors[-1], listening, number)
 
     def start_all(self) -> list[Worker]:
-        """Start all actors, and wait until one is ready; the others are not yet `alive`.
+        """Start all actors, and wait until one is ready. Actors that aren't ready aren't `alive`.
 
         Raises:
-            RuntimeError: none runs in time; says why.
+            RuntimeError: No actor runs in time, or an actor failed; the message has the reason.
         """
         workers = [self.start(number) for number in range(self._count)]
         for worker in workers:
@@ -256,13 +257,13 @@ class _ActorStarter:
         return workers
 
     def look(self) -> None:
-        """Do nothing: Ray looks after its actors."""
+        """Do nothing: Ray monitors its actors."""
 
     def is_ready(self, worker: Worker) -> bool:
         """Accept an actor's connection; return False if it has not connected yet.
 
         Raises:
-            NotStarted: the actor has refused, or ended.
+            NotStarted: The actor can't run the plan, or has ended.
         """
         assert isinstance(worker, _ActorWorker)
         if not worker.accept(self._key):
@@ -272,6 +273,6 @@ class _ActorStarter:
 
     def close(self) -> None:
         """End all actors."""
-        if ray.is_initialized():  # otherwise it has ended them, and would start again for `kill`
+        if ray.is_initialized():  # otherwise Ray has already ended the actors, and `kill` would start Ray again
             for actor in self._actors:
                 actor.kill()

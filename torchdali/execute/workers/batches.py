@@ -1,4 +1,4 @@
-"""Batches that replicas make, seen from the process of the user: it sends them, and takes over the results."""
+"""Send batches from the main process to replicas, and receive the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BatchJob", "Replicas", "needed_after"]
 
 
 def needed_after(plan: Plan, stages: int) -> set[DataNode]:
-    """Return the edges that the user or stages after the first ones need."""
+    """Return the edges that the user or the stages from `stages` on need."""
     return {*plan.graph.outputs, *(edge for node in nodes_of(plan.stages[stages:]) for edge in edges(node))}
 
 
@@ -31,8 +31,9 @@ class Replicas:
 
     Args:
         plan: Plan of the pipeline.
-        stages: How many of its stages run there.
-        readers: Per reader node.
+        stages: Number of first stages that run in the replicas.
+        readers: The state of each reader node.
+        pool: The replicas' processes.
     """
 
     def __init__(self, plan: Plan, stages: int, readers: Mapping[Any, ReaderState], pool: WorkerPool) -> None:
@@ -52,9 +53,9 @@ class Replicas:
         self._origins = source_edges(nodes)
 
     def submit(self, batch: InFlightBatch, seed: int, traced: bool, callback: Callable[[BatchJob], None]) -> None:
-        """Ask for a batch; ``callback`` is called on a thread of the pipeline when it is made.
+        """Request a batch from the replicas; ``callback`` is called on a thread of the pipeline when it is done.
 
-        The batch is the job's until then, and none of its fields may be touched.
+        Until then, no other code may access the batch's fields.
         """
         kept: list[torch.Tensor] = []
         values = {
@@ -77,15 +78,15 @@ class Replicas:
 
     @property
     def bytes_out(self) -> int:
-        """Bytes of shared memory in use: the replicas' inputs, and the batches that they made."""
+        """Bytes of shared memory in use: the replicas' inputs and outputs."""
         return self.buffers.bytes_out + sum(worker.views.bytes_out for worker in self.pool.workers)
 
     def reads_here(self, reader: Node) -> bool:
-        """Return whether the process of the user reads the records of a reader."""
+        """Return whether the main process reads the records of a reader."""
         return reader not in self._nodes
 
     def take_over(self, batch: InFlightBatch, results: Mapping[DataNode, TensorList]) -> None:
-        """Take over the results of a batch, and say where its samples come from."""
+        """Store the results in a batch, and set the origins of the samples."""
         for edge, values in results.items():
             origin = self._origins[edge]
             if origin is not None and origin.source is not None and not is_metadata(origin):
@@ -98,7 +99,7 @@ class Replicas:
             batch.values[edge] = values
 
     def summary(self) -> tuple[str, ...]:
-        """Return the number of processes, and for each process that died how it ended."""
+        """Return a line with the number of processes, and for each dead process a line with the cause of death."""
         pool = self.pool
         alive, exits = sum(worker.alive for worker in pool.workers), tuple(pool.exits)
         if not exits:
@@ -109,13 +110,19 @@ class Replicas:
 
 @dataclass(eq=False)
 class BatchJob:
-    """A batch, while a replica makes it.
+    """A batch while a replica computes it.
 
     Attributes:
-        kept: Shared memory that the replica reads.
-        losses: Replicas that died with it.
-        made, values: The results.
-        error: The error instead of the batch.
+        replicas: The replicas of the pipeline.
+        batch: The batch.
+        draw: The message for the replica.
+        callback: Called with the job when it is done.
+        kept: Tensors in shared memory that the replica reads.
+        owner: None: any replica may run the job.
+        losses: Number of replicas that died after they began the batch.
+        reply: The replica's reply.
+        values: The results.
+        error: The error of the batch.
     """
 
     replicas: Replicas
@@ -131,16 +138,16 @@ class BatchJob:
 
     @property
     def order(self) -> int:
-        """Number that decides the order: smaller ones go first."""
+        """Priority of the job: jobs with smaller numbers are sent first."""
         return self.draw.index
 
     @property
     def title(self) -> str:
-        """Name of this work in messages."""
+        """Name of the job in messages."""
         return f"batch {self.draw.index}"
 
     def begin(self) -> bool:
-        """Return whether it is still wanted."""
+        """Return True: the batch is still needed."""
         return True
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Draw:
@@ -151,8 +158,8 @@ class BatchJob:
 
     def answer(self, reply: Made, views: Views) -> None:
         """Receive a replica's results, in the thread that receives messages."""
-        # The batch itself is not touched here: a thread of the pipeline does that, in `finish`, which the pool calls
-        # behind this. The blocks are lent before the replica can hear that they are free.
+        # This doesn't access the batch: a thread of the pipeline does so in `finish`, which the pool calls after this.
+        # The blocks are lent before a message can tell the replica that they are free.
         places = [place.block for value in reply.values.values() for place in value.places()]
         tensor = views.lend(places)
         nodes = self.replicas.plan.graph.nodes
@@ -166,10 +173,10 @@ class BatchJob:
             self.error = read_failure(reply.error)
 
     def lose(self, error: Exception) -> None:
-        """Record that the batch cannot be made."""
+        """Record the error of a batch that can't be computed."""
         self.error = error
 
     def finish(self) -> None:
-        """Go on, on a thread of the pipeline."""
+        """Call the callback, on a thread of the pipeline."""
         self.kept.clear()
         self.callback(self)

@@ -1,7 +1,8 @@
-"""Shared memory of batches: one process owns a block and writes to it, others read it.
+"""Shared memory of batches: one process owns a block and writes to it, other processes read it.
 
-A block has no name: its descriptor is sent over a socket, so nothing remains if a process dies. The process of the user
-owns the sources' data; each replica owns the batches that it made, until the last tensor on them is gone.
+A block has no name: its descriptor is sent over a socket, so nothing remains if a process dies. The main process owns
+the blocks with the sources' data. Each replica owns the blocks with its results. A block is reused after the last
+tensor in it is gone.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
 __all__ = ["LEDGER", "BlockOffset", "OwnBuffers", "SharedBuffers", "Views"]
 
-LEDGER = -1  # number of the block in which a replica writes which job it began last
+LEDGER = -1  # number of the block to which a replica writes the number of the job that it began last
 _PAGE = 4096
-_SMALLEST = 1 << 14  # bytes; less goes over the pipe
+_SMALLEST = 1 << 14  # bytes; smaller batches are sent over the pipe
 
 
 class BlockOffset(NamedTuple):
-    """The place of a tensor: in a block, at an offset in bytes."""
+    """The position of a tensor: a block, and an offset in bytes."""
 
     block: int
     offset: int
@@ -36,10 +37,10 @@ class BlockOffset(NamedTuple):
 
 
 class SharedBuffers(BufferPool):
-    """A pool of blocks that other processes know, too.
+    """A pool of blocks that other processes map, too.
 
     Args:
-        announce: Called with number, descriptor and size of a new block, before it is used.
+        announce: Called with number, descriptor and size of a new block, before the block is used.
         forget: Called with the number of a block that will not be used again.
     """
 
@@ -54,7 +55,7 @@ class SharedBuffers(BufferPool):
 
     @property
     def smallest(self) -> int:
-        """Size of a batch, in bytes, from which it is sent in shared memory; smaller ones are sent over the pipe."""
+        """Smallest size, in bytes, of batches in shared memory; smaller batches are sent over the pipe."""
         return max(1, self._smallest)
 
     def place(self, tensor: torch.Tensor) -> BlockOffset | None:
@@ -66,7 +67,7 @@ class SharedBuffers(BufferPool):
         return BlockOffset(number, tensor.data_ptr() - start, tuple(tensor.shape), tensor.dtype)
 
     def tensor(self, place: BlockOffset) -> torch.Tensor:
-        """Return the tensor at a place that is in use."""
+        """Return the tensor at a position that is in use."""
         block = torch.from_numpy(self._memory[place.block])
         return view_of(block, place.offset, place.shape, place.dtype)
 
@@ -95,7 +96,7 @@ class SharedBuffers(BufferPool):
                 number = self._made_blocks
                 self._made_blocks += 1
                 self._numbers[block.ctypes.data], self._memory[number] = number, block
-            # The others have the block in their queues of messages before a batch that is in it.
+            # The other processes receive this message before any batch in the block.
             self._announce(number, descriptor, size)
         finally:
             os.close(descriptor)
@@ -109,7 +110,7 @@ class SharedBuffers(BufferPool):
 
 
 class OwnBuffers(SharedBuffers):
-    """A pool of plain memory, for a process on another machine: batches go over the connection."""
+    """A pool of plain memory, for a process on another machine: batches are sent over the connection."""
 
     smallest = sys.maxsize
 
@@ -128,14 +129,14 @@ def _not_announced(*_: int) -> None:
 
 
 class _PageLocked:
-    """The owner of page-locked memory: unlocks it when the last array or tensor on it is gone, before it is unmapped.
+    """Owner of pinned memory: unpins the memory after the last array or tensor on it is gone, before it is unmapped.
 
-    Memory that is unmapped first stays locked at its old address. A block that is mapped there cannot be locked, and
-    copies from it would read the old one.
+    If memory were unmapped first, its old address would stay pinned. A new block at this address couldn't be pinned,
+    and copies from it would read the old block.
 
     Args:
-        block: The memory. Arrays are made of this object by `np.asarray`.
-        device: The accelerator that copies it.
+        block: The memory. `np.asarray` of this object returns an array that keeps this object alive.
+        device: The accelerator that copies from the memory.
     """
 
     def __init__(self, block: Bytes, device: torch.device) -> None:
@@ -149,20 +150,20 @@ class _PageLocked:
 
 
 def _done(device: torch.device, function: str, *arguments: int) -> bool:
-    """Call a function of CUDA's runtime; return whether it succeeded. Without it copies are slower, and right."""
+    """Call a function of CUDA's runtime; return whether it succeeded. If it fails, copies are slower but correct."""
     with contextlib.suppress(RuntimeError), torch.cuda.device(device):
         if int(getattr(torch.cuda.cudart(), function)(*arguments)) == 0:
             return True
-        # The runtime keeps the error for whoever asks next, which is torch, after any launch: let it be this one.
+        # The runtime reports the error at the next check, which torch does after each launch. This launch consumes it.
         torch.zeros(1, device=device)
     return False
 
 
 class Views:
-    """The other side: the blocks that a process was told of.
+    """The blocks of another process, as mapped in this process.
 
     Args:
-        device: The accelerator for whose copies they are page-locked; None if they are not.
+        device: The accelerator that copies from the blocks, which are pinned for it; None to not pin them.
     """
 
     def __init__(self, device: torch.device | None = None) -> None:
@@ -180,26 +181,26 @@ class Views:
             os.close(descriptor)
 
     def note(self, number: int) -> None:
-        """Write down which job was begun, where the process of the user sees it: if this one dies, that may be why."""
+        """Write the number of a job that begins to the ledger. If this process dies, the main process reads it."""
         ledger = self._blocks.get(LEDGER)
         if ledger is not None:
             ledger.view(np.int64)[0] = number
 
     def drop(self, number: int) -> None:
-        """Forget a block; tensors that are in use keep it."""
+        """Drop a block; tensors that are in use keep its memory alive."""
         self._blocks.pop(number, None)
 
     def tensor(self, place: BlockOffset) -> torch.Tensor:
-        """Return the tensor at a place."""
+        """Return the tensor at a position."""
         return view_of(torch.from_numpy(self._blocks[place.block]), place.offset, place.shape, place.dtype)
 
     def lend(self, blocks: Iterable[int]) -> Callable[[BlockOffset], torch.Tensor]:
-        """Return a function that makes tensors in some blocks; a block is given back when its last tensor is gone."""
+        """Return a function that creates tensors in some blocks; a block is returned after its last tensor is gone."""
         leases: dict[int, torch.Tensor] = {}
         for number in set(blocks):
             lease = self._blocks[number].view(Lease)
             # weakref.finalize isn't used, because it runs Python code, in which a Ctrl-C could be lost. The entry is
-            # made before the tensor, so that no tensor is given back without an entry.
+            # stored before the tensor is created, so every returned block has an entry.
             self._lent[number] = loan = Loan(lease, self._returned.append)
             loan.number = number
             leases[number] = torch.from_numpy(lease)
@@ -208,11 +209,11 @@ class Views:
     @property
     def bytes_out(self) -> int:
         """Bytes of the blocks in use."""
-        # A copy in one step: the receiving thread adds to it.
+        # Copying is atomic; the receiving thread may add entries meanwhile.
         return sum(self._blocks[number].nbytes for number in list(self._lent) if number in self._blocks)
 
     def take_returned(self) -> tuple[int, ...]:
-        """Return the numbers of the blocks that came back since the last call."""
-        # Appended to by whatever thread drops a tensor; only this one takes out, so the length does not shrink.
+        """Return the numbers of the blocks that were returned since the last call."""
+        # Any thread that drops a tensor appends. Only the calling thread removes entries, so the length doesn't shrink.
         loans = [self._returned.popleft() for _ in range(len(self._returned))]
         return tuple(self._lent.pop(loan.number).number for loan in loans)

@@ -1,4 +1,4 @@
-"""The worker's side of the connection to the process of the user."""
+"""The worker's side of the connection to the main process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from torchdali.execute.workers.messages import Drop, SentBatch, SentBlock, read,
 
 __all__ = ["Channel", "begin_worker", "leave"]
 
-_POLL = 0.5  # seconds between looks at whether the process of the user is there
+_POLL = 0.5  # seconds between checks whether the main process is alive
 
 
 def begin_worker(user: ProcessId) -> None:
-    """Make this process a worker, which ends with the process of the user."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the user's decides
+    """Make this process a worker, which ends when the main process ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; only the main process handles it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.stdin = _NoKeyboard()
     if sys.breakpointhook is sys.__breakpointhook__ and not os.environ.get("PYTHONBREAKPOINT"):
@@ -37,7 +37,7 @@ def begin_worker(user: ProcessId) -> None:
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
-    """Say where a debugger works."""
+    """Raise an error that explains where a debugger works."""
     raise RuntimeError(
         "a worker process has no keyboard for breakpoint(), pdb or input(). Debug in one process: with debug=True, or "
         "num_processes=1 (or TORCHDALI_PROCESSES=1 in the environment), and sources without parallel=True"
@@ -48,17 +48,17 @@ class _NoKeyboard(io.TextIOBase):
     """The standard input of a worker, from which a debugger would read."""
 
     def readline(self, *_: Any) -> NoReturn:
-        """Say where a debugger works."""
+        """Raise an error that explains where a debugger works."""
         _refuse()
 
     read = readline
 
 
 def _end_with(user: ProcessId, server: int) -> None:
-    """End this process when the user's process is gone.
+    """End this process when the main process has ended.
 
-    The connection does not tell: processes that were forked later hold its other end open. And code of the user may
-    never return to look at it.
+    The connection doesn't show this: processes that were forked later hold its other end open. Besides, the user's code
+    may never return, so nothing would read the connection.
     """
     while user.lives:
         time.sleep(_POLL)
@@ -67,34 +67,34 @@ def _end_with(user: ProcessId, server: int) -> None:
 
 
 def leave(user: ProcessId, server: int) -> None:
-    """Kill a server that is stopped if the process of the user is gone: it would be there for ever."""
+    """Kill a suspended server if the main process has ended, because the server would never end by itself."""
     if os.getppid() == server and is_stopped(server) and not user.lives:
         os.kill(server, signal.SIGKILL)
 
 
 class Channel:
-    """Messages in both directions, and shared memory that goes with them.
+    """Sends and receives messages, and the shared memory that they refer to.
 
     Args:
-        connection: To the process of the user.
-        shares_memory: The two are on one machine.
+        connection: The connection to the main process.
+        shares_memory: True if both processes are on one machine.
 
     Attributes:
         lock: Held while a message is sent.
-        buffers: Memory for messages.
-        views: The blocks of the process of the user.
+        buffers: Memory for this process's batches.
+        views: The blocks of the main process.
     """
 
     def __init__(self, connection: Any, shares_memory: bool = True) -> None:
         self._connection, self._socket = connection, socket_of(connection.fileno())
-        self.lock = threading.RLock()  # a block is announced while a batch is written
+        self.lock = threading.RLock()  # reentrant: writing a batch may announce a block
         self.buffers = SharedBuffers(self._announce, self._forget) if shares_memory else OwnBuffers()
         self.views = Views()
-        self._out: dict[int, torch.Tensor] = {}  # the tensors of blocks that the process of the user reads
+        self._out: dict[int, torch.Tensor] = {}  # the tensors of blocks that the main process reads
 
     def messages(self) -> Iterator[Any]:
-        """Yield the messages that are not about blocks, until all are read."""
-        with contextlib.suppress(ConnectionError, EOFError):  # any other end is told: no memory, say
+        """Yield the messages that aren't about blocks, until the connection ends."""
+        with contextlib.suppress(ConnectionError, EOFError):  # other errors, such as exhausted memory, are raised
             while True:
                 message = read(self._connection)
                 if isinstance(message, SentBlock):
@@ -108,17 +108,18 @@ class Channel:
                     yield message
 
     def free(self, blocks: Iterable[int]) -> None:
-        """Take back blocks that the process of the user does not read any more."""
+        """Reuse blocks that the main process does not read any more."""
         for number in blocks:
-            # It has dropped the last tensor on the block before it sent the number.
+            # The main process dropped the last tensor on the block before it sent the number.
             self._out.pop(number, None)
 
     def send(self, message: Any, values: Iterable[SentBatch] = (), kept: Iterable[torch.Tensor] = ()) -> None:
         """Send a message.
 
         Args:
-            values: The batches in it.
-            kept: The tensors in shared memory that hold them.
+            message: The message.
+            values: The batches in the message.
+            kept: The tensors in shared memory that contain the batches.
         """
         with self.lock:
             tensors = {self._block(tensor): tensor for tensor in kept}

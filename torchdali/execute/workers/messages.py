@@ -1,4 +1,4 @@
-"""Messages between the process of the user and its replicas."""
+"""Messages between the main process and its replicas."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = [
     "read_failure", "receive", "send", "write", "write_failure",
 ]  # fmt: skip
 
-_LARGE = 1 << 20  # bytes; less is as fast within a message
+_LARGE = 1 << 20  # bytes; smaller arrays are as fast inside a message
 _memory = BufferPool()
-_ALIGN = 64  # bytes; a tensor in shared memory begins at a multiple
+_ALIGN = 64  # alignment, in bytes, of tensors in shared memory
 
 
 class Inline(NamedTuple):
@@ -46,14 +46,14 @@ _NOTHING = np.empty(0, np.uint8)
 
 
 def inline(tensor: torch.Tensor) -> Inline:
-    """Return a tensor on the CPU as its bytes."""
+    """Return a tensor as its bytes; the bytes are on the CPU."""
     flat = tensor.detach().cpu().reshape(-1).resolve_conj().resolve_neg().contiguous()
-    data = flat.view(torch.uint8).numpy() if flat.numel() else _NOTHING  # which may have any stride
+    data = flat.view(torch.uint8).numpy() if flat.numel() else _NOTHING  # an empty tensor may have any stride
     return Inline(data, tuple(tensor.shape), tensor.dtype)
 
 
 def _restore_inline(sent: Inline) -> torch.Tensor:
-    """Return the tensor that `inline` was given; its memory is its own."""
+    """Restore a tensor from the result of `inline`."""
     if not sent.data.size:
         return torch.empty(sent.shape, dtype=sent.dtype)
     data = sent.data if sent.data.flags.writeable else sent.data.copy()
@@ -61,11 +61,15 @@ def _restore_inline(sent: Inline) -> torch.Tensor:
 
 
 class SentBatch(NamedTuple):
-    """A batch on its way: one tensor ``(samples, ...)``, or a list with None for samples that a branch did not compute.
+    """A batch in a message.
 
     Attributes:
-        dtype, ndim: Dtype and number of axes of a sample, for a batch without samples.
-        infos: Where the samples come from, if the receiver does not know.
+        layout: Layout of the samples.
+        dtype: Dtype of the samples, also for a batch without samples.
+        ndim: Number of axes of a sample, also for a batch without samples.
+        dense: The batch as one tensor ``(samples, ...)``; otherwise None.
+        samples: The batch sample by sample, with None for samples that a branch did not compute.
+        infos: The samples' origins, if the receiver does not know them.
     """
 
     layout: str
@@ -76,7 +80,7 @@ class SentBatch(NamedTuple):
     infos: tuple[str, ...] | None = None
 
     def places(self) -> list[BlockOffset]:
-        """Return the positions of its tensors in shared memory."""
+        """Return the positions of the batch's tensors in shared memory."""
         return [each for each in (self.dense, *self.samples) if isinstance(each, BlockOffset)]
 
     def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[BlockOffset], torch.Tensor]) -> SentBatch:
@@ -91,12 +95,14 @@ class SentBatch(NamedTuple):
 
 
 def send(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], with_infos: bool = False) -> SentBatch:
-    """Return a batch in a form for another process: its bytes if it is small, or its place in shared memory.
+    """Convert a batch for a message: to its bytes if it is small, otherwise to its position in shared memory.
 
     Args:
-        buffers: Memory to copy other data to.
-        kept: Gets the tensors in shared memory, which must stay as long as the other process reads them.
-        with_infos: True to add the sources of the samples.
+        batch: The batch.
+        buffers: Shared memory, to which data from other memory is copied.
+        kept: List to which the tensors in shared memory are appended. The caller must retain them as long as the other
+            process reads them.
+        with_infos: True to add the samples' origins.
     """
     infos = batch.source_infos if with_infos else None
     dense = batch.dense()
@@ -138,10 +144,11 @@ def _copy_tensors(
 
 
 def receive(batch: SentBatch, tensor: Callable[[BlockOffset], torch.Tensor]) -> TensorList:
-    """Return a batch that was sent.
+    """Restore a batch from a message.
 
     Args:
-        tensor: Returns the tensor at a position in shared memory.
+        batch: The batch in the message.
+        tensor: Function that returns the tensor at a position in shared memory.
     """
 
     def restore(each: Inline | BlockOffset) -> torch.Tensor:
@@ -155,7 +162,7 @@ def receive(batch: SentBatch, tensor: Callable[[BlockOffset], torch.Tensor]) -> 
 
 @dataclass(frozen=True)
 class Draw:
-    """A batch for a replica to make: the user's process has drawn its numbers.
+    """The request for a batch to a replica. The main process has drawn the records and the random keys.
 
     Attributes:
         number: Number of the message.
@@ -163,8 +170,8 @@ class Draw:
         seed: Seed of the pipeline.
         random_keys: See `BatchRequest.random_keys`.
         keys: Records to read, by index of the reader.
-        values: The sources' data, by index of the source and number of its output.
-        traced: Keep the interval of each operator, see `Profile.trace`.
+        values: The sources' data, by the source's index and the index of its output.
+        traced: True to record the interval of each operator, see `Profile.trace`.
         returned: Numbers of the replica's own blocks that are free again.
     """
 
@@ -182,18 +189,18 @@ class Draw:
 
 @dataclass(frozen=True)
 class Made:
-    """A batch that a replica has made.
+    """A replica's reply with a batch.
 
     Attributes:
-        number: Number of the message that asked for it.
-        values: Outputs that later stages or the user need, by index of the operator and number of its output.
+        number: Number of the message that requested the batch.
+        values: Outputs that later stages or the user need, by the operator's index and the index of its output.
         kept: See `BatchDraw`.
         error: Error of the batch, if it failed.
-        bad: Samples that were left out or replaced, for the report.
-        budget: How many of them at once, and the error of the first; see `BatchOutcome.bad_samples`.
+        bad: Samples that were skipped or replaced, for the report.
+        budget: Numbers of bad samples, each with the error of the first one; see `BatchOutcome.bad_samples`.
         times: Times of the operators.
-        sizes: Bytes of the batch and of its largest sample, by operator and output, if memory is counted.
-        warnings: Text, class, file and line of the warnings meanwhile.
+        sizes: Bytes of the batch and of its largest sample, by operator and output, if memory is measured.
+        warnings: Text, class, file and line of each warning since the previous reply.
     """
 
     number: int
@@ -208,10 +215,13 @@ class Made:
 
 
 class Failure(NamedTuple):
-    """An exception on its way to the process of the user.
+    """An exception in a message to the main process.
 
     Attributes:
-        data: Its pickle, if it has one.
+        data: The pickled exception; None if it can't be pickled.
+        message: Class and message of the exception.
+        text: The traceback.
+        attributes: Attributes of the exception to restore.
     """
 
     data: bytes | None
@@ -221,7 +231,7 @@ class Failure(NamedTuple):
 
 
 def write_failure(error: BaseException) -> Failure:
-    """Describe an exception."""
+    """Convert an exception for a message."""
     data = None
     with contextlib.suppress(Exception):
         data = pickling.dumps(error)
@@ -233,10 +243,11 @@ def write_failure(error: BaseException) -> Failure:
 
 
 def read_failure(failure: Failure, prefix: str = "") -> Exception:
-    """Return the exception: of the same class if it could be pickled, with the worker's traceback as its cause.
+    """Restore an exception, with the worker's traceback as its cause. It is a RuntimeError if it couldn't be pickled.
 
     Args:
-        prefix: Prefix of the message if it could not be pickled.
+        failure: The exception in the message.
+        prefix: Prefix of the RuntimeError's message.
     """
     error: Any = None
     with contextlib.suppress(Exception):
@@ -250,17 +261,17 @@ def read_failure(failure: Failure, prefix: str = "") -> Exception:
 
 
 class WorkerTraceback(Exception):
-    """The traceback of an exception in a worker process; the cause of the exception in this one."""
+    """The traceback of an exception in a worker process; the cause of the exception in the main process."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"in a worker process\n\n{text}")
 
 
 class Large(NamedTuple):
-    """A message with large arrays, whose bytes follow one after the other.
+    """A message with large arrays, whose bytes are sent after it, one array after the other.
 
     Attributes:
-        data: The message without them, pickled.
+        data: The pickled message without the arrays.
         sizes: Sizes of the arrays, in bytes.
     """
 
@@ -269,7 +280,7 @@ class Large(NamedTuple):
 
 
 def write(connection: Any, message: Any) -> None:
-    """Send a message; large arrays in it are not copied on their way."""
+    """Send a message, without copying its large arrays."""
     apart: list[memoryview] = []
 
     def stays(buffer: pickle.PickleBuffer) -> bool:
@@ -287,7 +298,7 @@ def write(connection: Any, message: Any) -> None:
 
 
 def read(connection: Any) -> Any:
-    """Receive a message; large arrays are in memory that is used again when the last of them is gone."""
+    """Receive a message; the memory of a large array is reused after the array is gone."""
     message = pickle.loads(connection.recv_bytes())
     if not isinstance(message, Large):
         return message
@@ -298,10 +309,10 @@ def read(connection: Any) -> Any:
 
 
 def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
-    """Write or read all bytes, in place: a connection of multiprocessing would copy them twice.
+    """Write or read all bytes in place; a multiprocessing connection would copy them twice.
 
     Raises:
-        EOFError: the other process is gone.
+        EOFError: The other process has ended.
     """
     while rest:
         count = move(rest)
@@ -311,25 +322,29 @@ def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
 
 
 class SentBlock(NamedTuple):
-    """A block of shared memory of the sender; its descriptor follows."""
+    """Message: the sender has a new block of shared memory. The descriptor follows."""
 
     number: int
     size: int
 
 
 class Drop(NamedTuple):
-    """A block that will not be used again."""
+    """Message: a block will not be used again."""
 
     number: int
 
 
 class Ready(NamedTuple):
-    """A replica has planned its graph and opened its readers, of these sizes."""
+    """Message: a replica has planned its graph and opened its readers.
+
+    Attributes:
+        sizes: Number of records of each reader, by index.
+    """
 
     sizes: Mapping[int, int]
 
 
 class Refused(NamedTuple):
-    """A replica cannot start, and why."""
+    """Message: a replica can't start, for this reason."""
 
     reason: str

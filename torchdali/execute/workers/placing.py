@@ -1,4 +1,4 @@
-"""Decide how many processes a pipeline has, and which of its stages run there."""
+"""Choose a pipeline's number of processes, and the stages that run in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "may_see
 
 
 def default_processes(threads: int, is_fast: bool) -> int:
-    """Return how many processes a pipeline has by default."""
+    """Return a pipeline's default number of processes."""
     if is_fast or not has_gil():
         return 1
     return max(1, min(threads, cores()))
@@ -39,10 +39,10 @@ class Placing:
 
     Attributes:
         processes: Number of replicas.
-        stages: How many stages, from the first one on, run there; 0 if there are no replicas.
-        reason: Why there is one process, or why the stages after these stay.
-        forked: True if processes are copies of this one; otherwise the plan is sent to them.
-        waits: Start them before the first batch; otherwise threads make batches meanwhile.
+        stages: Number of first stages that run in the replicas; 0 without replicas.
+        reason: The reason for using only one process, or for running later stages in the main process.
+        forked: True if processes are forked from the main process; otherwise the plan is sent to them.
+        waits: True to start the processes before the first batch; otherwise threads compute batches meanwhile.
     """
 
     processes: int
@@ -69,14 +69,19 @@ def place(
     start_method: str,
     is_fast: bool = False,
 ) -> Placing:
-    """Decide how many processes a plan gets, and which stages run there.
+    """Choose a plan's number of processes, and the stages that run in them.
 
-    Threads, if there is only one, or if threads don't need the GIL: in free-threaded Python, and if the fast path makes
-    the samples from file to batch. Otherwise as many replicas as threads, but not more than there are cores.
+    By default, a pipeline uses one process if it has one thread, or if its threads don't need the GIL: in free-threaded
+    Python, and if the fast path processes the samples from file to batch. Otherwise it uses one replica per thread, but
+    at most one per core.
 
     Args:
-        asked: Number of processes; None for this choice.
-        is_fast: The fast path makes the samples.
+        planned: The plan.
+        readers: The state of each reader node.
+        processes: Number of processes; None for the default.
+        settings: Settings of the pipeline.
+        start_method: "fork" to fork processes if possible.
+        is_fast: True if the fast path processes the samples.
     """
     processes = _requested_processes() if processes is None else processes
     if processes is None and settings.synchronous:
@@ -100,10 +105,10 @@ def place(
 
 
 def place_elsewhere(planned: Plan, readers: Mapping[Node, ReaderState], processes: int) -> Placing:
-    """Decide which stages run in replicas on other machines.
+    """Choose the stages that run in replicas on other machines.
 
     Raises:
-        RuntimeError: nothing can; says why.
+        RuntimeError: No stage can run there; the message has the reason.
     """
     stages, why = 0, ""
     for stage in planned.stages:
@@ -117,17 +122,17 @@ def place_elsewhere(planned: Plan, readers: Mapping[Node, ReaderState], processe
 
 
 def _requested_processes() -> int | None:
-    """Return the number that the environment asks for, if it does."""
+    """Return the number of processes from the environment; None if it isn't set."""
     return read_number("TORCHDALI_PROCESSES", 0, 1) or None
 
 
 def has_user_code(chain: Chain) -> bool:
-    """Return True if an operator of a chain is declared outside of this package, or is given a function."""
+    """Return True if an operator of a chain is declared outside of this package, or has a function as an argument."""
     return any(node.operator.kind != "reader" and is_of_user(node) for node in chain.nodes)
 
 
 def may_see_changes(node: Node) -> bool:
-    """Return True if a node may read values that the program changes: through impure functions, or `Shared` values."""
+    """Return True if a node may read values that the program changes, in impure functions or `Shared` values."""
     return any(_is_impure(call) or any(map(_keeps_shared, call.constants.values())) for call in _calls(node))
 
 
@@ -146,7 +151,7 @@ class _OperatorCall(Protocol):
 
 
 def _calls(node: Node) -> Sequence[_OperatorCall]:
-    """Return the operators that a node runs: its own, those before a cache, the readers of a mixture."""
+    """Return the operators that a node runs: its own operator, operators before a cache, or readers of a mixture."""
     kept = node.constants.get("samples")
     if isinstance(kept, KeptSamples):
         return kept.graph.nodes
@@ -155,7 +160,7 @@ def _calls(node: Node) -> Sequence[_OperatorCall]:
 
 
 def _is_impure(call: _OperatorCall) -> bool:
-    """Return True for code of the user, but of no source, that isn't declared pure."""
+    """Return True if an operator runs the user's code, isn't a source, and isn't declared pure."""
     is_users = is_of_user(call) or any(hasattr(value, "users_dataset") for value in call.constants.values())
     return is_users and call.operator.kind != "source" and not _is_pure(call)
 
@@ -173,14 +178,15 @@ def _platform_refuses() -> str:
 
 
 def may_fork() -> bool:
-    """Return True if this process can be copied: no other thread may hold a lock, no GPU may be in use."""
-    # OpenMP's and OpenBLAS's threads do not count: they look after themselves, and workers run torch with one thread.
+    """Return True if this process can be forked: no other thread may hold a lock, and CUDA isn't initialized."""
+    # Sleeping threads of OpenMP and OpenBLAS don't matter: these libraries handle forks, and workers run torch with one
+    # thread.
     uses_gpu: bool = torch.cuda.is_initialized()
     return threading.active_count() == 1 and not uses_gpu and others_sleep()
 
 
 def _stays(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, elsewhere: bool = False) -> str:
-    """Return why a stage, and the stages after it, stay in the user's process; empty if they needn't."""
+    """Return the reason for running a stage, and all later stages, in the main process; empty if there isn't any."""
     steps = [node for node in stage.steps if node.operator.kind != "source"]
     chained = () if stage.chain is None else stage.chain.nodes
     for node in (*steps, *chained):
@@ -211,7 +217,7 @@ def _reads_here(node: Node, reader: ReaderState, elsewhere: bool) -> str:
 
 
 def _reads_ahead(node: Node, dataset: Any) -> bool:
-    """Return True if records are on their way before somebody waits for them, over connections of this process."""
+    """Return True if this process requests records before they are needed, over its own connections."""
     return bool(getattr(dataset, "remotes", ())) or (not node.operator.is_ours and hasattr(dataset, "read_many"))
 
 
@@ -229,7 +235,7 @@ def _cannot_start_anew(node: Node) -> str:
 
 
 def _pays(planned: Plan, stage: Stage) -> bool:
-    """Return True if a stage works sample by sample on data of a reader or source, and not on small samples."""
+    """Return True if a stage has a chain that processes data of a reader or source, sample by sample."""
     seen: set[Node] = set()
     for node in planned.graph.nodes:
         before = {e.source for e in edges(node) if not is_metadata(e)}

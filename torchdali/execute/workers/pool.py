@@ -40,11 +40,11 @@ __all__ = ["START", "WorkerPool"]
 
 _GRACE = 0.5  # seconds to wait until a process ends by itself, and again after SIGTERM
 _KILLED = 10.0  # seconds to wait for the end of a killed process; the system may be busy
-_POLL = 0.5  # seconds between looks at processes that cannot be waited for
-_STILL = 2  # polls in a row that find a process suspended; one isn't enough: after Ctrl-Z and fg, it may wake late
+_POLL = 0.5  # seconds between checks of the processes' states
+_STILL = 2  # checks in a row that must find a process suspended: after Ctrl-Z and fg, a process may wake up late
 START = 120.0  # seconds for a worker to start
 _LOSSES = 2  # a batch fails when this many workers have died after they began it
-_RESTARTS = 2  # replacements per worker, on average, in _RESTART_WINDOW seconds; no more are started
+_RESTARTS = 2  # most replacements per worker, on average, in _RESTART_WINDOW seconds
 _RESTART_WINDOW = 60.0
 
 
@@ -112,7 +112,7 @@ class WorkerPool:
         close_at_end(self)
 
     def add(self, count: int) -> None:
-        """Ask for more workers; they get jobs as soon as they are ready."""
+        """Request more workers; they receive jobs as soon as they are ready."""
         self._count += count  # the watching thread sees this and starts them; no other thread starts workers
 
     # ------------------------------------------------------------ dealing
@@ -132,7 +132,7 @@ class WorkerPool:
         heapq.heappush(self._queue, (job.order, next(self._serial), job))
 
     def _assign(self) -> None:
-        """Give jobs to the workers that have room for more; called under the lock."""
+        """Send jobs to the workers that have fewer than `ahead` jobs; the caller holds the lock."""
         later = []
         while self._queue:
             free = [w for w in self.workers if w.alive and len(w.jobs) < self._ahead]
@@ -144,7 +144,7 @@ class WorkerPool:
             if not fitting:
                 later.append(entry)
                 continue
-            # Among workers with equally many jobs, the one whose job is oldest will probably be free first.
+            # Among workers with equally many jobs, the worker with the oldest job will probably be free first.
             worker = min(fitting, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
             if job.begin():
                 worker.send_job(next(self._numbers), job)
@@ -236,7 +236,7 @@ class WorkerPool:
         self._run(job.finish)
 
     def _remove_dead(self, worker: Worker) -> None:
-        """End a worker, and give its jobs to others; called in the watching thread."""
+        """End a worker, and reassign its jobs; called in the watching thread."""
         with self._lock:
             if self._over or not worker.alive:
                 return
@@ -262,7 +262,7 @@ class WorkerPool:
         worker.close()
 
     def _is_lost(self, job: WorkerJob, was_begun: bool) -> bool:
-        """Count a worker that died with a job. Return True if they were too many; otherwise queue the job again."""
+        """Count a worker that died with a job. Queue the job again, or return True if too many workers died with it."""
         job.losses += was_begun
         if job.losses < _LOSSES:
             self._enqueue(job)
@@ -271,7 +271,7 @@ class WorkerPool:
     # ------------------------------------------------------------ replacing, in the watching thread
 
     def _nobody(self) -> bool:
-        """Return True if all workers are gone, or if the pool must end because a dead one cannot be replaced."""
+        """Return True if all workers are gone, or if a worker died and the pool can't replace workers."""
         return self._starter is None or not (self._starting or any(each.alive for each in self.workers))
 
     def _replace(self) -> None:
@@ -314,7 +314,7 @@ class WorkerPool:
             if self._over:
                 return
             self._starting.remove(worker)
-            # From here on, `announce` tells it of new blocks.
+            # From here on, `announce` sends new blocks to this worker.
             self.replaced += self.workers[worker.number] is not worker
             if worker.shares_memory:
                 worker.open_ledger()
@@ -332,7 +332,7 @@ class WorkerPool:
             self._end(self._with_reason(problem))
 
     def _with_reason(self, message: str) -> str:
-        """Add to a message why no worker can be started, if the reason is known."""
+        """Append the reason for which no worker can be started to a message, if the reason is known."""
         return f"{message}. None can be started: {self._unstarted}" if self._unstarted else message
 
     # ------------------------------------------------------------ ending
@@ -343,7 +343,7 @@ class WorkerPool:
             self._end("the pipeline was closed while a worker process worked")
 
     def _end(self, reason: str) -> None:
-        if not self._lock.acquire(timeout=_GRACE):  # another thread holds it: it sends to a worker that doesn't read
+        if not self._lock.acquire(timeout=_GRACE):  # another thread holds it, and sends to a worker that doesn't read
             for worker in self.workers:
                 worker.kill()
             self._lock.acquire()
@@ -362,13 +362,13 @@ class WorkerPool:
         for worker in self._starting:
             worker.kill()
         _stop([worker.process for worker in (*self.workers, *self._starting)])
-        for thread in (self._watch, self._guard):  # they hold the workers' starter
+        for thread in (self._watch, self._guard):  # these threads use the workers' starter
             if thread is not threading.current_thread():
                 thread.join(4 * _POLL)
         if self._starter is not None:
             self._starter.close()
         self.joined = _nothing  # its owner refers to the pool
-        # The watching thread may be taking over an answer, and end this batch too; the second time does nothing.
+        # The watching thread may be receiving a reply, and finish the same job; finishing a batch twice does nothing.
         left = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]
         for job in left:
             job.lose(PipelineError(reason))
@@ -387,7 +387,7 @@ def _nothing() -> None:
 
 
 def _stop(processes: Sequence[Process]) -> None:
-    """Wait for processes that were told to end; then send SIGTERM, and then SIGKILL, and wait after each."""
+    """Wait for processes to end; then send SIGTERM, and then SIGKILL, and wait after each signal."""
     for stop, patience in (("terminate", _GRACE), ("kill", _GRACE), ("kill", _KILLED)):
         deadline = time.monotonic() + patience
         for process in processes:

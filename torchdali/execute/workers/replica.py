@@ -1,6 +1,7 @@
-"""A replica: a process that makes batches, by the stages that a pipeline without processes runs itself.
+"""A replica: a process that computes batches, with the same stages as a pipeline without processes.
 
-Its main thread takes messages, its threads run the stages. It ends when the process of the user says so or is gone.
+The replica's main thread receives messages, and its other threads run the stages. The replica ends when the main
+process closes the connection or ends.
 """
 
 from __future__ import annotations
@@ -52,11 +53,13 @@ class ReplicaTask:
     """The plan and the readers for a replica.
 
     Attributes:
-        plan: Plan of the whole pipeline; the first ``stages`` run here.
+        plan: Plan of the whole pipeline.
+        stages: Number of first stages that run in the replica.
         datasets: Datasets of these stages' readers, by reader.
-        settings: With the number of threads of this replica.
-        first_thread: Number of its first thread in the pipeline.
-        cores: Where its threads run.
+        settings: Settings of the pipeline, with this replica's number of threads.
+        first_thread: Index of the replica's first thread among all threads of the pipeline.
+        cores: Cores on which the replica's threads run; empty for all cores.
+        bad_samples: The policy for samples that fail.
     """
 
     plan: Plan
@@ -69,12 +72,12 @@ class ReplicaTask:
 
 
 class SampleSeeds:
-    """Random numbers for code of the user, each sample's own.
+    """Seeds the global generators for the user's code, with a different seed for each sample.
 
-    `random`, `numpy.random` and torch have one generator for all threads of a process. So one sample runs after the
-    other, each with its own seed: its numbers are then the same in any thread, and in any number of processes. Chains
-    with code of the user have chunks of one (`chunks.can_be_chunk`), which this relies on. A function of a whole batch
-    has the seed of its first sample.
+    `random`, `numpy.random` and torch have one generator for all threads of a process. So samples run one after the
+    other, each with its own seed. Their random numbers are then the same in any thread, and with any number of
+    processes. This relies on chunks of one sample in chains with the user's code (`chunks.can_be_chunk`). A function of
+    a whole batch uses the seed of the batch's first sample.
     """
 
     _alone = threading.Lock()
@@ -96,7 +99,7 @@ class SampleSeeds:
 
 
 def serve(connection: Any, make: Callable[[], ReplicaTask], user: ProcessId) -> None:
-    """Work until the process of the user closes the connection or is gone."""
+    """Compute batches until the main process closes the connection or ends; then end this process."""
     server, channel = os.getppid(), Channel(connection)
     if has_room():
         begin_worker(user)
@@ -108,10 +111,11 @@ def serve(connection: Any, make: Callable[[], ReplicaTask], user: ProcessId) -> 
 
 
 def make_batches(channel: Channel, make: Callable[[], ReplicaTask]) -> None:
-    """Make batches until the process of the user closes the connection or is gone.
+    """Compute batches until the main process closes the connection or ends.
 
     Args:
-        make: Makes the task; if it fails, the process of the user is told.
+        channel: The connection to the main process.
+        make: Function that creates the task. If it raises an error, the error is sent to the main process.
     """
     begin_copies()
     with contextlib.suppress(ConnectionError):
@@ -124,7 +128,7 @@ def make_batches(channel: Channel, make: Callable[[], ReplicaTask]) -> None:
 
 
 class _Stages(StageRunner):
-    """The stages that run here; a batch that is done is handed over instead of kept for the user."""
+    """The stages of a replica; finished batches are passed to a function."""
 
     def __init__(self, task: ReplicaTask, buffers: BufferPool, hand_over: Callable[[InFlightBatch], None]) -> None:
         start, first = task.settings.starter(), task.first_thread
@@ -135,9 +139,9 @@ class _Stages(StageRunner):
         self._hand_over = hand_over
 
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
-        """Hand over a batch."""
+        """Pass on a finished batch. If memory is exhausted, end the process instead."""
         if _lacks_memory(error):
-            os._exit(NO_MEMORY)  # another process may have it: the batch is not to blame
+            os._exit(NO_MEMORY)  # the batch isn't the cause: another process may have memory for it
         batch.outcome.error = error
         batch.finished.set()
         self._hand_over(batch)
@@ -166,7 +170,7 @@ class _Replica:
         self._channel, self._task = channel, task
         self._turns = 0
         self._warned: list[tuple[str, type[Warning], str, int]] = []
-        warnings.showwarning = self._warn  # the process of the user shows them
+        warnings.showwarning = self._warn  # the main process shows the warnings
         index = task.plan.index
         self._needed = [
             (index[edge.source], edge)
@@ -174,14 +178,14 @@ class _Replica:
             if edge.source is not None and edge.source.operator.kind != "source" and not is_metadata(edge)
         ]
         if task.cores:
-            os.sched_setaffinity(0, task.cores)  # before there are threads, which inherit it
+            os.sched_setaffinity(0, task.cores)  # before threads are started, because they inherit it
         ThreadStart(task.settings.max_pixels, task.settings.exact)(task.first_thread)
         self._stages = _Stages(task, channel.buffers, self._hand_over)
         self._numbers: dict[int, int] = {}  # numbers of messages, by turn
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
 
     def run(self) -> None:
-        """Process messages until the end."""
+        """Process messages until the connection ends."""
         with torch.no_grad():
             for message in self._channel.messages():
                 self._take(message)
@@ -193,9 +197,10 @@ class _Replica:
             self._warned.append((str(message), category, filename, lineno))
 
     def _take(self, draw: Draw) -> None:
-        """Begin a batch; in the main thread."""
-        # Only this thread takes back blocks, asks readers and gives out turns: in the order of the messages, so without
-        # a lock. From `begin` on, only the threads touch the batch, and then the one that ends its last stage.
+        """Begin a batch, in the main thread."""
+        # Only this thread frees blocks, starts reads and assigns turns, in the order of the messages, so without a
+        # lock. From `begin` on, only the other threads access the batch, and at last the thread that ends its last
+        # stage.
         self._channel.views.note(draw.number)
         self._channel.free(draw.returned)
         batch = InFlightBatch(
@@ -236,11 +241,11 @@ class _Replica:
         return None
 
     def _hand_over(self, batch: InFlightBatch) -> None:
-        """Send a batch that is done, in the thread that ran the last of its stages."""
+        """Send a finished batch, in the thread that ran its last stage."""
         try:
             self._answer(batch)
         except OSError:
-            os._exit(1)  # the process of the user is gone, or the memory is full
+            os._exit(1)  # the main process has ended, or memory is exhausted
         except Exception as error:
             batch.outcome.error = error
             batch.values.clear()
@@ -257,8 +262,8 @@ class _Replica:
                 if edge in batch.values
             }
         index = self._task.plan.index
-        # The tensors in `kept` are in shared memory. From `send` on the process of the user reads them, and `channel`
-        # holds them until it is told that their blocks are not read any more.
+        # The tensors in `kept` are in shared memory. From `send` on, the main process reads them, and `channel` retains
+        # them until the main process sends the numbers of their blocks back.
         sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
         with self._channel.lock:
             reply = Made(
@@ -278,7 +283,7 @@ class _Replica:
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
-    """Return whether the system gave this process no memory."""
+    """Return whether an error, or one of its causes, says that the system has no memory for this process."""
     while error is not None:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
             return True

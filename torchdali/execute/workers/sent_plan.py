@@ -1,4 +1,4 @@
-"""A plan on its way to a process that knows no graph, which plans again and opens the readers there."""
+"""A plan in a message: the receiving process rebuilds the graph and the plan, and opens the readers."""
 
 from __future__ import annotations
 
@@ -31,13 +31,17 @@ def new_task(
     bad_samples: BadSamples,
     order: ForkRequest,
 ) -> ReplicaTask:
-    """Return the task of a replica; only the user's process has the device.
+    """Create the task of a replica. The device is removed from its settings, because only the main process uses it.
 
     Args:
-        planned: The plan; its first `stages` run there.
-        datasets: Per reader, as the process of the user opened it.
+        planned: The plan.
+        stages: Number of first stages that run in the replica.
+        datasets: The datasets that the main process opened, by reader.
+        settings: Settings of the pipeline.
+        bad_samples: The policy for samples that fail.
+        order: Threads and cores of the replica.
     """
-    # Datasets of torchdali map files; others may keep one open, and a position in it.
+    # torchdali's datasets map files. Other datasets are opened again: they may have an open file with a position.
     opened = {
         n: d if is_ours(type(getattr(d, "origin", d))) else n.operator.body(**n.constants) for n, d in datasets.items()
     }
@@ -48,7 +52,7 @@ def new_task(
 
 @dataclass(frozen=True)
 class SentPlan:
-    """The message from which a replica's process makes its task."""
+    """The message from which a replica's process creates its task."""
 
     graph: SentGraph
     stages: int
@@ -61,7 +65,7 @@ class SentPlan:
         return cls(SentGraph.of(planned.graph, needed), stages, settings, bad_samples)
 
     def task(self, order: ForkRequest) -> ReplicaTask:
-        """Make the graph and the plan again, and open the readers."""
+        """Rebuild the graph and the plan, open the readers, and return the task."""
         planned = plan(self.graph.graph())
         readers = readers_of(planned, self.stages)
         datasets = {n: n.operator.body(**n.constants) for n in readers}

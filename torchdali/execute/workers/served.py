@@ -1,4 +1,4 @@
-"""Processes that a server has forked, seen from the process of the user; the server may be gone, or stopped."""
+"""The main process's view of processes that a server forked; the server may have ended or be suspended."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from torchdali.execute.process_state import ProcessId, is_stopped
 
 __all__ = ["LOST", "NO_MEMORY", "ForkserverProcess", "ServedProcess", "how_ended", "say", "signal_of"]
 
-NO_MEMORY = 112  # exit code of a worker that the system gives no memory
+NO_MEMORY = 112  # exit code of a worker for which the system has no memory
 LOST = 256  # larger than any exit code; used if the exit code is unknown
-_GRACE = 1.0  # seconds for the server to say which process it forked, or how it ended
+_GRACE = 1.0  # seconds for the server to send the id of a forked process, or its exit code
 _TICK = 0.02
 _NUMBER = struct.Struct("i")
 
 
 def say(descriptor: int, number: int) -> None:
-    """Send the number of a process, or its exit code, to the process that may wait for it."""
-    with contextlib.suppress(OSError):  # nobody asks any more
+    """Send the id of a process, or its exit code, to the process that may wait for it."""
+    with contextlib.suppress(OSError):  # the receiver may have closed the pipe
         os.write(descriptor, _NUMBER.pack(number))
 
 
 def how_ended(code: int | None) -> str:
-    """Say how a process ended."""
+    """Describe the end of a process, from its exit code."""
     if code is None:
         return "closed its connection"
     if code == NO_MEMORY:
@@ -50,23 +50,23 @@ def signal_of(code: int) -> str:
 
 
 class _OthersChild(ABC):
-    """A process that isn't a child of this one, with the used attributes of `multiprocessing.Process`.
+    """A process that isn't a child of the main process. It has the attributes of `multiprocessing.Process` in use.
 
     Attributes:
-        id: The process, once it is known.
+        id: Id of the process; None until it is known.
     """
 
     def __init__(self) -> None:
         self.id: ProcessId | None = None
-        self._ended = 0.0  # when it was first seen to have ended
+        self._ended = 0.0  # time when the process was first found to have ended
 
     @abstractmethod
     def _exit_code(self, patience: float = 0.0) -> int | None:
-        """Return the exit code that the server has told in time; `LOST` if it will not, None if it has not yet."""
+        """Return the exit code, if the server sends it in time; `LOST` if it can't send it, None if it hasn't yet."""
 
     @property
     def pid(self) -> int | None:
-        """Number of the process; None if it is not known."""
+        """Id of the process; None if unknown."""
         return None if self.id is None else self.id.number
 
     @property
@@ -76,14 +76,14 @@ class _OthersChild(ABC):
         if code not in (None, LOST):
             return code
         if self.id is None:
-            return code  # LOST: it was never forked
+            return code  # LOST: the process was never forked
         if self.id.lives:
             return None
         self._ended = self._ended or time.monotonic()
         return LOST if code == LOST or time.monotonic() - self._ended > _GRACE else None
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for the end."""
+        """Wait until the process has ended."""
         deadline = time.monotonic() + (1e9 if timeout is None else timeout)
         while self.exitcode is None and (left := deadline - time.monotonic()) > 0:
             tick = min(_TICK, left)
@@ -105,10 +105,10 @@ class _OthersChild(ABC):
 
 
 class ServedProcess(_OthersChild):
-    """A process that a server of torchdali has forked.
+    """A process that torchdali's server forked.
 
     Args:
-        status: Descriptor of a pipe over which the server sends the number of the process, then its exit code.
+        status: Descriptor of a pipe over which the server sends the id of the process, then its exit code.
     """
 
     def __init__(self, status: int) -> None:
@@ -116,12 +116,12 @@ class ServedProcess(_OthersChild):
         os.set_blocking(status, False)
         self._status = open(status, "rb", buffering=0)  # noqa: SIM115  open as long as this object
         self._said: list[int] = []
-        self._is_over = False  # the server says nothing more
-        self._lock = threading.Lock()  # several threads of a pool ask
+        self._is_over = False  # True if the server can't send any more
+        self._lock = threading.Lock()  # several threads of a pool read the pipe
 
     @classmethod
     def already_ended(cls) -> ServedProcess:
-        """Return a process that could not be forked."""
+        """Create the object for a process that couldn't be forked."""
         status, said = os.pipe()
         os.close(said)
         return cls(status)
@@ -131,7 +131,7 @@ class ServedProcess(_OthersChild):
 
     @property
     def pid(self) -> int | None:
-        """Number of the process; None if the server does not say."""
+        """Id of the process; None if the server doesn't send it."""
         self._listen(1, _GRACE)
         return super().pid
 
@@ -157,18 +157,18 @@ class ServedProcess(_OthersChild):
 
 
 class ForkserverProcess(_OthersChild):
-    """A process that multiprocessing's server has forked.
+    """A process that multiprocessing's fork server forked.
 
     Args:
-        process: Started.
+        process: A started `multiprocessing.Process`.
     """
 
-    _GONE = 255  # multiprocessing's exit code of a process whose server is gone
+    _GONE = 255  # multiprocessing's exit code for a process whose server has ended
 
     def __init__(self, process: Any) -> None:
         super().__init__()
         self._process, self.id = process, ProcessId.of(process.pid)
-        self._lock = threading.Lock()  # multiprocessing reads the code once
+        self._lock = threading.Lock()  # multiprocessing can read the exit code only once
 
     def _exit_code(self, patience: float = 0.0) -> int | None:
         with self._lock:
@@ -178,17 +178,17 @@ class ForkserverProcess(_OthersChild):
 
     @property
     def exitcode(self) -> int | None:
-        """Exit code, as of `ServedProcess`."""
+        """Exit code: negative for a signal, `LOST` if it is unknown, None while the process runs."""
         code = super().exitcode
         if code == LOST:
             self._forget()
         return code
 
     def _forget(self) -> None:
-        """Stop waiting for the server's messages: multiprocessing would wait at the end of the program."""
+        """Remove the process from multiprocessing's list: it would wait for the server at the end of the program."""
         multiprocessing.process._children.discard(self._process)  # type: ignore[attr-defined]
         from multiprocessing import forkserver  # not on all systems
 
         server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
         if is_stopped(server):
-            os.kill(server, signal.SIGKILL)  # multiprocessing starts another one if need be
+            os.kill(server, signal.SIGKILL)  # if necessary, multiprocessing starts another server

@@ -1,9 +1,9 @@
-"""A process without threads that forks the workers, which the process of the user cannot do once it has threads.
+"""A process without threads that forks the workers, because the main process can't fork once it has threads.
 
-It is a copy of the process of the user from before it had threads; or a new interpreter, which has imported torchdali
-once for all workers of all pipelines. It ends when the last pipeline that uses it is closed, or when the process of the
-user does. A *spare*, which it forks, takes its place if it is killed or stopped, and forks the next spare. Workers go
-on meanwhile: they watch the process of the user, not their server.
+The server is a fork of the main process from before it had threads, or a new interpreter that imports torchdali once
+for all workers of all pipelines. It ends when the last pipeline that uses it is closed, or when the main process ends.
+The server forks a *spare*. If the server is killed or suspended, the spare replaces it and forks the next spare.
+Workers continue meanwhile: they watch the main process, not their server.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from torchdali.forks import ForkSafeLock
 
 __all__ = ["ForkRequest", "Server", "main"]
 
-_POLL = 0.5  # seconds between looks at whether the process of the user is there
+_POLL = 0.5  # seconds between checks whether the main process is alive
 _GRACE = 1.0  # seconds for the server to end
-_STILL = 2  # polls in a row that find it suspended; one isn't enough: after Ctrl-Z and fg, it may wake late
+_STILL = 2  # checks in a row that must find the server suspended: after Ctrl-Z and fg, it may wake up late
 
 Run = Callable[[Any, "ForkRequest", "int | None", ProcessId], None]
 """Runs a worker: connection, order, descriptor of the plan, the process of the user."""
@@ -46,9 +46,9 @@ class ForkRequest(NamedTuple):
 
     Attributes:
         threads: Number of threads of the worker.
-        first_thread: Number of the first one in the pipeline.
-        cores: Where they run; empty for everywhere.
-        is_sent: True if the plan comes in a file; otherwise it is the plan with which the server was forked.
+        first_thread: Index of the worker's first thread among all threads of the pipeline.
+        cores: Cores on which the threads run; empty for all cores.
+        is_sent: True if a file contains the plan; otherwise the server was forked with the plan.
     """
 
     threads: int
@@ -58,11 +58,11 @@ class ForkRequest(NamedTuple):
 
 
 class _Spare(NamedTuple):
-    """The order to fork another server, which waits until it is needed."""
+    """The request to fork another server, which waits until it is needed."""
 
 
 class _Serving(NamedTuple):
-    """One process that serves: a child of this one, or of the server before it."""
+    """A server process: a child of the main process, or of the previous server."""
 
     process: Any
     control: socket.socket
@@ -77,32 +77,33 @@ class _Serving(NamedTuple):
         self.control.close()
 
     def end(self) -> None:
-        """Wait until it has ended as it was told to; kill one that does not, or that is stopped."""
+        """Wait for the server to end; kill it if it doesn't, or if it is suspended."""
         if not is_stopped(self.process.pid):
             self.process.join(_GRACE)
         if self.alive:
-            self.process.kill()  # its exit code is read with the next child's, or at the end
+            self.process.kill()  # the exit code is read together with the next child's, or at the program's end
 
 
 class Server:
-    """The server, seen from the process of the user.
+    """The main process's view of the server and its spare.
 
     Args:
-        process: That serves first.
-        control: A socket to it.
+        process: The first server process.
+        control: A socket to this process.
     """
 
     def __init__(self, process: _Child, control: socket.socket) -> None:
         self._users, self._owner = 1, os.getpid()
-        self._lock = threading.RLock()  # pools of several pipelines ask
+        self._lock = threading.RLock()  # pools of several pipelines use the server
         self._still = 0
         self._serving, self._spare = _Serving(process, control), self._fork_spare(control)
-        # Before multiprocessing ends its children by SIGTERM, and waits for them: one that is stopped would never end.
+        # Kill the server before multiprocessing sends SIGTERM to its children and waits for them: a suspended server
+        # would never end.
         self._at_exit = multiprocessing.util.Finalize(None, process.kill, exitpriority=1)
 
     @classmethod
     def fork(cls, run: Run) -> Server:
-        """Fork this process, which has no threads.
+        """Start a server as a fork of this process, which must not have threads.
 
         Args:
             run: Runs a worker, in a process that the server forks.
@@ -113,14 +114,14 @@ class Server:
             target=_run_forked, args=arguments, name="torchdali-server", daemon=True
         )
         with theirs, warnings.catch_warnings():
-            # Python 3.12 counts threads of native libraries too; see `placing.may_fork`.
+            # Python 3.12 warns about threads of native libraries, too; see `placing.may_fork`.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         return cls._offer(cls(_Child(process), ours))
 
     @classmethod
     def share(cls) -> Server:
-        """Return the server that another pipeline uses, or a new interpreter."""
+        """Return the server that another pipeline uses, or start a server in a new interpreter."""
         global _shared
         with _sharing:
             server = _shared
@@ -155,14 +156,14 @@ class Server:
             return bool(self._users) and (self._serving.alive or self._spare.alive)
 
     def start(self, order: ForkRequest, plan: int | None) -> tuple[ServedProcess, Connection]:
-        """Ask the server to fork a worker; returns immediately.
+        """Request a worker from the server; returns immediately.
 
         Args:
             order: The request that describes the worker.
-            plan: Descriptor of a file with the plan, if the order says so.
+            plan: Descriptor of a file with the plan, if `order.is_sent`.
 
         Raises:
-            OSError: the server is gone, and its spare too.
+            OSError: The server and its spare have ended.
         """
         ours, theirs = _stream_pair()
         with ours, theirs:
@@ -172,7 +173,7 @@ class Server:
                     self._change()
                 try:
                     process = _order(self._serving.control, order, descriptors)
-                except OSError:  # it is just ending
+                except OSError:  # the server is just ending
                     self._change()
                     process = _order(self._serving.control, order, descriptors)
             return process, Connection(ours.detach())
@@ -194,7 +195,7 @@ class Server:
         """Continue with the spare server; a suspended server is killed.
 
         Raises:
-            OSError: all spares are used.
+            OSError: The spare has ended, too.
         """
         if not self._spare.alive:
             fate = self.fate() or "the server that forks worker processes is stopped"
@@ -206,9 +207,9 @@ class Server:
         self._spare = self._fork_spare(self._serving.control)
 
     def fate(self) -> str:
-        """Describe the end of a server that is gone; empty if it is there."""
+        """Describe the end of the server; empty if it is alive."""
         with self._lock:
-            self._serving.process.join(_GRACE)  # it may be just ending
+            self._serving.process.join(_GRACE)  # the server may be just ending
             code = self._serving.process.exitcode
         if code is None:
             return ""
@@ -228,7 +229,7 @@ class Server:
         """End the server if no other pipeline uses it."""
         global _shared
         if self._owner != os.getpid():
-            return  # a forked child drops its copy, and must not end the server
+            return  # a forked child may drop its copy of this object, but must not end the server
         with _sharing:
             self._users -= 1
             if self._users:
@@ -239,7 +240,7 @@ class Server:
             both = (self._spare, self._serving)
             for each in both:
                 each.tell_end()
-            for each in reversed(both):  # the spare's end is told by the other
+            for each in reversed(both):  # the serving process reports the spare's exit code
                 each.end()
         self._at_exit.cancel()
 
@@ -250,18 +251,18 @@ _sharing = ForkSafeLock()
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
-    return _stream_pair(socket.SOCK_SEQPACKET)  # keeps orders apart
+    return _stream_pair(socket.SOCK_SEQPACKET)  # each request is a separate packet
 
 
 def _stream_pair(kind: socket.SocketKind = socket.SOCK_STREAM) -> tuple[socket.socket, socket.socket]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
-    ours.settimeout(None)  # whatever the user's default
+    ours.settimeout(None)  # overrides the user's default timeout
     theirs.settimeout(None)
     return ours, theirs
 
 
 def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: list[int]) -> ServedProcess:
-    """Send an order, with descriptors for the new process, and return that process."""
+    """Send a request with descriptors for the new process, and return the new process."""
     status, said = os.pipe()
     process = ServedProcess(status)
     try:
@@ -272,7 +273,7 @@ def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: lis
 
 
 class _Child:
-    """A server that is a child of this process; somebody else may ask for its exit code first."""
+    """A server that is a child of this process. Other code may collect its exit code first."""
 
     def __init__(self, process: Any) -> None:
         self._process, self._id = process, ProcessId.of(process.pid)
@@ -303,7 +304,7 @@ class _Popen:
         self._process.kill()
 
 
-# Unlike multiprocessing's, it does not run the user's script again.
+# Unlike multiprocessing's fork server, this program doesn't import the user's script.
 _PROGRAM = """\
 import signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -323,16 +324,16 @@ def _run_forked(ours: socket.socket, control: socket.socket, run: Run, user: Pro
 
 
 def main(control: socket.socket, run: Run, user: ProcessId) -> None:
-    """Fork workers until the process of the user says that it is enough, or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process of the user decides
+    """Fork workers until the main process requests the end, or ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the main process handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     awake, wake = os.pipe()
     os.set_blocking(awake, False)
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake)  # the end of a worker, too, ends the wait below
+    signal.set_wakeup_fd(wake)  # so that the end of a worker also ends the `select` below
     parent = os.getppid()
-    running: dict[int, int] = {}  # where to send the exit code, by process
+    running: dict[int, int] = {}  # by process id, the descriptor to which the exit code is sent
     while user.lives:
         ready = select.select([control.fileno(), awake], [], [], _POLL)[0]
         if awake in ready:
@@ -371,7 +372,7 @@ def _fork(descriptors: list[int]) -> int | None:
 
 
 def _begin(run: Run, order: ForkRequest | _Spare, descriptors: list[int], wake: int, user: ProcessId) -> None:
-    """Run a worker or a spare in this process, which a server has just forked."""
+    """Run a worker or a spare in this process, which the server has just forked."""
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

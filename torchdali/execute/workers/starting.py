@@ -1,4 +1,4 @@
-"""Start the workers of a pipeline, at first and in place of those that die."""
+"""Start the workers of a pipeline, and replacements for workers that die."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from torchdali.graph.plan import Plan
 
 __all__ = ["Starter", "main", "read_first_message", "sizes_of"]
 
-_POLL = 0.5  # seconds between looks at the server
+_POLL = 0.5  # seconds between checks of the server
 
 
 class Starter:
     """Starts workers of one pipeline.
 
     Args:
-        placing: Their number, and the stages that run there.
+        placing: The number of workers, and the stages that they run.
         planned: The plan.
-        settings: Number of threads, and a thread's first call.
+        settings: Settings of the pipeline.
         readers: States of the readers, by node.
         bad_samples: The policy for samples that fail.
 
@@ -51,7 +51,8 @@ class Starter:
         patience: Seconds for a worker to start.
 
     Raises:
-        OSError: no process can be started. MemoryError: the memory is too small for the plan.
+        OSError: No process can be started.
+        MemoryError: The plan doesn't fit into memory.
     """
 
     patience = START
@@ -81,10 +82,10 @@ class Starter:
             self._server = Server.share()
 
     def start(self, number: int) -> Worker:
-        """Ask for a worker, and return it before it is ready.
+        """Request a worker, and return it before it is ready.
 
         Raises:
-            OSError: it cannot be.
+            OSError: The worker can't be started.
         """
         if self._file is not None and not self._server.alive:
             self._server.release()
@@ -92,14 +93,14 @@ class Starter:
         return Worker(*self._server.start(self._orders[number], self._file), number)
 
     def look(self) -> None:
-        """See that the server runs."""
+        """Check the server, and replace it if necessary."""
         self._server.look()
 
     def start_all(self) -> list[Worker]:
         """Start all workers and wait until they are ready.
 
         Raises:
-            NotStarted: one can't be started; the others are ended.
+            NotStarted: A worker can't be started. The other workers are ended.
         """
         workers: list[Worker] = []
         try:
@@ -126,10 +127,10 @@ class Starter:
         self.is_ready(worker)
 
     def is_ready(self, worker: Worker) -> bool:
-        """Read the first message of a worker.
+        """Read the first message of a worker; return True.
 
         Raises:
-            NotStarted: the worker has refused, or ended.
+            NotStarted: The worker can't run the plan, or has ended.
         """
         try:
             read_first_message(worker, self._sizes)
@@ -154,13 +155,14 @@ def sizes_of(planned: Plan, stages: int, readers: Mapping[Node, ReaderState]) ->
 
 
 def read_first_message(worker: Worker, sizes: Mapping[int, int]) -> None:
-    """Read whether a worker is ready.
+    """Read a worker's first message, and check that the worker is ready.
 
     Args:
+        worker: The worker.
         sizes: Number of records of each reader, by index.
 
     Raises:
-        NotStarted: it is not, or finds other records.
+        NotStarted: The worker isn't ready, or its readers have other numbers of records.
     """
     message: Any = None
     with contextlib.suppress(EOFError, OSError):
@@ -174,7 +176,7 @@ def read_first_message(worker: Worker, sizes: Mapping[int, int]) -> None:
 
 
 def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:
-    """Divide the threads, and the cores where memory is divided, among the workers."""
+    """Divide the threads, and on NUMA machines the cores, among the workers."""
     threads, first = [], 0
     for number in range(placing.processes):
         threads.append(max(1, (settings.num_threads - first) // (placing.processes - number)))
@@ -192,7 +194,7 @@ def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:
 def _run(
     make: Callable[[ForkRequest], ReplicaTask], connection: Any, order: ForkRequest, file: int | None, user: ProcessId
 ) -> None:
-    """Run a worker, for the pipeline for which the server was forked, or for another one."""
+    """Run a worker, for the pipeline that forked the server, or for another pipeline."""
     if order.is_sent:
         _run_sent(connection, order, file, user)
     else:
@@ -224,7 +226,7 @@ def main(descriptor: int, user: tuple[int, bytes]) -> None:
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """State of the process of the user that names of files and modules depend on."""
+    """The main process's state on which file paths and imports depend."""
 
     path: tuple[str, ...]
     folder: str

@@ -1,4 +1,4 @@
-"""A worker process, seen from the process of the user, and its jobs."""
+"""The main process's view of a worker process and its jobs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from torchdali.execute.workers.served import LOST, NO_MEMORY, how_ended, signal_
 
 __all__ = ["NotStarted", "Process", "Worker", "WorkerJob"]
 
-_GRACE = 0.5  # seconds for the exit code of a process that has closed its connection
+_GRACE = 0.5  # seconds to wait for the exit code of a process that has closed its connection
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
 
 
 class Process(Protocol):
-    """A process that was started; `multiprocessing.Process` and others."""
+    """A started process: `multiprocessing.Process`, or a class with the same attributes."""
 
     @property
     def pid(self) -> int | None: ...
@@ -40,28 +40,28 @@ class WorkerJob(Protocol):
     """Work for a worker.
 
     Attributes:
-        losses: Workers that died with it.
+        losses: Number of workers that died after they began the job.
     """
 
     losses: int
 
     @property
     def order(self) -> int:
-        """Number that decides the order: smaller ones go first."""
+        """Priority of the job: jobs with smaller numbers are sent first."""
         ...
 
     @property
     def owner(self) -> int | None:
-        """Number of the only worker that may do it; None for any."""
+        """Number of the only worker that may run the job; None for any worker."""
         ...
 
     @property
     def title(self) -> str:
-        """Name of this work in messages."""
+        """Name of the job in messages."""
         ...
 
     def begin(self) -> bool:
-        """Return whether it is still wanted."""
+        """Return whether the job is still needed; called before it is sent."""
         ...
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Any:
@@ -69,28 +69,31 @@ class WorkerJob(Protocol):
         ...
 
     def answer(self, result: Any, views: Views) -> None:
-        """Take over the results, in the thread that receives them."""
+        """Store the results, in the thread that receives them."""
         ...
 
     def lose(self, error: Exception) -> None:
-        """Record that it cannot be done."""
+        """Record the error of a job that can't be done."""
         ...
 
     def finish(self) -> None:
-        """Go on, after `answer` or `lose`."""
+        """Continue after `answer` or `lose`."""
         ...
 
 
 class NotStarted(Exception):
-    """A worker could not be started; the message says why."""
+    """A worker could not be started; the message has the reason."""
 
 
 class Worker:
-    """A worker, seen from the process of the user.
+    """The main process's view of a worker.
 
     Args:
-        purpose: Its task, for messages.
-        hint: A possible reason, for messages, if it ended without sending anything.
+        process: The process.
+        connection: The connection to the process.
+        number: Number of the worker.
+        purpose: Task of the worker, for messages.
+        hint: A possible reason, for messages, if the worker ended without sending anything.
     """
 
     def __init__(
@@ -98,24 +101,24 @@ class Worker:
     ) -> None:
         self.process, self.connection, self.number = process, connection, number
         self._purpose, self._hint, self._has_spoken = purpose, hint, False
-        self.views = Views()  # the pool may replace it by one with page-locked memory
-        self.jobs: dict[int, WorkerJob] = {}  # sent, and not yet answered; changed under the lock of the pool
+        self.views = Views()  # the pool may replace it by views with pinned memory
+        self.jobs: dict[int, WorkerJob] = {}  # jobs sent without a reply yet; changed under the lock of the pool
         self._ledger: npt.NDArray[np.int64] | None = None
-        self.blocks: set[int] = set()  # that it was told of
+        self.blocks: set[int] = set()  # blocks that were sent to the worker
         self.alive, self.still = True, 0
-        self.stopped_for = 0.0  # seconds, before it was killed for that
+        self.stopped_for = 0.0  # seconds for which the worker was suspended before it was killed
         self.shares_memory = True
         self.since = time.monotonic()
         self._socket = socket_of(connection.fileno())
-        # Sends one message at a time: threads that submit jobs and the watching thread send.
+        # Held while a message is sent: the threads that submit jobs and the watching thread send messages.
         self._lock = threading.Lock()
 
     def stands_still(self) -> bool:
-        """Return whether a signal has stopped the process."""
+        """Return whether a signal has suspended the process."""
         return is_stopped(self.process.pid)
 
     def kill(self) -> None:
-        """End the process, whatever it does; the connection ends with it."""
+        """Kill the process; its connection ends, too."""
         self.process.kill()
 
     def send(self, message: Any, descriptor: int | None = None) -> None:
@@ -126,14 +129,14 @@ class Worker:
                 socket.send_fds(self._socket, [b"d"], [descriptor])
 
     def send_job(self, number: int, job: WorkerJob) -> None:
-        """Send a job, with the worker's blocks that came back."""
-        # The message contains the numbers of these blocks: only the worker decides where to write, so it doesn't write
-        # to a block that a tensor still uses.
+        """Send a job, with the numbers of the worker's blocks that were returned."""
+        # Only the worker decides where it writes, and it reuses only returned blocks. So it never writes to a block
+        # that a tensor still uses.
         self.jobs[number] = job
         self.send(job.message(number, self.blocks, self.views.take_returned()))
 
     def open_ledger(self) -> None:
-        """Share memory in which the worker writes which job it began last; without it, all jobs count as begun."""
+        """Share memory in which the worker records the job that it began last. Without it, all jobs count as begun."""
         with contextlib.suppress(OSError, MemoryError):
             descriptor = anonymous_file(8)
             try:
@@ -144,16 +147,16 @@ class Worker:
                 os.close(descriptor)
 
     def has_begun(self, number: int) -> bool:
-        """Return whether the worker has begun a job that it was sent; jobs have rising numbers."""
+        """Return whether the worker has begun a job that was sent to it; later jobs have larger numbers."""
         return self._ledger is None or bool(self._ledger[0] >= number)
 
     def receive(self) -> Any:
         """Receive the result of a job; None if the message was about a block.
 
         Raises:
-            EOFError, OSError: the worker has died.
+            EOFError, OSError: The worker has died.
         """
-        # Only the watching thread calls this. A message about a block comes before the first batch in the block.
+        # Only the watching thread calls this. The message about a block arrives before the first batch in the block.
         message = read(self.connection)
         self._has_spoken = True
         if isinstance(message, Drop):

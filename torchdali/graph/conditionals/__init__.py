@@ -1,12 +1,13 @@
 """``if``, ``and``, ``or`` and ``not`` on `DataNode`s, by rewriting the pipeline function's syntax tree.
 
-An ``if`` on a node runs both branches while tracing; the recorded nodes carry the condition, so that each
-operator runs only for the samples of its branch. Variables that the branches set are merged afterwards. An
-``if`` on anything else is Python's own. The callables that the pipeline function calls are rewritten too, when called:
-functions, methods, objects with a `__call__`, modules of torch, and `functools.partial` of these; except
-installed code, and code marked with `do_not_convert`.
+An ``if`` on a node runs both branches while tracing. The recorded nodes have the condition, so each operator runs only
+for the samples of its branch. Afterwards, variables that the branches set are merged. An ``if`` on other values works
+as in Python. The callables that the pipeline function calls are also rewritten, when they are called: functions,
+methods, objects with a `__call__`, torch modules, and `functools.partial` of these. Installed code, and code marked
+with `do_not_convert`, isn't rewritten.
 
-Code that cannot be rewritten stays unchanged, and its error at a node says how to write it; see `python_only`.
+Code that can't be rewritten stays unchanged. If its condition is a node, the error explains the alternative; see
+`python_only`.
 """
 
 from __future__ import annotations
@@ -58,9 +59,11 @@ def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[.
     """Return a function in which ``if``, ``and``, ``or`` and ``not`` also work on nodes.
 
     Args:
+        function: The function.
         always: Also rewrite a function of an installed package.
 
-    Returns the function itself if it cannot or need not be rewritten.
+    Returns:
+        The rewritten function; the function itself if it can't or needn't be rewritten.
     """
     if isinstance(function, types.MethodType):
         return types.MethodType(convert(function.__func__), function.__self__)
@@ -72,7 +75,7 @@ def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[.
 
 
 def _converted_object(value: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the callable to use instead of an object that is called."""
+    """Return the rewritten callable for an object that isn't a function."""
     if isinstance(value, torch.nn.Module):
         return functools.partial(_call_module, value)
     if isinstance(value, functools._lru_cache_wrapper):
@@ -97,7 +100,7 @@ def _call_with_converted(caller: Callable[..., Any], function: Any, *arguments: 
 
 
 def _call_cached(cached: Any, *arguments: Any, **named: Any) -> Any:
-    """Call a function under `functools.cache`; with nodes without it, as each belongs to one branch."""
+    """Call a function with `functools.cache`; without the cache for nodes, because a node belongs to one branch."""
     if _has_node((*arguments, *named.values())):
         return convert(cached.__wrapped__)(*arguments, **named)
     return cached(*arguments, **named)
@@ -108,7 +111,7 @@ def _has_node(values: tuple[Any, ...]) -> bool:
 
 
 def _call_module(module: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
-    """Call a module of torch; the callees of its `forward`, and of the modules in it, are rewritten."""
+    """Call a torch module; the `forward` methods of the module and of its submodules are rewritten."""
     inside = [each for each in module.modules() if "forward" not in vars(each)]
     for each in inside:
         vars(each)["forward"] = convert(each.forward)
@@ -131,17 +134,18 @@ def _convertible(function: types.FunctionType) -> bool:
 
 
 def _wraps_own(function: types.FunctionType) -> bool:
-    """Return True for the result of an installed package's decorator on a function of the user."""
+    """Return True if a function is the result of an installed package's decorator on the user's function."""
     inner = inspect.unwrap(function)
     return inner is not function and isinstance(inner, types.FunctionType) and _convertible(inner)
 
 
 @functools.lru_cache(maxsize=256)
 def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
-    """Rewrite the code of a function; None if its source cannot be had, or if it was rewritten with another.
+    """Rewrite the code of a function; None if its source isn't available, or if the code is already rewritten.
 
     Args:
-        class_name: Name of the class around it; empty if there is none.
+        code: Code of the function.
+        class_name: Name of the class around the function, or empty.
     """
     if RUNTIME in code.co_freevars:
         return None
@@ -153,13 +157,13 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
         return None
     definition.decorator_list = []
     rewrite(definition, class_name)
-    definition.name = "__function__"  # not its own: a function that calls itself finds that among the globals
+    definition.name = "__function__"  # not its own name: a recursive function must find the global function
     _leave_out_type_parameters(definition)
     # A factory with the same free variables makes the compiler resolve them as cells again.
     free = (*code.co_freevars, RUNTIME)
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     around: list[ast.stmt] = [definition]
-    if class_name:  # in a class of that name, which is not a variable, the compiler changes private names as it did
+    if class_name:  # inside a class of the same name, the compiler mangles private names in the same way
         around = [] if class_name in free else [ast.Global([class_name])]
         around.append(ast.ClassDef(class_name, [], [], [definition], []))
     factory = ast.FunctionDef("__factory__", arguments, around, [])
@@ -173,11 +177,11 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
 
 def _leave_out_type_parameters(definition: ast.stmt) -> None:
     if "type_params" in definition._fields:
-        vars(definition)["type_params"] = []  # those of the function, if it has any, are among its free variables
+        vars(definition)["type_params"] = []  # the function's type parameters are among its free variables
 
 
 def _class_around(name: str) -> str:
-    """Return the innermost class around the function of a qualified name; empty if there is none."""
+    """Return the innermost class around a function, from its qualified name; empty without a class."""
     *outer, _ = name.split(".")
     while outer and outer[-1] == "<locals>":
         del outer[-2:]
@@ -194,7 +198,7 @@ def _definition(code: types.CodeType) -> ast.FunctionDef | None:
 
 
 def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
-    """Return the syntax tree of a lambda, as a function; None if a line has several like it."""
+    """Return the syntax tree of a lambda, as a function; None if its line has several similar lambdas."""
     tree = ast.parse("".join(inspect.findsource(code)[0]))
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     lambdas = [
@@ -232,12 +236,12 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
 
 
 def _qualified_name(function: types.FunctionType) -> str:
-    """Return the name of the code of a function, with its scopes; Python 3.10 has only the function's own name."""
+    """Return the qualified name of a function's code; in Python 3.10, the function's name."""
     of_function = function.__name__ if hasattr(function, "__wrapped__") else function.__qualname__
     name: str = getattr(function.__code__, "co_qualname", of_function)
     return name
 
 
 def convert_callable(function: Any) -> Any:
-    """Return the callable to use instead of the one that the user's code calls."""
+    """Return the rewritten callable for a callable that the user's code calls."""
     return convert(function)

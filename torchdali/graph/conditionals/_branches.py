@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Undefined:
-    """The value of a variable that has not been set, or only in one branch."""
+    """The value of a variable that has not been set, or has been set only in one branch."""
 
     def __init__(self, name: str, reason: str = "") -> None:
         self.name, self.reason = name, reason
@@ -36,7 +36,8 @@ def read(value: Any) -> Any:
     """Return the value of a variable.
 
     Raises:
-        UnboundLocalError: it isn't set. RuntimeError: one branch of an `if` on a node doesn't set it.
+        UnboundLocalError: The variable isn't set.
+        RuntimeError: One branch of an `if` on a node doesn't set the variable.
     """
     if isinstance(value, Undefined):
         value.fail()
@@ -44,12 +45,12 @@ def read(value: Any) -> Any:
 
 
 def make_undefined(name: str) -> Undefined:
-    """Make the value of a variable before it is set."""
+    """Return the value of a variable before it is set."""
     return Undefined(name)
 
 
 def load(read: Callable[[], Any], name: str) -> Any:
-    """Return the value of an attribute or element; `Undefined` if there is none yet."""
+    """Return the value of an attribute or element; `Undefined` if it doesn't exist yet."""
     try:
         return read()
     except Exception:
@@ -57,7 +58,7 @@ def load(read: Callable[[], Any], name: str) -> Any:
 
 
 def store_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
-    """Set an attribute to the loaded or merged value."""
+    """Set an attribute to the loaded or merged value; delete it if the value is undefined."""
     if not _is_unset(value):
         setattr(owner(), name, value)
     else:
@@ -66,7 +67,7 @@ def store_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
 
 
 def store_item(owner: Callable[[], Any], key: Any, value: Any) -> None:
-    """Set an element to the loaded or merged value."""
+    """Set an element to the loaded or merged value; delete it if the value is undefined."""
     if not _is_unset(value):
         owner()[key] = value
     else:
@@ -97,10 +98,11 @@ _PLAIN = {
 
 
 def python_only(test: Any, construct: str, inside: str = "") -> Any:
-    """Return the condition of something that is not rewritten.
+    """Return the condition of a construct that isn't rewritten.
 
     Raises:
-        TypeError: it is a node. RuntimeError: the same, where the branch returns (as in DALI).
+        TypeError: The condition is a node.
+        RuntimeError: The condition is a node, and a branch returns (as in DALI).
     """
     if not isinstance(test, DataNode):
         return test
@@ -140,7 +142,7 @@ def if_return(
     put: Callable[[tuple[Any, ...]], None] = lambda values: None,
     names: tuple[str, ...] = (),
 ) -> Any:
-    """Run an ``if`` whose branches return; attributes and elements that they set outlive them."""
+    """Run an ``if`` whose branches return; the attributes and elements that they set are merged."""
     if not isinstance(test, DataNode):
         return (body if test else orelse)()
     before = get()
@@ -167,7 +169,9 @@ def and_(left: Any, right: Callable[[], Any], *variables: Any) -> Any:
     """Compute ``left and right()``.
 
     Args:
-        variables: Those that `right` sets: their getter, their setter, and their names; none if it sets none.
+        left: The left operand.
+        right: Function that returns the right operand.
+        variables: Getter, setter and names of the variables that `right` sets; omitted if it sets no variables.
     """
     if not isinstance(left, DataNode):
         return left and right()
@@ -209,7 +213,7 @@ def _shortcut(
 
 
 def _trace_branch(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
-    """Run a branch, marking the recorded nodes with the condition."""
+    """Run a branch; the recorded nodes get the condition."""
     if test.device != "cpu":
         raise ValueError(
             "Invalid device \"gpu\" for argument 'predicate' of operator 'nvidia.dali.fn._conditional.split'. "
@@ -242,7 +246,7 @@ def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_fal
             if on_true is on_false:
                 return before
             if value.name != name:
-                return value  # another variable is the one that is not set
+                return value  # the undefined variable is another one
             must = f"Variable {name!r} must also be initialized in the `{branch}` branch. The condition is {test}."
             return Undefined(name, f"{_INCONSISTENT} {must}")
     return _merge(test, on_true, on_false, f"the variable {name!r}")

@@ -16,24 +16,25 @@ RUNTIME = "__torchdali_conditionals__"
 """The name under which rewritten code finds the functions that it calls."""
 
 
-_VALUES = f"{RUNTIME}values"  # no name of the user's: the function that has it sees their variables
+_VALUES = f"{RUNTIME}values"  # must differ from the user's names, because the generated function uses both
 
 
 def rewrite(definition: ast.FunctionDef, class_name: str = "", unset: frozenset[str] = frozenset()) -> None:
     """Rewrite a function in place.
 
     Args:
-        class_name: Name of the class around it, which changes private names; empty if there is none.
-        unset: Variables of functions around it that may be undefined.
+        definition: The function.
+        class_name: Name of the class around the function, for private names; or empty.
+        unset: Variables of outer functions that may be undefined.
     """
     _Rewriter(class_name, unset).function(definition)
 
 
 class _Tail(ast.Return):
-    """A call of the function that the rest of a block has become.
+    """A call of the generated function that contains the rest of a block.
 
     Attributes:
-        rest: The statements, as the user wrote them.
+        rest: The original statements of this rest.
     """
 
     def __init__(self, function: ast.FunctionDef, rest: Sequence[ast.stmt]) -> None:
@@ -49,15 +50,15 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self, class_name: str, unset: frozenset[str] = frozenset()) -> None:
         self._serial = 0
-        self._unset = unset  # variables that may be undefined, of functions around it, too
+        self._unset = unset  # variables that may be undefined, including variables of outer functions
         self._name, self._class_name = "", class_name
         self._globals: set[str] = set()
-        self._inside = ""  # the loop, `with` or `try` around the statement
-        self._in_expression = False  # in a lambda or comprehension, whose variables no other function sees
-        self._first: list[ast.stmt] = []  # functions that are defined before the statements
+        self._inside = ""  # the kind of statement (loop, `with` or `try`) around the current statement
+        self._in_expression = False  # True in a lambda or comprehension, whose variables are local to it
+        self._first: list[ast.stmt] = []  # generated functions to define before the statements
 
     def function(self, definition: ast.FunctionDef) -> None:
-        """Rewrite in place; variables that a branch sets exist, undefined, from the start."""
+        """Rewrite a function in place. At its start, variables that a branch sets are defined as `Undefined`."""
         self._name = definition.name
         unset = simplify(definition)
         parameters = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
@@ -80,7 +81,7 @@ class _Rewriter(ast.NodeTransformer):
         definition.body[after_docstring:after_docstring] = [*starts, *self._first]
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Rewrite statements; those after an ``if`` that returns move into its branches."""
+        """Rewrite statements. Statements after an ``if`` that returns are moved into its branches."""
         result: list[ast.stmt] = []
         for i, statement in enumerate(statements):
             if isinstance(statement, ast.If) and _returns([statement]):
@@ -121,7 +122,7 @@ class _Rewriter(ast.NodeTransformer):
         )  # fmt: skip
 
     def obstacle(self, statements: Sequence[ast.stmt]) -> str:
-        """Return why statements cannot become functions, in a word for `python_only`, or nothing."""
+        """Return the reason for which statements can't become functions, as a key for `python_only`; or empty."""
         if self._inside and _returns(statements[:1]):
             return "return"
         if self._globals.intersection(_targets(statements)):
@@ -129,14 +130,14 @@ class _Rewriter(ast.NodeTransformer):
         return _obstacle(statements)
 
     def plain(self, node: Any, construct: str) -> Any:
-        """Keep a construct; a node as its condition is an error. An ``if`` in it cannot return from a branch."""
+        """Keep a construct; a node as its condition is an error. An ``if`` inside can't return from a branch."""
         self.within(node, "if")
         words = ast.Constant(construct), ast.Constant(self._inside)
         node.test = ast.copy_location(_call("python_only", node.test, *words), node.test)
         return node
 
     def within(self, node: Any, word: str) -> Any:
-        """Rewrite a statement that has others inside, from which a branch cannot return."""
+        """Rewrite a compound statement; branches inside it can't return."""
         outer, self._inside = self._inside, self._inside or word
         self.generic_visit(node)
         self._inside = outer
@@ -185,19 +186,19 @@ class _Rewriter(ast.NodeTransformer):
         return self.shortcut(word, [self.visit(value) for value in node.values], node)
 
     def may_be_late(self, node: ast.BoolOp | ast.Compare) -> bool:
-        """Return whether operands can become functions: not if they set variables that a function cannot."""
+        """Return whether operands can become functions: not if they set variables that a function can't set."""
         names = _late_targets(node)
         return not names or not (self._in_expression or self._globals.intersection(names))
 
     def shortcut(self, word: str, operands: list[ast.expr], node: ast.expr) -> ast.expr:
-        """Write ``and`` or ``or`` of operands that are evaluated if those before them say so."""
+        """Build a call for ``and`` or ``or``; later operands are only evaluated if necessary."""
         *firsts, last = operands
         for value in reversed(firsts):
             last = ast.copy_location(_call(word, value, *self.late(last)), node)
         return last
 
     def late(self, operand: ast.expr) -> list[ast.expr]:
-        """Write an operand as a function, and the getter and setter of the variables that it sets by ``:=``."""
+        """Build a function for an operand, and the getter and setter of the variables that it sets by ``:=``."""
         names = sorted(_walrus_targets(operand))
         if not names:
             return [_lambda(operand)]
@@ -247,13 +248,13 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in _own(node.body)):
             rewrite(node, self._class_name, self._unset)
-        return node  # generators stay unchanged, as those that the function calls
+        return node  # generators stay unchanged
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
         return node
 
     def expression(self, node: Any) -> Any:
-        """Rewrite an expression that has variables of its own."""
+        """Rewrite an expression with local variables."""
         outer, self._in_expression = self._in_expression, True
         self.generic_visit(node)
         self._in_expression = outer
@@ -312,7 +313,7 @@ def _walrus_targets(node: ast.expr) -> set[str]:
 
 
 def _own(statements: Sequence[ast.AST]) -> list[ast.AST]:
-    """Return all nodes of statements, without those inside functions and classes they define."""
+    """Return all nodes of statements, except nodes inside of functions and classes."""
     nodes: list[ast.AST] = []
     stack: list[ast.AST] = list(statements)
     while stack:
@@ -332,7 +333,7 @@ _OBSTACLES: dict[type[ast.AST], str] = {
 
 
 def _obstacle(statements: Sequence[ast.stmt]) -> str:
-    """Return the obstacle that keeps statements from becoming functions, or nothing."""
+    """Return the construct that prevents statements from becoming functions; or empty."""
     inside = {id(n) for node in _own(statements) if isinstance(node, _LOOPS) for n in _own(node.body)}
     kinds = (type(n) for n in _own(statements) if not (id(n) in inside and isinstance(n, (ast.Break, ast.Continue))))
     return next((_OBSTACLES[kind] for kind in kinds if kind in _OBSTACLES), "")
@@ -342,7 +343,7 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def _declared_names(statements: Sequence[ast.stmt], *kinds: type[ast.Global | ast.Nonlocal]) -> list[str]:
-    """Return the names that statements declare to be of an outer scope."""
+    """Return the names that statements declare as global or nonlocal."""
     return [name for n in _own(statements) if isinstance(n, kinds) for name in n.names]
 
 
@@ -388,18 +389,18 @@ class _AssignmentTarget:
 
     Attributes:
         target: The expression.
-        text: As the user wrote it.
+        text: The expression as text.
     """
 
     target: ast.Attribute | ast.Subscript
     text: str
 
     def value(self) -> ast.expr:
-        """Return an expression that reads it."""
+        """Return an expression that reads the target."""
         return _loading(self.target)
 
     def store(self, value: ast.expr, class_name: str) -> ast.stmt:
-        """Return a statement, in a class, that sets it."""
+        """Return a statement that sets the target, in code of a class."""
         owner = _lambda(_loading(self.target.value))
         if isinstance(self.target, ast.Attribute):
             attribute = ast.Constant(mangle(self.target.attr, class_name))
@@ -408,7 +409,7 @@ class _AssignmentTarget:
 
 
 def _loading(node: ast.expr) -> ast.expr:
-    """Copy an expression, to be read."""
+    """Copy an expression with the context `Load`."""
     expression = copy.deepcopy(node)
     for part in ast.walk(expression):
         if isinstance(part, (ast.Attribute, ast.Subscript, ast.Name)):
@@ -417,7 +418,7 @@ def _loading(node: ast.expr) -> ast.expr:
 
 
 def _places(statements: Sequence[ast.stmt]) -> list[_AssignmentTarget]:
-    """Return the attributes and elements that statements set, of objects that they do not set themselves."""
+    """Return the attributes and elements that statements set, if the statements don't also set the objects."""
     variables = set(_targets(statements))
     places = {
         ast.unparse(node): node
@@ -432,7 +433,7 @@ def _places(statements: Sequence[ast.stmt]) -> list[_AssignmentTarget]:
 
 
 def _is_place(node: ast.expr) -> bool:
-    """True for targets that are the same each time: attributes, and elements at a number, text or variable."""
+    """Return True for targets with simple keys: attributes, and elements at a number, text or variable."""
     if isinstance(node, ast.Attribute):
         return _is_place(node.value)
     if isinstance(node, ast.Subscript):
@@ -468,7 +469,7 @@ def _assign(name: str, value: ast.expr) -> ast.stmt:
 
 
 def _at(statement: ast.stmt, node: ast.If) -> ast.stmt:
-    """Give a statement the line of the ``if`` alone: with several, Python reports the last for a call in it."""
+    """Set the line of the ``if`` as a statement's only line: otherwise, Python reports the last line for its calls."""
     statement.lineno = statement.end_lineno = node.lineno
     statement.col_offset = statement.end_col_offset = node.col_offset
     return statement

@@ -1,4 +1,4 @@
-"""Replace code whose meaning depends on its function, so that it means the same in functions inside of it."""
+"""Replace code whose meaning depends on its function, so that it can be moved into inner functions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["mangle", "simplify"]
 
 
 def simplify(definition: ast.FunctionDef) -> list[str]:
-    """Replace code that means the same everywhere in a function, but not in one inside of it.
+    """Replace code that would have another meaning in an inner function.
 
-    Annotations of variables go, as Python does not look at them in functions, and ``super()`` gets its arguments.
+    Annotations of variables are removed, because Python ignores them in functions. ``super()`` gets its arguments.
 
     Returns:
-        Variables that have an annotation alone, and so no value.
+        Variables that have only an annotation, and no value.
     """
     first = [*definition.args.posonlyargs, *definition.args.args][:1]
     written = _Simple(first[0].arg if first else "")

@@ -1,4 +1,4 @@
-"""Replace operators of a graph by one that does their work together.
+"""Replace several operators of a graph by one equivalent operator.
 
 ================  ============================================================================
 `_decoding`       decoders with the operators after them on the CPU that the fast path runs in one call
@@ -9,7 +9,7 @@
 `_sentences`      sentences of `Pipeline.explain` about the fast path
 ================  ============================================================================
 
-The operators that it puts in are in ``ops/_decode_chain.py``, ``ops/_mixed.py`` and ``ops/_resize_and_normalize.py``.
+The new operators are in ``ops/_decode_chain.py``, ``ops/_mixed.py`` and ``ops/_resize_and_normalize.py``.
 """
 
 import torch
@@ -26,12 +26,13 @@ __all__ = ["copy_node", "cut_at_caches", "fast_path", "is_fast", "rewrite"]
 
 
 def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None) -> Graph:
-    """Rewrite a graph that is cut at its caches: all passes, in their order.
+    """Run all rewriting passes, in order, on a graph after `cut_at_caches`.
 
     Args:
-        exact: Results have DALI's bits.
-        scaled: Large photos are decoded at a smaller scale.
-        device: The accelerator; with None, operators on one stay unchanged.
+        graph: The graph.
+        exact: True if results must be bit-identical to DALI's.
+        scaled: True to decode large photos at a smaller scale.
+        device: The accelerator; with None, its operators stay unchanged.
     """
     graph = merge_identical(graph)
     if device is not None:

@@ -20,7 +20,7 @@ from torchdali.reading.datasets import LoaderOptions
 __all__ = ["CachedSamples", "cut_at_caches"]
 
 _OPTIONS = frozenset(field.name for kind in (LoaderOptions, RemoteOptions) for field in fields(kind))
-_IN_THE_KEY = frozenset(("labels", "requests", "save_preprocessed_annotations"))  # of each record, or of no effect
+_IN_THE_KEY = frozenset(("labels", "requests", "save_preprocessed_annotations"))  # in each record's key, or irrelevant
 _EACH_ALONE = frozenset(("constant", "ones", "zeros"))
 """Operators over the batch whose results are the same for any samples."""
 
@@ -36,18 +36,19 @@ Keeping = Callable[[Graph, Node, bytes], CachedSamples]
 
 
 def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
-    """Replace each `cache`, and the nodes that only it needs, by a reader of its samples.
+    """Replace each `cache`, and the nodes that only the cache needs, by a reader of its samples.
 
-    That reader walks the records as the one before the cache does, and takes its place if nothing else reads them.
+    The new reader reads records in the same order as the original reader before the cache. It replaces the original
+    reader if no other node uses the original reader's records.
 
     Raises:
-        RuntimeError: an operator before a cache cannot be cached; names the operator and its line.
+        RuntimeError: An operator before a cache can't be cached; the message names the operator and its line.
     """
     if not any(node.operator.name == "cache" for node in graph.nodes):
         return graph
     new: dict[DataNode, DataNode] = {}
     nodes: list[Node] = []
-    origins: dict[Node, Node] = {}  # the reader whose records a new one walks
+    origins: dict[Node, Node] = {}  # by new reader, the original reader
     for node in graph.nodes:
         if node.operator.name != "cache":
             nodes.append(copy_node(node, new))
@@ -62,7 +63,7 @@ def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
 
 
 def _replacement(cache: Node, origin: Node, kept: CachedSamples, before: Graph) -> Node:
-    """Return the reader that takes the place of a cache."""
+    """Create the reader that replaces a cache."""
     metadata = origin.operator.metadata
     name = "_cached_with_labels" if metadata else "_cached"
     constants = {k: v for k, v in origin.constants.items() if k in _OPTIONS}
@@ -73,7 +74,7 @@ def _replacement(cache: Node, origin: Node, kept: CachedSamples, before: Graph) 
 
 
 def _without_readers(nodes: list[Node], outputs: list[DataNode], origins: Mapping[Node, Node]) -> Graph:
-    """Let new readers replace those whose records nothing else reads; remove the nodes that nothing needs."""
+    """Replace original readers whose records aren't used elsewhere by new readers; remove nodes that aren't needed."""
     kept = Graph.of(outputs, nodes)
     read = {id(e.source) for n in kept.nodes for e in edges(n) if not is_metadata(e)}
     read |= {id(e.source) for e in outputs if not is_metadata(e)}
@@ -99,7 +100,7 @@ def _without_readers(nodes: list[Node], outputs: list[DataNode], origins: Mappin
 
 
 def _in_order(nodes: list[Node], kept: Graph, instead: Mapping[Node, Node]) -> list[Node]:
-    """Return the nodes that are kept, with those that take the place of a reader there."""
+    """Return the kept nodes in order, with each replaced reader's replacement at the reader's position."""
     replacing, ordered = set(instead.values()), []
     for node in nodes:
         if node in instead:
@@ -116,7 +117,7 @@ def _reader_of(before: Graph, cache: Node) -> Node:
     """Return the reader before a cache.
 
     Raises:
-        RuntimeError: there is none or more than one, or another operator is not allowed there.
+        RuntimeError: The cache doesn't have exactly one reader, or an operator isn't allowed before a cache.
     """
     if cache.scope:
         raise _refuse(cache, cache, "is in a branch of an `if`: move it before the `if`")
@@ -172,7 +173,7 @@ def digest(graph: Graph) -> bytes:
     """Return a digest of a graph's computation on a record: operators, their arguments, and their connections.
 
     Raises:
-        RuntimeError: an argument is an object that cannot be compared across runs; names it.
+        RuntimeError: An argument is an object that can't be compared across runs; the message names the argument.
     """
     edge = edge_numbering(graph.nodes)
     keys = [key_of(node, edge, partial(_value, node), _left_out(node)) for node in graph.nodes]
@@ -181,7 +182,7 @@ def digest(graph: Graph) -> bytes:
 
 
 def _left_out(node: Node) -> Collection[str]:
-    """Return the arguments that do not matter: the records' location, and an unused seed."""
+    """Return the arguments that don't change the result: the records' location, and an unused seed."""
     if node.operator.kind == "reader":
         return _OPTIONS | node.operator.schema.paths | _IN_THE_KEY
     return () if node.operator.schema.random else ("seed",)

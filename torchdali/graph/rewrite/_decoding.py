@@ -1,4 +1,4 @@
-"""Decoders with the operators after them, as one operator that decodes only the region that the result shows."""
+"""Fuse decoders with the operators after them into one operator that decodes only the needed region."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ __all__ = ["fuse_decoding"]
 
 
 def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
-    """Fuse each image decoder with the operators after it on the CPU, as long as they narrow the image.
+    """Fuse each image decoder with the operators after it on the CPU, as long as these can be part of one program.
 
-    Each of them is all that uses the one before. Without the library of the fast path, those that need fewer pixels in
-    Python, too. Random numbers are the same, and pixels are at most a level off.
+    Each operator must be the only user of the operator before it. Without the native library, only chains that also
+    need fewer pixels in Python are fused. Random numbers are the same, and pixels differ by at most 1.
 
     Args:
-        exact: Exclude operators that add in another order: resizing of mirrored images.
+        graph: The graph.
+        exact: Exclude operators that would add numbers in another order: resizing of mirrored images.
         scaled: See `DecodeChain`.
     """
     users = _sole_users(graph)
@@ -39,7 +40,7 @@ def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
 
 
 def _sole_users(graph: Graph) -> dict[DataNode, Node]:
-    """Return the operator that takes an edge as its input, of edges that nothing else uses."""
+    """Return the users of edges that are the first input of one operator and aren't used elsewhere."""
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
     first = [(node.inputs[0], node) for node in graph.nodes if node.inputs]
@@ -47,7 +48,7 @@ def _sole_users(graph: Graph) -> dict[DataNode, Node]:
 
 
 def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequence[Node]:
-    """Return a decoder and the operators after it that can be fused with it; nothing if that isn't faster."""
+    """Return a decoder and the operators after it that can be fused with it; empty if fusing isn't faster."""
     chain: list[Node] = []
     node: Node | None = decoder
     options = ImageOptions()
@@ -63,7 +64,7 @@ def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequen
 
 
 def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool) -> ImageOptions | None:
-    """Return the options of a chain's programs after an operator; None if the operator does not belong to the chain."""
+    """Return the options of a chain's programs after adding an operator; None if the operator can't be added."""
     edit = _edit(node)
     options = None if edit is None or before.output is not None else edit.options(before)
     if options is None or (node.operator.name in FIRST) is bool(chain):
@@ -83,12 +84,12 @@ def _edit(node: Node) -> Edit | None:
         return None
     try:
         return narrowing.edit(node.constants)
-    except (RuntimeError, TypeError, ValueError):  # its body says why
+    except (RuntimeError, TypeError, ValueError):  # the operator's implementation raises the error later
         return None
 
 
 def _join_chain(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bool) -> Node:
-    """Copy a chain as one operator."""
+    """Copy a chain as one node."""
     first, last = chain[0], chain[-1]
     values: dict[str, DataNode] = {}
     parts = tuple(ChainPart(node.operator.name, dict(node.constants), _add_values(values, node)) for node in chain)
@@ -105,7 +106,7 @@ def _join_chain(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bo
 
 
 def _add_values(values: dict[str, DataNode], node: Node) -> dict[str, str]:
-    """Add the per-sample arguments of a node to its chain's; return the chain's name of each."""
+    """Add the per-sample arguments of a node to its chain's arguments; return their names in the chain."""
     names = {name: name if name not in values else f"{name} of {node.name}" for name in node.per_sample}
     values.update((names[name], edge) for name, edge in node.per_sample.items())
     return names

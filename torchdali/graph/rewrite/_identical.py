@@ -1,4 +1,4 @@
-"""Operators that compute the same, computed once."""
+"""Merge nodes that compute the same values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["merge_identical"]
 
 
 def merge_identical(graph: Graph) -> Graph:
-    """Compute once the values that several nodes of a graph would compute alike.
+    """Merge nodes of a graph that compute the same values.
 
-    Nodes are alike if they have the same operator, device, inputs, arguments and conditions. Kept apart are readers
-    and sources, nodes that the user named, operators with side effects or own memory, calls of Python functions,
-    and random operators without a seed of their own.
+    These nodes have the same operator, device, inputs, arguments and conditions. Readers and sources, nodes that the
+    user named, operators with side effects or state, calls of Python functions, and random operators without their own
+    seed aren't merged.
     """
     known: dict[Hashable, Node] = {}
     new: dict[DataNode, DataNode] = {}
@@ -41,14 +41,14 @@ def merge_identical(graph: Graph) -> Graph:
 
 
 def _only_value(node: Node, new: Mapping[DataNode, DataNode]) -> DataNode | None:
-    """Return the value that both branches of an `if` turn out to have; None if `node` is not the end of one."""
+    """Return the value if `node` merges two branches of an `if` that have the same value; otherwise None."""
     values = {id(new[e]): new[e] for e in node.inputs if e is not None}
     is_end = node.operator.name == "_merge" and len(node.inputs) == 2
     return next(iter(values.values())) if is_end and len(values) == 1 else None
 
 
 def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
-    """Return the key that nodes that compute alike share; None for one to keep apart."""
+    """Return a key that is equal for nodes that compute the same values; None for a node that must not be merged."""
     declared = node.operator
     named_by_user = not node.name.startswith("__")
     if declared.kind not in ("sample", "batch") or declared.options.make or node.preserve or named_by_user:
@@ -57,5 +57,5 @@ def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
         return None
     try:
         return key_of(node, lambda edge: id(new[edge])), declared, node.device, len(node.outputs)
-    except TypeError:  # an object among the constants
+    except TypeError:  # a constant is an object that can't be compared
         return None

@@ -45,12 +45,12 @@ def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) ->
 
 
 def arguments_of(node: Node) -> set[str]:
-    """Return the names of the arguments that a node is given."""
+    """Return the names of the arguments that were passed to a node."""
     return {*node.constants, *node.per_sample}
 
 
 def _input_of(node: Node, name: str, devices: tuple[str, str]) -> Node | None:
-    """Return the operator before a node, if it has this name and they run on these devices."""
+    """Return the node before a node, if it has this operator and both run on these devices."""
     edge = node.inputs[0]
     before = edge.source if edge is not None else None
     if before is None or before.operator.name != name:
@@ -59,23 +59,23 @@ def _input_of(node: Node, name: str, devices: tuple[str, str]) -> Node | None:
 
 
 def scope_of(node: Node) -> tuple[tuple[int, bool | int], ...]:
-    """Return the conditions of a node so that equal ones of two nodes are equal."""
+    """Return the conditions of a node in a form that can be compared with another node's conditions."""
     return tuple((id(condition.edge), condition.value) for condition in node.scope)
 
 
 def constants_of(node: Node) -> dict[str, Any]:
-    """Return the constants of a node, without a seed that it has no use for."""
+    """Return the constants of a node, without an unused seed."""
     unused = () if node.operator.schema.random else ("seed",)
     return {k: v for k, v in node.constants.items() if k not in unused}
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes of the user's graph that a node does the work of."""
+    """Return the nodes of the user's graph that a node represents: its parts, or the node itself."""
     return node.parts or (node,)
 
 
 def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str) -> Graph:
-    """Copy a graph with each pair as one node."""
+    """Copy a graph, with each pair of nodes replaced by one node."""
     dropped = set(pairs.values())
     new: dict[DataNode, DataNode] = {}
     nodes = []
@@ -94,7 +94,13 @@ def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str) -> Graph:
 
 
 def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = None) -> Node:
-    """Copy a node into a graph whose edges are in `new`, and add its own; with the inputs of the one before it."""
+    """Copy a node into a new graph.
+
+    Args:
+        node: The node.
+        new: The edges of the new graph, by the edges of the old graph. The copy's outputs are added.
+        before: A node whose inputs replace the inputs of `node`.
+    """
     inputs = (before or node).inputs
     per_sample = {**(before.per_sample if before else {}), **node.per_sample}
     copy = Node(

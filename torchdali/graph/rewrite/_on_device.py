@@ -1,4 +1,4 @@
-"""Operators of a device, and decoders before them, fused to need fewer pixels or launches."""
+"""Fuse operators on a device, and decoders before them, so that they need fewer pixels or kernel launches."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = ["decode_windows", "fuse_resizing", "set_shares", "share_decoding"]
 
 
 def set_shares(graph: Graph, device: torch.device | None) -> Graph:
-    """Set for each decoder of the device an engine's share of its images: none without an engine.
+    """Set for each "mixed" decoder the share of its images that the device's engine decodes; 0 without an engine.
 
-    One engine upsamples colors in one way, the first decoder's. The CPU decodes all images of decoders that want the
-    other.
+    The engine has only one method of upsampling colors: the first decoder's. The CPU decodes all images of decoders
+    with the other method.
     """
     mixed = [node for node in graph.nodes if node.operator.name in _SHAREABLE and node.device == "mixed"]
     if not mixed:
@@ -55,25 +55,25 @@ _SHAREABLE = ("decoders.image", "decoders.image_random_crop")
 
 
 def _makes_bytes(node: Node) -> bool:
-    """Return whether a decoder makes RGB bytes, by arguments that are the same for all images."""
+    """Return whether a decoder returns uint8 RGB images, and has no per-sample arguments."""
     arguments = node.operator.arguments(node.constants)
     return arguments["dtype"] is torch.uint8 and arguments["output_type"].name == "RGB" and not node.per_sample
 
 
 def share_decoding(graph: Graph) -> Graph:
-    """Let an engine of the device decode its share of the images that are decoded whole."""
+    """Replace decoders of whole images, so that the device's engine decodes its share."""
     shared = [node for node in graph.nodes if node.operator.name == "decoders.image" and _is_shared(node)]
     return _with_shares(graph, {node: _ShareDecoder("_decode_share", (node,)) for node in shared})
 
 
 class _ShareDecoder(NamedTuple):
-    """The operator that decodes in the place of a decoder, and sends a share of the images to the device.
+    """The operator that replaces a decoder, and sends a share of the images to the device's engine.
 
     Attributes:
-        operator: Its name.
-        originals: The nodes whose constants it takes.
-        resize: Resizes the images; takes the numbers that the operator delivers after them.
-        numbers: Arguments of the resize that those are.
+        operator: Name of the new operator.
+        originals: The nodes whose constants the operator uses.
+        resize: The node that resizes the images; its arguments come from further outputs of the operator.
+        numbers: Names of these arguments.
     """
 
     operator: str
@@ -83,7 +83,7 @@ class _ShareDecoder(NamedTuple):
 
 
 def _with_shares(graph: Graph, shares: Mapping[Node, _ShareDecoder]) -> Graph:
-    """Replace decoders."""
+    """Replace decoders, and connect the arguments of the resizes after them."""
     if not shares:
         return graph
     new: dict[DataNode, DataNode] = {}
@@ -118,15 +118,15 @@ def _is_shared(node: Node) -> bool:
 def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
     """Decode on the CPU only the region that a resize or a random crop on the device uses."""
     graph = _decode_regions(_decode_random_windows(graph))
-    # On the CPU whole images are resized by other kernels than regions, to other values.
+    # On the CPU, different kernels resize whole images and regions, and the results differ.
     return graph if device is None or device.type == "cpu" else _decode_seen(graph)
 
 
 def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
     """Fuse a resize into the crop, mirror and normalization after it: only the crop's region is computed.
 
-    On the CPU the pixels are the same. On a device, where the kernels for batches run, images are decoded ones, and the
-    pixels are the same but where rounding decides.
+    On the CPU, the pixels are the same. On a device with batch kernels, only resizes of decoded images are fused, and
+    the pixels are the same up to rounding.
     """
     pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("cpu", "cpu"))
     if device is not None and has_kernels(device):
@@ -136,13 +136,13 @@ def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
 
 
 def _resizes_to_one_size(resize: Node) -> bool:
-    """Return whether a resize takes bytes from a decoder and gives images of one size, by filters that kernels have."""
+    """Return whether a resize takes decoded bytes, returns images of one size, and the kernels have its filters."""
     edge = resize.inputs[0]
     before = edge.source if edge is not None else None
     filters = {resize.constants.get(name) for name in ("interp_type", "mag_filter", "min_filter")}
     if before is None or before.device != "mixed" or DALIInterpType.INTERP_NN in filters:
         return False
-    if before.operator.has("shared") and "size" in resize.per_sample:  # that of what a crop shows
+    if before.operator.has("shared") and "size" in resize.per_sample:  # the size of the region that a crop keeps
         return True
     size = resize.constants.get("size", [0.0])
     return (
@@ -155,7 +155,7 @@ def _resizes_to_one_size(resize: Node) -> bool:
 
 
 def _normalizes_alike(last: Node) -> bool:
-    """Return whether a `crop_mirror_normalize` cuts the same window out of images of one size, to floats."""
+    """Return whether a `crop_mirror_normalize` returns floats, and crops the same window from images of one size."""
     arguments = last.operator.arguments(last.constants)
     return (
         last.per_sample.keys() <= {"mirror"}
@@ -169,7 +169,7 @@ def _normalizes_alike(last: Node) -> bool:
 def _decode_seen(graph: Graph) -> Graph:
     """Decode and resize only the region that the following crop keeps.
 
-    The pixels are the same, but where rounding decides.
+    The pixels are the same up to rounding.
     """
     decoders = pairs_of(graph, "decoders.image", "resize", ("mixed", "gpu"))
     crops = {
@@ -192,7 +192,7 @@ _PLACES = {"crop_d", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
 
 
 def _sees_a_part(decoder: Node, resize: Node, crop: Node) -> bool:
-    """Return whether the sizes of a linear resize of RGB bytes, and the window of a crop, are constants."""
+    """Return whether a linear resize of RGB bytes has a constant size, and the crop a constant window."""
     return (
         makes_rgb(decoder)
         and not (decoder.per_sample or resize.per_sample or decoder.scope)
@@ -203,10 +203,10 @@ def _sees_a_part(decoder: Node, resize: Node, crop: Node) -> bool:
 
 
 def _decode_random_windows(graph: Graph) -> Graph:
-    """Decode only the window, on the CPU, that a random crop on the device takes of an image, and resize it there.
+    """Decode on the CPU only the window of a random crop on the device, and resize the window on the device.
 
-    The window is the same, and so are the pixels, but for the outermost lines, which `resize` computes more exactly.
-    Where the crop looks beyond its window, nothing is replaced.
+    The window and the pixels are the same, except for the outermost rows and columns, which `resize` computes more
+    exactly. Crops that may read pixels outside their window aren't replaced.
     """
     pairs = pairs_of(graph, "decoders.image", "random_resized_crop", ("mixed", "gpu"))
     pairs = {crop: decoder for crop, decoder in pairs.items() if _takes_the_window(crop, decoder)}
@@ -235,7 +235,7 @@ def _decode_random_windows(graph: Graph) -> Graph:
 
 
 def _decode_regions(graph: Graph) -> Graph:
-    """Let an engine decode its share of images whose random window is resized: whole, and the resize takes it."""
+    """Let the device's engine decode its share of images whole; the resize after it crops the random window."""
     pairs = pairs_of(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
     shares = {
         decoder: _ShareDecoder("_decode_random_share", (decoder,), resize, _REGIONS)
@@ -246,7 +246,7 @@ def _decode_regions(graph: Graph) -> Graph:
 
 
 def _resizes_to(resize: Node) -> bool:
-    """Return whether a linear resize makes bytes of one size."""
+    """Return whether a linear resize returns bytes of one size."""
     size = resize.constants.get("size", [0.0])
     return resize.constants.keys() <= {"size", "antialias"} and not resize.per_sample and min(size) > 0
 
@@ -255,11 +255,11 @@ _REGIONS = ("roi_start", "roi_end")
 _OF_THE_RESIZE = {"antialias", "dtype"}
 _RANGES = "random_area", "random_aspect_ratio"
 _OF_THE_WINDOW = {"num_attempts", *_RANGES, "seed", "size"}
-_LEAST = 32  # pixels of a side; below, `random_resized_crop` looks beyond its window
+_LEAST = 32  # pixels per side; for smaller sizes, `random_resized_crop` reads pixels outside its window
 
 
 def _takes_the_window(crop: Node, decoder: Node) -> bool:
-    """Return whether a random crop resizes its window alone, linearly, of RGB bytes."""
+    """Return whether a random crop of RGB bytes resizes linearly and reads only pixels of its window."""
     size = crop.constants.get("size", ())
     return (
         makes_rgb(decoder)
@@ -273,5 +273,5 @@ def _takes_the_window(crop: Node, decoder: Node) -> bool:
 
 
 def _is_range(values: Any) -> bool:
-    """Return whether an argument is None or a range of positive numbers; the crop itself has the errors for others."""
+    """Return whether an argument is None or a range of positive numbers; the crop raises errors for other values."""
     return values is None or (len(values) == 2 and 0 < values[0] <= values[1])

@@ -13,7 +13,7 @@ __all__ = ["fast_path", "is_fast"]
 
 
 def is_fast(graph: Graph) -> bool:
-    """Return whether the fast path does all that is done sample by sample, from file to batch."""
+    """Return whether the fast path runs all per-sample operators, from file to batch."""
     chains = [stage.chain for stage in plan(graph).stages if stage.chain is not None and not stage.chain.takes_tensors]
     of_samples = [node for chain in chains for node in chain.nodes if node.operator.kind != "reader"]
     are_chains = all(node.operator.name in CHAINS and node.device == "cpu" for node in of_samples)
