@@ -1,4 +1,4 @@
-"""One operator on several samples in one call: by its body for them, or one by one."""
+"""Run an operator on several samples in one call: with its batched implementation, or sample by sample."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Body = Callable[..., Any]
 
 
 def unless_tested(error: Exception) -> None:
-    """Pass over a mistake in a body: its samples were done one by one. In the tests it is an error.
+    """Ignore the failure of a batched implementation, whose samples were rerun one by one. In tests, raise an error.
 
     Raises:
         RuntimeError: ``TORCHDALI_BROKEN_BODIES=raise`` is set.
@@ -35,10 +35,10 @@ def unless_tested(error: Exception) -> None:
 
 
 class _Reports(threading.local):
-    """Reports of mistakes in bodies that run in this thread.
+    """The receiver of failures of batched implementations in this thread.
 
     Attributes:
-        receiver: Is called with the exception. The runner of implementations sets it, and restores the previous one.
+        receiver: Function that is called with the exception. Code that runs implementations sets it temporarily.
     """
 
     def __init__(self) -> None:
@@ -49,24 +49,24 @@ reports = _Reports()
 
 
 def report(error: Exception) -> None:
-    """Report that a body for several samples, or another fast path, failed although all samples succeed one by one."""
+    """Report that a batched implementation, or another fast path, failed although all samples succeed one by one."""
     reports.receiver(error)
 
 
 @dataclass
 class ChunkFunction:
-    """An operator, ready for its constants and layouts: it does several samples by a body for them, or one by one.
+    """An operator prepared for its constants and layouts. It processes several samples at once, or sample by sample.
 
     Attributes:
-        single: Takes one sample of each input, per-sample arguments, rng, out.
+        single: Implementation for one sample of each input, with per-sample arguments, rng and out.
         layouts: Layouts of the outputs.
-        tensor: Its body for samples in one tensor.
-        ragged: Its body for samples of any shapes.
-        dtypes: Dtypes of the first input for which ``ragged`` was made; empty for all.
-        empty: Gives ``ragged`` memory for its results, so that it takes samples of any size; otherwise it takes
-            `MOST_BYTES` of them.
-        stacks: Bring small samples that are done one by one into one tensor, also if the inputs were none.
-        on_device: Takes the whole batch on an accelerator; None if the operator cannot.
+        tensor: Batched implementation for samples in one tensor.
+        ragged: Batched implementation for samples of different shapes.
+        dtypes: Dtypes of the first input that ``ragged`` accepts; empty for all.
+        empty: Function that allocates memory for the results of ``ragged``. With it, ``ragged`` accepts samples of any
+            size, otherwise at most `MOST_BYTES`.
+        stacks: True to stack small results of single samples into one tensor, even if the inputs aren't tensors.
+        on_device: Implementation for a whole batch on an accelerator; None if the operator has none.
     """
 
     single: Body
@@ -81,12 +81,13 @@ class ChunkFunction:
     def __call__(
         self, *inputs: Items | None, out: torch.Tensor | Sequence[Any] | None = None, **arguments: Sequence[Any]
     ) -> Any:
-        """Do several samples.
+        """Process several samples.
 
         Args:
-            inputs: Samples of each input; None for an input that was not given.
-            out: Memory for the results: ``(N, ...)``, or a place for each. Results that do not fit are elsewhere.
-            arguments: A value for each sample; random numbers are ``rng``.
+            inputs: Samples of each input; None for an omitted input.
+            out: Memory for the results: a tensor ``(N, ...)``, or memory for each result. Results that don't fit are
+                returned in new memory.
+            arguments: For each argument, a value per sample; ``rng`` for random numbers.
 
         Returns:
             The samples of the output; for several outputs, a tuple.
@@ -98,7 +99,7 @@ class ChunkFunction:
         elif self.ragged is not None and not arguments and inputs[0] is not None and self._fit(inputs[0]):
             try:
                 result = self.ragged(inputs[0], empty=self.empty or fresh)
-            except Exception as error:  # a single sample raises it again, and says whose it is
+            except Exception as error:  # a single sample raises the error again, with the sample's index
                 failure = error
         if result is NotImplemented:
             result = self._in_turn(inputs, out, arguments, is_tensor or self.stacks)
@@ -109,7 +110,7 @@ class ChunkFunction:
     def one_by_one(
         self, *inputs: Items | None, out: torch.Tensor | Sequence[Any] | None = None, **arguments: Sequence[Any]
     ) -> Any:
-        """Do several samples as `__call__` does, without a body for several, and return lists."""
+        """Process several samples like `__call__`, but without the batched implementations, and return lists."""
         return self._in_turn(inputs, out, arguments, False)
 
     def _of_tensors(self, body: Body, inputs: Sequence[Any], out: Any, arguments: Mapping[str, Any]) -> Any:
@@ -122,7 +123,7 @@ class ChunkFunction:
         return result if out is None else put(out, result)
 
     def _fit(self, data: Any) -> bool:
-        """Return whether the ragged body takes samples: by their number, types and size."""
+        """Return whether ``ragged`` accepts samples, by their number, dtypes and size."""
         if not len(data):
             return False
         if isinstance(data, (PackedSamples, torch.Tensor)):
@@ -168,7 +169,7 @@ def _stack_small(samples: list[torch.Tensor], out: torch.Tensor | None = None) -
     """Copy small samples, or samples that fit into ``out``, into one tensor; leave others unchanged."""
     first = samples[0]
     if out is None and first.nbytes > SMALL_SAMPLE:
-        return samples  # copying them costs more than processing them one by one
+        return samples  # for large samples, copying costs more than processing them one by one
     if any(each.shape != first.shape or each.dtype != first.dtype for each in samples):
         return samples
     fits = out is not None and out.shape[1:] == first.shape and out.dtype == first.dtype
@@ -176,7 +177,7 @@ def _stack_small(samples: list[torch.Tensor], out: torch.Tensor | None = None) -
 
 
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
-    """Copy a result to its place in the batch, unless it is there; if it has none or does not fit, return it."""
+    """Copy a result to its slot in the batch, and return the slot; without a fitting slot, return the result."""
     if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
         is_there = value.data_ptr() == slot.data_ptr() and value.is_contiguous()
         return slot if is_there else copy_to(slot, value)

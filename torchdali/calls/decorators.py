@@ -1,7 +1,7 @@
 """Declare operators.
 
-`operator`, `reader` and `source` turn a Python function into an operator: its signature becomes the schema,
-and the function that replaces it runs at once on tensors and `TensorList`s and is recorded on `DataNode`s (`dispatch`).
+`operator`, `reader` and `source` turn a Python function into an operator. The function's signature becomes the schema.
+The decorated function runs immediately on tensors and `TensorList`s, and is recorded for `DataNode`s (`dispatch`).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ Options = ParamSpec("Options")
 
 
 class _Declares(Protocol):
-    """A decorator that makes the function of an operator."""
+    """A decorator that returns the function of an operator."""
 
     def __call__(self, body: Callable[P, R], /) -> OperatorFunction[P, R]: ...
 
 
 class _Decorator(Protocol[Options]):
-    """A decorator for use without options, or called with options first."""
+    """A decorator that may be used directly, or called with options."""
 
     @overload
     def __call__(self, body: Callable[P, R], /) -> OperatorFunction[P, R]: ...
@@ -54,7 +54,7 @@ class _Decorator(Protocol[Options]):
 
 
 def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:
-    """Give a decorator the options of a class, for type checkers and for `help`."""
+    """Add the options of a class to a decorator's signature, for type checkers and for `help`."""
 
     def decorate(decorator: Callable[..., Any]) -> _Decorator[Options]:
         body = inspect.Parameter("body", inspect.Parameter.POSITIONAL_ONLY, default=None)
@@ -70,7 +70,7 @@ def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _D
 
 @_takes(OperatorOptions)
 def operator(body: Any = None, /, **options: Any) -> Any:
-    """Declare an operator: the function below is its body, the signature its schema (see `schema`).
+    """Declare an operator: the decorated function is its implementation, the signature its schema (see `schema`).
 
     Args:
         body: The function.
@@ -80,7 +80,7 @@ def operator(body: Any = None, /, **options: Any) -> Any:
         An `OperatorFunction`; without a body, a decorator.
 
     Raises:
-        TypeError: for a signature that does not follow the form.
+        TypeError: The signature isn't a valid schema.
     """
     operator_options = OperatorOptions(**options)
     return _declare(body, operator_options.over, operator_options)
@@ -88,7 +88,10 @@ def operator(body: Any = None, /, **options: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderOptions(OperatorOptions):
-    """Options of `reader`: the options of operators, which run only on the CPU here, and two more; see `Operator`."""
+    """Options of `reader`: the options of operators, with the CPU as the only default device, and two more.
+
+    See `Operator` for `metadata` and `writes`.
+    """
 
     devices: tuple[str, ...] = ("cpu",)
     metadata: int = 0
@@ -126,11 +129,12 @@ def chunk(
     allocates: bool = False,
     only_on_devices: bool = False,
 ) -> Callable[[F], F]:
-    """Declare a body of an operator for several samples in one call.
+    """Declare a batched implementation of an operator, which processes several samples in one call.
 
-    It takes the inputs, and `Arguments`, which are named ``a``. It returns as many samples, with the bits of those
-    that are done one by one (on the CPU); several outputs are a tuple; or NotImplemented if it has no better way than
-    one by one. It is worth having where the work on a sample takes not much longer than a call.
+    The function takes the inputs, and `Arguments` with the name ``a``. It returns the results for all samples: a tuple
+    for several outputs. On the CPU, the results must be bit-identical to the results for single samples. The function
+    returns NotImplemented if it has no advantage. A batched implementation pays off if the work on a sample doesn't
+    take much longer than a call.
 
     =============  =================================================================================================
     ``"tensor"``   samples of one shape, on any device: a tensor ``(N, ...)``, as are the results
@@ -146,11 +150,12 @@ def chunk(
     Args:
         function: The operator.
         form: The form of the input.
-        takes: Names of the arguments that it takes per sample, as a `Column`. Samples of calls that give others per
-            sample are done one by one.
-        allocates: A ragged body has the memory of its results from ``a.empty``; so it takes large samples, too, where
-            its results are delivered unchanged.
-        only_on_devices: A body for samples in one tensor gains nothing on the CPU: there they are done one by one.
+        takes: Names of the arguments that the implementation accepts per sample, as a `Column`. If a call passes other
+            arguments per sample, its samples are processed one by one.
+        allocates: True if a ragged implementation allocates its results by ``a.empty``. Then it also processes large
+            samples, if its results are delivered unchanged.
+        only_on_devices: True to process samples one by one on the CPU, because an implementation for samples in one
+            tensor has no advantage there.
     """
 
     def declare(body: F) -> F:
@@ -172,7 +177,8 @@ def narrows(
 
     Args:
         function: The operator. It takes an image of bytes; a decoder takes an encoded one.
-        takes, varies: See `Narrowing`.
+        takes: See `Narrowing`.
+        varies: See `Narrowing`.
     """
 
     def declare(edit: E) -> E:
@@ -183,7 +189,7 @@ def narrows(
 
 
 def alias(name: str, function: OperatorFunction[..., Any]) -> None:
-    """Declare a deprecated name of an operator; calls by it warn, and are calls of the operator."""
+    """Declare a deprecated name of an operator; calls with this name warn, and run the operator."""
     target = function.operator
     options = replace(target.options, variant=lambda arguments: target.chosen(arguments).name)
     schema = replace(target.schema, name=name)
@@ -202,13 +208,13 @@ _SPELLED = {
 
 
 def _camel(name: str) -> str:
-    """Return the last part of a dotted name in the form of a class name."""
+    """Convert the last part of a dotted name to a class name."""
     words = name.rpartition(".")[2].split("_")
     return "".join(_SPELLED.get(word, word[:1].upper() + word[1:]) for word in words)
 
 
 def _publish(declared: Operator) -> OperatorFunction[..., Any]:
-    """Make the function that users call, and register the operator."""
+    """Create the function that users call, and register the operator."""
 
     def function(*inputs: Any, **arguments: Any) -> Any:
         try:

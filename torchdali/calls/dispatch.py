@@ -1,4 +1,4 @@
-"""Calls of operators: check them, and record them in a graph or run them at once."""
+"""Check calls of operators, and record them in a graph or run them immediately."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["CheckedCall", "bind", "call", "copy_returned_inputs", "record", "run
 
 @dataclass
 class CheckedCall:
-    """A checked call: constants converted, and arguments given per sample apart."""
+    """A checked call, with converted constants and separate per-sample arguments."""
 
     inputs: list[Any]
     constants: dict[str, Any]
@@ -40,7 +40,7 @@ class CheckedCall:
 
 
 def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-    """Record the call when a node is involved or a pipeline is being defined; otherwise run it."""
+    """Record the call if an operand is a node or a pipeline is being defined; otherwise run it."""
     tracer: Any = nodes.current()
     if tracer is None or tracer.draws is None:
         return _call(declared, inputs, arguments)
@@ -59,7 +59,7 @@ def _call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any
     uploaded = declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.options.devices
     checked.device = "cpu" if uploaded else checked.device
     results = _results(declared, checked)
-    if uploaded:  # files are read by the CPU
+    if uploaded:  # the CPU reads the files, then the outputs are copied to the device
         results = [node.gpu() for node in results] if isinstance(results, list) else results.gpu()
     return results if declared.options.results is None else declared.options.results(checked.constants, results)
 
@@ -78,16 +78,16 @@ def _results(declared: Operator, checked: CheckedCall) -> Any:
 
 
 def _has_node(value: Any) -> bool:
-    """Return True for a node, and for an input set: a list with a node in it."""
+    """Return True for a node, and for a list that contains a node (an input set)."""
     return isinstance(value, DataNode) or (isinstance(value, list) and any(map(_has_node, value)))
 
 
 def _run_uncompiled(declared: Operator, checked: CheckedCall) -> Any:
-    """Run at once, outside of compiled graphs: random numbers are drawn at every call."""
+    """Run immediately, outside of compiled graphs, so that each call draws new random numbers."""
     return torch.compiler.disable(run_now)(declared, checked)
 
 
-# torch.compiler.disable sets it, but would import the compiler: the graph ends here.
+# `torch.compiler.disable` would set these attributes, too, but it would import the compiler.
 vars(_run_uncompiled).update(
     _torchdynamo_disable=True,
     _torchdynamo_disable_msg="random numbers are drawn at every call",
@@ -98,8 +98,10 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     """Check a call against the schema.
 
     Raises:
-        KeyError: unknown argument. RuntimeError: a required one is missing. ValueError: number of inputs,
-        device, or a value that cannot be converted. TypeError: a node where a constant belongs.
+        KeyError: An argument is unknown.
+        RuntimeError: A required argument is missing.
+        ValueError: The number of inputs or the device is wrong, or a value can't be converted.
+        TypeError: A node was passed for an argument that must be a constant.
     """
     rest = dict(arguments)
     device, name = rest.pop("device", None), rest.pop("name", None)
@@ -155,7 +157,7 @@ def _rename_arguments(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def _seed_of(state: Any) -> int:
-    """Return a seed made of a random state: the state of the first sample, at least seven numbers."""
+    """Compute a seed from a random state: the first sample, which must have at least seven numbers."""
     if isinstance(state, DataNode):
         raise TypeError(f"{STATE!r} is for operators that run at once; in a pipeline give a seed")
     first = state.samples()[0] if isinstance(state, TensorList) else state
@@ -196,7 +198,7 @@ def _bind_argument(checked: CheckedCall, declared: Operator, key: str, value: An
 
 
 def _hint(value: Any) -> str:
-    """Return the cure for a list that an argument does not accept."""
+    """Return the advice for a list that an argument does not accept."""
     if not isinstance(value, (list, tuple)):
         return ""
     if any(isinstance(v, DataNode) for v in value):
@@ -229,7 +231,7 @@ def record(declared: Operator, checked: CheckedCall) -> Any:
 
 
 def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) -> Any:
-    """Record a call for each input set; return a list of the results, one list for each of several outputs."""
+    """Record a call for each input set; return a list of results, or a list of lists for several outputs."""
     for each in itertools.chain(*(v for v in checked.inputs if isinstance(v, list))):
         if not isinstance(each, DataNode):
             raise TypeError(f"operator {declared.name!r}: input sets are lists of nodes, not of {type(each).__name__}")
@@ -277,7 +279,10 @@ def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device
 
 
 def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = None) -> Any:
-    """Run on tensors or `TensorList`s, at once; tensors in, tensors out, which share no memory but for views."""
+    """Run immediately on tensors or `TensorList`s. The results are tensors if all inputs are tensors.
+
+    Results share no memory with the inputs, except for views.
+    """
     alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()])
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
     rng = rng or _fresh_rng(declared, checked, inputs)
@@ -308,7 +313,7 @@ def _as_batch(value: Any) -> TensorList:
 
 
 def _from_array(array: npt.NDArray[Any]) -> torch.Tensor:
-    """Return a tensor on the memory of an array; of one that torch cannot look into or write to, a copy."""
+    """Convert an array to a tensor, which shares its memory if the array is writable and torch supports its strides."""
     shared = array.flags.writeable and all(stride >= 0 for stride in array.strides)
     return torch.as_tensor(array if shared else array.copy())
 

@@ -1,4 +1,4 @@
-"""Layouts and numbers of axes of an operator's inputs: check them, and assume those that are unset."""
+"""Check the layouts and numbers of axes of an operator's inputs, and assume unset layouts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = [
     "taken_layouts",
 ]
 
-_MOST_CHANNELS = 4  # largest number of channels of usual images
+_MOST_CHANNELS = 4  # largest number of channels of common images
 
 
 def check_layout(name: str, takes: Takes, layout: str, index: int) -> None:
-    """Refuse a layout that an operator doesn't take.
+    """Check that an operator accepts a layout.
 
     Raises:
-        ValueError: as an error of the operator.
+        ValueError: The operator doesn't accept the layout.
     """
     if layout and takes.layouts and layout not in takes.layouts:
         raise ValueError(
@@ -36,10 +36,10 @@ def check_layout(name: str, takes: Takes, layout: str, index: int) -> None:
 
 
 def assume_layout(name: str, takes: Takes, ndim: int) -> str:
-    """Return the first layout of so many axes that an operator takes; "" if it takes any.
+    """Return the first layout with `ndim` axes that an operator accepts; "" if it accepts any layout.
 
     Raises:
-        ValueError: it takes none of so many.
+        ValueError: The operator accepts no layout with `ndim` axes.
     """
     for layout in takes.layouts:
         if len(layout) == ndim:
@@ -54,9 +54,9 @@ def assume_layout(name: str, takes: Takes, ndim: int) -> str:
 
 
 def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
-    """Return the layout from which the outputs' layouts follow, for a first input with this number of axes.
+    """Return the first input's layout, which determines the outputs' layouts.
 
-    An unset one is the first of that length that the operator takes.
+    If the layout is unset, this is the first layout with the input's number of axes that the operator accepts.
     """
     inputs = declared.schema.inputs
     if layout or ndim is None or not inputs or not inputs[0].takes.names:
@@ -65,7 +65,7 @@ def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
 
 
 def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tuple[str, ...]:
-    """Return the layouts of a batch of each input; see `taken_layout`."""
+    """Return the layouts of the inputs; see `taken_layout`."""
     layouts = ["" if v is None else v.layout() for v in inputs]
     first = inputs[0] if inputs else None
     if first is not None and not layouts[0] and declared.schema.inputs[0].takes.layouts:
@@ -74,7 +74,7 @@ def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tu
 
 
 def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
-    """Explain the error if an operator takes channels for rows, or mixes them, without a layout; empty for others."""
+    """Return a warning if an operator would mistake channels for rows, or mix channels, without a layout; or empty."""
     if len(shape) != 3 or not declared.schema.inputs:
         return ""
     takes = declared.schema.inputs[0].takes
@@ -96,7 +96,7 @@ def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
 
 
 def number_of_axes(batch: TensorList) -> int | None:
-    """Return the number of axes of the samples, or None if there are none."""
+    """Return the number of axes of the samples, or None without samples."""
     stored = batch.current_storage()
     if not isinstance(stored, SeparateSamples) or stored.arrays is not None:
         return batch.ndim()
@@ -104,5 +104,5 @@ def number_of_axes(batch: TensorList) -> int | None:
 
 
 def fitting(layout: str, ndim: int) -> str:
-    """Return the layout; none if the operator turned out to change the number of axes."""
+    """Return the layout if it has `ndim` axes; empty if the operator changed the number of axes."""
     return layout if len(layout) == ndim else ""

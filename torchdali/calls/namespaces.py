@@ -1,4 +1,4 @@
-"""Modules made from the registry: ``fn.readers``, ``ops.random`` and so on, importable like files."""
+"""Create modules such as ``fn.readers`` and ``ops.random`` from the registry; they can be imported like files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ __all__ = ["publish", "put"]
 
 
 def publish(package: str, name: Callable[[Operator], str | None], value: Callable[[Operator], Any]) -> None:
-    """Fill a package, and modules below it, with an entry for each operator, now and later, but for hidden ones.
+    """Add an entry for each operator, except hidden operators, to a package and its modules.
 
-    An unknown attribute is an error that names the closest operators.
+    Operators that are declared later are also added. Accessing an unknown attribute raises an error that suggests the
+    closest operators.
 
     Args:
         package: Name of the imported package.
-        name: Returns the dotted name inside the package; None for an operator that it does not have.
-        value: Returns the value of the name.
+        name: Function that returns an operator's dotted name inside the package, or None to omit the operator.
+        value: Function that returns the entry for an operator.
     """
 
     def add(operator: Operator) -> None:
@@ -39,13 +40,13 @@ def publish(package: str, name: Callable[[Operator], str | None], value: Callabl
 
 
 def put(package: str, name: str, value: Any) -> None:
-    """Put a value under a dotted name into a package."""
+    """Store a value in a package, under a dotted name."""
     space, _, leaf = name.rpartition(".")
     setattr(_module(package, space), leaf, value)
 
 
 def _module(package: str, space: str) -> types.ModuleType:
-    """Return the module of a namespace, made if need be, with those above it."""
+    """Return the module of a namespace; create it and its parents if necessary."""
     if not space:
         return sys.modules[package]
     full = f"{package}.{space}"
@@ -73,7 +74,7 @@ def _missing(module: types.ModuleType, name: str) -> Any:
 
 
 def _names(module: types.ModuleType) -> list[str]:
-    """List the operators, and the other public names of the module: not the names it imports for itself."""
+    """List the operators and the public names of a module, without its imports."""
     own = (name for name, value in vars(module).items() if name.startswith("__") or _is_of(value, module))
     return sorted({*own, *vars(module).get("__all__", ())})
 

@@ -1,7 +1,7 @@
 """Bind an operator to its constants and layouts: the result is a `ChunkFunction`.
 
-The implementation for one sample sees the axes in its own order and the dtypes that it takes. It sees one frame at a
-time if arguments are given per frame.
+The implementation for one sample receives the axes in the order that it declares, and only dtypes that it accepts. If
+arguments are passed per frame, it receives one frame at a time.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ def prepare(
     layouts: tuple[str, ...],
     per_frame: frozenset[str] = frozenset(),
 ) -> ChunkFunction:
-    """Compute once the values that are the same for all samples.
+    """Bind an operator to the values that are the same for all samples.
 
     Args:
+        declared: The operator.
         constants: Converted arguments.
-        layouts: Layouts of the inputs, "" where unset.
-        per_frame: Arguments that have one value per frame.
+        layouts: Layouts of the inputs; "" for unset layouts.
+        per_frame: Names of arguments that have one value per frame.
 
     Raises:
-        ValueError: a layout the operator does not take.
+        ValueError: The operator doesn't accept a layout.
     """
     try:
         ready = _prepare(declared, constants, layouts, per_frame)
@@ -104,7 +105,7 @@ def _prepare(
 
 
 def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], layout: str) -> Body | None:
-    """Return an implementation for several samples, with all constant arguments bound; None without one."""
+    """Return a batched implementation of a form, with all constants bound; None if the operator has none."""
     if form not in declared.chunks:
         return None
     body, defaults = declared.chunks[form], declared.schema.defaults
@@ -123,7 +124,7 @@ def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], lay
 
 
 def _as_frames(declared: Operator, constants: Mapping[str, Any], layout: str) -> Body | None:
-    """Return a body that does samples of one shape as the frames of one sample; None if the operator cannot."""
+    """Return an implementation that processes samples of one shape as frames of one sample; None if not supported."""
     if not declared.has("frames") or not layout or "F" in layout:
         return None
     takes = declared.schema.inputs[0].takes
@@ -189,7 +190,10 @@ def unsupported_dtype(name: str, dtype: torch.dtype, dtypes: tuple[torch.dtype, 
 
 
 def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str], axis: int | None) -> Callable[..., Any]:
-    """Call an implementation for each frame with its values; one value, or a sample without this axis, serves all."""
+    """Wrap an implementation so that it is called for each frame, with the frame's values.
+
+    A single value is used for all frames. Without a frame axis, the sample is repeated for each value.
+    """
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         same = {k: v for k, v in arguments.items() if k not in per_frame and k != "out"}
@@ -210,7 +214,7 @@ def each_frame_value(name: str, values: list[Any], frames: int) -> list[Any]:
     """Return one value per frame, from an argument with one value per frame or one value for all.
 
     Raises:
-        RuntimeError: it has another number.
+        RuntimeError: The number of values is neither 1 nor the number of frames.
     """
     if len(values) not in (1, frames):
         raise RuntimeError(
@@ -223,7 +227,7 @@ def each_frame_value(name: str, values: list[Any], frames: int) -> list[Any]:
 def _for_no_frames(
     function: Callable[..., Any], per_frame: frozenset[str], name: str, layout: str
 ) -> Callable[..., Any]:
-    """Call a body for a sample without frames with the only value of each argument per frame."""
+    """Wrap an implementation for samples without frames: each per-frame argument must have a single value."""
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         for each in per_frame:

@@ -16,7 +16,7 @@ __all__ = ["check_form", "check_outputs", "check_size", "collect"]
 
 
 def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
-    """Build `TensorList`s from the result of an implementation over a batch: dense tensors, lists, or `TensorList`s."""
+    """Convert an implementation's results for a batch (tensors, lists or `TensorList`s) to `TensorList`s."""
     columns = results if isinstance(results, tuple) else (results,)
     check_count(len(columns), len(layouts))
     if len(columns) == 1:
@@ -45,10 +45,13 @@ def _collect(column: Any, layout: str) -> TensorList:
 
 
 def check_form(samples: Sequence[torch.Tensor | None]) -> None:
-    """Refuse samples of a batch that differ in type or number of axes; None is one that a branch did not compute.
+    """Check that all samples of a batch have the same dtype and number of axes.
+
+    Args:
+        samples: The samples; None for samples that a branch did not compute.
 
     Raises:
-        RuntimeError: with the first that differs.
+        RuntimeError: A sample differs; the message names the first one.
     """
     forms = [(i, s.dtype, s.ndim) for i, s in enumerate(samples) if s is not None]
     for i, dtype, ndim in forms:
@@ -70,7 +73,7 @@ def check_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, 
 
 
 def check_outputs(function: Callable[..., Any], outputs: int) -> Callable[..., Any]:
-    """Check the results of a user's operator on each sample; other operators would fail on them later."""
+    """Wrap a user's operator so that its results are checked for each sample; otherwise, later operators would fail."""
 
     def run(*inputs: Any, **arguments: Any) -> Any:
         result = function(*inputs, **arguments)
@@ -87,7 +90,7 @@ def check_outputs(function: Callable[..., Any], outputs: int) -> Callable[..., A
 
 
 def _check_samples(column: Any) -> None:
-    """Refuse the result of an operator over the batch, unless it is a list of tensors."""
+    """Check that an operator over the batch returned a list of tensors."""
     if not isinstance(column, (list, tuple)):
         raise TypeError(
             f"the operator returned {kind_of(column)}; over a batch it returns a TensorList, a list of "

@@ -38,10 +38,10 @@ def run_batch(
     """Run an operator over one batch, sample by sample or as a whole.
 
     Args:
-        size: Samples of the batch, if no input tells.
-        bodies: Prepared implementations for batches, for a call with the same constants each time.
+        size: Number of samples of the batch, if no input determines it.
+        bodies: Cache of prepared implementations, for calls that always have the same constants.
 
-    The reference for an operator's meaning: eager calls, debug mode and steps over a batch use it.
+    This function defines an operator's results: eager calls, debug mode and steps over a batch use it.
     """
     frames = _NO_NAMES
     if per_sample:
@@ -84,7 +84,7 @@ def run_batch(
 
 
 def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
-    """Return a batch as one tensor if a body takes that, and it is one, or small, or may become one on a device."""
+    """Stack the batch into one tensor if the operator accepts one and stacking is free or cheap."""
     whole = None
     if chunk.tensor is not None:
         may_be = batch.device.type != "cpu" and len(batch) and batch.is_dense_tensor()
@@ -93,7 +93,7 @@ def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
 
 
 def column_of(batch: TensorList, per_frame: bool) -> Column:
-    """Return the values of an argument given per sample, or per frame; None if a branch did not compute one."""
+    """Return the values of an argument per sample or per frame; a value is None if a branch didn't compute it."""
     dense = batch.dense()
     column = Column(_numbers(batch)) if dense is None else Column.of(dense)
     column.per_frame = per_frame
@@ -111,8 +111,8 @@ def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> N
     """Check types and numbers of axes of the inputs of an operator over the batch.
 
     Raises:
-        RuntimeError: a type that it does not take.
-        ValueError: a number of axes that no layout of its has.
+        RuntimeError: The operator doesn't accept an input's dtype.
+        ValueError: None of the operator's layouts has an input's number of axes.
     """
     for i, batch in enumerate(inputs):
         takes = declared.schema.input(i).takes
@@ -127,7 +127,7 @@ def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> N
 
 
 def stacked_if_small(batch: TensorList) -> torch.Tensor | None:
-    """Return a batch as one tensor if it is stored as one, or if its samples are small and of one shape."""
+    """Return a batch as one tensor if it is stored as one tensor, or its samples are small and have one shape."""
     if batch.dense() is None:
         samples = batch.samples()
         few = len(samples) < 2 or any(sample is None for sample in samples)

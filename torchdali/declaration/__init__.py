@@ -1,4 +1,4 @@
-"""Declarations of operators: the facts about an operator before anybody calls it.
+"""Declarations of operators: all data about an operator, independent of its calls.
 
 ==================  ==========================================================================
 `schema`            the signature of its implementation: inputs, arguments, outputs

@@ -1,4 +1,4 @@
-"""Bodies of operators for several samples in one call, and the values of arguments that were given per sample."""
+"""Batched implementations of operators, and the values of per-sample arguments."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ __all__ = [
 
 
 class Column(Sequence[Any]):
-    """The values of an argument that was given per sample: an array, and its numbers as Python has them.
+    """The values of a per-sample argument, as an array and as Python numbers.
 
-    Either form is made of the other when it is asked for first, and kept.
+    The missing form is computed from the other form at its first use, and cached.
 
     Args:
-        values: ``(N, ...)``, or a list of numbers or (nested) lists of them, whose lengths may differ.
+        values: An array or tensor ``(N, ...)``, or a list of numbers or of (nested) lists of numbers, whose lengths may
+            differ.
 
     Attributes:
-        per_frame: Each value is a list of values, one for each frame of the sample.
-        uploaded: The values as they were given, as a tensor on a device, if they are there already.
+        per_frame: True if each value is a list with one value per frame of the sample.
+        uploaded: The original values as a tensor on a device, if they were already copied there.
     """
 
     __slots__ = ("_source", "_values", "per_frame", "uploaded")
@@ -62,7 +63,7 @@ class Column(Sequence[Any]):
     @property
     def _array(self) -> npt.NDArray[Any] | None:
         source = self._source  # read once: chunks of several threads share a column
-        if isinstance(source, torch.Tensor):  # which a body on a device may have there already
+        if isinstance(source, torch.Tensor):  # converted to an array at its first use
             source = self._source = source.detach().numpy()
         return source
 
@@ -76,14 +77,14 @@ class Column(Sequence[Any]):
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """Type of the array; None if there is none, as for lists of different lengths."""
+        """Dtype of the array; None without an array, as for lists of different lengths."""
         return None if self._array is None else self._array.dtype
 
     def rows(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return a new array of the values, a row a sample.
+        """Return a new array of the values, one row per sample.
 
         Raises:
-            RuntimeError: their shapes differ.
+            RuntimeError: The shapes of the values differ.
         """
         if self._array is not None:
             return self._array.astype(dtype)
@@ -100,15 +101,16 @@ class Column(Sequence[Any]):
     def shape_values(self, axes: int | None, name: str) -> Column:
         """Return the values with the number of axes that the argument declares.
 
-        For a number, samples of one element and any number of axes are that number; for a list, a number is a list of
-        one element, and has one axis.
+        If the argument is a number, a value with one element and any number of axes becomes this number. If the
+        argument is a list, a number becomes a list of one element.
 
         Args:
             axes: See `schema.Argument`.
             name: Name of the argument, for errors.
 
         Raises:
-            RuntimeError: a sample of several elements, or none, where a number belongs, or a matrix for a list.
+            RuntimeError: The argument is a number and a value doesn't have exactly one element, or the argument is a
+                list and a value is a matrix.
         """
         one_number = self._source is not None and self._source.ndim == 1
         if axes is None or self.per_frame or (axes == 0 and one_number):
@@ -172,25 +174,26 @@ def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None 
 
 
 def per_sample(value: Any, size: int) -> Sequence[Any]:
-    """Return one value per sample, of an argument that may be the same for all."""
+    """Return one value per sample, from an argument that may be the same for all samples."""
     return value.values if isinstance(value, Column) else [value] * size
 
 
 def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the arguments of each sample; one dictionary if they are the same for all."""
+    """Return the arguments of each sample; only one dictionary if they are the same for all samples."""
     drawn = {k: v for k, v in arguments.items() if isinstance(v, Column)}
     rows = zip(*drawn.values(), strict=True)
     return [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows] if drawn else [dict(arguments)]
 
 
 class Arguments:
-    """All arguments of an operator, for a body that does several samples in one call.
+    """All arguments of an operator, for a batched implementation.
 
-    ``a.angle`` is the one value for all samples; or a `Column` with a value per sample, if the implementation accepts
-    one for this argument (see `decorators.chunk`) and the call passes one. Other arguments have the operator's default.
+    ``a.angle`` is the value for all samples. If the implementation accepts this argument per sample (see
+    `decorators.chunk`) and the call passes it per sample, ``a.angle`` is a `Column`. Omitted arguments have the
+    operator's defaults.
 
-    Besides arguments there are ``layout`` and ``rng``, if the operator takes them; ``out``, memory for the results or
-    None; and ``empty``, which gives memory, see `Empty`.
+    Further attributes are ``layout`` and ``rng``, if the operator uses them; ``out``, memory for the results or None;
+    and ``empty``, a function that allocates memory, see `Empty`.
 
     Args:
         defaults: Values of the arguments that the call omits.
@@ -207,7 +210,7 @@ class Arguments:
         return self._values[name]
 
     def of(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return those keyword-only arguments of a function that the call gives."""
+        """Return the call's arguments that are keyword-only arguments of a function."""
         names = argument_names(function)
         return {name: value for name, value in self._passed.items() if name in names}
 
@@ -227,8 +230,8 @@ class ChunkResults(NamedTuple):
     """Results of a chunk, output by output.
 
     Attributes:
-        outputs: One item a sample each; of samples that were skipped, any.
-        skipped: Indices of samples that must be done one by one.
+        outputs: For each output, one item per sample; items of skipped samples are ignored.
+        skipped: Indices of samples that must be processed one by one.
     """
 
     outputs: tuple[Any, ...]
@@ -236,7 +239,7 @@ class ChunkResults(NamedTuple):
 
 
 class EncodedBody(Protocol):
-    """A body for several encoded samples in one call."""
+    """A batched implementation for encoded samples."""
 
     def __call__(
         self,
@@ -246,26 +249,26 @@ class EncodedBody(Protocol):
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
     ) -> ChunkResults:
-        """Return the results; samples that it skips run one by one, where an error is raised.
+        """Return the results. Skipped samples run one by one afterwards, which raises their errors.
 
-        A result is a tensor, `IN_PLACE`, or a place in the room and a shape.
+        A result is a tensor, `IN_PLACE`, or an offset in `room` and a shape.
 
         Args:
-            sources: Encoded bytes, paths of files that hold them, or None for samples to leave out.
-            out: Where to write results that fit, ``(N, ...)``.
-            rngs: Random numbers of each sample; None if the operator is not random.
-            values: Arguments that are given per sample, a value for each.
-            room: Where to write the others. The results of images that the device decodes are their bytes, as
-                ``room.share`` has them.
+            sources: For each sample, the encoded bytes, the path of a file with them, or None to skip the sample.
+            out: Memory ``(N, ...)`` for results that fit.
+            rngs: Random numbers of each sample; None if the operator isn't random.
+            values: For each per-sample argument, a value per sample.
+            room: Memory for the other results. For images that the device decodes, the result is their bytes, as
+                stored by ``room.share``.
         """
         ...
 
 
 def truth(value: Any) -> bool:
-    """Return the truth of a condition's value; numbers are true when they are not 0.
+    """Return the truth of a condition's value; numbers are true if they aren't 0.
 
     Raises:
-        RuntimeError: it is not a scalar.
+        RuntimeError: The value isn't a scalar.
     """
     if isinstance(value, list):
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Text of docstrings about operators: the text for each input and argument, also for shared ones."""
+"""Collect the docstrings' texts for each input and argument of an operator, including shared arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDTH = 108
 
 
 def sections(doc: str) -> dict[str, str]:
-    """Divide a docstring at ``Args:``, ``Returns:`` and ``Raises:``; the first part has the name ''."""
+    """Split a docstring at ``Args:``, ``Attributes:``, ``Returns:`` and ``Raises:``; the first part has the key ''."""
     first, *rest = re.split(r"^(Args|Attributes|Returns|Raises):\n", doc, flags=re.MULTILINE)
     return {"": first.strip()} | dict(zip(rest[::2], rest[1::2], strict=True))
 
@@ -30,7 +30,7 @@ def descriptions(operator: Operator) -> dict[str, str]:
 
 
 def help_text(operator: Operator) -> str:
-    """Return an operator's docstring with every argument that it takes, also those that are described elsewhere."""
+    """Return an operator's docstring with all its arguments, including arguments that are described elsewhere."""
     texts = sections(inspect.getdoc(operator.body) or "")
     said = descriptions(operator)
     names = [each.name for each in operator.schema.inputs]
@@ -67,7 +67,7 @@ def _said_by(source: Callable[..., Any]) -> dict[str, str]:
 
 
 def _parse_arguments(section: str) -> dict[str, str]:
-    """Return the text of ``Args:`` for each name; ``a, b: text`` is about both."""
+    """Return the text of ``Args:`` for each name; ``a, b: text`` applies to both names."""
     texts: dict[str, str] = {}
     for item in re.split(r"^ {4}(?=\S)", section, flags=re.MULTILINE)[1:]:
         names, _, text = item.partition(":")

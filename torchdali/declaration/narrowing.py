@@ -1,7 +1,7 @@
 """Operators that edit the program of an image before it is decoded.
 
-A decoder and the operators after it edit an `ImageProgram`, one after the other; then one call of the library of the
-fast path renders it. The transforms of `torchdali.DataLoader` are one operator, which isn't part of a chain.
+A decoder and the operators after it edit an `ImageProgram`, one after the other. Then one call of the native library
+renders the program. The transforms of `torchdali.DataLoader` are one operator, which isn't part of a chain.
 `graph.rewrite` finds these chains, and ``ops/_decode_chain.py`` runs them.
 """
 
@@ -31,11 +31,11 @@ class Edit(NamedTuple):
     """Edit of image programs by an operator with certain constants.
 
     Attributes:
-        narrow: Edits the program of a sample; None if the operator changes options alone.
-        options: Edits the options, which all samples have in common; returns None if the operator must not follow the
-            earlier ones.
-        numbers: Random numbers that a sample takes, about.
-        finish: Changes the result, in place, by further random numbers of the sample.
+        narrow: Function that edits the program of a sample; None if the operator only changes options.
+        options: Function that edits the options, which all samples share. It returns None if the operator can't follow
+            the earlier operators.
+        numbers: Approximate number of random numbers per sample.
+        finish: Function that changes the result in place, with further random numbers of the sample.
     """
 
     narrow: Narrow | None = None
@@ -50,7 +50,7 @@ class Edit(NamedTuple):
         constants: Mapping[str, Any],
         options: Callable[[ImageOptions], ImageOptions | None] = _keep_options,
     ) -> Edit:
-        """Return the edit of a function that takes the constants with the arguments of a sample."""
+        """Create the edit for a function that receives the constants together with the arguments of a sample."""
         return cls(lambda program, arguments, rng: narrow(program, {**constants, **arguments}, rng), options)
 
 
@@ -59,9 +59,9 @@ class Narrowing:
     """Declaration of an operator that edits the programs of images ``(H, W, 3)`` of bytes.
 
     Attributes:
-        edit: Takes the constants; returns None if the operator needs the pixels.
-        takes: Names of the arguments with which it edits programs.
-        varies: Names of these that may be passed per sample.
+        edit: Function of the constants that returns the edit, or None if the operator needs pixels.
+        takes: Names of the arguments that are supported when editing programs.
+        varies: Names of the supported arguments that may be passed per sample.
     """
 
     edit: Callable[[Mapping[str, Any]], Edit | None]
@@ -78,9 +78,9 @@ class ChainPart:
     """An operator of a chain.
 
     Attributes:
-        operator: Its name.
-        constants: Its arguments that are the same for all samples.
-        per_sample: The others, and the names of the chain's arguments that have their values.
+        operator: Name of the operator.
+        constants: Arguments that are the same for all samples.
+        per_sample: For each per-sample argument, the name of the chain's argument with its values.
     """
 
     operator: str
@@ -90,11 +90,12 @@ class ChainPart:
 
 @dataclass(frozen=True, eq=False)
 class DecodeChain:
-    """A decoder, and operators that each work on the result of the one before.
+    """A decoder and operators, each of which processes the result of the operator before it.
 
     Attributes:
-        scaled: A large image may be decoded at the least size that has the pixels that a random crop needs.
-        OF_WINDOWS: Chains that need fewer pixels in Python, too.
+        parts: The decoder and the operators, in order.
+        scaled: True if a large image may be decoded at the smallest scale that a random crop allows.
+        OF_WINDOWS: Chains that also need fewer pixels in the Python implementation.
     """
 
     OF_WINDOWS: ClassVar = frozenset((
@@ -108,7 +109,7 @@ class DecodeChain:
 
     @classmethod
     def from_argument(cls, value: Any) -> DecodeChain:
-        """Return a chain as the argument takes it."""
+        """Check that the argument is a chain, and return it."""
         assert isinstance(value, cls)
         return value
 

@@ -1,7 +1,7 @@
 """The registry: all declared operators, by DALI's dotted names.
 
-`torchdali.fn` and `torchdali.ops` are published from it, and arithmetic on nodes finds its operators here. It is
-below the graph, so that nodes can name their operators.
+`torchdali.fn` and `torchdali.ops` are created from it, and arithmetic on nodes finds its operators here. The graph
+imports this module, so that nodes can refer to their operators.
 """
 
 from __future__ import annotations
@@ -28,34 +28,33 @@ LayoutRule = Callable[[tuple[str, ...], Mapping[str, Any]], "str | tuple[str, ..
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorOptions:
-    """Options of `operator`, `reader` and `source`: all that a signature does not say.
+    """Options of `operator`, `reader` and `source` that a signature can't express.
 
     Args:
-        name: Dotted name in `fn`; the function's own by default. One that begins with an underscore is not there.
-        title: For a hidden operator, whose name begins with an underscore: its name in messages, as the user wrote it;
-            or ``rule(constants) -> title``.
-        over: ``"sample"``: the body sees one sample, with free leading dimensions. ``"batch"``: it sees
-            `TensorList`s, and a `Column` for each argument that was given per sample.
-        make: Makes a body with a memory of its own for each place where the operator is used.
-        layout: Layout of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``; the first input's if None.
-        outputs: ``rule(arguments) -> int | None`` where the number of outputs varies; None for a single node that is
-            not returned in a list. Among the arguments, ``inputs`` is the number of inputs.
-        results: ``rule(arguments, outputs)`` of the value that a call returns instead of the list of its outputs.
-        variant: ``rule(arguments) -> name`` of a hidden operator with the same signature that takes the call
-            over, or None; for operators that see the whole batch only with some arguments. Those that are given
-            per sample are None.
-        separable: True if an operator over the batch also works on single samples: then an error names the sample, and
-            ``bad_samples`` can leave it out. Or ``rule(arguments) -> bool``, where ``arguments`` are all of them.
-        devices: Where it may run: ``"cpu"``, ``"gpu"``, ``"mixed"``.
-        only_mixed: Arguments that mean something on ``"mixed"`` alone. There the body is always given them,
-            elsewhere never.
-        preserve: Keep it even if no output needs it: it is there for its side effect.
-        pure: Worker processes may run a function of the user: its results depend only on its arguments and on
-            `torchdali.Shared` values that it keeps. Otherwise it stays in the main process.
-        check: ``rule(arguments)`` that raises for arguments that cannot be, when a pipeline is built. Those that are
-            given per sample are omitted.
-        merges: Its inputs are the values of branches; a per-sample argument selects one.
-        deprecated: Old argument names; each maps to the new one, or to None when it has no effect.
+        name: Dotted name in `fn`; by default, the function's name. A name that begins with an underscore isn't in `fn`.
+        title: For a hidden operator, whose name begins with an underscore: the name that messages show, or
+            ``rule(constants) -> title``.
+        over: ``"sample"``: the implementation receives one sample, with any number of leading dimensions. ``"batch"``:
+            it receives `TensorList`s, and a `Column` for each per-sample argument.
+        make: Function that creates an implementation with its own state for each use of the operator.
+        layout: Layout of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``; None for the first input's.
+        outputs: ``rule(arguments) -> int | None``, if the number of outputs varies. None means a single node that isn't
+            returned in a list. The arguments include ``inputs``, the number of inputs.
+        results: ``rule(arguments, outputs)``: the value that a call returns instead of the list of its outputs.
+        variant: ``rule(arguments) -> name | None``: the name of a hidden operator with the same signature that runs
+            instead; for operators that need the whole batch only with some arguments. Per-sample arguments are None.
+        separable: True if an operator over the batch also works on single samples. Then an error names the sample, and
+            ``bad_samples`` can skip it. Or ``rule(arguments) -> bool``, with constant and per-sample arguments.
+        devices: The devices that the operator supports: ``"cpu"``, ``"gpu"``, ``"mixed"``.
+        only_mixed: Arguments that only apply to ``"mixed"``. On other devices, they aren't passed to the
+            implementation; on ``"mixed"``, they are always passed.
+        preserve: True to run the operator even if no output needs it, for its side effect.
+        pure: True if worker processes may run the user's function: its results depend only on its arguments, and on
+            `torchdali.Shared` values that it refers to. Otherwise the function runs in the main process.
+        check: ``rule(arguments)`` that raises an error for impossible constants when a pipeline is built. Per-sample
+            arguments are omitted.
+        merges: True if the inputs are the values of branches; a per-sample argument selects one.
+        deprecated: Old argument names. Each maps to the new name, or to None if the argument has no effect.
         marks: Further properties:
 
             ==============  ===========================================================================
@@ -92,11 +91,11 @@ class OperatorOptions:
 
 
 class OperatorFunction(Protocol[P, R]):
-    """The function of an operator: it runs at once on tensors and `TensorList`s, and is recorded on `DataNode`s.
+    """The function of an operator: it runs immediately on tensors and `TensorList`s, and is recorded for `DataNode`s.
 
     Attributes:
         operator: The declared operator.
-        body: The function that was declared, for a call without checks and conversions.
+        body: The declared function, for calls without checks and conversions.
     """
 
     __name__: str
@@ -122,20 +121,19 @@ class Operator:
     Attributes:
         name: Dotted name in `fn`.
         class_name: Name in `ops`.
-        kind: ``sample`` (body sees one sample), ``batch`` (the whole batch), ``reader`` (body returns a
-            `datasets.Dataset`) or ``source`` (body returns a `BatchSource`).
-        body: The user's function.
-        schema: From the signature.
-        options: From the decorator; ``name`` may be empty there.
-        metadata: For a reader: number of its last outputs that come from `datasets.Dataset.metadata`, not from `read`.
-        writes: Of a reader: `read` of its dataset takes ``out``, where its first output is delivered from; see
-            `datasets.Dataset`.
-        instead: The replacement, if it is deprecated; calling it warns.
-        chunks: Bodies for several samples in one call, by the form that they take; see `decorators.chunk`.
-        takes: Arguments that each of these takes per sample.
+        kind: ``sample`` (`body` processes one sample), ``batch`` (the whole batch), ``reader`` (`body` returns a
+            `datasets.Dataset`) or ``source`` (`body` returns a `BatchSource`).
+        body: The declared function.
+        schema: The schema, read from the signature.
+        options: The options of the decorator; their ``name`` may be empty.
+        metadata: For a reader, the number of last outputs that come from `datasets.Dataset.metadata`, not from `read`.
+        writes: True for a reader whose dataset's `read` accepts ``out``; see `datasets.Dataset`.
+        instead: Name of the replacement if the operator is deprecated; calls warn.
+        chunks: Batched implementations, by their form; see `decorators.chunk`.
+        takes: For each batched implementation, the arguments that it accepts per sample.
         allocates: See `decorators.chunk`.
-        only_on_devices: The body for samples in one tensor is; see `decorators.chunk`.
-        narrowing: How it narrows images that are not decoded yet; None if it needs their pixels.
+        only_on_devices: See `decorators.chunk`.
+        narrowing: The operator's edits of image programs before decoding; None if the operator needs pixels.
         function: The function that users call.
     """
 
@@ -157,21 +155,21 @@ class Operator:
 
     @property
     def hidden(self) -> bool:
-        """True if it is not in `fn` and `ops`: its name begins with an underscore, or is an expression's."""
+        """True if the operator isn't in `fn` and `ops`: its name begins with an underscore or ``math.``."""
         return self.name.startswith(("_", "math."))
 
     @property
     def is_ours(self) -> bool:
-        """True if this package declares it, and not the user."""
+        """True if this package declares the operator; False for the user's operators."""
         return is_ours(self.body)
 
     def has(self, *marks: Mark) -> bool:
-        """True if it has one of some marks; see `OperatorOptions`."""
+        """Return True if the operator has one of the marks; see `OperatorOptions`."""
         return not set(marks).isdisjoint(self.options.marks)
 
     @property
     def takes_tensors(self) -> bool:
-        """True if it has a body for samples in one tensor on the CPU."""
+        """True if the operator has a batched implementation for samples in one tensor on the CPU."""
         return "tensor" in self.chunks and not self.only_on_devices
 
     @property
@@ -180,26 +178,26 @@ class Operator:
         return "__".join([*self.name.split(".")[:-1], self.class_name])
 
     def title(self, constants: Mapping[str, Any]) -> str:
-        """Return its name in messages."""
+        """Return the operator's name in messages."""
         title = self.options.title
         return (title if isinstance(title, str) else title(constants)) or self.name
 
     def arguments(self, constants: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the constants with the defaults of the rest."""
+        """Return the constants, and the defaults of omitted arguments."""
         return {**self.schema.defaults, **constants}
 
     def axes_of(self, name: str) -> int | None:
         """Return the number of axes of an argument's values; None if it may vary."""
-        argument = self.schema.arguments.get(name)  # a chain of operators has them under names of its own
+        argument = self.schema.arguments.get(name)  # in a fused chain, the arguments have other names
         return None if argument is None or argument.of_samples else argument.axes
 
     def is_per_frame(self, name: str, layout: str) -> bool:
-        """Return whether an argument takes one value per frame, and has frames: samples of a layout with frames."""
-        argument = self.schema.arguments.get(name)  # there is none for a condition
+        """Return whether an argument accepts one value per frame, and its layout has frames."""
+        argument = self.schema.arguments.get(name)  # None for a condition
         return layout[:1] == "F" and argument is not None and argument.edge != "sample"
 
     def chosen(self, constants: Mapping[str, Any]) -> Operator:
-        """Return the operator that takes a call over: itself, or its variant."""
+        """Return the operator that runs a call: this operator, or its variant."""
         name = self.options.variant(constants) if self.options.variant is not None else None
         return registry[name] if name else self
 
@@ -210,7 +208,7 @@ class Operator:
         return 1 if count is None else count
 
     def is_separable(self, arguments: Mapping[str, Any]) -> bool:
-        """True if it can be run on one sample of a batch, to see if that is the one that fails.
+        """Return True if the operator can run on single samples, to find the sample that fails.
 
         Args:
             arguments: Constants and arguments per sample.
@@ -220,13 +218,13 @@ class Operator:
         return self.options.separable(self.arguments(arguments))
 
     def returns_list(self, constants: Mapping[str, Any], inputs: int = 0) -> bool:
-        """True if a call returns a list of nodes instead of one node."""
+        """Return True if a call returns a list of nodes instead of one node."""
         if self.options.outputs is None:
             return self.schema.outputs != 1
         return self.options.outputs({**self.arguments(constants), "inputs": inputs}) is not None
 
     def output_layouts(self, layouts: tuple[str, ...], constants: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return one layout an output."""
+        """Return one layout per output."""
         count = self.count_outputs(constants, len(layouts))
         rule = self.options.layout
         if rule is None:

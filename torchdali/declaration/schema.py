@@ -59,7 +59,7 @@ IMAGE_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", 
 
 @dataclass(frozen=True)
 class PerSampleMark:
-    """Mark of an argument that may be given per sample, or per frame."""
+    """Mark of an argument that may be passed per sample, or per frame."""
 
     per: str
 
@@ -69,12 +69,13 @@ class Takes:
     """Layouts and types that an input accepts.
 
     Args:
-        layouts: Allowed layouts; the first one of the right ndim is assumed for unset layouts. Empty: any.
-        dtypes: Allowed element types; empty: any.
-        channel_last: Move the channel axis to the end before the body sees the sample, and back after.
-        names: The outputs for an unset layout have the assumed one, too, as with DALI's image operators.
-        repeats: A sample without frames is taken for each frame of arguments that are per frame; the output has frames.
-        every_axis: Without a layout, the body takes the axis of the channels for one of the image's.
+        layouts: Allowed layouts; empty for any layout. For an unset layout, the first one with the sample's number of
+            axes is assumed.
+        dtypes: Allowed dtypes; empty for any dtype.
+        channel_last: Move the channel axis to the end for the implementation, and back in the result.
+        names: True if the outputs also get the assumed layout, as with DALI's image operators.
+        repeats: True to repeat a sample without frames for each frame of per-frame arguments; the output has frames.
+        every_axis: True if the implementation, without a layout, treats the channel axis like an axis of the image.
     """
 
     layouts: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class Takes:
 
 @dataclass(frozen=True)
 class Choices:
-    """Mark of an argument that is one of a few values."""
+    """Mark of an argument with a few allowed values."""
 
     values: tuple[Any, ...]
 
@@ -103,7 +104,7 @@ class _Shares:
 
 
 def shares(source: Callable[..., Any]) -> _Shares:
-    """Take over the keyword-only arguments of a function (or the fields of a dataclass)."""
+    """Mark ``**name``: the operator gets the keyword-only arguments of a function, or the fields of a dataclass."""
     return _Shares(source)
 
 
@@ -132,7 +133,7 @@ class Layout(str):
 
 
 class BatchSize(int):
-    """The number of samples in the batch, for operators over a batch: as many as the first input or argument has."""
+    """The number of samples in the batch, for operators over a batch: the size of the first input or argument."""
 
 
 Out: TypeAlias = Annotated[torch.Tensor | None, "out"]
@@ -164,10 +165,16 @@ class Argument:
     """One argument of an operator.
 
     Attributes:
+        name: Name of the argument.
+        convert: Function that converts a passed value.
+        default: Default value; `REQUIRED` without one.
+        edge: "sample", "frame" or "frames" if the argument may be passed per sample (see `PerSampleMark`); else None.
+        annotation: The annotation in the signature.
+        hidden: True if the argument isn't public.
         axes: Number of axes of a value: 0 for a number, 1 for a list of numbers, 2 for `ListOrMatrix`; None if it may
             vary.
-        of_samples: Values are indices of samples in the batch.
-        is_path: It is the location of data: a `FilePath`, or a list of them.
+        of_samples: True if values are indices of samples in the batch.
+        is_path: True if the argument is the location of data: a `FilePath`, or a list of `FilePath`.
     """
 
     name: str
@@ -186,7 +193,7 @@ class Argument:
 
     @property
     def shown(self) -> Any:
-        """The default as DALI shows it: its data types, numbers of six places."""
+        """The default in DALI's form: DALI's data types, and floats rounded to six decimal places."""
         if isinstance(self.default, torch.dtype):
             return dtypes.from_torch_dtype(self.default)
         if isinstance(self.default, list):
@@ -196,7 +203,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Schema:
-    """The declaration that a signature makes; see the module's table."""
+    """The declaration of an operator, read from a signature; see the module's table."""
 
     name: str
     inputs: tuple[InputSpec, ...]
@@ -207,7 +214,7 @@ class Schema:
     wants_out: bool = False
     wants_size: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
-    shared: tuple[Callable[..., Any], ...] = ()  # that declare arguments of several operators; see `shares`
+    shared: tuple[Callable[..., Any], ...] = ()  # functions with arguments of several operators; see `shares`
 
     @property
     def paths(self) -> frozenset[str]:
@@ -225,7 +232,7 @@ class Schema:
 
     @property
     def input_range(self) -> tuple[int, int]:
-        """Least and greatest number of inputs."""
+        """Smallest and largest number of inputs."""
         least = sum(not (i.optional or i.variadic) for i in self.inputs)
         return least, 999 if self.variadic else len(self.inputs)
 
@@ -234,7 +241,7 @@ class Schema:
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def check_inputs(self, inputs: Sequence[Any]) -> None:
-        """Raise ValueError for a wrong number of inputs, and TypeError for None if one must be given."""
+        """Raise ValueError for a wrong number of inputs, and TypeError if a required input is None."""
         count, (least, most) = len(inputs), self.input_range
         if not least <= count <= most:
             what = f"{least} input{'s' * (least != 1)}" if least == most else f"from {least} to {most} inputs"
@@ -290,16 +297,16 @@ class Schema:
 
 
 def _plain(annotation: Any) -> Any:
-    """Return an annotation without its marks, as a reader wants to see it."""
+    """Return an annotation without marks, for the public signature."""
     base, _, optional = split(annotation)
     return base | None if optional else base
 
 
 def read(body: Callable[..., Any], name: str, deprecated: Mapping[str, str | None]) -> Schema:
-    """Read the signature of an operator's body.
+    """Read the signature of an operator's implementation.
 
     Raises:
-        TypeError: at import, for a signature that does not follow the form.
+        TypeError: The signature isn't a valid schema.
     """
     hints = _hints(body, name)
     signature = _Signature()
@@ -371,7 +378,7 @@ def _read_parameter(signature: _Signature, parameter: inspect.Parameter, hint: A
 
 def _read_shared(signature: _Signature, source: Callable[..., Any]) -> None:
     for argument in _shared_arguments(source):
-        signature.arguments.setdefault(argument.name, argument)  # the operator's own comes first
+        signature.arguments.setdefault(argument.name, argument)  # the operator's own argument has priority
 
 
 @functools.cache
@@ -410,14 +417,14 @@ def _axes_of(base: Any) -> int | None:
 
 
 def plain_list(base: Any) -> Any:
-    """Return the list type that a class of lists is built on, for example ``list[int]``; others unchanged."""
+    """Return the list type that a subclass of list is derived from, such as ``list[int]``; other types unchanged."""
     if inspect.isclass(base) and issubclass(base, list) and base is not list:
         return base.__orig_bases__[0]  # type: ignore[attr-defined]
     return base
 
 
 def split(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
-    """Take ``Annotated`` and ``| None`` off a hint: base, marks, optional."""
+    """Split a type hint into its base type, the marks of ``Annotated``, and True for ``| None``."""
     marks: tuple[Any, ...] = ()
     optional = False
     while True:
@@ -457,10 +464,11 @@ def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 
 def to_dtype(value: Any) -> torch.dtype:
-    """Return the torch dtype meant by an argument: a data type or its number, a type of torch or NumPy.
+    """Convert an argument to a torch dtype: a `DALIDataType` or its number, or a dtype of torch or NumPy.
 
     Raises:
-        TypeError: something else; also Python's types and names, which mean other types in NumPy.
+        TypeError: The argument is another value. Python's types and names are also rejected, because they mean other
+            dtypes in NumPy.
     """
     if type(value) is int and value in dtypes.DALIDataType.__members__.values():
         value = dtypes.DALIDataType(value)
@@ -504,7 +512,7 @@ def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _elements(value: Any) -> Any:
-    """Return the elements of an array, or of data that converts to one, as a flat list; other values unchanged."""
+    """Return the elements of a tensor or array as a flat list; other values unchanged."""
     if isinstance(value, torch.Tensor):
         return value.reshape(-1).tolist()
     if hasattr(value, "__array__"):
@@ -513,16 +521,16 @@ def _elements(value: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    """Return numbers as an array, and one as a number of Python."""
+    """Convert numbers to an array, and a single number to a Python number."""
     if isinstance(value, (int, float)):
         return value
     if isinstance(value, (list, tuple)):
         value = [_array(each) for each in value]
     elif isinstance(value, torch.Tensor):
-        is_short = value.is_floating_point() and value.dtype != torch.float64  # NumPy has not all of these
+        is_short = value.is_floating_point() and value.dtype != torch.float64  # NumPy lacks some short float types
         value = (value.float() if is_short else value).numpy(force=True)
     array = np.asarray(value)
-    own = array.astype(array.dtype.newbyteorder("="), order="C")  # later changes of the user's array do not reach it
+    own = array.astype(array.dtype.newbyteorder("="), order="C")  # a copy, unaffected by the user's later changes
     return own if own.ndim else own.item()
 
 

@@ -1,4 +1,4 @@
-"""Pipelines whose batches actors of Ray make; see `torchdali.plugin.ray`."""
+"""Pipelines whose batches are computed by Ray actors; see `torchdali.plugin.ray`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["pool_of", "use_actors"]
 
 
 def use_actors(pipe: Pipeline, count: int, options: Mapping[str, Any], timeout: float) -> None:
-    """Make actors compute the batches of a pipeline that is not yet built; see `Actors`."""
+    """Configure a pipeline, before it is built, so that actors compute its batches; see `Actors`."""
     pipe._elsewhere = Actors(count, options, timeout)
 
 
 def pool_of(pipe: Pipeline) -> WorkerPool:
-    """Return the pool of the actors; builds the pipeline."""
+    """Build the pipeline, and return the pool of its actors."""
     pipe.build()
     replicas = pipe._planned.replicas
     assert replicas is not None

@@ -11,11 +11,11 @@ __all__ = ["ApiCheck"]
 
 
 class ApiCheck:
-    """Refuses to mix the styles, which count batches differently.
+    """Raises an error if styles are mixed, because they count batches differently.
 
     Attributes:
-        enabled: Refuse; otherwise allow it.
-        driven: The style so far.
+        enabled: True to raise errors; False to allow mixing.
+        driven: The style of the earlier calls.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ _INSIDE = _Inside()
 
 
 class _Driving(AbstractContextManager[None]):
-    """Records the style of a call, while the call lasts."""
+    """Checks and records the style of a call."""
 
     __slots__ = ("_api", "_check")
 

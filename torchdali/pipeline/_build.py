@@ -44,10 +44,11 @@ __all__ = [
 
 
 def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[Node, BatchSource]]:
-    """Plan a graph, and open its sources: worker processes of parallel ones run.
+    """Plan a graph, and open its sources, which starts the worker processes of parallel sources.
 
     Raises:
-        ValueError: an operator does not support the pipeline's device. Sources may raise their own errors.
+        ValueError: An operator doesn't support the pipeline's device.
+        Exception: An error of a source.
     """
     options.output_specs.each(len(graph.outputs))
     _check_constants(graph)
@@ -162,7 +163,7 @@ def build(
 
 
 def has_lazy_readers(planned: Plan) -> bool:
-    """True if a reader is opened with the first batch, and not before."""
+    """Return True if a reader with ``lazy_init`` is opened only with the first batch."""
     return any(node.operator.kind == "reader" and node.constants.get("lazy_init") for node in planned.graph.nodes)
 
 
@@ -174,7 +175,7 @@ def open_source(options: PipelineOptions, node: Node) -> BatchSource:
 
 
 def open_reader(options: PipelineOptions, node: Node) -> ReaderState:
-    """Open a reader; its errors and warnings name the user's line."""
+    """Open a reader; errors and warnings name the user's line."""
     lines = [(each.file, each.line) for each in node.lines[:1]]
     try:
         with warnings_on(*lines[0]) if lines else contextlib.nullcontext():

@@ -1,4 +1,4 @@
-"""`pipeline_def`: from a function that defines a graph to pipelines."""
+"""`pipeline_def`: turn a function that defines a graph into a factory of pipelines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Options = ParamSpec("Options")
 
 
 class _PipelineDecorator(Protocol[Options]):
-    """A decorator for use without options, with options, or called with options first."""
+    """A decorator that may be used directly, or called with options."""
 
     @overload
     def __call__(
@@ -35,7 +35,7 @@ class _PipelineDecorator(Protocol[Options]):
 
 
 def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _PipelineDecorator[Options]]:
-    """Give a decorator the options of a class, for type checkers."""
+    """Add the options of a class to a decorator's signature, for type checkers."""
     return lambda decorator: cast("_PipelineDecorator[Options]", decorator)
 
 
@@ -56,19 +56,19 @@ def pipeline_def(
 ) -> Any:
     """Turn a function that defines a graph into a factory of pipelines.
 
-    Calling the factory takes the arguments of the function and of `Pipeline`, which override the
-    ones given here. An argument that both have goes to the function. The function returns one output, or
-    a tuple of them.
+    The factory accepts the arguments of the function and of `Pipeline`. Arguments of the factory override the arguments
+    of `pipeline_def`. If both the function and `Pipeline` have an argument, the factory passes it to the function. The
+    function returns one output, or a tuple of outputs.
 
     Args:
-        enable_conditionals: Apply ``if``, ``and``, ``or`` and ``not`` in the function to nodes, sample by sample; the
-            call may override this.
-        debug: Run the function again for every batch, so that it can be stepped through and its nodes can be
-            printed; may be overridden at the call.
+        enable_conditionals: Apply ``if``, ``and``, ``or`` and ``not`` in the function to nodes, sample by sample. You
+            can override this when you call the factory.
+        debug: Run the function again for every batch, so that you can step through it and print its nodes. You can
+            override this when you call the factory.
 
     Raises:
-        ValueError: the function is marked with `do_not_convert`. AssertionError: at the call, for an argument that
-            neither takes.
+        ValueError: The function is marked with `do_not_convert`.
+        AssertionError: The factory is called with an argument that neither the function nor `Pipeline` has.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
@@ -128,7 +128,7 @@ def _class_of(debugged: bool) -> type[Pipeline]:
 
 @contextlib.contextmanager
 def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
-    """Warn of numbers that the function draws from generators of the process, for example Python's `random`."""
+    """Warn if the function draws numbers from the process's generators, for example Python's `random`."""
     draws, tracer = TracedDraws(function.__name__), pipe._builder.tracer
     tracer.draws = draws
     try:

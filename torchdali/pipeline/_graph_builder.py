@@ -18,13 +18,13 @@ __all__ = ["GraphBuilder", "as_output"]
 
 
 class GraphBuilder:
-    """The graph of a pipeline while it is defined: records operators, notes which are its outputs.
+    """Builds the graph of a pipeline: records operators and outputs.
 
     Args:
-        owner: The pipeline; held weakly.
+        owner: The pipeline; stored as a weak reference.
 
     Attributes:
-        function: Defines the graph, if nothing else does.
+        function: Function that defines the graph; None if it is defined in another way.
         defined_by: Name and line of the function under `pipeline_def`.
     """
 
@@ -36,7 +36,7 @@ class GraphBuilder:
         self._outputs: tuple[DataNode, ...] | None = None
 
     def call_definition(self) -> Any:
-        """Call the function that defines the graph; NotImplementedError if there is none."""
+        """Call the function that defines the graph; raise NotImplementedError without a function."""
         if self.function is None:
             raise NotImplementedError(
                 f"the function {self.defined_by} returns nothing: return the outputs of the pipeline from it"
@@ -54,7 +54,7 @@ class GraphBuilder:
             _warn_of_a_part(edge, i)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Keep the operator of an edge although no output needs it; see `Pipeline.add_sink`."""
+        """Retain the operator of an edge even if no output needs it; see `Pipeline.add_sink`."""
         if not isinstance(edge, DataNode) or edge.source is None:
             raise TypeError(f"a sink is an output of an operator, not {edge!r}")
         edge.source.preserve = True
@@ -62,7 +62,7 @@ class GraphBuilder:
             self.tracer.nodes.append(edge.source)
 
     def trace(self, define: Callable[[], Any]) -> Graph:
-        """Return the graph, tracing its function the first time."""
+        """Return the graph; the first call traces the function."""
         if self.graph is None:
             if not self._outputs:
                 try:
@@ -75,13 +75,13 @@ class GraphBuilder:
             assert self._outputs is not None
             self.graph = Graph.of(self._outputs, self.tracer.nodes)
             for node in self.graph.nodes:
-                if node not in self.tracer.nodes:  # made outside of the pipeline
+                if node not in self.tracer.nodes:  # the node was created outside of the pipeline
                     self.tracer.number(node)
         return self.graph
 
 
 def _warn_of_a_part(edge: DataNode, index: int) -> None:
-    """Warn of an output that is from a branch: it has only the samples of that."""
+    """Warn if an output is from a branch, so that it has only the samples of the branch."""
     scope = scope_of(edge)
     if not scope or edge.source is None or not edge.source.lines:
         return
@@ -98,10 +98,15 @@ _CONSTANTS = (bool, int, float, np.ndarray, np.generic, torch.Tensor, ScalarCons
 
 
 def as_output(value: Any, index: int, nodes: Sequence[Node] = ()) -> DataNode:
-    """Return the node of an output: itself, or a constant; TypeError for anything else.
+    """Convert an output to a node: nodes are returned unchanged, constants are converted.
 
     Args:
+        value: The output.
+        index: Index of the output.
         nodes: Nodes of the pipeline, for the message.
+
+    Raises:
+        TypeError: The value is neither a node nor a constant.
     """
     if isinstance(value, (DataNode, *_CONSTANTS)) or hasattr(value, "as_node") or is_other_array(value):
         return as_node(value)

@@ -1,4 +1,4 @@
-"""Readers and sources of a running pipeline, found by name."""
+"""Find readers and sources of a running pipeline by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["as_given", "class_names", "describe_readers", "feed", "find_source"]
 
 
 def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:
-    """Describe a reader, or all: sizes, shards, padding; RuntimeError for an unknown reader."""
+    """Describe a reader, or all readers: sizes, shards, padding; raise RuntimeError for an unknown reader."""
     descriptions = {
         node.name: reader_meta(len(reader.dataset), reader.cursor.order.options)
         for node, reader in running.readers.items()
@@ -29,7 +29,7 @@ def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:
 
 
 def class_names(running: Executor) -> list[str]:
-    """Return the names of the classes of the first reader that knows some; AttributeError if none does."""
+    """Return the class names of the first reader that has them; raise AttributeError if no reader has class names."""
     for reader in running.readers.values():
         names = getattr(reader.dataset, "classes", ())
         if len(names):
@@ -41,7 +41,7 @@ def class_names(running: Executor) -> list[str]:
 
 
 def feed(running: Executor, which: Any, data: Any, layout: str | None, stream: Any) -> None:
-    """Give a source its next batch; see `Pipeline.feed_input`."""
+    """Pass a source its next batch; see `Pipeline.feed_input`."""
     source = find_source(running, which)
     if not hasattr(source, "feed"):
         name = getattr(which, "name", which)
@@ -52,7 +52,7 @@ def feed(running: Executor, which: Any, data: Any, layout: str | None, stream: A
 
 
 def as_given(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBatch]:
-    """Return data for one batch of a source, by its node; nothing if the source must be fed instead."""
+    """Convert data to one batch of a source, by its node; empty if the source must be fed instead."""
     source = find_source(running, name)
     if not hasattr(source, "convert"):
         return {}
@@ -61,7 +61,7 @@ def as_given(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBat
 
 
 def find_source(running: Executor, which: Any) -> BatchSource:
-    """Return the source that is meant by its node, name or operator; KeyError if there is none."""
+    """Return a source by its node, name or operator; raise KeyError for an unknown source."""
     nodes = getattr(which, "nodes", None)
     for name in [which] if nodes is None else nodes:
         if not isinstance(name, (str, DataNode)):

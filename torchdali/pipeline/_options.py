@@ -33,8 +33,8 @@ def _option(default: T, text: str, shown: str = "") -> T:
 
     Args:
         default: Default of the argument.
-        text: Describes the argument; several in a row with the same text share it.
-        shown: Describes the property of the same name; empty if there is none.
+        text: Description of the argument; consecutive arguments with the same text share one entry.
+        shown: Description of the property of the same name; empty without a property.
     """
     declared: Any = field(default=default, metadata={"text": text, "shown": shown})
     option: T = declared
@@ -52,9 +52,9 @@ class PipelineOptions:
     """The arguments of `Pipeline`, checked. The fields are the one table of them: parameters, properties and docstring.
 
     Attributes:
-        random_seed: ``seed``, or one that was drawn.
-        depths: Batches in the queues of CPU and GPU stage.
-        output_specs: ``output_dtype``, ``output_ndim`` and ``output_layout`` together.
+        random_seed: ``seed``, or a random seed.
+        depths: Depths of the queues of the CPU and the GPU stage, in batches.
+        output_specs: The combined ``output_dtype``, ``output_ndim`` and ``output_layout``.
     """
 
     batch_size: int | None = _option(
@@ -218,7 +218,8 @@ class PipelineOptions:
         """Check that the pipeline can be built.
 
         Raises:
-            ValueError: no ``batch_size``, or less than one thread. TypeError: no ``num_threads``.
+            ValueError: ``batch_size`` is missing, or there is less than one thread.
+            TypeError: ``num_threads`` is missing.
         """
         if self.num_threads is None and self.batch_size is None:
             give_them = _GIVE_IT.replace(" it ", " them ")
@@ -255,7 +256,7 @@ class PipelineOptions:
         return self.depths[1]
 
     def saved_arguments(self) -> dict[str, Any]:
-        """Return the arguments that describe the pipeline, without Python objects of the user and checkpoints."""
+        """Return the arguments to save, without the user's Python objects and checkpoints."""
         return {name: getattr(self, name) for name in _SAVED}
 
 
@@ -300,7 +301,7 @@ Raises:
 def takes_options(
     options: Callable[P, PipelineOptions],
 ) -> Callable[[Any], Callable[Concatenate[Any, P], None]]:
-    """Give a constructor the parameters of `PipelineOptions`."""
+    """Add the parameters of `PipelineOptions` to a constructor's signature."""
 
     def decorate(function: Any) -> Callable[Concatenate[Any, P], None]:
         function.__signature__ = inspect.signature(PipelineOptions.__init__)
@@ -311,10 +312,10 @@ def takes_options(
 
 
 class Option(Generic[T]):
-    """A property of `Pipeline` that returns the option of its name, or the property of the options.
+    """A property of `Pipeline` that returns the option, or property of the options, of the same name.
 
     Args:
-        shown: Converts the option to the value of the property.
+        shown: Function that converts the option to the property's value.
     """
 
     def __init__(self, shown: Callable[[Any], T] = lambda value: value) -> None:
@@ -342,7 +343,7 @@ class Option(Generic[T]):
 def device_number(device: int | str | None) -> int | None:
     """Return the number of a device; 0 for a device without a number.
 
-    So scripts that divide their data by it, with ``shard_id=Pipeline.current().device_id``, run on any.
+    So scripts that use it as a shard, with ``shard_id=Pipeline.current().device_id``, run on any device.
     """
     return torch.device(device).index or 0 if isinstance(device, str) else device
 
@@ -353,7 +354,7 @@ _INTEGERS = (
 
 
 def _integer(name: str, value: Any) -> int | None:
-    """Return an integer of any kind (Python's, NumPy's) as a Python int."""
+    """Convert an integer of any type, for example NumPy's, to a Python int."""
     try:
         return None if value is None else operator.index(value)
     except TypeError:

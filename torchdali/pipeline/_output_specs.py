@@ -1,4 +1,4 @@
-"""Declared element type, number of dimensions and layout of a pipeline's outputs."""
+"""Declared dtype, number of dimensions and layout of a pipeline's outputs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ __all__ = ["OutputSpecs"]
 
 @dataclass(frozen=True)
 class OutputSpecs:
-    """The declarations: one value for all outputs, a list with one per output, or None for no check.
+    """The declarations: one value for all outputs, a list with one value per output, or None for no check.
 
     Raises:
-        TypeError: a declaration of the wrong type. ValueError: ``NO_TYPE``, or a negative number of dimensions.
+        TypeError: A declaration has the wrong type.
+        ValueError: A declaration is ``NO_TYPE``, or a negative number of dimensions.
     """
 
     dtype: Any = None
@@ -44,7 +45,7 @@ class OutputSpecs:
         """Return type, dimensions and layout of each output.
 
         Raises:
-            RuntimeError: a list of another length than there are outputs.
+            RuntimeError: The length of a list isn't the number of outputs.
         """
         columns = [_spread(value, count) for value in (self.dtype, self.ndim, self.layout)]
         if any(len(column) != count for column in columns):

@@ -42,21 +42,22 @@ _LONGEST = 70  # characters of a line of code
 
 
 def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, ...], list[str]]:
-    """Return the batch that a pipeline delivers next, or the first samples of it, and the names of the classes.
+    """Return the next batch of a pipeline, or only its first samples, and the class names.
 
-    A copy of the pipeline makes it; the pipeline's own position doesn't change.
+    A copy of the pipeline computes the batch, so the pipeline's own position doesn't change.
 
     Args:
-        graph: The pipeline's graph, or one with other outputs of its nodes.
-        count: Samples that are needed.
+        pipe: The pipeline.
+        graph: The pipeline's graph, or a graph with other outputs of the same nodes.
+        count: Number of samples that are needed.
 
     Raises:
-        RuntimeError: a source of the pipeline cannot be asked a second time.
+        RuntimeError: A source of the pipeline can't be called twice for the same batch.
     """
     for node in graph.nodes:
         _check_source(node)
     if pipe._options.checkpoint is not None:
-        pipe.build()  # it begins where that says
+        pipe.build()  # loads the checkpoint's position
     options, executor = pipe._options, pipe._executor
     size = options.batch_size or count
     copy = pipe._copy(
@@ -78,7 +79,7 @@ def _first(pipe: Any) -> tuple[TensorList, ...]:
     run: Callable[[], tuple[TensorList, ...]] = pipe.run
     try:
         return run()
-    except StopIteration:  # the batch before was the last of its epoch
+    except StopIteration:  # the previous batch was the last of its epoch
         pipe.reset()
     try:
         return run()
@@ -89,7 +90,7 @@ def _first(pipe: Any) -> tuple[TensorList, ...]:
 def _classes(pipe: Any) -> list[str]:
     try:
         return list(pipe.classes)
-    except AttributeError:  # no reader knows them
+    except AttributeError:  # no reader has class names
         return []
 
 
@@ -116,7 +117,7 @@ def _is_alone(node: Node) -> bool:
 
 
 def _rename_places(executor: Executor, copy: Executor) -> Mapping[str, Any]:
-    """Return the place of an executor, with the names that a copy with other outputs has for its nodes."""
+    """Return the position of an executor, with the nodes' names in a copy that has other outputs."""
     names = {label: node.name for node, label in checkpoint.labels(executor.plan.graph).items()}
     labels = {node.name: label for node, label in checkpoint.labels(copy.plan.graph).items()}
     state = dict(executor.taken_state)
@@ -140,7 +141,7 @@ def show_next(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
 
 
 def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
-    """Return a contact sheet with a row for each operator that has images to show, in their order."""
+    """Return a contact sheet with one row per operator whose results can be drawn, in order."""
     if unknown := sorted(options.keys() - {"classes", "count", "size"}):
         raise TypeError(f"with each=True, show() takes classes, count and size, not {', '.join(unknown)}")
     graph, count = pipe._trace(), options.get("count") or IN_A_ROW
@@ -169,7 +170,7 @@ def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
 
 
 def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) -> Overlays:
-    """Return the extras of an image that isn't an output: the boxes of a reader with the images as they were read."""
+    """Return the overlays of an image that isn't an output: the boxes of the image's reader, if any."""
     node = edge.source
     readers = [e.source for e in node.inputs if e is not None and e.source is not None] if node is not None else []
     beside = [seen[e] for reader in readers if reader.operator.kind == "reader" for e in reader.outputs if e in seen]
@@ -178,7 +179,7 @@ def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) ->
 
 
 def _known_arguments(graph: Graph) -> dict[str, Any]:
-    """Return the arguments of `show` that the graph tells."""
+    """Return the arguments of `show` that follow from the graph."""
     names = [_name(edge, k) for k, edge in enumerate(graph.outputs)]
     undone = {name: _normalization(edge) for name, edge in zip(names, graph.outputs, strict=True)}
     known: dict[str, Any] = {"normalizations": {name: each for name, each in undone.items() if each is not None}}
@@ -202,7 +203,7 @@ def _heading(edge: DataNode) -> str:
 
 
 def _normalization(edge: DataNode) -> Normalization | None:
-    """Return the normalization that made an edge, if it is the same for all samples."""
+    """Return the normalization of an edge, if it is the same for all samples."""
     node = edge.source
     while node is not None and node.operator.has("levels") and node.inputs and node.inputs[0] is not None:
         node = node.inputs[0].source
@@ -226,7 +227,7 @@ def _numbers(value: Any) -> tuple[float, ...]:
 
 
 def svg(pipe: Any) -> Svg:
-    """Draw the graph; of a pipeline that has run, with times and bytes."""
+    """Draw the graph, with times and bytes if the pipeline has run."""
     if pipe._executor is None:
         return _draw_graph(pipe._trace(), {}, {})
     executor = pipe._planned

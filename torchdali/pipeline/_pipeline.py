@@ -90,7 +90,7 @@ class Pipeline(PipelineOldNames):
         self._sources: Mapping[Node, BatchSource] = {}
         self._executor: Executor | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._count = 0  # batches that were returned, see `Taken.number`
+        self._count = 0  # number of batches that were returned, see `Taken.number`
         self._first, self._restored, self._setup_ended = True, False, False
         self._deserialized = False
 
@@ -121,7 +121,7 @@ class Pipeline(PipelineOldNames):
 
     @property
     def prefetch_depth(self) -> int:
-        """Batches kept in flight."""
+        """Number of batches in flight."""
         return max(self._options.depths) if self._options.exec_pipelined else 1
 
     # ------------------------------------------------------------ defining
@@ -147,10 +147,10 @@ class Pipeline(PipelineOldNames):
 
     @staticmethod
     def pop_current() -> None:
-        """Record operators where they were recorded before `push_current`.
+        """End `push_current`: record operators in the previous pipeline again.
 
         Raises:
-            RuntimeError: no pipeline is being defined.
+            RuntimeError: No pipeline is being defined.
         """
         tracer = nodes.current()
         if tracer is None:
@@ -158,26 +158,26 @@ class Pipeline(PipelineOldNames):
         tracer.__exit__()
 
     def define_graph(self) -> Any:
-        """Return the outputs: one, or a tuple or list of them; override it to define the graph in a subclass.
+        """Return one output, or a tuple or list of outputs. Override this method to define the graph in a subclass.
 
         Raises:
-            NotImplementedError: nothing defines the graph.
+            NotImplementedError: The pipeline has no definition of a graph.
         """
         return self._builder.call_definition()
 
     def set_outputs(self, *output_data_nodes: Any) -> None:
-        """Name the outputs of the pipeline: nodes, or constants (numbers, arrays, lists of numbers).
+        """Set the outputs of the pipeline: nodes, or constants (numbers, arrays, lists of numbers).
 
         Raises:
-            TypeError: a value that cannot be an output, for example None, a string, a dict or a nested list.
+            TypeError: A value can't be an output, for example None, a string, a dict or a nested list.
         """
         self._builder.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Run the operator of an edge although no output needs it.
+        """Run the operator of an edge even if no output needs it.
 
         Raises:
-            TypeError: something that is not an output of an operator.
+            TypeError: `edge` isn't an output of an operator.
         """
         self._builder.add_sink(edge)
 
@@ -185,13 +185,13 @@ class Pipeline(PipelineOldNames):
         return self._builder.trace(self.define_graph)
 
     def change_readers(self, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
-        """Change arguments that all readers share (shards, shuffling, padding), before the pipeline is built.
+        """Change the readers' common arguments (shards, shuffling, padding), before the pipeline is built.
 
         Args:
-            change: Called for each reader with these arguments; returns those that change.
+            change: Function that is called for each reader with these arguments, and returns the changed arguments.
 
         Raises:
-            RuntimeError: the pipeline is built, or is in debug mode.
+            RuntimeError: The pipeline is already built, or is in debug mode.
         """
         if self.is_built:
             raise RuntimeError("the pipeline is built: its readers are open, and their arguments can change no more")
@@ -203,17 +203,18 @@ class Pipeline(PipelineOldNames):
 
     @property
     def is_built(self) -> bool:
-        """True once the sources are open; the graph can change no more."""
+        """True after the sources were opened; then the graph can't change any more."""
         return self._plan is not None or self._executor is not None
 
     def build(self) -> None:
-        """Trace, plan, open the readers and start the threads; does nothing the second time.
+        """Trace, plan, open the readers and start the threads. Further calls do nothing.
 
-        With a reader that has ``lazy_init``, readers are opened and threads started when the first batch is asked for.
+        If a reader has ``lazy_init``, the first batch opens the readers and starts the threads.
 
         Raises:
-            ValueError: no ``batch_size``, or less than one thread. TypeError: no ``num_threads``. Otherwise
-            errors of the graph, and errors of `load_state_dict` for the argument ``checkpoint``.
+            ValueError: ``batch_size`` is missing, or there is less than one thread.
+            TypeError: ``num_threads`` is missing.
+            Exception: An error of the graph, or of `load_state_dict` for the argument ``checkpoint``.
         """
         if self._executor is not None:
             return
@@ -241,7 +242,7 @@ class Pipeline(PipelineOldNames):
             raise
 
     def _copy(self, graph: Graph, **options: Any) -> Pipeline:
-        """Return a pipeline of a graph, with options that differ; it isn't built."""
+        """Return a pipeline with another graph and changed options, which isn't built yet."""
         copy = Pipeline()
         copy._options = replace(self._options, **options)
         copy._bad_samples = BadSamples(copy._options.bad_samples, copy._options.max_bad_samples)
@@ -249,9 +250,9 @@ class Pipeline(PipelineOldNames):
         return copy
 
     def start_py_workers(self) -> None:
-        """Trace, plan and open the sources, which starts the worker processes of parallel ones.
+        """Trace, plan and open the sources, which starts the worker processes of parallel sources.
 
-        `build` does it; call it before if the processes should be forked before something else starts.
+        `build` calls this method. Call it earlier if the processes must be forked before other code starts threads.
         """
         if self._plan is not None:
             return
@@ -282,20 +283,21 @@ class Pipeline(PipelineOldNames):
 
     @property
     def _planned(self) -> Executor:
-        """The executor of a graph that was traced before; debug mode has none."""
+        """The executor of the traced graph; an error in debug mode, which has no traced graph."""
         return self._running
 
     # ------------------------------------------------------------ running
 
     def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[TensorList, ...]:
-        """Return the outputs of the next batch, keeping the following ones in flight.
+        """Return the outputs of the next batch, and keep further batches in flight.
 
         Args:
-            pipeline_inputs: A batch for each of these sources; see `feed_input`.
+            cuda_stream: Stream on which the outputs are used; the current stream by default.
+            pipeline_inputs: For each source that you pass by name, a batch; see `feed_input`.
 
         Raises:
-            StopIteration: a source is at its end; `reset` starts its next epoch. RuntimeError: inputs, with
-            more than one batch in flight.
+            StopIteration: A source has ended; `reset` starts its next epoch.
+            RuntimeError: Inputs were passed, but the pipeline has more than one batch in flight.
         """
         if pipeline_inputs and self.prefetch_depth > 1:
             raise RuntimeError(
@@ -309,12 +311,12 @@ class Pipeline(PipelineOldNames):
             return self.outputs(cuda_stream)
 
     def run_alone(self, inputs: Mapping[str, Any]) -> tuple[TensorList, ...]:
-        """Return the outputs of one batch with data for its sources; nothing else is kept in flight."""
+        """Return the outputs of one batch with data for its sources, without other batches in flight."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._run_alone(inputs)
 
     def _run_alone(self, inputs: Mapping[str, Any], stream: Any = None) -> tuple[TensorList, ...]:
-        """Run one batch with data for its sources; drop older batches, which an interrupted call may have started."""
+        """Run one batch with data for its sources. Drop older batches, which an interrupted call may have started."""
         tag = object()
         self._start_one(inputs, tag)
         while True:
@@ -337,9 +339,9 @@ class Pipeline(PipelineOldNames):
                 self._run_once()
 
     def _prefetch(self) -> None:
-        """Fill the queue with batches; if called directly, as in DALI, even if the pipeline is not pipelined.
+        """Fill the queue with batches. As in DALI, a direct call also does so if the pipeline isn't pipelined.
 
-        With replicas, one more for each but the first, so that all are at work; not if batches are fed one by one.
+        With replicas, start further batches so that all replicas have work, unless batches are fed one by one.
         """
         ahead = 0 if self.input_names else self._running.placing.processes - 1
         for _ in range(max(self._options.depths) + ahead + (ahead > 0)):
@@ -358,7 +360,7 @@ class Pipeline(PipelineOldNames):
         self._schedule(inputs or {}, tag, self._setup_ended)  # after the batches in flight
 
     def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
-        """Start one batch with data for its sources; other data that waits for the sources is not used."""
+        """Start one batch with data for its sources. Data that was fed to these sources before is not used."""
         running = self._running
         fed: dict[Node, SourceBatch] = {}
         for name, data in inputs.items():
@@ -369,7 +371,7 @@ class Pipeline(PipelineOldNames):
         running.schedule(ended, fed=fed, tag=tag)
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Wait for the oldest batch in flight and return its outputs; they are the caller's to keep."""
+        """Wait for the oldest batch in flight and return its outputs; the caller may keep them."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._outputs(cuda_stream)
 
@@ -377,35 +379,38 @@ class Pipeline(PipelineOldNames):
         return self._take(cuda_stream)
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Like `outputs`; kept apart because DALI's scripts pair it with `release_outputs`.
+        """Return the same outputs as `outputs`; DALI's scripts call it together with `release_outputs`.
 
         Raises:
-            StopIteration: a source is at its end, or nothing is scheduled. RuntimeError: an output is not
-            the declared ``output_dtype``, ``output_ndim`` or ``output_layout``.
+            StopIteration: A source has ended, or no batch is scheduled.
+            RuntimeError: An output doesn't match ``output_dtype``, ``output_ndim`` or ``output_layout``.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._take(cuda_stream)
 
     @property
     def taken(self) -> int:
-        """Number of batches taken so far, by whatever method; batches that failed count."""
+        """Number of batches taken so far by any method, including failed batches."""
         return 0 if self._executor is None else self._executor.taken.number
 
     def share_next(self, taken: int) -> tuple[TensorList, ...]:
-        """Like `share_outputs`, after a number of batches: repeated, it returns the same one.
+        """Return the batch after a number of batches, as `share_outputs` does. A repeated call returns the same batch.
 
         Args:
-            taken: Number of batches that the caller has got, see `taken`.
+            taken: Number of batches that the caller has received, see `taken`.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._count = taken
             return self._take(None)
 
     def collect(self, taken: int) -> tuple[object, tuple[TensorList, ...] | Exception] | None:
-        """Wait for the batch after a number of batches; return its tag, and its outputs or error, or None.
+        """Wait for the batch after a number of batches; return its tag, and its outputs or its error.
 
         Args:
             taken: See `share_next`.
+
+        Returns:
+            The tag, and the outputs or the error; None if no batch is in flight.
         """
         running = self._running
         before = running.taken
@@ -416,7 +421,7 @@ class Pipeline(PipelineOldNames):
             return running.taken.tag, outputs
         except Exception as error:
             if running.taken.tag is before.tag and taken == before.number:
-                raise  # it came from outside: no batch was taken
+                raise  # the error isn't a batch's error: no batch was taken
             return running.taken.tag, error
 
     def _take(self, cuda_stream: Any) -> tuple[TensorList, ...]:
@@ -433,17 +438,17 @@ class Pipeline(PipelineOldNames):
         except Exception:
             self._count = running.taken.number
             raise
-        self._count = count + 1  # after an interrupt before this store the next call takes the batch
+        self._count = count + 1  # after an interrupt before this assignment, the next call takes the batch
         return batch.outcome.outputs
 
     def release_outputs(self) -> None:
-        """Release the last batch; batches that the caller holds stay whole."""
+        """Release the last batch; batches that the caller still refers to remain valid."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             if self._executor is not None and self._count >= self._executor.taken.number:
                 self._executor.release()
 
     def reset(self) -> None:
-        """Start the next epoch after StopIteration; otherwise nothing happens."""
+        """Start the next epoch after StopIteration; otherwise do nothing."""
         if self._executor is not None and self._executor.empty and self._executor.stopped:
             self._executor.reset()
             self._first, self._setup_ended = True, False
@@ -454,26 +459,26 @@ class Pipeline(PipelineOldNames):
         )
 
     def empty(self) -> bool:
-        """Return whether no batch is scheduled and not yet taken; the end of an epoch is none."""
+        """Return False while a scheduled batch is waiting to be taken. The end of an epoch isn't a batch."""
         return self._executor is None or self._executor.empty
 
     def iter_setup(self) -> None:
-        """Called before every batch is scheduled; override it to `feed_input` there.
+        """Called before every batch is scheduled; override it to call `feed_input`.
 
-        StopIteration from it ends the epoch: it is called again after `reset`.
+        If it raises StopIteration, the epoch ends. It is called again after `reset`.
         """
 
     def enable_api_check(self, enable: bool) -> None:
-        """Refuse to mix `run`, `schedule_run` and iterators (the default), or allow it."""
+        """Raise an error if `run`, `schedule_run` and iterators are mixed (the default), or allow mixing."""
         self._api_check.enabled = enable
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Drive the pipeline in one of DALI's styles; inside, all methods are allowed.
+        """Declare that a `with` block runs the pipeline in one of DALI's styles; inside, all methods are allowed.
 
-        Batches are counted differently in each, so that mixing them would skip some.
+        Each style counts batches differently, so mixing styles would skip batches.
 
         Raises:
-            RuntimeError: it was driven in another style before.
+            RuntimeError: The pipeline was run in another style before.
         """
         return self._api_check.driven_by(api)
 
@@ -487,23 +492,24 @@ class Pipeline(PipelineOldNames):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Give an `external_source` without a source its next batch, or `experimental.inputs.video` a video.
+        """Pass the next batch to an `external_source` without a source, or a video to `experimental.inputs.video`.
 
         Args:
             data_node: The source's node, name or operator.
             data: A batch: an array, a tensor, a `TensorList`, or a list of samples.
             layout: Layout of a sample.
-            cuda_stream: Stream on which data of a GPU were made; the current one by default.
+            cuda_stream: Stream on which data on a GPU was computed; the current stream by default.
             use_copy_kernel: Accepted, without effect.
 
         Raises:
-            KeyError: the source isn't in the graph. TypeError: neither a node, a name nor an operator.
-            RuntimeError: the source has its own data, or the data is not a batch (of at most ``batch_size``).
+            KeyError: The source isn't in the graph.
+            TypeError: `data_node` is neither a node, a name nor an operator.
+            RuntimeError: The source has its own data, or the data isn't a batch of at most ``batch_size`` samples.
         """
         feed(self._running, data_node, data, layout, cuda_stream)
 
     def input_feed_count(self, input_name: str) -> int:
-        """Return how many batches to feed before the first run; KeyError for an unknown name."""
+        """Return the number of batches to feed before the first run; raise KeyError for an unknown name."""
         find_source(self._running, input_name)
         return max(self._options.depths)
 
@@ -513,29 +519,27 @@ class Pipeline(PipelineOldNames):
         return [node.name for node in self._trace().nodes if _is_fed(node)]
 
     def submit(self, **inputs: Any) -> None:
-        """Start exactly one batch with data for its sources; `outputs` returns it when its turn comes.
+        """Start exactly one batch with data for its sources; `outputs` returns the batches in order.
 
-        Unlike `schedule_run`, it starts one batch the first time too.
-
-        Raises:
-            As `feed_input`, and then nothing is started.
+        Unlike `schedule_run`, the first call also starts only one batch. The errors are the same as in `feed_input`;
+        after an error, no batch is started.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
             self._schedule(inputs)
 
     def submit_as(self, tag: object, inputs: Mapping[str, Any]) -> None:
-        """Start a batch like `submit`; `collect` returns it with its tag, which no other batch has."""
+        """Start a batch like `submit`; `collect` returns it with its tag, which must be unique."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
             self._schedule(inputs, tag)
 
     def submit_records(self, records: Sequence[int], key: int) -> None:
-        """Start a batch of certain records of the reader; `outputs` returns it when its turn comes.
+        """Start a batch with certain records of the reader; `outputs` returns the batches in order.
 
         Args:
-            records: Numbers of the records, in order; they may repeat.
-            key: Key of the batch's random numbers: the same key and place in the batch give the same ones.
+            records: Indices of the records, in order; they may repeat.
+            key: Key of the batch's random numbers, which depend only on the key and on the position in the batch.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
@@ -548,16 +552,17 @@ class Pipeline(PipelineOldNames):
         return 1 + max(node.stream for node in self._planned.plan.graph.nodes)
 
     def skip(self, batches: int) -> None:
-        """Pass over the next batches that are not scheduled yet, without computing them.
+        """Skip the next batches that aren't scheduled yet, without computing them.
 
-        It costs some microseconds per batch. The next batch is the one that a checkpoint at this place would give.
-        `state_dict` returns the new place once this batch is taken.
+        Skipping takes some microseconds per batch. The next batch is the same as after loading a checkpoint at this
+        position. `state_dict` returns the new position after this batch is taken.
 
         Args:
-            batches: How many.
+            batches: Number of batches to skip.
 
         Raises:
-            ValueError: a negative number. RuntimeError: the pipeline has an external source, or is in debug mode.
+            ValueError: The number is negative.
+            RuntimeError: The pipeline has an external source, or is in debug mode.
         """
         if batches < 0:
             raise ValueError(f"skip({batches}): the number of batches must be 0 or more")
@@ -566,9 +571,9 @@ class Pipeline(PipelineOldNames):
     # ------------------------------------------------------------ position and graph, saved
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place after the last batch that was taken, as JSON values.
+        """Return the position after the last batch that was taken, as JSON values.
 
-        It costs nothing, and counts only batches that were taken: batches in flight are made again after resuming.
+        The position counts only batches that were taken. Batches in flight are computed again after resuming.
         """
         return checkpoint.encode({**self._planned.taken_state, "files": self._file_lists}, self._fingerprint)
 
@@ -581,17 +586,17 @@ class Pipeline(PipelineOldNames):
         return self._planned.file_lists()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue at a place that `state_dict` returned; batches in flight are dropped.
+        """Continue at a position from `state_dict`; batches in flight are dropped.
 
         The pipeline must have the same graph; batch size, threads, queue depth and the location of the data
         may differ. The random seed is the seed of the position.
 
         Raises:
-            RuntimeError: the graph is another one, with the lines that differ; or the place is of another
-            dataset or shard.
+            RuntimeError: The graph differs (the message has the differing lines), or the position belongs to another
+                dataset or shard.
 
         Warns:
-            UserWarning: a reader has other files than the place was saved with, or has them in another order.
+            UserWarning: A reader's files, or their order, have changed since the position was saved.
         """
         checkpoint.check(state, self._fingerprint)
         checkpoint.check_files(state, self._file_lists)
@@ -601,10 +606,10 @@ class Pipeline(PipelineOldNames):
         self.external_context = state.get("external_context", {})
 
     def checkpoint(self, filename: str | None = None) -> bytes:
-        """Return the place after the last batch that was taken, for ``Pipeline(checkpoint=...)``.
+        """Return the position after the last batch that was taken, for ``Pipeline(checkpoint=...)``.
 
         Args:
-            filename: Where to write it, too.
+            filename: File to which the checkpoint is also written.
         """
         data = json.dumps(self.state_dict()).encode()
         if filename is not None:
@@ -613,7 +618,7 @@ class Pipeline(PipelineOldNames):
 
     @property
     def is_restored_from_checkpoint(self) -> bool:
-        """True if the pipeline continues from a saved place; known once it is built."""
+        """True if the pipeline continues from a saved position; set when the pipeline is built."""
         return self._restored
 
     # ------------------------------------------------------------ the graph
@@ -622,12 +627,12 @@ class Pipeline(PipelineOldNames):
         """Return graph and arguments as JSON text, for `deserialize`.
 
         Args:
-            define_graph: Defines the graph, if nothing else does.
-            filename: Where to write it, too.
+            define_graph: Function that defines the graph, if it isn't defined otherwise.
+            filename: File to which the text is also written.
 
         Raises:
             TypeError: ``define_graph`` isn't a function.
-            RuntimeError: an argument of an operator is a Python object, for example a callback; names both.
+            RuntimeError: An argument of an operator is a Python object, for example a callback; the message names both.
         """
         if define_graph is not None and not callable(define_graph):
             raise TypeError(
@@ -645,19 +650,19 @@ class Pipeline(PipelineOldNames):
         filename: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Return the pipeline that `serialize` wrote.
+        """Create a pipeline from the result of `serialize`.
 
-        One that is fed keeps a single batch in flight, as in DALI: one `feed_input` a `run` is enough, and `run` takes
-        inputs. ``exec_pipelined=True`` lets it work ahead.
+        If the pipeline has sources that are fed, it keeps a single batch in flight, as in DALI: one `feed_input` per
+        `run` is enough, and `run` accepts inputs. With ``exec_pipelined=True``, it computes batches ahead.
 
         Args:
-            serialized_pipeline: The result of `serialize`; or
-            filename: the file it wrote.
-            kwargs: Arguments of `Pipeline` that override the saved ones.
+            serialized_pipeline: The result of `serialize`.
+            filename: The file that `serialize` wrote, instead of `serialized_pipeline`.
+            kwargs: Arguments of `Pipeline` that override the saved arguments.
 
         Raises:
-            ValueError: not exactly one of the two. RuntimeError: the data isn't a saved pipeline, or it uses an
-            operator that is not declared.
+            ValueError: Not exactly one of `serialized_pipeline` and `filename` is set.
+            RuntimeError: The data isn't a saved pipeline, or it uses an operator that isn't declared.
         """
         arguments, graph = read_pipeline(serialized_pipeline, filename)
         if any(map(_is_fed, graph.nodes)):
@@ -667,10 +672,10 @@ class Pipeline(PipelineOldNames):
         return pipe
 
     def deserialize_and_build(self, serialized_pipeline: str | bytes) -> None:
-        """Take over the graph that `serialize` wrote, and build it.
+        """Load a graph from the result of `serialize`, and build this pipeline with it.
 
-        Batch size, number of threads, device and seed are taken from the saved arguments, unless this pipeline was
-        given them.
+        Batch size, number of threads, device and seed are the saved arguments, unless they were passed to this
+        pipeline.
         """
         arguments, self._builder.graph = read_pipeline(serialized_pipeline)
         own = {k: v for k in _TAKEN_OVER if (v := getattr(self._options, k)) is not None}
@@ -685,13 +690,13 @@ class Pipeline(PipelineOldNames):
         show_ids: bool | None = None,
         use_colors: bool = False,
     ) -> None:
-        """Write a drawing of the graph in the language of Graphviz.
+        """Write a drawing of the graph in Graphviz's dot language.
 
         Args:
-            filename: Where to.
-            show_tensors: Draw the edges as boxes of their own.
+            filename: File to write.
+            show_tensors: Draw edges as separate boxes.
             show_ids: Accepted, without effect, as in DALI.
-            use_colors: Colour operators by device.
+            use_colors: Color operators by device.
         """
         text = serialization.dot(self._trace(), show_tensors=show_tensors, use_colors=use_colors)
         Path(filename).write_text(text, encoding="utf-8")
@@ -701,35 +706,35 @@ class Pipeline(PipelineOldNames):
     def show(self, path: str | os.PathLike[str] | None = None, *, each: bool = False, **options: Any) -> Image:
         """Return a contact sheet of the next batch; the pipeline's position doesn't change.
 
-        A copy of the pipeline makes the batch, with its own readers and sources. A source that is a function is called
-        once more; an iterator cannot be asked twice. This doesn't open a window: a notebook displays the result;
-        elsewhere, call its method ``show()``.
+        A copy of the pipeline computes the batch, with its own readers and sources. A source that is a function is
+        called once more; iterators aren't supported. This method doesn't open a window: a notebook displays the result;
+        elsewhere, call the result's method ``show()``.
 
         Args:
-            path: Where to save it, too.
-            each: Draw one row per operator, all with the same samples; operators in branches are left out.
-            options: Options of `torchdali.pictures.show`; `each` takes ``count``, ``size`` and ``classes``.
+            path: File to which the sheet is also saved.
+            each: Draw one row per operator, all with the same samples; operators in branches are skipped.
+            options: Options of `torchdali.pictures.show`; with `each`, only ``count``, ``size`` and ``classes``.
 
         Raises:
-            RuntimeError: a source waits for `feed_input`, or is an iterator; the pipeline is in debug mode.
-            ValueError: no output, or with `each` no result of an operator, can be drawn. TypeError: an option that
-            `each` does not take.
+            RuntimeError: A source waits for `feed_input`, or is an iterator; or the pipeline is in debug mode.
+            ValueError: No output, or with `each` no operator's result, can be drawn.
+            TypeError: An option isn't supported with `each`.
         """
         from torchdali.pipeline import _pictures
 
         return (_pictures.show_each if each else _pictures.show_next)(self, path, options)
 
     def show_graph(self, path: str | os.PathLike[str] | None = None) -> Svg:
-        """Return the graph as the text of an SVG, which a notebook displays.
+        """Return the graph as SVG text, which a notebook displays.
 
-        If the pipeline has run, each box has the time of its operator as in `stats`; with ``enable_memory_stats``,
-        also the bytes that it delivered in the last batch.
+        If the pipeline has run, each box has its operator's time as in `stats`. With ``enable_memory_stats``, each box
+        also has the bytes that the operator delivered in the last batch.
 
         Args:
-            path: Where to save it, too.
+            path: File to which the SVG is also saved.
 
         Raises:
-            RuntimeError: the pipeline is in debug mode.
+            RuntimeError: The pipeline is in debug mode.
         """
         from torchdali.pipeline import _pictures
 
@@ -751,7 +756,7 @@ class Pipeline(PipelineOldNames):
         return len(self._trace().outputs)
 
     def output_dtype(self) -> list[DALIDataType | None]:
-        """Return the declared element type of each output."""
+        """Return the declared dtype of each output."""
         return [dtype for dtype, _, _ in self._options.output_specs.each(self.num_outputs)]
 
     def output_ndim(self) -> list[int | None]:
@@ -761,45 +766,45 @@ class Pipeline(PipelineOldNames):
     def output_stream(self) -> Any:
         """Return the stream on which the device stage runs; None on the CPU.
 
-        Outputs need no waiting: the stream that is current when they are taken waits for them.
+        You needn't wait for outputs: the stream that is current when you take them waits for them.
         """
         return self._planned.device_stream.stream
 
     def epoch_size(self, name: str | None = None) -> Any:
-        """Return the (padded) size of a reader's epoch, or of all: ``{name: size}``."""
+        """Return the (padded) size of a reader's epoch; without a name, of all readers as ``{name: size}``."""
         if name is None:
             return {n: meta["epoch_size_padded"] for n, meta in self.reader_meta().items()}
         return self.reader_meta(name)["epoch_size_padded"]
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Describe a reader, or all: sizes, shards, padding.
+        """Describe a reader, or all readers: sizes, shards, padding.
 
         Raises:
-            RuntimeError: no reader has this name.
+            RuntimeError: No reader has this name.
         """
         return describe_readers(self._running, name)
 
     def shuffles(self, reader: str) -> bool:
-        """Return whether a reader gives its samples in random order."""
+        """Return whether a reader shuffles its samples."""
         arguments = [shared_arguments(node.constants) for node in self._running.readers if node.name == reader]
         return any(each["random_shuffle"] or each["shuffle_after_epoch"] for each in arguments)
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, by label, of the first reader that knows them.
+        """The class names, by label, of the first reader that has class names.
 
         Raises:
-            AttributeError: none does.
+            AttributeError: No reader has class names.
         """
         return class_names(self._running)
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
         """Return the memory of each operator's outputs: ``{operator: {measure: [one per output]}}``.
 
-        The measures are DALI's: ``real_memory_size`` and ``reserved_memory_size`` of the last batch in bytes,
-        with ``max_`` before them of the largest sample. Operators inside a fused chain deliver nothing but
-        its results: 0 bytes. ``CPU_output_0`` and so on are the outputs of the pipeline. Empty without
-        ``enable_memory_stats``.
+        The measures have DALI's names: ``real_memory_size`` and ``reserved_memory_size`` are bytes of the last batch;
+        with the prefix ``max_``, they are bytes of the largest sample. For an operator whose results are only used
+        inside of a chain, they are 0. ``CPU_output_0`` and so on are the pipeline's outputs. The result is empty
+        without ``enable_memory_stats``.
         """
         planned = self._planned
         return planned.memory.summary(planned.plan.graph)
@@ -809,10 +814,10 @@ class Pipeline(PipelineOldNames):
         return {"capacities": [], "per_sample_capacities": []}
 
     def explain(self) -> str:
-        """Return a text on how the pipeline runs.
+        """Return a text that explains the execution of the pipeline.
 
-        It has the graph, the plan, the cached parts, the parts on the fast path, the processes if there are several,
-        and the batched implementations that have failed so far.
+        The text contains the graph, the plan, the cached parts, the parts on the fast path, the worker processes if
+        there are any, and the batched implementations that have failed so far.
         """
         executor = self._planned
         plan, placing = executor.plan, executor.placing
@@ -829,7 +834,7 @@ class Pipeline(PipelineOldNames):
         return sorted(self._bad_samples.report, key=lambda bad: (bad.batch, bad.sample))
 
     def stats(self) -> Stats:
-        """Return where the time goes: per operator, waiting, in the consumer; print it for a table."""
+        """Return the times of operators, of waiting for batches, and of the consumer; print the result for a table."""
         return replace(self._running.stats(), skipped=tuple(dict.fromkeys(map(str, self.bad_sample_report()))))
 
     def trace(self) -> None:
@@ -840,6 +845,6 @@ class Pipeline(PipelineOldNames):
         """Write the trace as JSON for a browser's trace viewer (``chrome://tracing``, Perfetto).
 
         Raises:
-            RuntimeError: `trace` was not called before.
+            RuntimeError: `trace` wasn't called before.
         """
         self._running.profile.write_trace(path)

@@ -14,7 +14,7 @@ __all__ = ["read_pipeline", "write_pipeline"]
 
 
 def write_pipeline(options: PipelineOptions, graph: Graph, filename: str | None) -> bytes:
-    """Return options and graph as JSON text, written to a file too; see `Pipeline.serialize`."""
+    """Return options and graph as JSON text, and write it to a file if `filename` is set; see `Pipeline.serialize`."""
     saved = {
         "version": 1,
         "arguments": {k: serialization.encode(v) for k, v in options.saved_arguments().items()},
@@ -27,11 +27,11 @@ def write_pipeline(options: PipelineOptions, graph: Graph, filename: str | None)
 
 
 def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tuple[dict[str, Any], Graph]:
-    """Return the arguments of `Pipeline` and the graph that `write_pipeline` returned, or wrote to a file.
+    """Read the arguments of `Pipeline` and the graph from the result of `write_pipeline`, or from its file.
 
     Raises:
-        ValueError: not exactly one of the two is given.
-        RuntimeError: the data isn't a saved pipeline, is damaged, or uses an operator that is not declared.
+        ValueError: Not exactly one of `data` and `filename` is set.
+        RuntimeError: The data isn't a saved pipeline, is damaged, or uses an operator that isn't declared.
     """
     if (data is None) == (filename is None):
         raise ValueError("give either serialized_pipeline or filename")

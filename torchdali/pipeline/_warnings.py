@@ -1,4 +1,4 @@
-"""Warn of graphs that hardly compute the intended result."""
+"""Warn of graphs that probably don't compute the intended result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
 
 
 def warn_of_likely_mistakes(graph: Graph) -> None:
-    """Warn, on the user's line, of steps that give other images than intended."""
+    """Warn, on the user's line, of operators whose results are probably not as intended."""
     for node in graph.nodes:
         text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node) or _of_bytes(node)
         if text and node.lines:
@@ -40,7 +40,7 @@ def _of_text(edge: DataNode) -> str:
     )
 
 
-_MOST_WORDS = 3  # of a label
+_MOST_WORDS = 3  # most words of a label
 
 
 def _value_of_dataset(edge: DataNode) -> Any:
@@ -57,7 +57,7 @@ def _nothing(node: Node) -> str:
 
 
 def _of_channels(node: Node) -> str:
-    """Find images of a Python dataset whose channels come first, and that have no layout."""
+    """Find images of a Python dataset whose first axis is the channels, and which have no layout."""
     edge = node.inputs[0] if node.inputs else None
     if edge is None or edge.source is None or edge.source.constants.get("layouts"):
         return ""

@@ -1,4 +1,4 @@
-"""Data that a pipeline reads, and the order in which it does.
+"""The data that a pipeline reads, and its order.
 
 ================  =================================================================
 `datasets`        datasets of readers, and the arguments that all readers take
@@ -7,5 +7,5 @@
 `user_random`     random numbers of the user's own code while it is read
 ================  =================================================================
 
-How bytes become records is in `torchdali.formats`.
+`torchdali.formats` converts bytes to records.
 """

@@ -1,29 +1,29 @@
-"""The order of an epoch, shards, and the place of a reader in them.
+"""The order of an epoch, shards, and a reader's position in them.
 
-Everything here is a pure function of a few integers. A `Cursor` is the only thing that moves, and
-its state is those integers, so that a checkpoint costs nothing and can be continued anywhere, even
-by another number of ranks (`reshard`).
+All functions are pure functions of a few integers. Only a `Cursor` has a state, which is these integers. So a
+checkpoint is small, and training can continue anywhere, even with another number of ranks (`reshard`).
 
-**Epochs and shards.** Shard ``k`` of ``n`` holds the positions ``k*N//n .. (k+1)*N//n`` of an
-epoch's order. In epoch ``e``, rank ``k`` walks shard ``(k + e) % n``, or always shard ``k`` with
-``stick_to_shard`` or ``shuffle_after_epoch``; so the ranks together walk every record of every
-epoch exactly once. Without padding a batch may straddle two epochs; with ``pad_last_batch`` the
-last record of the shard is repeated, so that all ranks have as many batches in an epoch.
+**Epochs and shards.** Shard ``k`` of ``n`` contains the positions ``k*N//n .. (k+1)*N//n`` of an epoch's order. In
+epoch ``e``, rank ``k`` reads shard ``(k + e) % n``, or always shard ``k`` with ``stick_to_shard`` or
+``shuffle_after_epoch``. So the ranks together read every record of every epoch exactly once. Without padding, a batch
+may contain samples of two epochs. With ``pad_last_batch``, the last record of the shard is repeated, so all ranks have
+the same number of batches per epoch.
 
-**Shuffling.** Readers have random access, so the whole epoch is shuffled, and again in each epoch.
-Which records belong to a shard does not depend on the seed, only their order inside it does: ranks
-with different seeds still get disjoint shards, as in DALI.
+**Shuffling.** Readers have random access, so the whole epoch is shuffled, with a new order in each epoch. The seed
+doesn't affect the set of records in a shard, only their order inside the shard. So ranks with different seeds have
+disjoint shards, as in DALI.
 
-**Runs.** Data in object stores is read fastest in ranges of megabytes. With `ShuffleRuns`, a shuffled epoch
-keeps neighbours
-together: runs of records are drawn at random from the whole epoch, ranks divide the runs, and each rank shuffles the
-records of a block of runs. Each run is read once, by one rank; a run at the border of two shards by both.
+**Runs.** Data in object stores is read fastest in ranges of megabytes. With `ShuffleRuns`, a shuffled epoch keeps
+neighboring records together: runs of records are drawn at random from the whole epoch, the runs are divided among the
+ranks, and each rank shuffles the records of a block of runs. One rank reads each run once, except that two ranks read
+a run at the border of their shards.
 
-**Long datasets.** Nothing grows with the dataset if it is read in order, or has more than 2**24 records: then
-the order is computed for the positions that are asked for, and a permutation is a cipher on the numbers below its size.
+**Long datasets.** Memory doesn't grow with the dataset if it is read in order, or has more than 2**24 records. For
+these, the order is computed only for the requested positions, and a permutation is a cipher on the numbers below its
+size.
 
-**Keys.** A sample is known by (epoch, record): the same record in the same epoch has the same key,
-and so the same random numbers, in any world size, batch size or order.
+**Keys.** The key of a sample is (epoch, record). So a record has the same random numbers in an epoch for any number of
+ranks, any batch size and any order.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ __all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "RankShard", "ShuffleRuns", "r
 
 State = dict[str, Any]
 
-# The purpose of a permutation; the first word of its key, so that no two uses share numbers.
+# Purposes of permutations: the first word of a key, so that different uses have different random numbers.
 _ASSIGN, _WITHIN, _AFTER_EPOCH = 1, 2, 3
 _ROUNDS = 8
 _LONG = 1 << 24  # records; a permutation of more is computed piece by piece
 
 
 class RecordOrder:
-    """Records in an order, computed where they are asked for.
+    """An order of records, computed only for the requested positions.
 
     Args:
         length: Number of records.
-        at: Returns those at some positions.
+        at: Function that returns the records at some positions.
     """
 
     def __init__(self, length: int, at: Callable[[Indices], Indices]) -> None:
@@ -68,7 +68,7 @@ class RecordOrder:
         return self.at(np.arange(start, stop, dtype=np.int64))
 
     def part(self, start: int, stop: int, order: Callable[[Indices], Indices] | None = None) -> RecordOrder:
-        """Return the records between two positions, in another order; of a short dataset they are at hand."""
+        """Return the records between two positions, in another order; stored in an array for a short dataset."""
 
         def at(positions: Indices) -> Indices:
             return self.at(start + (positions if order is None else order(positions)))
@@ -111,9 +111,9 @@ def _join_orders(parts: Sequence[RecordOrder]) -> RecordOrder:
 
 
 def _permutation(size: int, *key: int) -> Callable[[Indices], Indices]:
-    """Return a permutation of ``0 .. size - 1`` as a pure function of the key: its values at some positions.
+    """Return a permutation of ``0 .. size - 1``, which depends only on the key, as a function of positions.
 
-    RandomState is the one generator whose stream NumPy promises never to change.
+    RandomState is the only generator whose stream NumPy guarantees not to change.
     """
     numbers = _numbers(*key)
     if size > _LONG:
@@ -129,7 +129,7 @@ def _permutation_of_runs(size: int, runs: ShuffleRuns, *key: int) -> Callable[[I
     """Return a permutation of all records that keeps each run together; the last run may be shorter."""
     count, rest = divmod(size, runs.run)
     order = _permutation(count, *key, runs.run) if count else _same
-    start = int(_numbers(*key, 0).randint(0, count + 1)) * runs.run  # of the shorter run
+    start = int(_numbers(*key, 0).randint(0, count + 1)) * runs.run  # start of the shorter run
 
     def at(positions: Indices) -> Indices:
         last = (positions >= start) & (positions < start + rest)
@@ -143,7 +143,7 @@ def _permutation_of_runs(size: int, runs: ShuffleRuns, *key: int) -> Callable[[I
 
 
 def _encipher(size: int, keys: npt.NDArray[np.uint64], positions: Indices) -> Indices:
-    """Permute ``0 .. size - 1`` by a Feistel network on the bits of a number, until it is below the size."""
+    """Permute ``0 .. size - 1`` by a Feistel network on a number's bits, repeated until the result is below `size`."""
     bits, numbers = (size - 1).bit_length(), positions.astype(np.uint64)
     outside = np.ones(len(numbers), bool)
     while outside.any():
@@ -171,11 +171,11 @@ def _mix_bits(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Cut:
-    """A change of the number of shards in mid-epoch: the records that the old ranks had taken by then.
+    """A change of the number of shards within an epoch, and the position of the old ranks at the change.
 
     Attributes:
-        taken: By rank, samples of the epoch that were delivered before the change.
-        seeds: By rank, the seed that ordered its samples.
+        taken: For each old rank, the number of samples of the epoch that it delivered before the change.
+        seeds: For each old rank, the seed of its order.
     """
 
     taken: tuple[int, ...]
@@ -183,11 +183,11 @@ class Cut:
 
 
 class ShuffleRuns(NamedTuple):
-    """The units of a shuffled epoch that keeps neighbours together.
+    """The units of a shuffled epoch that keeps neighboring records together.
 
     Attributes:
-        run: Records that follow each other in the dataset, and are read together.
-        block: Records of the runs that are shuffled together.
+        run: Number of consecutive records that are read together.
+        block: Number of records that are shuffled together.
     """
 
     run: int
@@ -198,8 +198,8 @@ class RankShard(NamedTuple):
     """The records that one rank reads in one epoch.
 
     Attributes:
-        records: In order.
-        length: Samples that the rank delivers, before the last batch is filled: with
+        records: The records, in order.
+        length: Number of samples that the rank delivers, without the padding of its last batch: with
             ``pad_last_batch`` the same for all ranks, otherwise ``len(records)``.
         filler: The record that padding repeats.
     """
@@ -216,10 +216,10 @@ class EpochOrder:
     Args:
         size: Number of records of the dataset.
         options: Shards, padding, shuffling.
-        seed: Orders the records inside a shard (``random_shuffle``).
-        runs: Keeps neighbours together in shuffled epochs; None shuffles record by record.
-        draw: Returns the records at some positions of an epoch; None if a position is its record.
-        scatters: Shuffled epochs scatter positions; otherwise `draw` shuffles, and `runs` shuffle inside of blocks.
+        seed: Seed of the order inside a shard (``random_shuffle``).
+        runs: The units that keep neighboring records together in shuffled epochs; None shuffles single records.
+        draw: Function that returns the records at some positions of an epoch; None if positions are records.
+        scatters: True if shuffled epochs permute positions. Otherwise `draw` shuffles, and `runs` shuffles blocks.
 
     Raises:
         RuntimeError: The dataset is empty, or has fewer records than shards.
@@ -243,7 +243,7 @@ class EpochOrder:
 
     @classmethod
     def of(cls, dataset: Any, options: LoaderOptions, seed: int) -> EpochOrder:
-        """Return the order of a dataset, which may have `runs`, `draw`, and a `draw` that shuffles."""
+        """Return the order of a dataset, which may define `runs`, `draw` and `draws_shuffled`."""
         runs, draw = getattr(dataset, "runs", None), getattr(dataset, "draw", None)
         return cls(len(dataset), options, seed, runs, draw, not getattr(dataset, "draws_shuffled", False))
 
@@ -278,7 +278,7 @@ class EpochOrder:
             seed = options.shuffle_after_epoch_seed or 0
             return RecordOrder(self.size, self._shuffle(_AFTER_EPOCH, seed, epoch))._in_blocks(self.runs, seed, epoch)
         if options.random_shuffle and self.scatters:
-            # A rank that sticks to its shard must find the same records in it in every epoch.
+            # With `stick_to_shard`, the shard must contain the same records in every epoch.
             return RecordOrder(self.size, self._shuffle(_ASSIGN, 0 if options.stick_to_shard else epoch))
         return RecordOrder(self.size, _same)
 
@@ -311,7 +311,7 @@ class Keys(NamedTuple):
     Attributes:
         records: Record index of each sample, int64.
         epochs: Epoch of each sample, int64; (epoch, record) is the sample's key for random numbers.
-        padded: Which samples repeat the last one only to fill the batch, bool.
+        padded: True for each sample that only fills the batch by repeating the last record, bool.
     """
 
     records: Indices
@@ -320,14 +320,14 @@ class Keys(NamedTuple):
 
 
 class Cursor:
-    """The place of one reader in the endless series of its epochs.
+    """The position of one reader in the endless series of its epochs.
 
     Args:
         order: The records of each epoch.
 
     Attributes:
         epoch: The epoch of the next sample.
-        taken: Samples of that epoch that were already delivered, padding included.
+        taken: Number of samples of this epoch that were already delivered, including padding.
     """
 
     def __init__(self, order: EpochOrder) -> None:
@@ -344,7 +344,7 @@ class Cursor:
             self._shard = self.order.shard(self.epoch, self._cuts.get(self.epoch, ()))
 
     def next_batch(self, batch_size: int) -> Keys:
-        """Return the keys of the next ``batch_size`` samples and move on."""
+        """Return the keys of the next ``batch_size`` samples, and advance."""
         if self.order.options.pad_last_batch:
             return self._padded_batch(batch_size)
         keys = self._take(batch_size)
@@ -358,7 +358,7 @@ class Cursor:
         return Keys(np.concatenate(records), np.concatenate(epochs), np.concatenate(padded))
 
     def _take(self, count: int) -> Keys:
-        """Take up to `count` samples, all of the present epoch."""
+        """Return the keys of up to `count` samples of the current epoch, and advance."""
         records = self._shard.records[self.taken : self.taken + count]
         epochs, padded = np.full(len(records), self.epoch, np.int64), np.zeros(len(records), bool)
         self._advance(len(records))
@@ -382,16 +382,16 @@ class Cursor:
             self._move(self.epoch + 1, 0, self._cuts)
 
     def leaves_epoch(self, batch_size: int, epoch: int) -> bool:
-        """Return whether the next batch has samples of another epoch."""
+        """Return whether the next batch contains samples of another epoch than `epoch`."""
         straddles = not self.order.options.pad_last_batch and self.remaining() < batch_size
         return self.epoch + straddles != epoch
 
     def remaining(self) -> int:
-        """Return how many samples this rank has yet to deliver in the present epoch."""
+        """Return the number of samples that this rank has not delivered yet in the current epoch."""
         return self._shard.length - self.taken
 
     def state(self) -> State:
-        """Return the place as a JSON-able dict; a few integers, whatever the dataset's size."""
+        """Return the position as JSON values: a few integers, independent of the dataset's size."""
         order = self.order
         runs = {} if order.runs is None else {"runs": list(order.runs)}
         return runs | {
@@ -408,7 +408,7 @@ class Cursor:
         }
 
     def restore(self, state: State) -> None:
-        """Continue at a saved place, in the order of the seed that it was saved with.
+        """Continue at a saved position, with the saved seed.
 
         Raises:
             RuntimeError: The state belongs to another dataset, shard or number of shards.
@@ -447,10 +447,10 @@ _FAR = 1 << 40  # no epoch or record has this number
 
 
 def _check_form(state: State) -> None:
-    """Check that a saved state has all fields, and that its numbers can be.
+    """Check that a saved state has all fields, with possible values.
 
     Raises:
-        RuntimeError: names the field.
+        RuntimeError: A field is missing or wrong; the message names the field.
     """
     for name in _FIELDS:
         if not (_is_seed if name == "seed" else _is_count)(state.get(name)):
@@ -484,20 +484,20 @@ def _is_cut(cut: Any) -> bool:
 
 
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
-    """Turn the states of all ranks into states for another number of ranks.
+    """Convert the states of all ranks to states for another number of ranks.
 
-    The records that the old ranks had not delivered of their epochs are divided again, so that the new
-    ranks together deliver each remaining record exactly once; the epochs after that are whole.
+    The remaining records of the old ranks' epochs are divided among the new ranks, which together deliver each of these
+    records exactly once. Later epochs are complete.
 
     Args:
         states: Results of `Cursor.state` on the old ranks, in any order.
         num_shards: Number of ranks that continue.
 
     Raises:
-        ValueError: The states are not one of each rank of one and the same job.
+        ValueError: The states aren't one state per rank of the same job.
     """
     old = _all_ranks(states)
-    hindmost = min(old, key=lambda state: int(state["epoch"]))  # the others have dropped its cuts
+    hindmost = min(old, key=lambda state: int(state["epoch"]))  # later ranks have already dropped the cuts
     first, last = hindmost["epoch"], max(state["epoch"] for state in old)
     cuts = {epoch: list(of_epoch) for epoch, of_epoch in hindmost["cuts"].items()}
     for epoch in range(first, last + 1):
@@ -522,7 +522,7 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
 
 
 def _taken_of(state: State, epoch: int) -> int:
-    """Count the records that a rank had taken of an epoch; all of it (or more) if it is further on."""
+    """Return the number of records that a rank has taken from an epoch; at least all records for a past epoch."""
     if state["epoch"] == epoch:
         return int(state["taken"])
     return int(state["size"]) if state["epoch"] > epoch else 0

@@ -1,4 +1,4 @@
-"""The common parts of readers: datasets, and the arguments that all of them take."""
+"""The common parts of readers: datasets, and the arguments that all readers accept."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ Read = Callable[..., tuple[torch.Tensor, ...]]
 class Dataset(Protocol):
     """The records of a reader, with random access.
 
-    `read` is called by several worker threads at once and must be thread-safe. A reader declared with ``metadata=n``
-    has n outputs more than `read` returns: the results of ``metadata(records) -> tuple[Tensor, ...]``, ``(N, ...)``
-    for N records; labels, as a rule.
+    Several worker threads call `read` at the same time, so it must be thread-safe. A reader declared with
+    ``metadata=n`` has n more outputs than `read` returns: the results of ``metadata(records) -> tuple[Tensor, ...]``,
+    ``(N, ...)`` for N records. Usually these are labels.
 
-    ``read_many(records, epochs) -> Sequence[Read] | None`` is called when a batch is drawn, some batches ahead, and
-    returns immediately, for each record a function to call in place of `read`, without the index. If a record takes
-    long to come, from a network or another process, it starts to read, and the call waits. If all records are files of
-    this machine unchanged, it returns `WholeFiles`: threads read several of them in one call. None means `read`.
-    The epochs are for code of the user whose random numbers differ from epoch to epoch.
+    ``read_many(records, epochs) -> Sequence[Read] | None`` is called when a batch is drawn, some batches ahead. It
+    returns immediately. For each record, it returns a function that replaces `read`, without the index. If reading a
+    record takes long, from a network or another process, `read_many` starts to read it, and the function waits for it.
+    If all records are local files that are read unchanged, `read_many` returns `WholeFiles`, so that threads can read
+    several files in one call. None means that `read` is used. The epochs are for the user's code whose random numbers
+    differ from epoch to epoch.
 
-    ``identity(index) -> bytes | None`` names a record of a file of this machine by values that change with it: the
-    result of `formats.storage.file_identity`, and its position in the file. `fn.cache` needs that. None if the file
-    does not exist; `read` then reports more. If the index may be omitted, it names the list of all records, to which a
-    saved position belongs: as a rule by `file_lists.list_digest`.
+    ``identity(index) -> bytes | None`` identifies a record of a local file by values that change with the file: the
+    result of `formats.storage.file_identity`, and the record's position in the file. `fn.cache` needs it. It returns
+    None if the file does not exist; then `read` raises the error. If the index may be omitted, ``identity()``
+    identifies the list of all records, to which a saved position belongs, usually by `file_lists.list_digest`.
 
-    Where a substitute may replace an output that a record does not have, ``lacks(index, output) -> str`` says
-    so, for the message about a batch whose samples differ; empty for other records.
+    ``lacks(index, output) -> str`` is defined if a substitute may replace a missing output of a record. It returns the
+    reason for the error message about a batch whose samples differ; empty for other records.
 
-    Of a reader declared with ``writes``, `read` takes ``out``, a tensor where its first output is delivered from, or
-    None; it returns ``out`` if it wrote there.
+    If a reader is declared with ``writes``, `read` accepts ``out``: a tensor for the first output, or None. It returns
+    ``out`` if it wrote the output there.
     """
 
     def __len__(self) -> int: ...
@@ -57,15 +58,16 @@ class Dataset(Protocol):
         ...
 
     def info(self, index: int) -> str:
-        """Name a record in error messages, by its file as a rule.
+        """Return the name of a record for error messages, usually its file.
 
-        ``info(index, output)``, if it takes both, is the source info of an output's samples; empty for nothing.
+        If `info` accepts a second argument, ``info(index, output)`` returns the source info of an output's samples, or
+        an empty string.
         """
         ...
 
 
 def check_dataset(dataset: Any) -> None:
-    """Raise TypeError if an object has not the methods of a `Dataset`."""
+    """Raise TypeError if an object doesn't have the methods of a `Dataset`."""
     missing = [name for name in ("__len__", "read", "info") if not hasattr(dataset, name)]
     if missing:
         names = ", ".join(missing)
@@ -76,12 +78,12 @@ def read_row(read: Read, copied: Collection[int] = (), **arguments: Any) -> Sequ
     """Read a record.
 
     Args:
-        copied: Numbers of the outputs that are copied.
+        read: The function that reads the record.
+        copied: Indices of the outputs to copy.
         arguments: Arguments of `read`.
 
     Raises:
-        TypeError: the result is a single tensor or array, which would be taken for as many outputs as its first axis
-            is long.
+        TypeError: The result is a single tensor or array; its first axis would be mistaken for the outputs.
     """
     outputs: Sequence[Any] = read(**arguments)
     if type(outputs) is not tuple:
@@ -98,10 +100,10 @@ def _check_row(result: Any) -> None:
 
 
 class RecordNames(Sequence[str]):
-    """Names of the records of a batch, found when somebody asks for one.
+    """Names of the records of a batch, computed only when a name is accessed.
 
     Args:
-        name: Names a record.
+        name: Function that returns the name of a record.
         records: Indices of the records.
     """
 
@@ -121,7 +123,7 @@ class RecordNames(Sequence[str]):
         return self._name(self._records.item(i))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Become a list if it is copied or sent: the dataset stays."""
+        """Convert to a list when copied or pickled, so that the dataset isn't included."""
         return list, (list(self),)
 
 
@@ -139,12 +141,12 @@ def _takes_output(info: Callable[..., str]) -> bool:
 
 
 class WholeFiles(Sequence[Read]):
-    """Records that are files of this machine unchanged: who reads several files in one call takes their paths.
+    """Records that are whole local files. Code that can read several files in one call uses their paths.
 
     Args:
-        records: Their indices.
-        name: Returns the path of a record.
-        read: Reads one alone: `read` of the dataset.
+        records: Indices of the records.
+        name: Function that returns the path of a record.
+        read: The dataset's `read`, for a single record.
     """
 
     def __init__(self, records: Sequence[int], name: Callable[[int], str], read: Read) -> None:
@@ -169,19 +171,19 @@ class WholeFiles(Sequence[Read]):
 
 
 def start_reads(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read]:
-    """Let a dataset start to read records, and return a function per record that reads it, or waits for it."""
-    # In the thread that draws batches, one at a time; what is returned is called by the threads that compute them.
+    """Start to read records of a dataset; return a function per record that reads it, or waits for it."""
+    # Runs in the thread that draws batches. The threads that compute batches call the returned functions.
     read_many = getattr(dataset, "read_many", None)
     reads: Sequence[Read] | None = None if read_many is None else read_many(records, epochs)
     return [functools.partial(dataset.read, record) for record in records] if reads is None else reads
 
 
 def missing_output(dataset: Any, records: Sequence[int], output: int) -> tuple[int, str] | None:
-    """Return the index of a record that lacks an output, and its dataset's message about it; None if none does."""
+    """Return the position of the first record that lacks an output, and the dataset's message; None if all have it."""
     lacks = getattr(dataset, "lacks", None)
     if lacks is None:
         return None
-    with contextlib.suppress(Exception):  # another error is on its way
+    with contextlib.suppress(Exception):  # the caller is already raising another error
         return next(((i, text) for i, record in enumerate(records) if (text := lacks(record, output))), None)
     return None
 

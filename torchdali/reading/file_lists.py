@@ -1,4 +1,4 @@
-"""The list of a dataset's files, by which a saved position is known to be of another one."""
+"""Digests of a dataset's file list, to detect that a saved position belongs to another list."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["compare", "list_digest", "list_identity"]
 
 
 def list_digest(paths: Sequence[str]) -> bytes | None:
-    """Return a digest of the names of files and their order; None if there are less than two.
+    """Return a digest of the files' names and order; None for fewer than two files.
 
-    The folder that has all of them does not count: data may be moved.
+    The digest doesn't depend on the files' common folder, so the data may be moved.
     """
     if len(paths) < 2:
         return None
@@ -28,21 +28,23 @@ def list_digest(paths: Sequence[str]) -> bytes | None:
 
 
 def list_identity(dataset: Any) -> bytes | None:
-    """Return the identity of a dataset's list of records; None if it identifies only single records, or none."""
+    """Return the identity of a dataset's list of records; None if the dataset doesn't provide it."""
     identity: Any = getattr(dataset, "identity", None)
     try:
         inspect.signature(identity).bind()
-    except TypeError:  # it wants an index, or there is none
+    except TypeError:  # `identity` requires an index, or doesn't exist
         return None
     of_all: bytes | None = identity()
     return of_all
 
 
 def compare(reader: str, saved: Any, own: str | None) -> None:
-    """Warn if a saved digest differs from a reader's; if either is None, nothing is known.
+    """Warn if a saved digest differs from a reader's digest; do nothing if either is None.
 
     Args:
-        reader: Its name, for the message.
+        reader: Name of the reader, for the message.
+        saved: The saved digest.
+        own: The reader's digest.
     """
     if saved is not None and own is not None and saved != own:
         warn(

@@ -12,11 +12,11 @@ __all__ = ["GroupOrder"]
 
 
 class GroupOrder:
-    """The records of each epoch, group by group, with the groups at random; ranks divide this order.
+    """The records of each epoch, group by group, with the groups in random order; ranks divide this order.
 
     Args:
-        sizes: Records of each group.
-        same: All epochs have one order.
+        sizes: Number of records of each group.
+        same: True if all epochs have the same order.
     """
 
     def __init__(self, sizes: Indices, same: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Read the records of batches that are not drawn yet, as far as bytes allow."""
+"""Start to read the records of batches that are not drawn yet, up to a number of bytes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from torchdali.reading.datasets import Indices, Read, start_reads
 
 __all__ = ["LookAhead"]
 
-_MOST = 1 << 14  # records that are read ahead
-_RAMP = 4  # batches ahead for each that was drawn, so that a first look at a dataset fetches little
+_MOST = 1 << 14  # most records to read ahead
+_RAMP = 4  # most batches to read ahead per drawn batch, so that a program that reads few batches fetches little
 
 
 class LookAhead:
     """The next batches of a reader, whose records its dataset has started to read.
 
-    A dataset that wants them says so by ``bytes_ahead``, their bytes at most. It has ``byte_count(records)``, and
-    ``is_busy``, which is true while it can't start more.
+    A dataset requests reading ahead by the attribute ``bytes_ahead``, the most bytes to read. It also has
+    ``byte_count(records)``, and ``is_busy``, which is true while it can't start more reads.
     """
 
     def __init__(self) -> None:
@@ -34,13 +34,15 @@ class LookAhead:
         """Return the functions that read the records of a batch, and start to read the batches after it.
 
         Args:
-            cursor: The reader's, after the batch.
-            keys: Of the batch.
+            dataset: The reader's dataset.
+            cursor: The reader's cursor, after the batch.
+            keys: Keys of the batch.
+            batch_size: Number of samples of a batch.
         """
         if self._queue and np.array_equal(self._queue[0][0], keys.records):
             reads = self._queue.popleft()[1]
         else:
-            self._queue.clear()  # the first batch, or another place than before
+            self._queue.clear()  # this is the first batch, or the reader's position was changed
             self._scout = None
             reads = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
         self._drawn += 1
@@ -54,7 +56,7 @@ class LookAhead:
         most, ahead = min(_MOST // batch_size, _RAMP * self._drawn), sum(count for *_, count in self._queue)
         while (
             ahead < limit and len(self._queue) < most and self._scout.epoch == epoch and not dataset.is_busy
-        ):  # not into the next epoch: a program may end here
+        ):  # stop at the end of the epoch, where a program may end
             keys = self._scout.next_batch(batch_size)
             reads = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
             count = dataset.byte_count(keys.records)

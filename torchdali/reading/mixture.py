@@ -1,11 +1,11 @@
-"""Mixtures: epochs that draw records of several datasets, each in a fixed number, as a pure function.
+"""Mixtures: epochs with a fixed number of records from each of several datasets, as a pure function.
 
-An epoch interleaves its datasets evenly: the ``j``-th of ``c`` records of one comes at ``(j + 1/2) / c`` of the epoch,
-so that each batch has the weights of the whole. A dataset is walked through without repetition, pass by pass, across
-epochs: if an epoch takes a fifth of a dataset, five epochs read all of it.
+An epoch interleaves its datasets evenly: record ``j`` of the ``c`` records from a dataset is at ``(j + 1/2) / c`` of
+the epoch, so each batch has about the same proportions as the epoch. A dataset is read without repetition, pass by
+pass, across epochs: if an epoch takes a fifth of a dataset, five epochs read the whole dataset.
 
-Records are numbered through, dataset after dataset. A record that an epoch takes several times has another number
-each time, so that each copy has random numbers of its own.
+Records are numbered consecutively, dataset after dataset. If an epoch takes a record several times, each copy has a
+different number, and so different random numbers.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["Mixture", "Weight", "epoch_counts"]
 
 
 class Weight(NamedTuple):
-    """The share of one dataset in an epoch: one of these, or none for each record once.
+    """The share of one dataset in an epoch. At most one attribute is set; by default, an epoch takes each record once.
 
     Attributes:
-        proportion: Part of the epoch's samples, relative to the other datasets.
-        repeat: How often an epoch takes each record; fractions are fine.
-        choose: How many records an epoch takes.
+        proportion: Share of the epoch's samples, relative to the other datasets.
+        repeat: Number of times that an epoch takes each record; may be a fraction.
+        choose: Number of records that an epoch takes.
     """
 
     proportion: float | None = None
@@ -39,7 +39,7 @@ class Weight(NamedTuple):
         """Check the numbers.
 
         Raises:
-            ValueError: several are set, or one is not positive.
+            ValueError: Several attributes are set, or a number isn't positive.
         """
         given = {name: value for name, value in self._asdict().items() if value is not None}
         if len(given) > 1:
@@ -50,15 +50,16 @@ class Weight(NamedTuple):
 
 
 def epoch_counts(sizes: Sequence[int], weights: Sequence[Weight], epoch_size: int | None) -> list[int]:
-    """Return how many records an epoch takes of each dataset.
+    """Return the number of records that an epoch takes from each dataset.
 
     Args:
-        sizes: Records of each dataset.
-        weights: Weights of each.
-        epoch_size: Samples of an epoch, with proportions; by default as many as there are records.
+        sizes: Number of records of each dataset.
+        weights: Weight of each dataset.
+        epoch_size: Number of samples of an epoch, with proportions; by default, the number of all records.
 
     Raises:
-        ValueError: only some weights are proportions, `epoch_size` goes without them, or a dataset gets no sample.
+        ValueError: Only some weights are proportions, `epoch_size` is set without proportions, or a dataset has no
+            sample in an epoch.
     """
     proportions = [weight.proportion for weight in weights]
     if any(proportions):
@@ -89,7 +90,7 @@ class Mixture:
 
     Args:
         orders: The order of each dataset, pass by pass.
-        counts: Records of each in an epoch.
+        counts: Number of records of each dataset in an epoch.
     """
 
     def __init__(self, orders: Sequence[EpochOrder], counts: Sequence[int]) -> None:
@@ -98,7 +99,7 @@ class Mixture:
         self._starts, self._ends = np.cumsum([0, *sizes[:-1]]), np.cumsum(counts)
         self._total, self._orders = sum(sizes), tuple(orders)
         self._of_pass = lru_cache(2 * len(sizes))(lambda part, number: self._orders[part].shard(number).records)
-        # Sorted by their place in the epoch, all samples of dataset 0, then all of dataset 1, and so on.
+        # The samples are numbered dataset by dataset; `argsort` sorts them by their position in the epoch.
         places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
         self._interleaved = np.argsort(places, kind="stable")
 

@@ -1,4 +1,4 @@
-"""Sources of batches that are not readers: the interface for an executor, and the source's view of its pipeline."""
+"""Sources of batches that aren't readers: their interface, and the pipeline's settings that they need."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Work = Callable[[Any], WorkResult]
 
 
 class SourceWorkers(Protocol):
-    """The worker processes of a pipeline, as one source sees them."""
+    """The interface of a pipeline's worker processes for one source."""
 
     count: int
     seed: int
 
     def submit(self, request: Any) -> Future[WorkResult]:
-        """Let a process run the source's `work` on a request."""
+        """Queue a request, for which a process runs the source's `work`."""
 
     def close(self) -> None:
         """End the processes."""
@@ -41,7 +41,8 @@ class SourceSettings:
     """Settings of the pipeline that a source needs.
 
     Attributes:
-        workers: Processes, for a source that has `work` for them.
+        batch_size: Largest number of samples of a batch.
+        workers: The worker processes, for a source with `work`.
     """
 
     batch_size: int
@@ -55,8 +56,8 @@ class SourceBatch:
     Attributes:
         outputs: One `TensorList` per output; empty if the source has ended.
         state: Position of the source after this batch.
-        error: Raised in place of the outputs by the `Source.next` that gets this.
-        is_repeated: The source failed and returns the same batch next time; the other sources must wait for it.
+        error: The error that `next` raises for this batch.
+        is_repeated: True if the source failed and will return the same batch again; other sources must wait for it.
     """
 
     outputs: tuple[TensorList, ...] = ()
@@ -68,34 +69,35 @@ class SourceBatch:
 class BatchSource:
     """A source of batches that is not a reader: the runtime side of a `source` operator.
 
-    First comes `open`, once, before the pipeline's threads start; then for every batch `prepare`, in the user's thread,
-    and `next`, in the thread that starts batches, with the result of `prepare`; `close` at any time, from any thread.
+    The pipeline calls `open` once, before its threads start. For every batch, it calls `prepare` in the user's thread,
+    and then `next` with the result of `prepare` in the thread that starts batches. Any thread may call `close`, at any
+    time.
 
     Attributes:
-        work: Work of worker processes, on the requests that this source submits; None without them.
-        stateful: All requests must go to one process, in their order.
+        work: The function that worker processes run on this source's requests; None without worker processes.
+        stateful: True if one process must run all requests, in order.
     """
 
     work: Work | None = None
     stateful: bool = False
 
     def open(self, settings: SourceSettings) -> None:
-        """Learn of the pipeline."""
+        """Store the pipeline's settings, and start work that must precede the pipeline's threads."""
 
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
-        """Take the next batch in the user's thread; None if `next` shall take it.
+        """Take the next batch in the user's thread; return None if `next` should take it.
 
-        Exceptions of the user's code are part of the result. Only an interrupt of the user's thread is raised, and then
-        the same batch is asked for again.
+        Exceptions of the user's code are part of the result. Only an interrupt of the user's thread is raised. After
+        an interrupt, the same batch is requested again.
 
         Args:
-            batch_size: Most samples of it.
-            batch: Identifies it, among all sources: a second call returns the same data.
+            batch_size: Largest number of samples of the batch.
+            batch: Object that identifies the batch for all sources: a second call with it returns the same data.
         """
         return None
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
-        """Return the next batch, one `TensorList` an output; raise StopIteration at the end."""
+        """Return the next batch, one `TensorList` per output; raise StopIteration at the end."""
         raise NotImplementedError
 
     def take_back(self, prepared: SourceBatch) -> None:
@@ -105,11 +107,11 @@ class BatchSource:
         """Start the next epoch.
 
         Args:
-            epoch: Identifies it: the second call does nothing.
+            epoch: Object that identifies the epoch: a second call with it does nothing.
         """
 
     def reseed(self, seed: int) -> None:
-        """Take another seed for random numbers of the user's code in worker processes, see `user_random`."""
+        """Set the seed for random numbers of the user's code in worker processes, see `user_random`."""
 
     def state(self) -> dict[str, Any]:
         """Return the position, as JSON values."""
@@ -119,7 +121,7 @@ class BatchSource:
         """Continue from a position."""
 
     def close(self) -> None:
-        """Let go of everything, and make a `next` that waits fail."""
+        """Release all resources, and make a waiting `next` raise an error."""
 
 
 def wait_for_data(fed: deque[T], changed: queue.SimpleQueue[None], is_closed: Callable[[], bool]) -> T:
@@ -127,11 +129,11 @@ def wait_for_data(fed: deque[T], changed: queue.SimpleQueue[None], is_closed: Ca
 
     Args:
         fed: Fed batches, oldest first.
-        changed: Gets a signal for each change.
-        is_closed: Returns whether nothing will come any more.
+        changed: Queue that receives a signal for each change.
+        is_closed: Function that returns whether the source is closed.
 
     Raises:
-        RuntimeError: the pipeline was closed.
+        RuntimeError: The pipeline was closed.
     """
     while not is_closed():
         if fed:

@@ -22,7 +22,7 @@ _BATCH = 64  # samples that are read ahead in order
 
 
 class _StreamPosition(NamedTuple):
-    """The start of a sample: number of its archive in the epoch's order, and offset in it."""
+    """The start of a sample: the index of its archive in the epoch's order, and the offset in the archive."""
 
     archive: int
     offset: int
@@ -71,7 +71,7 @@ class TarStream:
         return () if self._remote is None else (self._remote,)
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next loop begin an epoch, which has an order of its own."""
+        """Begin an epoch with the next loop; each epoch has its own order."""
         self._epoch, self._place, self._taken = epoch, _StreamPosition(0, 0), 0
 
     def state_dict(self) -> dict[str, int]:
@@ -79,7 +79,7 @@ class TarStream:
         return {"epoch": self._epoch, **self._place._asdict(), "taken": self._taken}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Let the next loop continue at a position."""
+        """Continue at a saved position with the next loop."""
         self._epoch, self._taken = state["epoch"], state["taken"]
         self._place = _StreamPosition(state["archive"], state["offset"])
 
@@ -131,7 +131,7 @@ class TarStream:
     def _open(self, path: str) -> tar.Archive:
         storage = open_storage(path, remote=self._remote)
         if self._remote is not None:
-            storage.read(0, min(1, storage.size))  # which reads ahead
+            storage.read(0, min(1, storage.size))  # starts to read ahead
         return tar.Archive(storage)
 
 

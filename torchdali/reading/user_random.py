@@ -1,11 +1,11 @@
 """Random numbers of the user's own code (`random`, `numpy.random`, `torch`).
 
-While a pipeline is defined, a number is drawn once: `TracedDraws` tells the user.
+A pipeline function that draws a number does so only once, while it is traced. `TracedDraws` warns the user.
 
-A forked process continues with copies of the generators of its parent: all workers would draw the same numbers. So in a
-process of ours, all three are seeded before the user's code is called for a sample, from the seed of the pipeline and
-the sample's identity. No two samples share numbers, and the number of processes changes nothing. In the process of
-the user the generators are the user's: nothing here touches them.
+A forked process has copies of its parent's generators, so all workers would draw the same numbers. In worker processes,
+all three generators are therefore seeded before the user's code is called for a sample, from the pipeline's seed and
+the sample's identity. So different samples have different numbers, which don't depend on the number of processes. In
+the main process, this module doesn't change the generators.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _seed: int | None = None
 
 
 def seed_worker(seed: int) -> None:
-    """Let `seed_sample` work in this process, from now on for the code of this seed."""
+    """Enable `seed_sample` in this process, with a seed for the user's code that runs next."""
     global _seed
     _seed = seed
 
@@ -38,10 +38,10 @@ def seed_of_name(seed: int, name: str) -> int:
 
 
 def seed_sample(*key: int) -> None:
-    """Seed the generators that user code draws from, if this is a worker process.
+    """Seed the generators for the user's code, if this is a worker process.
 
     Args:
-        key: Numbers that identify the sample for the code that is called.
+        key: Numbers that identify the sample.
     """
     if _seed is None:
         return
@@ -52,22 +52,22 @@ def seed_sample(*key: int) -> None:
 
 
 class TracedDraws:
-    """Numbers that a function under `pipeline_def` draws from the generators of the process, while it is traced."""
+    """Detects numbers that a function under `pipeline_def` draws from the process's generators while it is traced."""
 
     def __init__(self, function: str) -> None:
         self._function = function
         self.pass_over()
 
     def pass_over(self) -> None:
-        """Skip the numbers drawn up to now: by an operator that looks at a dataset, for example."""
+        """Ignore the numbers drawn so far, for example by an operator that reads a sample of a dataset."""
         self._states, self._others = _states(), processor_time()
 
     def warn(self) -> None:
-        """Warn, on the user's line, if numbers were drawn since the last call; seeding is none."""
+        """Warn, on the user's line, if numbers were drawn since the last call. Seeding doesn't count."""
         before, others = self._states, self._others
         self.pass_over()
         if self._others != others:
-            return  # a thread of another pipeline, which reads a dataset, may have drawn them
+            return  # another thread, for example of a pipeline that reads a dataset, may have drawn the numbers
         for name, state in self._states.items():
             if state != before[name] and not _is_seeded(name, state, before[name]):
                 warn(
@@ -80,7 +80,7 @@ class TracedDraws:
 
 def _states() -> dict[str, Any]:
     numpy = np.random.get_state(legacy=False)
-    words = numpy["state"].get("key", np.empty(0))  # none, if the user took another generator than the usual one
+    words = numpy["state"].get("key", np.empty(0))  # no words if the user selected another bit generator
     return {
         "Python's `random`": random.getstate(),
         "`numpy.random`": (words.tobytes(), numpy["state"].get("pos"), numpy["gauss"]),
@@ -89,7 +89,7 @@ def _states() -> dict[str, Any]:
 
 
 def _is_seeded(name: str, state: Any, before: Any) -> bool:
-    """Return True for a generator that was seeded after a state, and not drawn from since."""
+    """Return True if a generator was seeded since the state `before`, and hasn't drawn numbers since then."""
     if name == "`torch`":
         fresh = torch.Generator().manual_seed(torch.initial_seed()).get_state()
         return bool(state == fresh.numpy().tobytes())
@@ -99,4 +99,4 @@ def _is_seeded(name: str, state: Any, before: Any) -> bool:
     return bool(place == _BLOCK and words != old)  # drawing to the end of a block keeps its words
 
 
-_BLOCK = 624  # numbers of a block of the Mersenne Twister; a seeded one is at its end
+_BLOCK = 624  # numbers per block of the Mersenne Twister; after seeding, the position is the end of a block
