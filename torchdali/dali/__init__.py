@@ -1,5 +1,5 @@
-"""The corner that is read last: names and modes that are there for programs written for DALI.
+"""Names and modes that exist only for programs written for DALI.
 
-The rest of the package does not import it, except through the doors that `tests/test_layers.py` lists. The dynamic mode
-and the transforms of `torchdali.experimental` belong to this corner, too.
+The rest of the package does not import this package, except where `tests/test_layers.py` allows it. The dynamic mode
+and the transforms of `torchdali.experimental` also exist only for these programs.
 """

@@ -1,7 +1,7 @@
-"""DALI's module of this name: settings of memory, versions of libraries, and schemas of operators.
+"""Replacement for DALI's module `backend`: memory settings, library versions, and operator schemas.
 
-Sizes of batches are exact here and their memory is pooled by size, so that the factors by which DALI's
-buffers grow and shrink have nothing to act on: they are checked, kept and returned.
+In torchdali, the sizes of batches are exact and their memory is pooled by size. So the factors by which DALI's buffers
+grow and shrink have no effect: they are only checked, stored and returned.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _settings: dict[str, float] = {}  # without effect: checked, kept and returned
 
 
 def _setting(name: str, default: float, limits: tuple[float, float], *variables: str) -> Callable[[], float]:
-    """Return the getter of a setting, whose value is a variable's of the environment until it is set."""
+    """Return the getter of a setting, whose initial value is from an environment variable."""
     variable = next((each for each in variables if os.environ.get(each)), variables[-1])
     _settings[name] = read_number(variable, default, *limits)
     return lambda: _settings[name]
@@ -50,7 +50,7 @@ def _setting(name: str, default: float, limits: tuple[float, float], *variables:
 
 def _setter(least: float, most: float, *names: str) -> Callable[[float], None]:
     def keep(factor: float, /) -> None:
-        """Keep a factor; no effect here."""
+        """Store a factor, without effect."""
         if not least <= factor <= most:
             raise ValueError(f"{' and '.join(names)}: a factor from {least} to {most}, not {factor}")
         _settings.update(dict.fromkeys(names, float(factor)))
@@ -72,21 +72,21 @@ SetHostBufferShrinkThreshold = _setter(0, 1, _SHRINK)
 
 
 def RestrictPinnedMemUsage() -> bool:
-    """Return whether ``DALI_RESTRICT_PINNED_MEM=1`` keeps batch memory from being page-locked."""
+    """Return whether ``DALI_RESTRICT_PINNED_MEM=1`` disables pinned memory for batches."""
     return os.environ.get("DALI_RESTRICT_PINNED_MEM") == "1"
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
-    """Make torch reserve memory of a GPU, for later tensors.
+    """Reserve GPU memory in torch's cache, for later tensors.
 
     Raises:
-        RuntimeError: the GPU does not exist, or not enough memory.
+        RuntimeError: The GPU does not exist, or has not enough memory.
     """
     torch.empty(bytes, dtype=torch.uint8, device=torch.device("cuda", device_id))
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:
-    """Make torch reserve page-locked memory, for later batches; RuntimeError without a GPU."""
+    """Reserve pinned memory in torch's cache, for later batches; raise RuntimeError without a GPU."""
     torch.empty(bytes, dtype=torch.uint8, pin_memory=True)
 
 
@@ -174,7 +174,7 @@ def LoadLibrary(lib_path: str, global_symbols: bool = False, allow_fail: bool = 
         allow_fail: Warn instead of raising.
 
     Raises:
-        RuntimeError: it cannot be loaded.
+        RuntimeError: The file can't be loaded.
     """
     try:
         _run(Path(lib_path))
@@ -253,7 +253,7 @@ class OpSchema:
         return sorted({*own, *COMMON})
 
     def HasArgument(self, name: str, /) -> bool:
-        """Return whether the argument exists, deprecated ones included."""
+        """Return whether the argument exists, including deprecated arguments."""
         random = (STATE,) if self._schema.random else ()
         return name in {*self._schema.arguments, *self._schema.deprecated, *COMMON, *random}
 
@@ -266,7 +266,7 @@ class OpSchema:
         return name in self._schema.arguments and self._schema.arguments[name].edge is not None
 
     def IsDeprecatedArg(self, name: str, /) -> bool:
-        """Return whether an argument is an old name of another, or has no effect any more."""
+        """Return whether an argument is the old name of another argument, or has no effect any more."""
         return name in self._schema.deprecated
 
 
@@ -281,7 +281,7 @@ def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
 
 
 def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
-    """Return the schema of an operator, for example ``readers__File``; KeyError for an unknown one."""
+    """Return the schema of an operator, for example ``readers__File``; raise KeyError for an unknown operator."""
     schema = TryGetSchema(name)
     if schema is None:
         raise KeyError(f"no operator has the schema {name!r}")

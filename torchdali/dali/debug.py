@@ -1,4 +1,4 @@
-"""Pipelines in debug mode: the function runs again for every batch, and every node holds its data."""
+"""Pipelines in debug mode: the function runs again for every batch, and every node has its data."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ __all__ = ["DebugPipeline"]
 
 
 class DebugPipeline(Pipeline):
-    """The pipeline that ``pipeline_def(debug=True)`` makes.
+    """The pipeline that ``pipeline_def(debug=True)`` creates.
 
-    Operators run where the function calls them, in the caller's thread, one batch at a time. A node can be
-    printed, and `DebugNode.get` returns its batch; breakpoints stop where the data is. Results are the same as in
-    the same pipeline without debug mode. Checkpoints, serialization and `explain` need a traced graph and are
-    refused.
+    Operators run when the function calls them, in the caller's thread, one batch at a time. You can print a node, get
+    its batch by `DebugNode.get`, and use breakpoints. The results are the same as without debug mode. Checkpoints,
+    serialization and `explain` need a traced graph, and raise an error in debug mode.
     """
 
     _ahead = False
@@ -53,7 +52,7 @@ class DebugPipeline(Pipeline):
         return [as_output(value, i) for i, value in enumerate(outputs)]
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Describe a reader, or all. The readers are known from the first batch, which is delivered later."""
+        """Describe a reader, or all readers. This may run the function for the first batch; it is delivered later."""
         run: Any = self._running
         if not run.knows_sources and not run.in_flight:
             run.schedule()
@@ -63,7 +62,7 @@ class DebugPipeline(Pipeline):
         return super().reader_meta(name)
 
     def schedule_run(self) -> None:
-        """Run the function for the next batch, unless `reader_meta` did."""
+        """Run the function for the next batch, unless `reader_meta` already ran it."""
         if self._ahead:
             self._ahead = False
             return
@@ -71,7 +70,7 @@ class DebugPipeline(Pipeline):
 
     @property
     def prefetch_depth(self) -> int:
-        """Batches made ahead: none in debug mode."""
+        """Number of batches in flight: one in debug mode."""
         return 1
 
     def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
@@ -90,7 +89,7 @@ class DebugPipeline(Pipeline):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Give a source its next batch; before the first run, a source of this name that the run will find."""
+        """Pass a source its next batch. Before the first run, the batch is stored for a source with this name."""
         name = getattr(data_node, "name", data_node)
         run: Any = self._running
         if run.knows_sources or not isinstance(name, str):
@@ -99,7 +98,7 @@ class DebugPipeline(Pipeline):
             run.hold(name, data, layout, cuda_stream)
 
     def input_feed_count(self, input_name: str) -> int:
-        """Return how many batches to feed before the first run: one."""
+        """Return the number of batches to feed before the first run: one."""
         return self.prefetch_depth
 
     def _trace(self) -> Any:
@@ -109,7 +108,7 @@ class DebugPipeline(Pipeline):
 
 
 def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a call of a bound method that does not keep its object alive."""
+    """Return a function that calls a bound method, with a weak reference to the method's object."""
     reference = weakref.WeakMethod(method)
 
     def call(*arguments: Any) -> Any:

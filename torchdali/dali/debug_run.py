@@ -1,8 +1,7 @@
 """Run a pipeline's function again for every batch, operator by operator, in the user's thread.
 
-In debug mode every node holds its batch: it can be printed, inspected with `DebugNode.get`, and breakpoints in the
-function stop where the data is. The results match the executor's of a traced pipeline: `DebugRun` is one, without a
-plan.
+In debug mode, every node has its batch, which you can print and get by `DebugNode.get`, also at breakpoints. `DebugRun`
+is an executor without a plan, and its results match the results of a traced pipeline's executor.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ __all__ = ["DebugNode", "DebugRun"]
 
 
 class DebugNode(DataNode):
-    """A node that holds its batch."""
+    """A node that has its batch."""
 
     __slots__ = ("value",)
     value: TensorList
@@ -55,11 +54,11 @@ class DebugNode(DataNode):
 
 @dataclass(frozen=True)
 class _RecordedCall:
-    """The way in which the function called an operator in its first run.
+    """The form of an operator's call in the first run of the function.
 
     Attributes:
-        inputs: For each, whether it is a batch.
-        arguments: By name, whether it is given per sample.
+        inputs: True for each input that is a batch.
+        arguments: By name, True for each argument that was passed per sample.
     """
 
     operator: Operator
@@ -67,10 +66,10 @@ class _RecordedCall:
     arguments: Mapping[str, bool]
 
     def check(self, before: _RecordedCall) -> None:
-        """Refuse a call that is not like the one before in its place.
+        """Check that a call has the same form as in the first run.
 
         Raises:
-            RuntimeError: says how they differ.
+            RuntimeError: The calls differ; the message explains the difference.
         """
         name = self.operator.name
         if self.operator is not before.operator:
@@ -108,7 +107,7 @@ def _describe_change(now: bool) -> str:
 
 
 class _Restart(BaseException):
-    """A reader was met after random numbers were drawn, whose keys depend on it: start over."""
+    """Signal to run the function again: a new reader changes the keys of random numbers that were already drawn."""
 
 
 _ARRAYS = (np.ndarray, torch.Tensor, Tensor)
@@ -116,14 +115,14 @@ _NUMBERS = (*_ARRAYS, np.generic)
 
 
 class _LiveTracer(Tracer):
-    """One run of the function: operators are computed where it calls them.
+    """One run of the function: operators are computed when the function calls them.
 
     Args:
         owner: The pipeline.
         batch: The batch that the run computes.
-        calls: The calls of the first run, in their order.
-        size: Samples in a batch that the function may pass as a list.
-        compute: Computes a node of the batch.
+        calls: The calls of the first run, in order.
+        size: Number of samples of a batch that the function passes as a list.
+        compute: Function that computes a node of the batch.
     """
 
     live = True
@@ -138,7 +137,7 @@ class _LiveTracer(Tracer):
     def adopt(
         self, declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     ) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        """Return the inputs and arguments of a call with nodes in the place of batches.
+        """Return the inputs and arguments of a call, with batches replaced by nodes.
 
         A batch is a `TensorList`, or a list with an array, a tensor or a NumPy scalar for each sample. For an
         argument of several numbers, a list of NumPy scalars is one value.
@@ -177,7 +176,7 @@ class _LiveTracer(Tracer):
         self._called += 1
 
     def run(self, declared: Operator, checked: CheckedCall) -> Any:
-        """Record a call and compute it at once."""
+        """Record a call and compute it immediately."""
         self._check_call(declared, checked)
         result = record(declared, checked)
         if isinstance(result, list):
@@ -199,11 +198,11 @@ class DebugRun(Executor):
     Readers and sources are opened where the function calls them first.
 
     Args:
-        owner: The pipeline; held weakly.
-        settings: As for the executor.
-        function: Returns the output nodes; called once a batch.
-        open_reader: Makes the runtime side of a reader.
-        open_source: Makes the runtime side of another source.
+        owner: The pipeline; stored as a weak reference.
+        settings: Settings of the executor.
+        function: Function that returns the output nodes; called once per batch.
+        open_reader: Function that opens a reader.
+        open_source: Function that opens a source that isn't a reader.
     """
 
     def __init__(
@@ -224,11 +223,11 @@ class DebugRun(Executor):
         self.knows_sources = False
 
     def hold(self, name: str, *data: Any) -> None:
-        """Keep a batch for a source that the first run of the function will open."""
+        """Store a batch for a source that the first run of the function will open."""
         self._fed.setdefault(name, []).append(data)
 
     def schedule(self, ended: bool = False, *args: Any, **request: Any) -> None:
-        """Run the function for one more batch; for one that was interrupted, again."""
+        """Run the function for one more batch, or again for an interrupted batch."""
         self._check_open()
         if self._again and request.get("tag") is None:
             with self._taking.lock():
@@ -318,7 +317,7 @@ class DebugRun(Executor):
         super()._draw(batch, replicas)
 
     def _draw_reader(self, node: Node, reader: ReaderState) -> None:
-        """Draw the first batch of a reader; `_draw` draws the others."""
+        """Draw the first batch of a reader; `_draw` draws later batches."""
         batch, size = self._batch, self.settings.batch_size
         self._check_size(f"Operator {node.title!r}", size)
         label = self._labels[node] = str(len(self._labels))
@@ -333,13 +332,13 @@ class DebugRun(Executor):
             raise _Restart
 
     def _draw_source(self, node: Node, source: BatchSource) -> None:
-        """Draw the first batch of a source; `_draw` draws the others."""
+        """Draw the first batch of a source; `_draw` draws later batches."""
         batch, size, started = self._batch, self.settings.batch_size, time.perf_counter()
         prepared = source.prepare(size, self._opened)
         others, self._labels[node] = batch.spare, str(len(self._labels))
         batch.spare = others if prepared is None else {**others, node: prepared}
         self.sources = {**self.sources, node: source}
-        if prepared is not None and prepared.is_repeated:  # the data of the others is for the next batch
+        if prepared is not None and prepared.is_repeated:  # the other sources' data is for the next batch
             self._restore_readers(self._before)
             self._prepared = dict(others)
         try:
@@ -379,7 +378,7 @@ class DebugRun(Executor):
     def _read_column(
         self, node: Node, reader: ReaderState, keys: Keys, output: int, column: list[torch.Tensor], layout: str
     ) -> TensorList:
-        """Make the batch of an output of a reader; an error says which record differs."""
+        """Create the batch of a reader's output; errors name the record that differs."""
         try:
             check_form(column)
         except RuntimeError as error:

@@ -30,7 +30,7 @@ class _Renamed:
 
 
 class _Derived:
-    """A computed attribute, like a property; but a program may assign a value, which replaces the computed one."""
+    """A computed attribute, like a property; a program may replace it by assigning a value."""
 
     def __init__(self, derive: Callable[[Any], Any]) -> None:
         self._derive = derive
@@ -192,7 +192,7 @@ class IteratorOldNames:
 
     @property
     def _size(self: Any) -> int:
-        """`size`; a program that sets it decides where the epoch ends."""
+        """`size`; a program that sets it changes the end of the epoch."""
         return int(self._epochs.size)
 
     @_size.setter
@@ -225,7 +225,7 @@ class IteratorOldNames:
 
     @_last_batch_padded.setter
     def _last_batch_padded(self: Any, padded: bool) -> None:
-        """No-op: the padding is the reader's."""
+        """No-op: the reader controls the padding."""
 
     @_Derived
     def _size_no_pad(self: Any) -> int:

@@ -1,9 +1,9 @@
-"""Torch's iterator over the workers' results: it soon notices that a worker died, was stopped, or does not end.
+"""Torch's iterator over the workers' results, changed so that it soon notices dead, suspended and stuck workers.
 
-Torch itself relies on a signal, which reaches Python code in the main thread only; otherwise it looks after five
-seconds, or after the ``timeout`` of the loader. And for a worker that is stuck, it waits for five seconds before
-it ends it, for one after the other; for one that somebody stopped while it hands something over, without end, whatever
-the ``timeout``. The methods changed here are not torch's public ones: if one is missing, torch does as it does.
+Torch relies on a signal, which reaches Python code only in the main thread. Otherwise, torch checks the workers after
+five seconds, or after the loader's ``timeout``. At the end, torch waits five seconds for each stuck worker, one after
+the other. If a worker was suspended while it sends a result, torch waits forever, regardless of the ``timeout``. The
+methods changed here aren't public: if a method is missing, torch's own code runs.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from torch.utils.data import dataloader
 __all__ = ["has_arrived", "watch_workers"]
 
 _LOOK_EVERY = 0.5  # seconds
-_STILL = 2  # looks in a row at which a worker was stopped: after Ctrl-Z and fg, it may wake late
+_STILL = 2  # checks in a row that must find a worker suspended: after Ctrl-Z and fg, it may wake up late
 _PATIENCE = 2.0  # seconds
 
 _Torchs: Any = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
 
 
 def watch_workers(arrivals: Any) -> Any:
-    """Let an iterator of torch's loader watch its workers; return it."""
+    """Make an iterator of torch's loader watch its workers, and return it."""
     if _Torchs is not None and type(arrivals) is _Torchs:
         arrivals.__class__ = _Watching
         arrivals._watch = watch = _Watch(list(arrivals._workers))
@@ -40,13 +40,13 @@ def watch_workers(arrivals: Any) -> Any:
 
 
 class _Watch:
-    """Kills workers that somebody stopped, if the loop waits for their results: it would wait forever.
+    """Kills suspended workers if the loop waits for their results, because the loop would wait forever.
 
-    It holds no iterator, which would then end in its thread.
+    This object has no reference to the iterator, so that the iterator isn't freed in the watching thread.
 
     Attributes:
-        waits: The loop waits.
-        stopped: Numbers of the workers that were killed.
+        waits: True while the loop waits.
+        stopped: Process ids of the workers that were killed.
     """
 
     def __init__(self, workers: Sequence[Any]) -> None:
@@ -54,7 +54,7 @@ class _Watch:
         self._is_over = threading.Event()
 
     def run(self) -> None:
-        """Look at the workers until the iterator is gone."""
+        """Check the workers until the iterator is gone."""
         still: Counter[Any] = Counter()
         while not self._is_over.wait(_LOOK_EVERY):
             stopped = [worker for worker in self._workers if self.waits and _is_stopped(worker.pid)]
@@ -65,7 +65,7 @@ class _Watch:
                     worker.kill()
 
     def end(self) -> None:
-        """End, and end the workers that are stopped, which do not end by themselves."""
+        """End the watching thread, and kill suspended workers, which can't end by themselves."""
         self._is_over.set()
         for worker in self._workers:
             if _is_stopped(worker.pid):
@@ -104,13 +104,13 @@ class _Watching(_Torchs or object):  # type: ignore[misc]
             _end(self._workers)
 
     def _told_later(self, worker_id: int) -> bool:
-        """True if torch will tell a worker after this one to end."""
+        """Return True if torch will request the end of another worker after this worker."""
         later = self._workers_status[worker_id + 1 :]
         return bool(later) if self._persistent_workers else any(later)
 
 
 def _is_stopped(pid: int | None) -> bool:
-    """Return True if a signal has stopped a process; False if that cannot be known."""
+    """Return True if a signal has suspended a process; False if unknown."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"T", b"t")
     except (OSError, IndexError):
@@ -118,7 +118,7 @@ def _is_stopped(pid: int | None) -> bool:
 
 
 def _stop_of(pids: Sequence[int]) -> RuntimeError | None:
-    """Return the error for workers that were killed since somebody had stopped them."""
+    """Return the error for workers that were killed because they were suspended."""
     if not pids:
         return None
     return RuntimeError(
@@ -128,7 +128,7 @@ def _stop_of(pids: Sequence[int]) -> RuntimeError | None:
 
 
 def _death(workers: Sequence[Any]) -> RuntimeError | None:
-    """Return the error for a worker that died while it handed something over; torch would show a broken connection."""
+    """Return the error for a worker that died while it sent a result; torch would report a broken connection."""
     dead = {worker.sentinel: worker for worker in workers}
     ended = wait(list(dead), _PATIENCE)
     if not ended:
@@ -140,7 +140,7 @@ def _death(workers: Sequence[Any]) -> RuntimeError | None:
 
 
 def _end(workers: Sequence[Any]) -> None:
-    """Wait for workers that were told to end; end those that do not."""
+    """Wait for workers to end, and then end the remaining workers."""
     left, until = {worker.sentinel: worker for worker in workers}, time.monotonic() + _PATIENCE
     while left and (seconds := until - time.monotonic()) > 0:
         for ended in wait(list(left), seconds):
@@ -150,7 +150,7 @@ def _end(workers: Sequence[Any]) -> None:
 
 
 def has_arrived(arrivals: Any) -> bool:
-    """True if workers have sent something that was not taken yet; True if that cannot be known."""
+    """Return True if workers have sent a result that wasn't taken yet, or if unknown."""
     try:
         early = len(arrivals._task_info.get(arrivals._rcvd_idx, ())) == 2
         return early or not arrivals._data_queue.empty()

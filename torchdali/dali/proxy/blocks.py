@@ -1,9 +1,8 @@
-"""Shared memory from a worker to the main process, used again when the main process is done with it.
+"""Shared memory from a worker to the main process, which is reused after the main process has released it.
 
-Fresh shared memory costs more than its content: clearing and mapping its pages takes three times as long as
-reading the files into it. So a worker keeps its blocks. The first byte of a block says that it is on its way or in
-use; the main process clears it when the last tensor on the block is gone, whoever held that. A block that never
-comes back is only not used again.
+Clearing and mapping the pages of new shared memory takes three times as long as reading files into it. So a worker
+retains its blocks. The first byte of a block is 1 while the block is sent or in use. The main process clears the byte
+after the last tensor on the block is gone. If the byte is never cleared, the block just isn't reused.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ __all__ = ["Outgoing"]
 
 _Bytes = npt.NDArray[np.uint8]
 _HEADER = 64  # bytes; the data after it is aligned
-_KEPT = 32  # blocks of a worker; more are in flight only if the main process hoards them
+_KEPT = 32  # most blocks of a worker; more are in use only if the main process retains many batches
 
 
 class Outgoing:
-    """Bytes for another process, where they arrive as a tensor.
+    """Bytes for another process, which receives them as a tensor.
 
     Args:
-        size: How many.
+        size: Number of bytes.
     """
 
     def __init__(self, size: int) -> None:
@@ -44,12 +43,12 @@ class Outgoing:
 # ---------------------------------------------------------------- in a worker
 
 _own: list[torch.Tensor] = []
-if hasattr(os, "register_at_fork"):  # two processes would take the same free block at once
+if hasattr(os, "register_at_fork"):  # otherwise, two processes could use the same free block
     os.register_at_fork(after_in_child=_own.clear)
 
 
 def _block(size: int) -> torch.Tensor:
-    """Return a block, marked as in use: one that came back, or a new one."""
+    """Return a released block, or a new block, and mark it as in use."""
     free = [k for k, block in enumerate(_own) if not block[0]]
     for k in free:
         if len(_own[k]) >= size:
@@ -77,15 +76,15 @@ _returned: deque[Loan] = deque()
 
 
 def _arrive(block: torch.Tensor, size: int) -> torch.Tensor:
-    """Return the bytes of a block that came from a worker, and give back those that nobody holds any more."""
-    with contextlib.suppress(IndexError):  # several threads may come here
+    """Return the bytes of a worker's block, and release blocks that are no longer referenced."""
+    with contextlib.suppress(IndexError):  # another thread may also empty `_returned`
         while True:
             loan = _returned.popleft()
             loan.block[0] = 0  # the worker may use it again
             del _lent[id(loan)]
     memory = block.numpy()
     lease = memory[_HEADER : _HEADER + size].view(Lease)
-    # Not weakref.finalize: it runs Python code, where a Ctrl-C that comes just then would be lost.
+    # weakref.finalize isn't used, because it runs Python code, in which a Ctrl-C could be lost.
     loan = Loan(lease, _returned.append)
     loan.block = memory
     _lent[id(loan)] = loan

@@ -1,4 +1,4 @@
-"""`DataLoader`: torch's own, with pipelines at work in its batches."""
+"""`DataLoader`: torch's loader, with pipelines that process its batches."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class DataLoader(_torch.DataLoader[_T_co]):
 
 
 class _EpochIterator:
-    """The batches of one epoch, in their order; some of them in flight.
+    """The batches of one epoch, in order; some of them in flight.
 
-    Torch's iterator is asked by the thread that asks this one, so that its errors, time-outs, signals of
-    dead workers and Ctrl-C keep their meaning. An error takes its place among the batches. How many runs a loop that
-    ends early has started, and so which random numbers come next, depends on when batches arrive, unless the server
-    is deterministic.
+    The thread that calls this iterator also calls torch's iterator. So errors, timeouts, signals of dead workers and
+    Ctrl-C work as in torch. An error is raised at its position among the batches. If a loop ends early, the number of
+    runs that it has started, and so the next random numbers, depend on when batches arrive, unless the server is
+    deterministic.
     """
 
     def __init__(self, arrivals: Iterator[Any], server: DALIServer, pin: bool) -> None:
@@ -112,7 +112,7 @@ class _EpochIterator:
         except Exception:
             self._ahead.popleft()
             raise
-        self._ahead.popleft()  # only now: after an interrupt the next call takes the batch
+        self._ahead.popleft()  # removed only now, so that the next call finds the batch after an interrupt
         return data
 
     def _may_go_on(self) -> bool:

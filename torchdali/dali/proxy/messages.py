@@ -1,4 +1,4 @@
-"""Messages from a worker to the main process: references to outputs, and the inputs they need."""
+"""Messages from a worker to the main process: references to outputs, and the inputs of the pipeline."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _T = TypeVar("_T", bound="_Reference")
 
 @dataclasses.dataclass(frozen=True)
 class TargetPipeline:
-    """The pipeline that a call is for, as far as a worker process must know it.
+    """Data about a call's pipeline that a worker process needs.
 
     Attributes:
         server: Key of the server in the main process.
-        inputs: Names of the inputs, in their order.
+        inputs: Names of the inputs, in order.
         outputs: Number of outputs.
         batch_size: Largest number of samples of a batch.
     """
@@ -48,7 +48,7 @@ class ProxyCall:
 
     Args:
         target: The pipeline.
-        inputs: One array or CPU tensor an input, in the order of the target's.
+        inputs: One array or CPU tensor per input, in the order of the pipeline's inputs.
         origin: Description of the sample, for error messages; None if it is unknown.
     """
 
@@ -63,11 +63,11 @@ class DALIPipelineRunRef:
     """One run of a pipeline: the inputs of its samples.
 
     Args:
-        calls: One a sample; they give up their inputs.
+        calls: One call per sample; their inputs are moved to the run.
 
     Raises:
-        ValueError: more samples than the pipeline takes at once. TypeError: inputs that differ in type or
-            number of axes.
+        ValueError: There are more samples than the pipeline's batch size.
+        TypeError: The samples of an input differ in dtype or number of axes.
     """
 
     def __init__(self, calls: Sequence[ProxyCall]) -> None:
@@ -95,7 +95,7 @@ class DALIPipelineRunRef:
 class _Reference(torch.Tensor):
     """Represents a tensor that the pipeline will compute.
 
-    It is a tensor for isinstance, so that transforms do not ignore it.
+    It is a subclass of `Tensor`, so that transforms don't ignore it.
     """
 
     def __new__(cls: type[_T], *_: Any) -> _T:
@@ -149,13 +149,13 @@ _NOTHING = torch.empty(0)
 
 
 class DALIOutputSampleRef(_Reference):
-    """Represents one sample of an output; becomes ``(...)``."""
+    """Represents one sample of an output; replaced by a tensor ``(...)``."""
 
     source: ProxyCall
 
 
 class DALIOutputBatchRef(_Reference):
-    """Represents one output of a run; becomes ``(batch, ...)``."""
+    """Represents one output of a run; replaced by a tensor ``(batch, ...)``."""
 
     source: DALIPipelineRunRef
 
@@ -167,10 +167,10 @@ class DALIOutputBatchRef(_Reference):
 
 
 def collate(refs: Sequence[Any], *, collate_fn_map: Any = None) -> DALIOutputBatchRef:
-    """Make one reference to a batch out of references to its samples.
+    """Combine references to samples into one reference to their batch.
 
     Raises:
-        TypeError: some samples went through the proxy and some did not, or through different ones.
+        TypeError: Some samples aren't references, or the references belong to different pipelines or outputs.
     """
     for i, ref in enumerate(refs):
         if not isinstance(ref, DALIOutputSampleRef):
@@ -196,7 +196,7 @@ default_collate_fn_map[DALIOutputSampleRef] = collate
 
 
 def gather(data: Any) -> None:
-    """Let the calls in a collated batch that belong to no run yet make runs together."""
+    """Combine the calls in a collated batch that don't belong to a run yet into one run per pipeline."""
     waiting: dict[TargetPipeline, dict[int, ProxyCall]] = {}
 
     def note(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:
@@ -212,7 +212,7 @@ def gather(data: Any) -> None:
 
 
 def replace(data: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
-    """Return data with the objects of a kind converted, in lists, tuples, mappings and dataclasses."""
+    """Convert the objects of a class inside of lists, tuples, mappings and dataclasses."""
     if isinstance(data, kind):
         return convert(data)
     if isinstance(data, (torch.Tensor, np.ndarray, str, bytes, type)):

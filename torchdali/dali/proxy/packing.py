@@ -1,4 +1,4 @@
-"""One input of the samples of a batch, packed into one block of shared memory on its way."""
+"""Pack one input of a batch's samples into one block of shared memory, to send it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PackedColumn:
         origins: Descriptions of the samples, for error messages.
 
     Raises:
-        TypeError: samples that differ in type or number of axes.
+        TypeError: The samples differ in dtype or number of axes.
     """
 
     def __init__(self, samples: Sequence[Any], name: str, origins: Sequence[str | None]) -> None:
@@ -42,10 +42,10 @@ class PackedColumn:
         self._shapes = [tuple(sample.shape) for sample in samples]
         tensors = isinstance(first, torch.Tensor)
         self._dtype = first.dtype if tensors else torch_dtype(first.dtype)
-        self._packed: Any = None  # where it is made, an `Outgoing`; where it arrives, a tensor
+        self._packed: Any = None  # an `Outgoing` in the sender, a tensor in the receiver
 
     def share(self) -> None:
-        """Copy all samples into one block, which goes to another process without being copied again."""
+        """Copy all samples into one block, which is sent to another process without a further copy."""
         assert self._samples is not None
         count = sum(map(math.prod, self._shapes))
         self._packed = Outgoing(count * self._dtype.itemsize)
@@ -85,19 +85,20 @@ def _tensor(sample: Any) -> torch.Tensor:
 
 @functools.lru_cache(maxsize=64)
 def torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
-    """Return torch's name of a NumPy type; TypeError if there is none."""
+    """Convert a NumPy dtype to a torch dtype; raise TypeError if torch doesn't have it."""
     return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
 def as_input(value: Any, name: str) -> Any:
-    """Return the array or tensor that an input of a proxy is.
+    """Convert an input of a proxy to an array or a tensor.
 
     Args:
-        value: An array, a CPU tensor, a PIL image; bytes, or the path of a file whose bytes are meant.
+        value: An array, a CPU tensor, a PIL image, bytes, or the path of a file whose bytes are the input.
         name: Name of the input.
 
     Raises:
-        TypeError: an unsupported type. OSError: the file does not exist.
+        TypeError: The type isn't supported.
+        OSError: The file does not exist.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.ascontiguousarray(value) if value.ndim else np.asarray(value)
@@ -124,10 +125,10 @@ def as_input(value: Any, name: str) -> Any:
 
 
 class _FileBytes(np.ndarray[Any, np.dtype[np.uint8]]):
-    """Bytes of a file in a buffer that only this module knows, and uses again when they are packed."""
+    """Bytes of a file in one of this module's buffers, which is reused after the bytes were packed."""
 
 
-_buffers: list[Any] = []  # fresh memory costs as much as reading the file into it
+_buffers: list[Any] = []  # reused: allocating new memory costs as much as reading the file into it
 
 
 def _read(path: str | os.PathLike[str]) -> Any:

@@ -55,14 +55,15 @@ class DALIServer:
                 ...
 
     Args:
-        pipeline: The pipeline to run; at least one input.
-        deterministic: Wait for all batches in flight before one is delivered. Whole epochs are
-            reproducible without it; it makes those that follow a loop which ended early so, too.
-        input_names: The inputs in the order in which `proxy` takes them by position; their order of
-            definition by default.
+        pipeline: The pipeline to run; it must have at least one input.
+        deterministic: Wait for all batches in flight before a batch is delivered. Complete epochs are always
+            reproducible. With this option, epochs after a loop that ended early are reproducible, too.
+        input_names: Names of the inputs in the order of the proxy's positional arguments; by default, their order of
+            definition.
 
     Raises:
-        RuntimeError: the pipeline has no inputs. ValueError: `input_names` are not the names of the inputs.
+        RuntimeError: The pipeline has no inputs.
+        ValueError: `input_names` aren't the names of the inputs.
     """
 
     def __init__(
@@ -89,24 +90,24 @@ class DALIServer:
         self._pipe, self.deterministic = pipeline, deterministic
         self._target = TargetPipeline(uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size)
         self._lock = threading.RLock()
-        self._collected = 0  # batches of the pipeline that were taken
+        self._collected = 0  # number of the pipeline's batches that were taken
         self._started = False
         _servers[self._target.server] = self
 
     @property
     def proxy(self) -> Proxy:
-        """Replaces the pipeline in a dataset or transform: call it with the inputs of a sample."""
+        """The object to call in a dataset or transform, instead of the pipeline, with the inputs of a sample."""
         return Proxy(self._target)
 
     def start_thread(self) -> None:
-        """Build the pipeline and start its threads; does nothing the second time."""
+        """Build the pipeline and start its threads; further calls do nothing."""
         with self._lock:
             self._pipe.build()
             if not self._started:
                 self._collected, self._started = self._pipe.taken, True
 
     def stop_thread(self) -> None:
-        """Wait for the runs in flight and drop their results; `start_thread` makes the server go on."""
+        """Wait for the runs in flight and drop their results; `start_thread` starts the server again."""
         with self._lock:
             self._started = False
             while self._collect():
@@ -120,13 +121,14 @@ class DALIServer:
         self.stop_thread()
 
     def produce_data(self, obj: Any) -> Any:
-        """Put outputs in the place of references, for custom loaders: run the pipeline and wait for it.
+        """Run the pipeline, wait for it, and replace references by outputs; for custom loaders.
 
         Args:
-            obj: A batch: lists, tuples, mappings and dataclasses are searched.
+            obj: A batch. References are also found inside of lists, tuples, mappings and dataclasses.
 
         Raises:
-            RuntimeError: samples of a batch that differ in shape. Otherwise the pipeline's error.
+            RuntimeError: Samples of a batch differ in shape.
+            Exception: The error of the pipeline.
         """
         try:
             return PendingBatch(obj, only=self).data()
@@ -136,7 +138,7 @@ class DALIServer:
 
     @property
     def depth(self) -> int:
-        """Runs that the pipeline keeps in flight."""
+        """Number of the pipeline's runs in flight."""
         return int(self._pipe.prefetch_depth)
 
     # ------------------------------------------------------------ runs
@@ -163,9 +165,9 @@ class DALIServer:
         return run.outputs
 
     def _collect(self) -> bool:
-        """Wait for the oldest batch, and give it to its run, the batch's tag; return False if there is none.
+        """Wait for the oldest batch, and store it in its run (the batch's tag); return False without a batch.
 
-        After an interrupt, the same batch comes again.
+        After an interrupt, the next call gets the same batch.
         """
         batch = self._pipe.collect(self._collected)
         if batch is None:
@@ -188,8 +190,8 @@ class PendingBatch:
 
     Args:
         batch: The workers' batch.
-        only: Replace the references of this server only; otherwise the references of all servers.
-        pin: Deliver outputs on the CPU in page-locked memory.
+        only: Server whose references are replaced; by default, the references of all servers.
+        pin: Deliver CPU outputs in pinned memory.
     """
 
     def __init__(self, batch: Any, only: DALIServer | None = None, pin: bool = False) -> None:

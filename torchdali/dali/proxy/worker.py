@@ -31,7 +31,7 @@ _loading = _Loading()
 class Proxy:
     """Takes the inputs of one sample and returns a reference to each output of the pipeline.
 
-    It can be pickled, and called in any process; its result is for a `DataLoader` of this module, or for
+    A proxy can be pickled, and called in any process. The references are for this package's `DataLoader`, or for
     `DALIServer.produce_data`.
     """
 
@@ -42,7 +42,7 @@ class Proxy:
         """Record the inputs, by position or by name: arrays, CPU tensors, PIL images, bytes, paths of files.
 
         Raises:
-            TypeError: not exactly one value for each input of the pipeline, or one that cannot be an input.
+            TypeError: There isn't exactly one value per input of the pipeline, or a value can't be an input.
         """
         target = self._target
         values = args if not kwargs else self._order_outputs(args, kwargs)
@@ -76,7 +76,7 @@ def _origin(values: tuple[Any, ...]) -> str | None:
 
 
 class CollateAndPack:
-    """Makes a batch as a function says, then packs the inputs of the pipeline in it."""
+    """Collates samples with a function, and then packs the pipeline's inputs in the batch."""
 
     def __init__(self, collate_fn: Callable[[Any], Any]) -> None:
         self.collate_fn = collate_fn
@@ -88,7 +88,7 @@ class CollateAndPack:
 
 
 class NamedSamples:
-    """A map-style dataset whose errors say which sample failed; otherwise as the dataset itself."""
+    """Wraps a map-style dataset so that its errors name the sample that failed."""
 
     def __init__(self, dataset: Any) -> None:
         self.__dict__["_dataset"] = dataset

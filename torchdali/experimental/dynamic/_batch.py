@@ -26,21 +26,21 @@ __all__ = ["Batch", "as_batch", "batch"]
 
 
 class Batch(LazyValue):
-    """Samples of one type and number of axes, whose shapes may differ.
+    """Samples with the same dtype and number of axes, whose shapes may differ.
 
-    Operators and arithmetic work on each sample. A batch has no indices of its own, since these could mean samples
-    or their elements: `tensors` and `select` take samples, `slice` indexes into each of them.
+    Operators and arithmetic work on each sample. A batch can't be indexed directly, because an index could mean a
+    sample or an element. Use `tensors` and `select` to get samples, and `slice` to index into each sample.
 
     Args:
         tensors: Samples, or an array whose first axis is the batch.
-        dtype: Element type; needed for an empty batch.
+        dtype: Dtype of the elements; required for an empty batch.
         device: The target device.
         layout: Names of the axes of a sample, one letter each.
         invocation_result: Instead of samples: the result of an operation (internal).
         copy: Never share memory with the data.
 
     Raises:
-        ValueError: samples that differ in their number of axes; neither sample nor ``dtype``.
+        ValueError: The samples' numbers of axes differ, or there are neither samples nor ``dtype``.
     """
 
     __slots__ = ()
@@ -64,7 +64,7 @@ class Batch(LazyValue):
 
     @staticmethod
     def broadcast(sample: Any, batch_size: int, device: DeviceLike = None, dtype: Any = None) -> Batch:
-        """Return a batch that repeats one sample; the memory of the sample is there once."""
+        """Return a batch that repeats one sample, without copying it."""
         data = sample._storage if isinstance(sample, Tensor) else sample
         tensor, layout = sample_of(data, dtype)
         values = TensorList.from_dense(tensor.unsqueeze(0).expand(batch_size, *tensor.shape), layout)
@@ -72,7 +72,7 @@ class Batch(LazyValue):
 
     @property
     def _storage(self) -> TensorList:
-        """The data, as a pipeline delivers a batch."""
+        """The data as a `TensorList`, like a pipeline's batch."""
         return self._values()
 
     def _single(self, pad: bool = False) -> TensorCPU | TensorGPU:
@@ -99,7 +99,7 @@ class Batch(LazyValue):
 
     @property
     def slice(self) -> BatchSlice:
-        """Index into each sample: ``batch.slice[0:2]``; an index may be a batch, one for each sample."""
+        """Index into each sample: ``batch.slice[0:2]``. An index may be a batch with one index per sample."""
         return BatchSlice(self)
 
     def select(self, sample_range: Any) -> Any:
@@ -139,11 +139,11 @@ class Batch(LazyValue):
         """Return one torch tensor ``(batch, ...)``.
 
         Args:
-            copy: True for memory of its own; False to share it, which is an error if that is not possible.
-            pad: Fill samples up with zeros if their shapes differ.
+            copy: True to copy the memory; False to share it, or raise an error if that isn't possible.
+            pad: Pad samples with zeros if their shapes differ.
 
         Raises:
-            ValueError: the shapes differ and ``pad`` is false; the memory cannot be shared and ``copy`` is False.
+            ValueError: The shapes differ and ``pad`` is False, or the memory can't be shared and ``copy`` is False.
         """
         values = self._values()
         dense = values.dense()
@@ -157,11 +157,11 @@ class Batch(LazyValue):
         """Return a contact sheet of the samples.
 
         Args:
-            path: Where to save it, too.
+            path: File to which the sheet is also saved.
             options: Options of `torchdali.pictures.show`.
 
         Raises:
-            ValueError: the samples cannot be drawn.
+            ValueError: The samples can't be drawn.
         """
         overlays = {name: each._values() if isinstance(each, Batch) else each for name, each in options.items()}
         return self._values().show(path, **overlays)
@@ -226,7 +226,7 @@ install(Batch)
 
 
 class BatchSamples(Sequence[Tensor]):
-    """The samples of a batch; they are computed when one is looked at."""
+    """The samples of a batch; they are computed when a sample is accessed."""
 
     def __init__(self, batch: Batch, indices: Sequence[int]) -> None:
         self._batch, self._indices = batch, indices
@@ -258,7 +258,7 @@ class BatchSlice:
 
 
 def _samples_of(data: Any) -> Any:
-    """Return samples without the classes of this mode around them."""
+    """Return samples as the data inside of this mode's classes."""
     if isinstance(data, Tensor):
         return data._storage
     if isinstance(data, (list, tuple, BatchSamples)):
@@ -308,7 +308,7 @@ def batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: st
 def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None) -> Batch:
     """Return a batch that shares the samples' memory if type and device allow it; see `Batch`.
 
-    A `Batch` that is as asked for is returned itself.
+    A `Batch` is returned unchanged if no further argument is passed.
     """
     if isinstance(tensors, Batch) and dtype is None and device is None and layout is None:
         return tensors
@@ -316,7 +316,7 @@ def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout:
 
 
 def _convert(dtype: DType, data: Any = None, *rest: Any, **arguments: Any) -> Tensor | Batch:
-    """Return data converted to an element type; see `DType.__call__`."""
+    """Convert data to a dtype; see `DType.__call__`."""
     if isinstance(data, (Batch, TensorList)):
         return Batch(data, dtype, *rest, **arguments)
     return Tensor(data, dtype, *rest, **arguments)

@@ -1,13 +1,13 @@
-"""Loops whose body is recorded in its first iteration, and run ahead for those that follow.
+"""Loops whose body is recorded in its first iteration, and computed ahead for the following iterations.
 
-The first iteration is computed as without capture; the operations that it records are the *template*. For each later
-iteration the template is copied onto the iteration's own data, and the first iteration's results are computed by
-executors of the capture, up to `_AHEAD` iterations ahead. When the body then makes the same calls, they return these
-results. The next loop over the same data begins with the template of the one before; if the calls of its first
-iteration are others, they are its template.
+The first iteration runs as without capture, and the operations that it records are the *template*. For each later
+iteration, the template is applied to the iteration's own data. The capture's executors compute the same results as in
+the first iteration, up to `_AHEAD` iterations ahead. When the body then makes the same calls, they return these
+results. The next loop over the same data begins with the template of the previous loop. If the calls of its first
+iteration differ, they become its template.
 
-The thread that goes through the loop starts iterations. Who asks for a result first waits for its iteration, and for
-those started before.
+The thread that runs the loop starts iterations. The first thread that requests a result waits for its iteration, and
+for the iterations that were started before.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from torchdali.graph.nodes import DataNode, Node
 
 __all__ = ["Capture", "Template", "current_capture"]
 
-_AHEAD = 2  # iterations prepared before the loop comes to them
+_AHEAD = 2  # number of iterations that are prepared before the loop reaches them
 _active = threading.local()
 
 
 def current_capture() -> Capture | None:
-    """Return the capture whose loop body this thread is in, or None."""
+    """Return the capture whose loop body this thread is running, or None."""
     stack: list[Capture] = getattr(_active, "stack", [])
     return stack[-1] if stack else None
 
@@ -50,12 +50,12 @@ class _TemplateCall:
 
     Attributes:
         node: The call in the first iteration.
-        device: Where its results are.
-        rng: Generator of its random numbers, if it draws any.
-        draw: Its draw from the generator, counted from the start of the iteration.
-        asked: Outputs whose values the first iteration took.
-        outer: Operands from outside of the loop's data and calls, which do not change; held here, with their values.
-        form: Form of the call, if one of the same form need not be recorded.
+        device: Device of the results.
+        rng: Generator of the random numbers, if the call draws any.
+        draw: Index of the call's draw from the generator, from the start of the iteration.
+        asked: Outputs whose values the first iteration used.
+        outer: Operands that aren't data or results of the loop. They don't change, and are retained with their values.
+        form: Form of the call, if later calls of the same form needn't be recorded.
     """
 
     node: Node
@@ -71,8 +71,8 @@ class Template:
     """The calls of a loop's first iteration.
 
     Args:
-        calls: In their order.
-        roots: The items of the loop, in that iteration.
+        calls: The calls, in order.
+        roots: The edges of the loop's items in the first iteration.
     """
 
     def __init__(self, calls: Sequence[_TemplateCall], roots: Sequence[DataNode]) -> None:
@@ -96,13 +96,13 @@ class _Recorded:
 
 @dataclass
 class _Iteration:
-    """An iteration that is prepared.
+    """A prepared iteration.
 
     Attributes:
         item: The future value of the loop's variable.
-        state: Position of the source after it.
-        copies: Edges of the template and their copies in this iteration.
-        operations: One for each call of the template; none without a template.
+        state: Position of the source after the item.
+        copies: Edges of the template, and their copies in this iteration.
+        operations: One operation per call of the template; empty without a template.
     """
 
     item: Any
@@ -112,36 +112,36 @@ class _Iteration:
 
 
 class _StartedIterations:
-    """Iterations that were started and not finished yet, in their order."""
+    """Iterations that were started and aren't finished yet, in order."""
 
     def __init__(self) -> None:
-        # Held while an iteration is waited for: threads that the loop's body gives results to may ask for them.
+        # Held while waiting for an iteration: other threads may use results that the loop's body passed to them.
         self._lock = threading.RLock()
         self._line: deque[_StartedIteration] = deque()
 
     def add(self, finish: Callable[[], None]) -> _StartedIteration:
-        """Add an iteration, given the operation that waits for it and sets its results."""
+        """Add an iteration, with the function that waits for it and sets its results."""
         iteration = _StartedIteration(self, finish)
         self._line.append(iteration)
         return iteration
 
     def finish(self, last: _StartedIteration) -> None:
-        """Finish iterations up to one."""
+        """Finish all iterations up to `last`."""
         with self._lock:
             while not last.done:
-                # Taken out only when it is done: after an interrupt the next call takes it.
+                # Removed only after it is done, so that the next call finds it after an interrupt.
                 self._line[0].finish()
                 self._line.popleft()
 
     def finish_all(self) -> None:
-        """Finish all iterations; the errors of those that nobody asked for are dropped."""
+        """Finish all iterations, and drop the errors of iterations whose results weren't requested."""
         with self._lock:
             if self._line:
                 self.finish(self._line[-1])
 
 
 class _StartedIteration:
-    """An iteration that is computed."""
+    """An iteration whose results are being computed."""
 
     def __init__(self, line: _StartedIterations, finish: Callable[[], None]) -> None:
         self._line, self._finish = line, finish
@@ -149,7 +149,7 @@ class _StartedIteration:
         self.done = False
 
     def finish(self) -> None:
-        """Wait for it; keep its error."""
+        """Wait for the iteration, and store its error."""
         try:
             self._finish()
         except Exception as error:
@@ -171,10 +171,10 @@ class Capture:
     """A captured loop.
 
     Args:
-        items: The items of the loop, with the position of the source after each.
-        context: Where the work is done.
-        deliver: Called with the position when an item is handed out.
-        template: Template of the loop before this one.
+        items: The items of the loop, each with the position of the source after it.
+        context: Context in which the loop is computed.
+        deliver: Called with the position when the loop gets an item.
+        template: Template of the previous loop.
 
     Attributes:
         template: Template of this loop, for the next one.
@@ -217,7 +217,7 @@ class Capture:
             self._context.engine().give_back(self._runners)
 
     def _body(self, iteration: _Iteration) -> Iterator[Any]:
-        """Hand out one item; the loop's body runs while this waits."""
+        """Yield one item; the loop's body runs meanwhile."""
         self._now, self._next_call, self._matches = iteration, 0, True
         self._roots = _roots(iteration.item)
         self._deliver(iteration.state)
@@ -229,7 +229,7 @@ class Capture:
             stack.remove(self)
 
     def _end_of_body(self) -> None:
-        """Make a template of the first iteration; see that a later one made all calls."""
+        """Create the template after the first iteration; after later iterations, check that they made all calls."""
         template = self.template
         complete = template is not None and self._next_call == len(template.calls)
         if self._first:
@@ -246,7 +246,7 @@ class Capture:
             )
 
     def _computes_all(self) -> bool:
-        """Return whether the template has computed all that the first iteration looked at."""
+        """Return whether the template computes all results that the first iteration used."""
         assert self.template is not None
         calls = zip(self._recorded, self.template.calls, strict=True)
         return all(recorded.operation.asked <= call.asked for recorded, call in calls)
@@ -254,7 +254,7 @@ class Capture:
     # ------------------------------------------------------------ running ahead
 
     def _prepare(self, item: Any, state: Any, distance: int) -> _Iteration:
-        """Copy the template onto an item, and have it computed."""
+        """Apply the template to an item, and start to compute it."""
         iteration, template = _Iteration(item, state), self.template
         if template is None:
             return iteration
@@ -279,11 +279,11 @@ class Capture:
         try:
             with torch.no_grad():
                 return self._started.add(self._context.engine().begin(results, self._runners))
-        except Exception as error:  # for the line that asks for a result
+        except Exception as error:  # raised at the line that requests a result
             return self._started.add(partial(_fail, error))
 
     def _relaunch(self, ahead: deque[_Iteration]) -> None:
-        """Prepare the results again if they were computed with other random numbers than the loop's body will draw."""
+        """Prepare iterations again, because their random numbers differ from the numbers that the body will draw."""
         items = [(iteration.item, iteration.state) for iteration in ahead]
         ahead.clear()
         ahead.extend(self._prepare(*item, i) for i, item in enumerate(items))
@@ -291,10 +291,10 @@ class Capture:
     # ------------------------------------------------------------ the calls of the body
 
     def operation(self, operation: Operation) -> Operation:
-        """Return the operation of a call of the loop's body: a prepared one, or the one just made.
+        """Return the operation of a call of the loop's body: the prepared operation, or else the new one.
 
         Raises:
-            RuntimeError: the first iteration made another call here.
+            RuntimeError: The first iteration made another call at this position.
         """
         operation.captured = True
         known = self._matching(operation)
@@ -353,7 +353,7 @@ class Capture:
         last.form = CallForm.of(declared, inputs, arguments, size, result, nodes)
 
     def _matching(self, operation: Operation) -> Operation:
-        """Return the prepared operation that a call is, or the call's own if there is none."""
+        """Return the prepared operation that matches a call, or the call's own operation."""
         template, node = self.template, operation.node
         if template is None or not self._matches:
             return operation
@@ -368,7 +368,7 @@ class Capture:
         except RuntimeError:
             if not self._first:
                 raise
-            self._matches = False  # another body than the last loop's
+            self._matches = False  # the body differs from the previous loop's body
             return operation
         prepared = self._now.operations[self._next_call]
         if prepared.key != operation.key:  # the generator was seeded, or used elsewhere
@@ -379,7 +379,7 @@ class Capture:
 
 
 def _roots(item: Any) -> list[DataNode]:
-    """Return the edges of the loop's items, those that are computed."""
+    """Return the edges of the tensors and batches in a loop's item."""
     values = item if isinstance(item, tuple) else (item,)
     roots = []
     for value in values:

@@ -35,8 +35,9 @@ class Checkpoint:
             name: ``"__op_0"``, ``"__op_1"`` ... by default, in the order of registration.
 
         Raises:
-            TypeError: it has no state. RuntimeError: the name is taken, or the object has another one.
-            KeyError: a loaded checkpoint has no state of that name.
+            TypeError: The object has no state.
+            RuntimeError: The name is already used, or the object is registered under another name.
+            KeyError: A loaded checkpoint has no state with this name.
         """
         if not (hasattr(op, "get_state") and hasattr(op, "set_state")):
             raise TypeError(f"{type(op).__name__} has no get_state and set_state")
@@ -62,17 +63,17 @@ class Checkpoint:
         op.set_state(entry["state"])
 
     def collect(self) -> None:
-        """Take the states of all registered objects."""
+        """Collect the states of all registered objects."""
         self._states = {
             name: {"state": str(op.get_state()), "type": type(op).__name__} for name, op in self._objects.items()
         }
         self._loaded = False
 
     def restore(self) -> None:
-        """Give all registered objects their states again.
+        """Restore the states of all registered objects.
 
         Raises:
-            RuntimeError: states without an object, or objects without a state.
+            RuntimeError: A state has no object, or an object has no state.
         """
         missing = sorted(self._states.keys() - self._objects.keys())
         if missing:
@@ -81,7 +82,7 @@ class Checkpoint:
             self._give(op, name)
 
     def clear(self) -> None:
-        """Forget objects and states."""
+        """Remove all objects and states."""
         self._objects.clear()
         self._states.clear()
         self._loaded = False
@@ -98,20 +99,20 @@ class Checkpoint:
 
     @property
     def is_complete(self) -> bool:
-        """True if there is a state for each registered object, and no other."""
+        """True if there is exactly one state per registered object."""
         return bool(self._states) and self._states.keys() == self._objects.keys()
 
     def get_state(self, name: str) -> str:
-        """Return the state of a name; KeyError if there is none."""
+        """Return the state with a name; raise KeyError for an unknown name."""
         if name not in self._states:
             raise KeyError(f"the checkpoint contains no state of {name!r}")
         return self._states[name]["state"]
 
     def set_state(self, name: str, value: Any, op_type: str | None = None) -> None:
-        """Set the state of a name, without the object.
+        """Set the state with a name; the object doesn't change.
 
         Raises:
-            KeyError: no object has the name, and ``op_type`` does not give its type.
+            KeyError: No object has this name, and ``op_type`` isn't set.
         """
         if op_type is None:
             if name not in self._objects:
@@ -124,10 +125,10 @@ class Checkpoint:
         return json.dumps({"version": _VERSION, "states": self._states})
 
     def deserialize(self, data: str | bytes) -> None:
-        """Read states that `serialize` wrote; objects registered now and later get theirs.
+        """Read states from the result of `serialize`, and set them in objects that are or will be registered.
 
         Raises:
-            ValueError: the text isn't a checkpoint.
+            ValueError: The text isn't a checkpoint.
         """
         self._states = _read(data)
         self._loaded = True
@@ -138,7 +139,7 @@ class Checkpoint:
         """Write the states to a file, and return its name; the file is replaced in one step.
 
         Args:
-            filename: May hold ``{seq}``, formatted as by `str.format`: the number after the largest one there.
+            filename: Path of the file. ``{seq}`` is replaced, as in `str.format`, by the largest existing number + 1.
         """
         pattern = os.fspath(filename)
         target = pattern.format(seq=_last(pattern) + 1) if "{seq" in pattern else pattern
@@ -146,10 +147,11 @@ class Checkpoint:
         return target
 
     def load(self, filename: str | os.PathLike[str]) -> str:
-        """Read states from a file, and return its name; with ``{seq}`` the one of the largest number.
+        """Read states from a file, and return its name; with ``{seq}``, the file with the largest number.
 
         Raises:
-            FileNotFoundError: the file does not exist. ValueError: it isn't a checkpoint.
+            FileNotFoundError: The file does not exist.
+            ValueError: The file isn't a checkpoint.
         """
         pattern = os.fspath(filename)
         target = pattern
@@ -186,7 +188,7 @@ _FIELD = re.compile(r"\{seq(?::[^}]*)?\}")
 
 
 def _last(pattern: str) -> int:
-    """Return the largest number among the files of a pattern, or -1."""
+    """Return the largest number in the names of files that match a pattern, or -1."""
     before, after = _FIELD.split(pattern, maxsplit=1)
     numbered = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
     names = glob.glob(glob.escape(before) + "*" + glob.escape(after))

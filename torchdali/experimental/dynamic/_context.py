@@ -24,18 +24,20 @@ _current = threading.local()
 class EvalContext(Scoped):
     """Threads, device and stream for the operators that are called inside its ``with`` block.
 
-    Leaving the block computes pending operations. Outside of any block each thread has a default context.
+    Leaving the block computes pending operations. Outside of ``with`` blocks, each thread has a default context.
 
     Args:
-        num_threads: Threads that compute; `get_num_threads` by default.
-        device_id: Number of the accelerator; the current one by default, None without one.
-        cuda_stream: Read back as given, the current one by default. Work on an accelerator runs on streams of its own,
-            for which torch's current stream waits when a result is taken.
-        thread_pool: Instead of ``num_threads``.
+        num_threads: Number of threads; `get_num_threads` by default.
+        device_id: Index of the accelerator; by default the current accelerator, or None without an accelerator.
+        cuda_stream: Value of the attribute `cuda_stream`; the current stream by default. Work on an accelerator runs on
+            separate streams, and torch's current stream waits for them when a result is used.
+        thread_pool: Pool of threads, instead of ``num_threads``.
 
     Raises:
-        ValueError: both ``num_threads`` and ``thread_pool``, less than one thread, or a stream of another accelerator.
-        TypeError: no stream. RuntimeError: an operator's result is asked for after the context was left and closed.
+        ValueError: Both ``num_threads`` and ``thread_pool`` are set, there is less than one thread, or the stream
+            belongs to another accelerator.
+        TypeError: ``cuda_stream`` isn't a stream.
+        RuntimeError: An operator's result is requested after the context was left and closed.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class EvalContext(Scoped):
 
     @staticmethod
     def current() -> EvalContext:
-        """Return the innermost context of this thread, or its default one."""
+        """Return the innermost context of this thread, or the thread's default context."""
         return innermost(EvalContext) or EvalContext.default()
 
     @staticmethod
@@ -72,12 +74,12 @@ class EvalContext(Scoped):
 
     @property
     def num_threads(self) -> int:
-        """Number of threads that compute."""
+        """Number of threads."""
         return get_num_threads() if self._pool is None else self._pool.num_threads
 
     @property
     def thread_pool(self) -> ThreadPool:
-        """The threads that compute."""
+        """The pool of threads."""
         if self._pool is None:
             self._pool = ThreadPool(get_num_threads())
         return self._pool
@@ -89,17 +91,17 @@ class EvalContext(Scoped):
 
     @property
     def cuda_stream(self) -> Stream | None:
-        """The stream that was given, else the current one; None without an accelerator."""
+        """The stream that was passed, otherwise the current stream; None without an accelerator."""
         return get_current_stream() if self._stream is None else self._stream
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The checkpoint that readers and random generators of this context can be registered with."""
+        """The checkpoint in which this context's readers and random generators can be registered."""
         return self._checkpoint
 
     def evaluate(self, operation: Operation, index: int) -> tuple[TensorList | None, ...]:
         """Compute an operation and its inputs, unless the result at an index exists; return its results."""
-        with self._lock:  # another thread may have been here for the same operation
+        with self._lock:  # another thread may have computed the same operation
             if operation.results is None or operation.results[index] is None:
                 operation.results = None
                 self.engine().run([operation])
@@ -107,7 +109,7 @@ class EvalContext(Scoped):
             return operation.results
 
     def evaluate_all(self) -> None:
-        """Compute all operations whose results are still wanted."""
+        """Compute all operations whose results are still referenced."""
         with self._lock:
             pending = [operation for each in self._pending.valuerefs() if (operation := each()) is not None]
             waiting = [o for o in pending if o.results is None and o.held_outputs()]
@@ -116,18 +118,18 @@ class EvalContext(Scoped):
             self._pending.clear()
 
     def add(self, operation: Operation) -> None:
-        """Remember an operation for `evaluate_all`."""
-        # Without the lock, which may be held for as long as others are computed; `evaluate_all` copies the references.
+        """Store an operation for `evaluate_all`."""
+        # Without the lock, which may be held while other operations are computed; `evaluate_all` copies the references.
         self._pending[operation.serial] = operation
 
     def engine(self) -> OperationEngine:
-        """Return the engine of this process, which may have been forked from the one that began."""
+        """Return the engine of this process; create a new engine after a fork, or for another number of threads."""
         if self._engine is None or self._engine.num_threads != self.num_threads or self._process != os.getpid():
             self._engine, self._process = OperationEngine(self.num_threads, self._device_id), os.getpid()
         return self._engine
 
     def cache_results(self, invocation: Any, results: Any) -> None:
-        """Keep the results of an invocation for as long as the invocation lives."""
+        """Cache the results of an invocation as long as the invocation object exists."""
         self._cache[invocation] = results
 
     def cached_results(self, invocation: Any) -> Any:

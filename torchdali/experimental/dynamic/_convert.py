@@ -1,4 +1,4 @@
-"""Data of the user's as tensors and batches."""
+"""Convert the user's data to tensors and batches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def sample_of(data: Any, dtype: Any = None, copy: bool = False) -> tuple[torch.T
     float32, as in DALI.
 
     Raises:
-        TypeError, ValueError: the data isn't an array. OverflowError: an integer beyond int32.
+        TypeError, ValueError: The data isn't an array.
+        OverflowError: An integer doesn't fit int32.
     """
     layout = _layout_of(data)
     tensor = _as_torch(data)
@@ -63,7 +64,7 @@ def _as_torch(data: Any) -> torch.Tensor:
 
 
 def _of_python(data: Any) -> np.ndarray[Any, Any]:
-    """Return Python's numbers as int32, float32 or bool; arrays among them keep their type."""
+    """Convert Python numbers to an int32, float32 or bool array; if the data contains arrays, their dtype is kept."""
     array = np.asarray(data)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"cannot make a tensor of {data!r}: its elements must be numbers")
@@ -93,12 +94,12 @@ def list_of_samples(
     Args:
         data: An array whose first axis is the batch, or a sequence of samples.
         dtype: Dtype of the elements; converted if they differ.
-        place: Device; where the data is, by default.
-        layout: Layout of a sample; the data's own by default.
+        place: The target device; the data's device by default.
+        layout: Layout of a sample; the data's layout by default.
         copy: Never share memory with the data.
 
     Raises:
-        ValueError: samples of different numbers of axes or types; no sample and no ``dtype``.
+        ValueError: The samples' numbers of axes or dtypes differ, or there are neither samples nor ``dtype``.
     """
     if isinstance(data, TensorList):
         batch = _cast_list(data, dtype, copy)
@@ -167,7 +168,7 @@ def relabel(values: TensorList, layout: str) -> TensorList:
     """Return the same samples with another layout.
 
     Raises:
-        ValueError: it has not as many letters as the samples have dimensions.
+        ValueError: The number of letters isn't the number of the samples' dimensions.
     """
     if layout and len(values) and len(layout) != values.ndim():
         raise ValueError(
@@ -180,10 +181,11 @@ def relabel(values: TensorList, layout: str) -> TensorList:
 
 
 def as_list(value: Any, size: int | None) -> TensorList:
-    """Return an operand as a batch of ``size`` samples; one sample is repeated.
+    """Convert an operand to a batch of ``size`` samples by repeating it.
 
     Args:
-        size: None for a single sample.
+        value: One sample.
+        size: Number of samples; None for a single sample.
     """
     tensor, layout = sample_of(value)
     if size is None:

@@ -1,4 +1,4 @@
-"""The device on which the dynamic mode makes and computes data."""
+"""The device on which the dynamic mode creates and computes data."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _DLPACK = {1: "cpu", 2: "gpu", 3: "cpu"}  # kDLCPU, kDLCUDA, kDLCUDAHost
 
 
 class Device(Scoped):
-    """The CPU, or an accelerator with its number; a context in which new data is made there.
+    """The CPU or an accelerator. Inside a ``with`` block, new data is created on this device.
 
     Args:
-        name: ``"cpu"``, ``"gpu"`` or ``"cuda"``, with or without a number: ``"gpu:1"``.
-        device_id: Number of the accelerator; the current one by default. None for the CPU.
+        name: ``"cpu"``, ``"gpu"`` or ``"cuda"``, with or without an index: ``"gpu:1"``.
+        device_id: Index of the accelerator; the current accelerator by default. None for the CPU.
 
     Raises:
-        ValueError: an unknown device, or a number that no device has.
+        ValueError: The device is unknown, or no device has this index.
     """
 
     device_type: str
@@ -48,12 +48,12 @@ class Device(Scoped):
 
     @staticmethod
     def default_device_id(device_type: str) -> int | None:
-        """Return None for the CPU, and the current accelerator's number otherwise."""
+        """Return the current accelerator's index; None for the CPU."""
         return None if _ALIASES[device_type] == "cpu" else torch.cuda.current_device()
 
     @staticmethod
     def type_from_dlpack(dev_type: int) -> str:
-        """Return the device of DLPack's number for it; ValueError for one that is not supported."""
+        """Return the device type for DLPack's number; raise ValueError for an unsupported number."""
         if int(dev_type) not in _DLPACK:
             raise ValueError(f"DLPack's device type {dev_type} is not supported")
         return _DLPACK[int(dev_type)]
@@ -105,10 +105,10 @@ Device.CPU = Device("cpu")
 
 
 def device(obj: Any, id: int | None = None) -> Device | None:
-    """Return the device that something names: a `Device`, its name, torch's; None stays None.
+    """Convert a `Device`, a name or a torch device to a `Device`; None is returned unchanged.
 
     Raises:
-        TypeError: it names none.
+        TypeError: The object isn't a device.
     """
     if obj is None or isinstance(obj, Device):
         return obj
@@ -120,7 +120,7 @@ def device(obj: Any, id: int | None = None) -> Device | None:
 
 
 def to_torch_device(place: Device) -> torch.device:
-    """Return torch's name of a device."""
+    """Convert a device to torch's class."""
     if place.device_id is None:
         return torch.device("cpu")
     return torch.device("cuda", place.device_id)

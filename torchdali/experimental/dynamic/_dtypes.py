@@ -34,15 +34,16 @@ _DEFAULT_BITS = {16: (5, 10), 32: (8, 23), 64: (11, 52)}  # IEEE 754: exponent, 
 class DType:
     """An element type.
 
-    Two types are equal if kind and widths are. Calling a type converts: ``float32([1, 2])`` is a `Tensor`.
+    Two types are equal if their kinds and widths are equal. Calling a type converts data: ``float32([1, 2])`` is a
+    `Tensor`.
 
     Args:
         kind: Family of the type.
         bits: Width of an element.
         exponent_bits: Number of exponent bits of a float; IEEE 754's for 16, 32 and 64 bits by default.
-        significand_bits: Likewise.
+        significand_bits: Number of significand bits of a float; the same default.
         bytes: Size of an element; ``bits / 8`` rounded up by default.
-        type_id: The `DALIDataType` of the same meaning, if there is one.
+        type_id: The equivalent `DALIDataType`, if any.
         name: Short name, for example ``"i8"``.
         docs: Description.
     """
@@ -98,12 +99,12 @@ class DType:
         return self.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return data converted to this type: a `Batch` of a batch, a `Tensor` of anything else."""
+        """Convert data to this type: a batch to a `Batch`, other data to a `Tensor`."""
         return DType._convert(self, *args, **kwargs)
 
     @staticmethod
     def from_type_id(type_id: DALIDataType) -> DType:
-        """Return the type of a `DALIDataType`; TypeError if there is none."""
+        """Return the type of a `DALIDataType`; raise TypeError for other values."""
         try:
             return DType._by_id[DALIDataType(type_id)]
         except (KeyError, ValueError):
@@ -111,7 +112,7 @@ class DType:
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
-        """Return the type that corresponds to one of NumPy's, torch's or Python's; TypeError if there is none."""
+        """Convert a type of NumPy, torch or Python; raise TypeError if there is no corresponding type."""
         if isinstance(numpy_type, builtins.type) and issubclass(numpy_type, builtins.bool):
             return bool
         if numpy_type is builtins.float:
@@ -161,13 +162,13 @@ InterpType: DType = _define("InterpType", "interp_type", _DTypeFamily.enum, 32, 
 
 
 def dtype(obj: Any) -> DType:
-    """Return the element type that something names.
+    """Convert an object to an element type.
 
     Args:
         obj: A `DType`, its name, a `DALIDataType`, or a type of NumPy, torch or Python.
 
     Raises:
-        TypeError, ValueError: it names none.
+        TypeError, ValueError: The object isn't an element type.
     """
     if isinstance(obj, DType):
         return obj
@@ -182,7 +183,7 @@ def type_id(dtype: Any) -> DALIDataType:
     """Return the `DALIDataType` of a type.
 
     Raises:
-        ValueError: it has none.
+        ValueError: The type has no `DALIDataType`.
     """
     dali_type = dtype.type_id if isinstance(dtype, DType) else dtype
     if not isinstance(dali_type, DALIDataType):
@@ -203,5 +204,5 @@ def as_torch_dtype(obj: Any) -> torch.dtype:
 
 
 def of_torch(obj: torch.dtype) -> DType:
-    """Return the element type of one of torch's."""
+    """Return the element type of a torch dtype."""
     return bfloat16 if obj == torch.bfloat16 else DType.from_type_id(types.from_torch_dtype(obj))

@@ -1,7 +1,8 @@
 """Compute operations: collect their inputs into a graph, plan it like a pipeline's, and run it.
 
-Graphs of the same structure share one executor, so a loop plans once. Structure means operators, constants, wiring
-and the user's lines; the values that enter, the readers' records and the keys of random numbers come with each run.
+Graphs of the same structure share one executor, so a loop plans only once. The structure consists of operators,
+constants, connections and the user's lines. Input values, the readers' records and the keys of random numbers are
+passed to each run.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from torchdali.tensors import TensorList
 
 __all__ = ["OperationEngine"]
 
-_KEPT = 8  # executors of graphs that were run last
-_FEW = 3  # operators on small values that cost less one by one than an executor
+_KEPT = 8  # number of recently used executors to cache
+_FEW = 3  # up to this number of operators on small values run faster one by one than in an executor
 
 
 class OperationEngine:
     """Runs operations on threads.
 
     Args:
-        num_threads: Threads that compute.
-        device_id: Number of the accelerator, or None.
+        num_threads: Number of threads.
+        device_id: Index of the accelerator, or None.
     """
 
     def __init__(self, num_threads: int, device_id: int | None) -> None:
@@ -47,9 +48,9 @@ class OperationEngine:
         self._lock = threading.Lock()
 
     def run(self, operations: Sequence[Operation]) -> None:
-        """Compute operations and their inputs; set the results of all operations whose results are wanted."""
+        """Compute operations and their inputs; set the results of all operations whose results are referenced."""
         for work in _works(operations):
-            # Taken out while it runs: another thread with the same structure makes a runner of its own.
+            # The runner is removed from the cache while it runs: another thread would create its own runner.
             runner = self._take(work.key) or self._runner(work, several=False)
             try:
                 outputs = runner.run(*work.arguments())
@@ -62,12 +63,13 @@ class OperationEngine:
     def begin(self, results: Sequence[OperationResult], runners: dict[Any, StructureRunner]) -> Callable[[], None]:
         """Begin to compute results; return a function that waits for them and sets them.
 
-        Other results are not set, whoever holds them: which are held may change at any moment in another thread.
+        Other results are not set, even if they are referenced, because another thread may change the references at any
+        moment. The caller must call the returned functions in the order in which they were returned, from any thread.
 
         Args:
-            results: The computed results.
-            runners: Of the caller, by structure: an empty dictionary at first, to be given back at the end. The
-                functions must be called in the order of the calls that returned them, from any thread.
+            results: The results to compute.
+            runners: The caller's runners, by structure: a dictionary that is empty at first, and is passed to
+                `give_back` at the end.
         """
         started: list[tuple[StructureRunner, _OperationWork]] = []
         try:
@@ -77,7 +79,7 @@ class OperationEngine:
                     runners[key] = self._take((key,)) or self._runner(work, several=True)
                 started.append((runner := runners[key], work))
                 runner.start(work, *work.arguments())
-        except BaseException:  # nobody takes these batches: the runners that hold them are dropped
+        except BaseException:  # drop the runners with batches that will never be taken
             for _, work in started:
                 runners.pop(work.key, None)
             raise
@@ -89,7 +91,7 @@ class OperationEngine:
                 runner, work = started[0]
                 try:
                     work.deliver(runner.finish(work))
-                except Exception as error:  # after the others, which take their batches out of their runners
+                except Exception as error:  # raised after all other batches were taken from their runners
                     errors.append(error)
                 del started[0]
             if errors:
@@ -98,7 +100,7 @@ class OperationEngine:
         return finish
 
     def give_back(self, runners: dict[Any, StructureRunner]) -> None:
-        """Keep runners for the next caller of `begin`; all that they were given must be finished."""
+        """Cache runners for the next caller of `begin`; all their batches must be finished."""
         while runners:
             key, runner = runners.popitem()
             self._put((key,), runner)
@@ -111,7 +113,7 @@ class OperationEngine:
             return self._runners.pop(key, None)
 
     def _put(self, key: Any, runner: StructureRunner) -> None:
-        """Keep a runner for the next graph of its structure; close those that were not used for longest."""
+        """Cache a runner for the next graph of its structure; close the least recently used runners."""
         with self._lock:
             self._runners[key] = runner
             closed = [self._runners.popitem(last=False)[1] for _ in range(len(self._runners) - _KEPT)]
@@ -121,13 +123,13 @@ class OperationEngine:
 
 @dataclass(frozen=True)
 class _OperationWork:
-    """Operations on batches of one size, which an executor is to compute.
+    """Operations on batches of one size, to compute in one executor.
 
     Attributes:
-        structure: Structure of their graph.
-        values: Of edges that are known.
-        size: Samples of a batch.
-        device: The accelerator on which operators run; None if all run on the CPU.
+        structure: Structure of the operations' graph.
+        values: Known values, by edge.
+        size: Number of samples of a batch.
+        device: The accelerator on which operators run; None if all operators run on the CPU.
     """
 
     structure: Structure
@@ -137,7 +139,7 @@ class _OperationWork:
 
     @property
     def key(self) -> Any:
-        """Equal for operations of one runner."""
+        """Key that is equal for work that can use the same runner."""
         return self.structure.key, self.device
 
     def arguments(self) -> tuple[list[TensorList], list[Keys], list[int | None]]:
@@ -164,7 +166,8 @@ def _works(
     """Yield the work for executors, by size and accelerator; compute the rest immediately.
 
     Args:
-        results: The results to deliver; otherwise all that are held.
+        operations: The operations.
+        results: The results to deliver; by default, all referenced results.
     """
     for (size, device), chosen in _divide(operations).items():
         nodes = _needed_nodes(chosen)
@@ -188,7 +191,7 @@ def _works(
 
 
 def _divide(operations: Sequence[Operation]) -> dict[tuple[int, torch.device | None], list[Operation]]:
-    """Group operations by size and accelerator; those on the CPU join the first accelerator's of their size."""
+    """Group operations by size and accelerator. CPU operations join the group of an accelerator with the same size."""
     groups: dict[tuple[int, torch.device | None], list[Operation]] = {}
     accelerators = {o.size: to_torch_device(o.device) for o in reversed(operations) if o.device.device_id is not None}
     for each in operations:
@@ -204,7 +207,7 @@ def _results(node: Node) -> tuple[TensorList | None, ...] | None:
 
 
 def _needed_nodes(operations: Iterable[Operation]) -> list[Node]:
-    """Return the nodes that operations need, each after those it needs; nothing before a known result."""
+    """Return the nodes that operations need, in topological order; known results end the search."""
     order: dict[Node, None] = {}
     stack: list[tuple[Node, bool]] = [(o.node, False) for o in operations]
     while stack:
@@ -220,7 +223,7 @@ def _needed_nodes(operations: Iterable[Operation]) -> list[Node]:
 
 
 def _wanted_edges(nodes: Sequence[Node], operations: Sequence[Operation]) -> list[DataNode]:
-    """Return the edges whose values somebody holds, or asks for."""
+    """Return the edges whose values are referenced or requested."""
     targets = set(operations)
     edges = []
     for node in nodes:
@@ -232,7 +235,7 @@ def _wanted_edges(nodes: Sequence[Node], operations: Sequence[Operation]) -> lis
 
 
 def _is_small(nodes: Sequence[Node], values: dict[DataNode, TensorList]) -> bool:
-    """Return True for a few operators that do a batch in one call, on small samples."""
+    """Return True for a few operators that process a batch in one call, on small samples."""
     if len(nodes) > _FEW or not all(map(_takes_batches, nodes)):
         return False
     inputs = [values[e] for n in nodes for e in n.inputs if e is not None and e in values]

@@ -17,20 +17,21 @@ _CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet",
 
 
 class ExternalSource:
-    """Delivers the results of a function, or the items of an iterable, one at each call.
+    """Returns the next result of a function, or the next item of an iterable, at each call.
 
     Args:
         source: A function without parameters, or an iterable. An item is a tensor or a batch, or a tuple of
             ``num_outputs`` of them.
-        num_outputs: Number of outputs; more than one are returned as a tuple.
-        cycle: At the end of an iterable: ``"no"`` raises StopIteration from then on, ``"quiet"`` (or True) begins
-            again, ``"raise"`` raises once and begins again at the next call.
+        num_outputs: Number of outputs; several outputs are returned as a tuple.
+        cycle: Behavior at the end of an iterable: ``"no"`` raises StopIteration from then on, ``"quiet"`` (or True)
+            begins again, ``"raise"`` raises StopIteration once and begins again at the next call.
         device: The target device of the data.
-        layout: Layout of the data; one, or one for each output.
-        dtype: Likewise.
+        layout: Layout of the data: one layout, or one per output.
+        dtype: Dtype of the data: one dtype, or one per output.
 
     Raises:
-        TypeError: ``source`` is neither. ValueError: a function with parameters; ``cycle`` of a function.
+        TypeError: ``source`` is neither a function nor an iterable.
+        ValueError: The function has parameters, or ``cycle`` is set for a function.
     """
 
     def __init__(
@@ -52,10 +53,11 @@ class ExternalSource:
         self._dtypes = _each(dtype, num_outputs)
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
-        """Return the next item: tensors, or batches if the item is one; a sample is repeated ``batch_size`` times.
+        """Return the next item: tensors or batches. With ``batch_size``, a single sample becomes a batch of its copies.
 
         Raises:
-            StopIteration: the end of the data. ValueError: another number of outputs or samples.
+            StopIteration: The data has ended.
+            ValueError: The number of outputs or samples is wrong.
         """
         item = self._next()
         parts = (item,) if self._num_outputs == 1 else item

@@ -1,4 +1,4 @@
-"""Values that are there already, as nodes of a graph."""
+"""Existing values as nodes of a graph."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class GivenValue(BatchSource):
         return prepared.outputs
 
     def state(self) -> dict[str, Any]:
-        """Return nothing: who sets the values keeps their position."""
+        """Return an empty state: the code that sets the values stores the position."""
         return {}
 
 
 @source(name="_given_value")
 def _given_value() -> BatchSource:
-    """Deliver a batch that is there already."""
+    """Deliver an existing batch."""
     return GivenValue()
 
 
@@ -38,7 +38,7 @@ GIVEN = registry["_given_value"]
 
 
 def make_result(values: TensorList, where: Device) -> OperationResult:
-    """Return values as a result of an operation that is done."""
+    """Wrap values as the result of a finished operation."""
     kind = "cpu" if where.device_type == "cpu" else "gpu"
     node = nodes.add_node(GIVEN, [], {}, {}, device=kind, outputs=1)
     operation = Operation(node, len(values), None, where, results=(values,))

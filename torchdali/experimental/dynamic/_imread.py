@@ -28,7 +28,8 @@ def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
         A `Tensor` ``(H, W, C)`` for one path, a `Batch` for several.
 
     Raises:
-        OSError: a file cannot be read. RuntimeError: it isn't an image.
+        OSError: A file can't be read.
+        RuntimeError: A file isn't an image.
     """
     if not isinstance(filepaths, (str, bytes, os.PathLike, LazyValue)):
         names = [_as_bytes(path) for path in filepaths]

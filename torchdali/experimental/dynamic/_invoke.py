@@ -42,17 +42,18 @@ def invoke(
 
     Args:
         inputs: Tensors, batches and data; None for an omitted optional input.
-        arguments: Named arguments; tensors and batches for those that may differ per sample.
-        batch_size: Samples of the result; without it, the operands' batch size, or a single tensor.
-        place: Device of the operator; the first input's by default.
+        declared: The operator.
+        arguments: Named arguments; per-sample arguments may be tensors or batches.
+        batch_size: Number of samples of the result; by default, the operands' batch size, or a single tensor.
+        place: Device of the operator; the first input's device by default.
         rng: Generator of the random numbers, for a random operator; the call advances it.
 
     Returns:
         A `Tensor` or `Batch`, or a tuple of them.
 
     Raises:
-        ValueError: batches of different sizes.
-        TypeError: an argument that the operator does not have; a wrong number of inputs, as of any function.
+        ValueError: The batches have different sizes.
+        TypeError: An argument is unknown, or the number of inputs is wrong.
     """
     try:
         declared.schema.check_inputs(inputs)
@@ -106,11 +107,11 @@ def invoke_subscript(data: LazyValue, ranges: Any) -> Any:
 
 
 class _EagerCall:
-    """One call: whether its operands are batches, and whether it is computed now.
+    """One call of an operator.
 
     Attributes:
-        size: Samples, or None for a single tensor.
-        deferred: It is recorded, and computed later.
+        size: Number of samples; None for a single tensor.
+        deferred: True if the call is recorded now and computed later.
     """
 
     def __init__(self, size: int | None, deferred: bool) -> None:
@@ -118,7 +119,7 @@ class _EagerCall:
         self._results: list[OperationResult] = []
 
     def operand(self, value: Any, where: Device) -> Any:
-        """Return an operand as a node (of a recorded call) or as a batch."""
+        """Convert an operand to a node (for a recorded call) or to a batch."""
         if isinstance(value, LazyValue) and isinstance(value, Batch) == (self.size is not None):
             if self.deferred and value.device == where:
                 return value._edge()
@@ -131,11 +132,11 @@ class _EagerCall:
 
     def _hold(self, values: TensorList, where: Device) -> DataNode:
         result = make_result(values, where)
-        self._results.append(result)  # until the operation that needs it holds it
+        self._results.append(result)  # retained until the operation that needs the result refers to it
         return result.edge
 
     def argument(self, declared: Operator, name: str, value: Any) -> Any:
-        """Return a named argument: a constant unchanged, a tensor or batch as values per sample."""
+        """Convert a named argument: constants are returned unchanged, tensors and batches become per-sample values."""
         if isinstance(value, DType):
             return value.type_id
         if not isinstance(value, (LazyValue, torch.Tensor)):
@@ -152,7 +153,7 @@ class _EagerCall:
         rng = None if generator is None else BatchRng.following(generator._key(), 0, size)
         try:
             results = run_batch(declared, checked.inputs, checked.constants, checked.per_sample, rng, size)
-        except Exception as error:  # of the class that a call which is computed later has
+        except Exception as error:  # converted to the same class as for calls that are computed later
             raise locate_error(error, f"operator {declared.name!r} failed") from error
         if checked.device == "mixed":
             results = tuple([move(each, where) for each in results])
@@ -167,7 +168,7 @@ class _EagerCall:
         return self.wrap(record(declared, checked), where, rng)
 
     def wrap(self, result: Any, where: Device, rng: RNG | None = None) -> Any:
-        """Return an operator's results, nodes or batches, as the classes of this mode."""
+        """Wrap an operator's results, nodes or batches, in this mode's classes."""
         if isinstance(result, (list, tuple)):
             return tuple(self.wrap(each, where, rng) for each in result)
         if isinstance(result, torch.Tensor):

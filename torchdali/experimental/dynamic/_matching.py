@@ -26,7 +26,7 @@ _PLAIN = frozenset((
 
 
 def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[Node]) -> Node:
-    """Copy a node, and those before it that are not copied yet; results of operations not in ``calls`` stay."""
+    """Copy a node and its uncopied parents; results of operations that aren't in ``calls`` are used unchanged."""
 
     def copy_edge(edge: DataNode) -> DataNode:
         if edge not in copies:
@@ -43,17 +43,17 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
 
 
 class CallForm:
-    """A call as the loop's body wrote it: one of the same form is known to match without recording it.
+    """The form of a call in the loop's body. A later call of the same form matches without being recorded.
 
     Args:
         declared: The operator.
         kinds: Types of the inputs, then of the named arguments.
-        operands: These: edges of the template, plain values, and lists as `_types_and_values` gives them.
-        names: Of these.
+        operands: The inputs and arguments: edges of the template, plain values, and results of `_types_and_values`.
+        names: Names of the named arguments.
         size: The argument ``batch_size``.
         makes: Class of the results.
-        indices: Outputs that the call returns.
-        several: They are a tuple.
+        indices: Indices of the outputs that the call returns.
+        several: True if the call returns a tuple.
     """
 
     __slots__ = ("_declared", "_indices", "_kinds", "_makes", "_names", "_operands", "_several", "_size")
@@ -82,7 +82,7 @@ class CallForm:
         result: Any,
         nodes: Collection[Node],
     ) -> CallForm | None:
-        """Return the form of a call; None if it has other operands than plain ones and values of ``nodes``."""
+        """Return the form of a call; None if an operand is neither a plain value nor a value of ``nodes``."""
         values = (*inputs, *arguments.values())
         kinds, operands = tuple(map(type, values)), list[Any]()
         for value, kind in zip(values, kinds, strict=True):
@@ -110,7 +110,7 @@ class CallForm:
         size: int | None,
         copies: Mapping[DataNode, DataNode],
     ) -> bool:
-        """Return whether a call has this form, where ``copies`` are the edges of its iteration."""
+        """Return whether a call has this form; ``copies`` are the edges of the call's iteration."""
         values = (*inputs, *arguments.values())
         if declared is not self._declared or size != self._size or tuple(arguments) != self._names:
             return False
@@ -131,7 +131,7 @@ class CallForm:
         return True
 
     def results(self, operation: Operation) -> Any:
-        """Return the results of the call, as results of an operation that is prepared."""
+        """Return the results of the call as results of a prepared operation."""
         outputs = [self._makes(invocation_result=OperationResult(operation, i)) for i in self._indices]
         return tuple(outputs) if self._several else outputs[0]
 
@@ -144,17 +144,17 @@ class CallMatcher:
     """Compares calls with the template's.
 
     Args:
-        calls: Nodes of the template's calls; other nodes only serve these.
+        calls: Nodes of the template's calls; other nodes are auxiliary, for example constants.
     """
 
     def __init__(self, calls: Collection[Node]) -> None:
         self._calls = calls
 
     def check(self, node: Node, expected: Node, copies: Mapping[DataNode, DataNode]) -> None:
-        """Compare a call with the one of the first iteration.
+        """Compare a call with the call of the first iteration.
 
         Raises:
-            RuntimeError: operator, arguments or operands differ.
+            RuntimeError: The operator, the arguments or the operands differ.
         """
         if node.operator is not expected.operator:
             raise RuntimeError(
@@ -184,7 +184,7 @@ class CallMatcher:
         value, its_value = _known_value(edge), _known_value(expected)
         if value is not None and its_value is not None and expected not in copies:
             return _equal_values(value, its_value)
-        # Nodes that only serve another one, for example constants, are made again in each iteration.
+        # Auxiliary nodes, for example constants, are created again in each iteration.
         one, other = edge.source, expected.source
         if one is None or other is None or other in self._calls:
             return False

@@ -10,18 +10,18 @@ __all__ = ["EvalMode"]
 
 
 class EvalMode(Scoped, enum.Enum):
-    """Time at which operators are evaluated and their errors raised; a context that sets it.
+    """The time at which operators run and raise their errors. A ``with`` block with a mode sets it.
 
     Arguments are checked at the call in every mode.
 
     Attributes:
-        deferred: When a result is asked for (its values, shape or element type). Errors are raised there and
-            name the line of the call.
-        eager: At the call for single tensors. Calls on batches may be collected and run together until a result
-            is asked for.
-        sync_cpu: Before the call returns, on the CPU; work on an accelerator may go on.
-        sync_full: Before the call returns, on all devices.
-        default: ``eager``.
+        deferred: Operators run when a result is used (its values, shape or element type). Errors are raised at this
+            point, and name the line of the call.
+        eager: Operators on single tensors run at the call. Calls on batches may be collected, and run together when a
+            result is used.
+        sync_cpu: Operators on the CPU finish before the call returns; work on an accelerator may continue.
+        sync_full: Operators on all devices finish before the call returns.
+        default: The same as ``eager``.
     """
 
     deferred = 1

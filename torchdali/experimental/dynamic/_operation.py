@@ -1,4 +1,4 @@
-"""Calls that are not computed yet, and their results."""
+"""Calls that may not be computed yet, and their results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from torchdali.tensors import TensorList
 __all__ = ["Operation", "OperationResult", "operation_of"]
 
 _serial = itertools.count()
-# Weak on both sides: an operation lives as long as a result of it, or an operation that needs it.
+# Both references are weak: an operation lives as long as one of its results, or an operation that needs it.
 _of_node: weakref.WeakKeyDictionary[Node, weakref.ref[Operation]] = weakref.WeakKeyDictionary()
 
 
 def operation_of(node: Node) -> Operation | None:
-    """Return the operation of a node, or None for a node that only serves another one."""
+    """Return the operation of a node, or None for an auxiliary node of another operation."""
     reference = _of_node.get(node)
     return None if reference is None else reference()
 
@@ -29,7 +29,7 @@ class Evaluator(Protocol):
     """The interface of contexts that compute operations."""
 
     def evaluate(self, operation: Operation, index: int) -> tuple[TensorList | None, ...]:
-        """Set the results of an operation, one of them at least, and return them."""
+        """Compute at least the result at an index; set and return the operation's results."""
         ...
 
 
@@ -41,24 +41,24 @@ class StartedComputation(Protocol):
 
 
 class Operation:
-    """One call of an operator: a node of a graph, and its results once they are there.
+    """One call of an operator: a node of a graph, and the results after it was computed.
 
     Args:
-        node: The call. Its inputs are outputs of other operations' nodes.
+        node: The node of the call. Its inputs are outputs of other operations' nodes.
         size: Number of samples.
-        context: Where it is computed; None if the results are there already.
-        device: Where the results will be.
+        context: Context that computes the operation; None if the results are known.
+        device: Device of the results.
         key: Key of the random numbers, for a random operator.
         records: Records that a reader delivers.
-        rng: Generator that gave the key.
-        results: One batch for each output, if they are there already.
+        rng: Generator from which the key was drawn.
+        results: One batch per output, if they are known.
 
     Attributes:
-        asked: Outputs whose values somebody took.
-        captured: It is a call, or the data, of a captured loop: its results remain marked.
+        asked: Outputs whose values were used.
+        captured: True for a call, or the data, of a captured loop: values keep the reference to their result.
         future: The computation that was started, or None.
-        needs: Operations that come before this one; none once the results are there.
-        serial: Number in the order of the calls.
+        needs: Operations whose results this operation needs; empty after it was computed.
+        serial: Running number of the call.
     """
 
     captured: bool
@@ -94,21 +94,21 @@ class Operation:
         self.captured = False
         self.future: StartedComputation | None = None
         self.needs = () if results is not None else _before(node)
-        # Results that somebody holds, by identity; an evaluation delivers these, and drops the others.
+        # Results that are still referenced, by identity. An evaluation delivers only these results.
         self.handles: weakref.WeakValueDictionary[int, OperationResult] = weakref.WeakValueDictionary()
         self.claim(node)
 
     def claim(self, node: Node) -> None:
-        """Make a node known as this operation's."""
+        """Register a node as this operation's node."""
         _of_node[node] = weakref.ref(self)
 
     def held_outputs(self) -> set[int]:
-        """Return the outputs that somebody holds."""
-        # The references in one step: a result may go in another thread meanwhile.
+        """Return the indices of the outputs that are still referenced."""
+        # `valuerefs` copies the references atomically: another thread may drop a result meanwhile.
         return {result.index for each in self.handles.valuerefs() if (result := each()) is not None}
 
     def finish(self, results: tuple[TensorList | None, ...]) -> None:
-        """Set the results; an output that nobody held is None."""
+        """Set the results; an output that wasn't referenced is None."""
         self.results = results
         if None not in results:
             self.needs = ()
@@ -151,15 +151,15 @@ class OperationResult:
         return self.operation.node.outputs[self.index]
 
     def values(self) -> TensorList:
-        """Compute the operation if that is not done yet, and return the batch."""
+        """Compute the operation if necessary, and return the batch."""
         operation = self.operation
         operation.asked.add(self.index)
-        future = operation.future  # read once: several threads may ask
+        future = operation.future  # read once: several threads may call this method
         if future is not None:
             try:
                 future.result()
             except Exception:
-                operation.future = None  # asked again, it is computed again
+                operation.future = None  # the next request computes the operation again
                 raise
             operation.future = None
         results = operation.results

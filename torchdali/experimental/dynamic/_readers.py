@@ -104,12 +104,13 @@ class Reader:
 
         Args:
             batch_size: Number of samples; None for single tensors, or ``max_batch_size`` if the reader has one.
-            arguments: Those that may differ from sample to sample, for this call: constants, tensors, or batches of
+            arguments: Arguments for this call that may differ per sample: constants, tensors, or batches of
                 ``batch_size`` samples.
 
         Raises:
-            TypeError: an argument that is not one of those. ValueError: one that the constructor had, too; more
-                samples than ``max_batch_size``, or another number than in the call before.
+            TypeError: An argument is unknown, or can't be passed per sample.
+            ValueError: An argument was also passed to the constructor, there are more samples than ``max_batch_size``,
+                or their number differs from the previous call.
         """
         size = self._size_of(batch_size)
         call = self._call_of(arguments, size)
@@ -140,13 +141,13 @@ class Reader:
         """Return an iterator over the next epoch of this reader's shard.
 
         Args:
-            batch_size: Samples of a batch; None for single tensors, or ``max_batch_size`` if the reader has one.
-            ctx: Where the work is done; the current context by default.
-            capture: Record the calls of the loop's body in its first iteration, and run them ahead for those that
-                follow. Every iteration must then make the same calls; see `capture`.
+            batch_size: Number of samples of a batch; None for single tensors, or ``max_batch_size`` if it is set.
+            ctx: Context in which the work is done; the current context by default.
+            capture: Record the calls of the loop's body in its first iteration, and compute them ahead for the
+                following iterations. Every iteration must then make the same calls; see `capture`.
 
         Raises:
-            RuntimeError: another loop over this reader is not at its end.
+            RuntimeError: Another loop over this reader hasn't ended.
         """
         size = self._size_of(batch_size)
         context = ctx or EvalContext.current()
@@ -158,19 +159,19 @@ class Reader:
         return batches
 
     def _iterate_captured(self, loop: Capture) -> Iterator[Any]:
-        """Go through a captured loop; keep its template for the next one."""
+        """Run a captured loop, and store its template for the next loop."""
         try:
             yield from loop
         finally:
             self._template = loop.template
 
     def _ahead(self, batches: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield batches that are taken before the loop comes to them, each with the state after it."""
+        """Yield batches before the loop reaches them, each with the state after it."""
         for outputs in batches:
             yield outputs, self._state()
 
     def _note_position(self, state: dict[str, Any] | None) -> None:
-        """Let `get_state` return the position of the batch that the loop is at."""
+        """Set the result of `get_state`: the position of the loop's current batch."""
         self._shown = state
 
     def _iterate_taken(self, count: int, size: int | None, context: EvalContext, token: object) -> Iterator[Any]:
@@ -188,7 +189,7 @@ class Reader:
         self._delivered = 0
 
     def _batches(self, size: int) -> int:
-        """Return the number of batches of an epoch: the shard's records, the last batch filled up."""
+        """Return the number of batches of an epoch, including an incomplete last batch."""
         order = self._cursor.order
         return -(-order.shard(self._cursor.epoch).length // size)
 
@@ -207,7 +208,7 @@ class Reader:
         return size
 
     def _outputs(self, keys: Keys, size: int | None, context: EvalContext, **call: TensorList) -> Any:
-        """Return tensors or batches that are read when they are needed; labels are there at once."""
+        """Return tensors or batches that are read when they are needed; labels are available immediately."""
         declared = self._declared
         count = declared.count_outputs(self._constants)
         held = {name: make_result(values, Device.CPU) for name, values in call.items()}
@@ -246,10 +247,11 @@ class Reader:
         return None if identity is None else identity.hex()
 
     def set_state(self, state: Any) -> None:
-        """Continue where `get_state` was called; the next `next_epoch` goes over the rest of that epoch.
+        """Continue at a state from `get_state`; the next call of `next_epoch` returns the rest of this epoch.
 
         Raises:
-            RuntimeError: the state belongs to another dataset or shard. ValueError: it isn't a state.
+            RuntimeError: The state belongs to another dataset or shard.
+            ValueError: The value isn't a state.
         """
         try:
             read = json.loads(str(state))

@@ -1,7 +1,7 @@
 """Generators of random numbers.
 
-Each call of an operator advances its generator; the numbers of a call are a pure function of the generator's state
-before it, of the operator, and of the sample's index.
+Each call of an operator advances its generator. The numbers of a call are a pure function of the generator's state
+before the call, of the operator, and of the sample's index.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _STATE = re.compile(r"RNG_([0-9a-f]{16})_([0-9a-f]{16})")
 class RNG:
     """A generator: a seed and the number of draws so far.
 
-    Calling it returns a 32-bit number and advances it.
+    Calling the generator returns a 32-bit number and advances the generator.
 
     Args:
-        seed: Any integer; a random one by default.
-        state: Instead of a seed: the `state` of another generator.
+        seed: Any integer; a random seed by default.
+        state: The `state` of another generator, instead of a seed.
 
     Raises:
-        ValueError: both, or a state that is none.
+        ValueError: Both `seed` and `state` are set, or `state` isn't a state.
     """
 
     def __init__(self, seed: int | None = None, state: str | None = None) -> None:
@@ -64,7 +64,7 @@ class RNG:
         return self.state
 
     def set_state(self, value: str) -> None:
-        """Continue where another generator was; ValueError for a text that isn't a state."""
+        """Continue at the state of another generator; raise ValueError if the text isn't a state."""
         match = _STATE.fullmatch(value) if isinstance(value, str) else None
         if match is None:
             raise ValueError(f"{value!r} is not the state of an RNG")
@@ -75,7 +75,7 @@ class RNG:
         self._count += int(n)
 
     def clone(self) -> RNG:
-        """Return a generator that gives the same numbers from here on."""
+        """Return a generator with the same state, which returns the same numbers."""
         return RNG(state=self.state)
 
     def _key_at(self, count: int) -> int:

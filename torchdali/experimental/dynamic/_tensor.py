@@ -93,7 +93,7 @@ class Tensor(LazyValue):
 
     @property
     def _storage(self) -> TensorCPU | TensorGPU:
-        """The data, as a pipeline delivers a sample."""
+        """The data as a sample of a pipeline's batch."""
         values = self._values()
         stored: TensorCPU | TensorGPU = values[0]
         return stored
@@ -147,7 +147,7 @@ class Tensor(LazyValue):
         """Return the only element as a Python number.
 
         Raises:
-            ValueError: the tensor has not exactly one element.
+            ValueError: The tensor doesn't have exactly one element.
         """
         if self.size != 1:
             raise ValueError(f"the tensor has {self.size} elements; item() needs exactly 1")
@@ -218,7 +218,7 @@ install(Tensor)
 
 
 def _target(place: DeviceLike, data: Any = None) -> Device:
-    """Return a given device, or the data's, or the current one."""
+    """Return the passed device, otherwise the data's device, otherwise the current device."""
     target = device(place)
     if target is not None:
         return target
@@ -248,7 +248,7 @@ def tensor(
     """Copy data into a new tensor; see `Tensor` for the arguments.
 
     Args:
-        pad: Fill the samples of a batch up with zeros if their shapes differ, which is an error otherwise.
+        pad: Pad the samples of a batch with zeros if their shapes differ; otherwise, different shapes are an error.
     """
     return Tensor(_one(data, pad), dtype, device, layout, copy=True)
 

@@ -13,9 +13,10 @@ _number: int | None = None
 
 
 def get_num_threads() -> int:
-    """Return how many threads compute if nothing else is said.
+    """Return the default number of threads.
 
-    By default the environment variable ``DALI_NUM_THREADS``, or else the processors that this process may use.
+    Without `set_num_threads`, this is the environment variable ``DALI_NUM_THREADS``, or else the number of cores that
+    this process may use.
     """
     if _number is not None:
         return _number
@@ -23,7 +24,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Set how many threads compute if nothing else is said; ValueError for less than one."""
+    """Set the default number of threads; raise ValueError for less than one."""
     global _number
     _number = _check_count(operator.index(n))
 

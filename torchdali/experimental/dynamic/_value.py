@@ -18,7 +18,7 @@ __all__ = ["HOOKS", "LazyValue"]
 
 
 class _Hooks:
-    """Functions of modules that import the values, and that the values call; these modules set them.
+    """Functions that values call, and that are set by modules which import this module.
 
     Attributes:
         arithmetic: Computes an arithmetic operator on operands.
@@ -33,11 +33,12 @@ HOOKS = _Hooks()
 
 
 class LazyValue:
-    """A tensor or a batch: computed, or a result of an operation that is not done yet.
+    """A tensor or a batch: known values, or the result of an operation that may not be computed yet.
 
     Attributes:
-        _list: The samples, once they are there; a single tensor is a batch of one.
-        _result: The operation that gives them, until then; or their place in a graph, if they are an operand.
+        _list: The samples, if known; a single tensor is a batch of one sample.
+        _result: The result of the operation that computes the samples; for known samples that are an operand, their
+            node in a graph.
     """
 
     __slots__ = ("__weakref__", "_list", "_result")
@@ -86,12 +87,12 @@ class LazyValue:
 
     def _values(self) -> TensorList:
         """Return the samples; compute them first if needed."""
-        # Each field is read once: several threads may come here, and the list is there before the result goes.
+        # Each field is read once: several threads may run this, and `_list` is set before `_result` is cleared.
         result, batch = self._result, self._list
         if batch is None and result is not None:
             batch = self._list = result.values()
             if not result.operation.captured:
-                self._result = None  # and with it the graph that led to it
+                self._result = None  # this also releases the graph of the result
         batch = self._list if batch is None else batch
         assert batch is not None
         return batch
@@ -114,7 +115,7 @@ class LazyValue:
 
     @property
     def layout(self) -> str | None:
-        """Names of the axes of a sample, one letter each; None if they have none."""
+        """Names of the axes of a sample, one letter each; None without a layout."""
         return self._values().layout() or None
 
     @property
@@ -133,7 +134,7 @@ class LazyValue:
         return self._values().ndim()
 
     def _single(self, pad: bool = False) -> TensorCPU | TensorGPU:
-        """Return the value as one tensor; ``pad`` fills samples up with zeros if their shapes differ."""
+        """Return the value as one tensor; ``pad`` pads samples with zeros if their shapes differ."""
         raise NotImplementedError
 
     def torch(self, copy: Any = None) -> torch.Tensor:
@@ -141,6 +142,6 @@ class LazyValue:
         raise NotImplementedError
 
     def evaluate(self) -> Any:
-        """Compute the value if that is not done yet, and return it."""
+        """Compute the value if necessary, and return it."""
         self._values()
         return self

@@ -30,7 +30,8 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata is no
         kwargs: Arguments of the reader.
 
     Raises:
-        ValueError: no names for a reader that has not two outputs, or another number of them.
+        ValueError: The number of names isn't the number of outputs, or names are missing for a reader that doesn't have
+            two outputs.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata is no
         self._epoch = self._reader.next_epoch(batch_size=self._batch_size)
 
     def next(self) -> dict[str, Any]:
-        """Return the next outputs by name; StopIteration at the end of the epoch."""
+        """Return the next outputs by name; raise StopIteration at the end of the epoch."""
         assert self._epoch is not None, "a node is reset before it is asked"
         outputs = next(self._epoch)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -104,7 +105,7 @@ class DictMapper(_Following):
         self._map_fn, self._key = map_fn, key
 
     def next(self) -> dict[str, Any]:
-        """Return the next dictionary, with the entry replaced; KeyError if there is none of that name."""
+        """Return the next dictionary, with the entry replaced; raise KeyError if the entry is missing."""
         item = next(self._source)
         if self._key not in item:
             raise KeyError(f"expected the key {self._key!r}, found {', '.join(item)}")
@@ -112,11 +113,11 @@ class DictMapper(_Following):
 
 
 class ToTorch(_Following):
-    """Turns the dictionaries of another node into tuples of `torch.Tensor`.
+    """Converts the dictionaries of another node to tuples of `torch.Tensor`.
 
     Args:
-        source: Yields dictionaries of tensors and batches.
-        output_stream: torch's stream on which the tensors will be used; it waits for the work that makes them.
+        source: Node that yields dictionaries of tensors and batches.
+        output_stream: torch's stream on which the tensors are used; it waits until they are computed.
     """
 
     def __init__(self, source: BaseNode[dict[str, Any]], output_stream: Any = None) -> None:
