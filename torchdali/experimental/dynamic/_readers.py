@@ -35,20 +35,21 @@ _SKIPPED = {"name", "preserve", "bytes_per_sample_hint", "device"}
 
 
 class Reader:
-    """A reader with a position: `next_epoch` goes once over its records, a call takes the next ones.
+    """A reader with a position: `next_epoch` iterates once over its records, and a call returns the next records.
 
     Args:
-        max_batch_size: Largest number of samples of a batch; also the number if none is said later.
-        name: For error messages.
+        max_batch_size: Largest number of samples of a batch; also the default number.
+        name: Name of the reader, for error messages.
         device: ``"cpu"``.
         num_inputs: Accepted; readers have none.
-        enable_checkpointing: Accepted; the state is always there.
-        _backend: A device of the operator, as DALI checks it; it changes nothing.
+        enable_checkpointing: Accepted; the state is always available.
+        _backend: A device of the operator, which is checked as in DALI, without effect.
         arguments: Arguments of the operator.
 
     Raises:
-        TypeError: an argument that the reader does not have. ValueError: a ``_backend`` that it does not have.
-        Otherwise the errors of the reader's dataset.
+        TypeError: An argument is unknown.
+        ValueError: The reader doesn't support ``_backend``.
+        Exception: An error of the reader's dataset.
     """
 
     max_batch_size: int | None

@@ -32,13 +32,14 @@ class Tensor(LazyValue):
         dtype: Element type; the data is converted if it differs.
         device: The target device; the data's device, or the current one, by default.
         layout: Names of the axes, one letter each.
-        batch: Instead of data: the batch that contains this sample.
-        index_in_batch: Which one.
-        invocation_result: Instead of data: the result of an operation (internal).
+        batch: The batch that contains this sample, instead of data.
+        index_in_batch: Index of the sample in this batch.
+        invocation_result: The result of an operation, instead of data (internal).
         copy: Never share memory with the data.
 
     Raises:
-        ValueError: no data, or a layout of a wrong length. TypeError: the data holds no numbers.
+        ValueError: There is no data, or the layout's length is wrong.
+        TypeError: The data doesn't contain numbers.
     """
 
     __slots__ = ("_batch", "_index")
