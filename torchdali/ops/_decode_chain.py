@@ -1,9 +1,9 @@
 """A decoder and the operators after it as one operator, which decodes only the part of an image that is used.
 
-The parts edit an `ImageProgram` (see `declaration.narrowing`), and the library of the fast path renders the programs of
-several samples in one call. Transforms of `torchdali.DataLoader` (`_pictures`) are a chain of one part. If the library
-can't, the parts' implementations run one after the other, and an error has the number of its part. If there is no
-library, or it refuses an image, `_decode_windows` speeds up common chains.
+The operators, called the chain's parts, edit an `ImageProgram` (see `declaration.narrowing`). The native library
+renders the programs of several samples in one call. The transforms of `torchdali.DataLoader` (`_pictures`) are a chain
+of one part. If there is no library, or it refuses an image, `_decode_windows` processes common chains. Otherwise the
+parts' implementations run one after the other, and an error contains the index of its part.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _decode_chain(
     Args:
         data: An encoded image.
         anchor, extents: Arguments of `decoders.image_slice`.
-        chain: The parts.
+        chain: The decoder and the operators.
     """
     return _ready(chain).run(data, _columns(values, anchor, extents), None, out)
 
@@ -77,7 +77,7 @@ def _random_decode_chain(
     out: Out = None,
     **values: Any,
 ) -> Data:
-    """The same as `_decode_chain`, if a part draws random numbers."""
+    """Run a decoder and the operators after it, if an operator draws random numbers; see `_decode_chain`."""
     return _ready(chain).run(data, _columns(values, anchor, extents), rng, out)
 
 
@@ -95,8 +95,8 @@ class _BoundPart:
     """An operator of a chain, bound to its constants.
 
     Attributes:
-        edit: Its edit of programs.
-        varies: The edit depends on more than the size of the image.
+        edit: The operator's edit of programs.
+        varies: True if the edit depends on more than the size of the image.
     """
 
     def __init__(self, part: ChainPart, layout: str) -> None:
@@ -112,13 +112,13 @@ class _BoundPart:
         self._body = prepare(self.operator, part.constants, layouts).single
 
     def arguments(self, values: Columns, count: int) -> Sequence[dict[str, Any]]:
-        """Return the arguments per sample of several samples, and their "inputs"."""
+        """Return one dict of arguments per sample, with the sample's further inputs as "inputs"."""
         columns = {name: [shape_values(v, axes, name) for v in values[key]] for name, key, axes in self._axes}
         if self._takes_inputs:
             columns["inputs"] = list(values.get("inputs", [()] * count))
         if not columns:
             return [_NOTHING] * count
-        if len(columns) == 1:  # the usual case
+        if len(columns) == 1:  # the common case
             ((name, column),) = columns.items()
             return [{name: value} for value in column]
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -139,14 +139,14 @@ _NOTHING: dict[str, Any] = {}
 
 
 class _FusedDecoder:
-    """The operators of a chain as one: the builder of its programs, and its ways to run them."""
+    """The runtime of a decode chain: builds and runs the programs of its images."""
 
     def __init__(self, chain: DecodeChain) -> None:
         self._parts = [_BoundPart(part, "HWC" if i else "") for i, part in enumerate(chain.parts)]
         self._options = ImageOptions()
         for part in self._parts:
             options = part.edit.options(self._options)
-            assert options is not None  # `graph.rewrite` ends a chain before
+            assert options is not None  # `graph.rewrite` ends a chain before an operator without options
             self._options = options
         first = next((i for i, part in enumerate(self._parts) if part.varies), len(self._parts))
         self._scale = 0 if chain.scaled and chain.parts[0].operator == "decoders.image" else 1
@@ -161,17 +161,17 @@ class _FusedDecoder:
         self._last = [_without_crop(part.part) for part in self._parts[2:]] if self._has_window else []
 
     def _common_program(self, height: int, width: int) -> ImageProgram | None:
-        """Return the program that all images of a size have in common."""
+        """Build the first part of the program, which is the same for all images of a size."""
         program: ImageProgram | None = ImageProgram.of(height, width, self._options, scale=self._scale)
         for narrow in self._alike:
             program = None if program is None else narrow(program, _NOTHING, None)
         return program
 
     def _build(self, size: tuple[int, int], varying: Sequence[Mapping[str, Any]], rng: Any) -> ImageProgram | None:
-        """Return the program of an image; None if the bodies of the parts have to run.
+        """Build the program of an image; None if the parts' own implementations must run.
 
         Args:
-            varying: Arguments of each part that varies.
+            varying: Arguments of each part whose edit varies.
         """
         program = self._begin(*size)
         for narrow, arguments in zip(self._narrow, varying, strict=True):
@@ -181,7 +181,7 @@ class _FusedDecoder:
         return program
 
     def _varying(self, values: Columns, count: int) -> list[Sequence[Mapping[str, Any]]]:
-        """Return the arguments of each part that varies, for each sample."""
+        """Return the arguments of each part whose edit varies, for each sample."""
         columns = [part.arguments(values, count) for part in self._rest]
         return list(zip(*columns, strict=True)) if columns else [()] * count
 
@@ -212,7 +212,7 @@ class _FusedDecoder:
         return ChunkResults((results,), [k for k, result in enumerate(results) if result is None])
 
     def run(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
-        """Do one sample."""
+        """Process one sample."""
         result, failure = None, None
         try:
             if library() is not None:
@@ -220,7 +220,7 @@ class _FusedDecoder:
                 result = out if result is IN_PLACE else result
             if result is None and self._has_window:
                 result = self._run_window(data, values, rng, out)
-        except Exception as error:  # a part raises it again, and says whose it is
+        except Exception as error:  # the part's own implementation raises the error again, with the part's index
             failure = error
         if result is None:
             result = self._run_parts(data, values, rng, out)
@@ -229,7 +229,7 @@ class _FusedDecoder:
         return result
 
     def _run_window(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor | None:
-        """Process one sample in Python, with less work than the parts' own code; None if that isn't slower."""
+        """Process one sample in Python, with less work than the parts' own code; None if that saves nothing."""
         with FusedPart(0):
             header = peek_header(data)
         if rng is not None:
@@ -259,7 +259,7 @@ _ready = functools.lru_cache(maxsize=64)(_FusedDecoder)
 
 
 def _without_crop(part: ChainPart) -> _BoundPart:
-    """Return a `crop_mirror_normalize` whose window is cut already."""
+    """Return a `crop_mirror_normalize` without its crop, for input that is already cropped."""
     names = argument_names(crop_window)
     constants, per_sample = (
         {k: v for k, v in each.items() if k not in names} for each in (part.constants, part.per_sample)

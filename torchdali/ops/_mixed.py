@@ -1,6 +1,6 @@
-"""Decoders that leave a share of the images to a decoder on a device, or decode only the region that is used.
+"""Decoders that defer a share of the images to a hardware decoder, or decode only the region that is used.
 
-For the device's share they return bytes instead of pixels; see `execute.hardware_decoding`.
+For a deferred image, the decoders return the encoded bytes instead of pixels; see `execute.hardware_decoding`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Build = Callable[[int, int], ImageProgram]
 
 
 def _is_resized(constants: Mapping[str, Any]) -> bool:
-    """Return whether the arguments contain the size of a resize."""
+    """Return True if the arguments contain the size of a resize."""
     return any(
         constants.get(name) is not None for name in ("size", "resize_x", "resize_y", "resize_shorter", "resize_longer")
     )
@@ -65,11 +65,11 @@ def _decode_share(
 ) -> Data:
     """Decode images, or return the bytes of images that a decoder on the device will decode.
 
-    If the arguments contain a size, decode the region that a linear resize, and a crop after it, use.
+    If the arguments contain a size, decode only the region that a linear resize and a following crop use.
 
     Returns:
-        The pixels, and with a size the arguments of a resize: the size, and where its region starts and ends, two
-        values each.
+        The pixels. With a size, also the arguments of the resize: the size, and the start and the end of its region,
+        two values each.
     """
     is_resized = _is_resized(arguments)
     build = _seen_by_both(arguments) if is_resized else ImageProgram.of
@@ -90,10 +90,10 @@ def _decode_random_share(
     rng: Rng,
     **arguments: Annotated[Any, shares(decoder_hints)],
 ) -> tuple[Data, Data, Data]:
-    """Decode the part of a random window that a resize uses; or return the bytes, see `_decode_share`.
+    """Decode a random window for a resize, or return the image's bytes; see `_decode_share`.
 
     Returns:
-        The pixels, and where the region of the resize starts and ends, two values each.
+        The pixels, and the start and the end of the resize's region, two values each.
     """
 
     def build(height: int, width: int) -> ImageProgram:
@@ -130,14 +130,14 @@ def _decode_seen_pixels(
 
 
 def _ends(program: ImageProgram, of_image: bool) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return where the region of a resize starts and ends, in the image or in the window that is decoded."""
+    """Return the start and the end of a resize's region, in the whole image or in the decoded window."""
     rows, columns = program.rows, program.columns
     y, x = (0, 0) if of_image else (rows.first, columns.first)
     return (rows.low - y, columns.low - x), (rows.high - y, columns.high - x)
 
 
 def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
-    """Return whether the device decodes an image."""
+    """Return True if the device decodes an image."""
     share = arguments.get("hw_decoder_load", 0.0)
     if data.ndim != 1 or share <= 0 or library() is None:
         return False
@@ -153,7 +153,7 @@ def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
         with _RESIZE:
             (new_height, new_width), (rows, columns) = sizing((height, width), **size)
         resized = ImageProgram.of(new_height, new_width)
-        part = narrow_to_crop(resized, window) or resized  # the crop has the error, or pads
+        part = narrow_to_crop(resized, window) or resized  # None: the crop operator raises an error, or pads
         seen_rows = _read_region(rows, new_height, part.rows, height)
         return ImageProgram(seen_rows, _read_region(columns, new_width, part.columns, width), 0)
 
@@ -161,18 +161,18 @@ def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
 
 
 def _read_region(region: tuple[float, float], size: int, part: AxisRegion, length: int) -> AxisRegion:
-    """Return the region for a part of a linear resize's output axis, and the pixels that it reads.
+    """Return the input region of a part of a linear resize's output axis, and the pixels that the part reads.
 
     Args:
-        region: Region of the input, that all of the output shows.
-        size: Size of the whole output.
+        region: Input region of the whole output.
+        size: Length of the whole output.
         part: Part of the output.
         length: Length of the input.
     """
     low, high = region
     scale, start, extent = (high - low) / size, part.first, part.extent
     low, high = low + start * scale, low + (start + extent) * scale
-    reach = max(1.0, abs(scale)) + 1  # rows of the filter, and one more for rounding
+    reach = max(1.0, abs(scale)) + 1  # radius of the filter, and one pixel more for rounding
     first = min(max(0, math.floor(min(low, high) - reach)), length - 1)
     last = max(min(length, math.ceil(max(low, high) + reach)), first + 1)
     return AxisRegion(low, high, extent, 0, extent, first, last)
@@ -180,7 +180,7 @@ def _read_region(region: tuple[float, float], size: int, part: AxisRegion, lengt
 
 # ---------------------------------------------------------------- several samples in one call
 
-_KNOWN = 256  # sizes of images whose windows are remembered
+_KNOWN = 256  # number of image sizes whose windows are cached
 
 Plan = Callable[[Sequence[tuple[int, int]]], tuple[Array, tuple[Array, ...], Array]]
 """Takes heights and widths. Returns windows ``(N, 4)``, the size ``(N, 2)`` that a resize makes of each image, and the
@@ -193,7 +193,7 @@ def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
     attempts, area, ratio = (given[name] for name in ("num_attempts", "random_area", "random_aspect_ratio"))
     try:
         choice = WindowChoice.random(_is_upright(constants), attempts, area, ratio)
-    except RuntimeError:  # which each sample has
+    except RuntimeError:  # each sample raises this error itself
         return None
     return _body(constants, choice)
 
@@ -246,7 +246,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         windows: Array | None = None
         size: tuple[Array, ...] = ()
         regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
-        if plan is not None and regions is not None:  # before the device gets anything, because it may raise
+        if plan is not None and regions is not None:  # before images are sent to the device, because `plan` may raise
             windows, size, regions.rows[:] = plan(_sizes(table.rows, options.upright))
         share = None if room is None or room.share is None or not room.share.takes else room.share
         parts = Parts(table, choice, 0.0 if share is None else load, drawn, windows, regions)
@@ -261,14 +261,14 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
 
 
 def _pick_words(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, Array, int]:
-    """Return the random numbers of some samples; see `SampleRngs.words`."""
+    """Return the random numbers of the selected samples; see `SampleRngs.words`."""
     key, words, _ = numbers
     words = words[indices]
     return key, words, words.ctypes.data
 
 
 def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> ChunkResults:
-    """Extend the results of some samples of a chunk to all samples; skip the others, and the refused ones."""
+    """Extend the results to all samples of a chunk; unknown and refused samples are skipped."""
     wide: list[list[Any]] = [[None] * count for _ in outputs]
     for items, each in zip(wide, outputs, strict=True):
         for k, item in zip(known.tolist(), each, strict=True):
@@ -278,7 +278,7 @@ def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> 
 
 
 def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
-    """Return heights and widths, upright or as stored."""
+    """Return the heights and widths of images, upright or as stored."""
     heights, widths = files["height"], files["width"]
     if upright and (turned := files["orientation"] > 4).any():
         heights, widths = np.where(turned, widths, heights), np.where(turned, heights, widths)
@@ -288,10 +288,10 @@ def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
 def _decode_with_device(
     options: ImageOptions, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: DeviceShare | None
 ) -> tuple[Sequence[Any], Array]:
-    """Decode the CPU's images of a chunk, and give the device its share.
+    """Decode the CPU's images of a chunk, and add the other images to the device's share.
 
     Returns:
-        The decoded images, and the indices of those that the library refused.
+        The decoded images, and the indices of images that the library refused.
     """
     place = -1 if room is None else room.take(parts.pixels)
     own = None if place >= 0 else _in_place(parts, out)
@@ -308,14 +308,14 @@ def _decode_with_device(
     if memory is not None:
         images = [memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if isinstance(e, Placed) else e for e in images]
     refused = np.flatnonzero(files["code"]) if failed else _NONE
-    return images, refused if first >= 0 else np.arange(len(files))  # too late: one by one
+    return images, refused if first >= 0 else np.arange(len(files))  # too late for the device: decode one by one
 
 
 _NONE = np.empty(0, np.int64)
 
 
 def _in_place(parts: Parts, out: Tensor | None) -> Sequence[Any] | None:
-    """Return the results of a chunk whose images fit in `out`; None for others."""
+    """Return the results of a chunk whose images all have the shape of `out`'s samples; None for other chunks."""
     fits = out is not None and out.dtype == torch.uint8 and out.is_contiguous() and len(out) == len(parts.table)
     if out is None or not fits or not (parts.table["shape"] == out.shape[1:]).all():
         return None

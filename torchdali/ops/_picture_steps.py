@@ -1,8 +1,8 @@
 """Transforms of torchvision that move pixels, as steps on an image.
 
-A step draws its numbers as the transform does, from the random numbers of the sample; edits the program of the image;
-and calls torchvision's own function if there is no library. Its fields match the transform's, so that two steps are
-equal if they do the same.
+A step draws random numbers with the transform's distributions, from the sample's generator. It edits the program of
+the image, or calls torchvision's own function if there is no library. A step's fields are the transform's parameters,
+so that two steps with the same effect are equal.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ class Lattice(NamedTuple):
     """Pixels of many images of one size, chosen by row and by column.
 
     Attributes:
-        rows, columns: ``(N, H)`` and ``(N, W)``; -1 for pixels outside. ``(1, ...)`` if all images have the same.
-        fill: Fill of pixels outside.
+        rows, columns: Indices ``(N, H)`` and ``(N, W)``; -1 for pixels outside the image. ``(1, ...)`` if all images
+            have the same indices.
+        fill: Value of pixels outside the image.
     """
 
     rows: Places
@@ -51,7 +52,7 @@ class Lattice(NamedTuple):
 
     @classmethod
     def of(cls, height: int, width: int) -> Lattice:
-        """Return all pixels in their places."""
+        """Return the lattice of unmoved pixels."""
         return cls(np.arange(height)[None], np.arange(width)[None])
 
     @property
@@ -71,10 +72,10 @@ class Lattice(NamedTuple):
         return selected
 
     def extend(self, left: int, top: int, right: int, bottom: int, mode: str = "constant", fill: Any = 0) -> Lattice:
-        """Return the pixels with borders; negative ones cut.
+        """Return the lattice with borders; a negative border crops.
 
         Args:
-            mode: Mode of the borders, by torchvision's name.
+            mode: torchvision's name of the border mode.
         """
         rows, columns = _extend(self.rows, top, bottom, mode), _extend(self.columns, left, right, mode)
         return Lattice(rows, columns, fill if mode == "constant" else self.fill)
@@ -85,7 +86,7 @@ class Lattice(NamedTuple):
 
 
 def _extend(places: Places, before: int, after: int, mode: str) -> Places:
-    """Return rows or columns with borders, as torchvision makes them with NumPy."""
+    """Return indices of rows or columns with borders, as torchvision pads NumPy arrays."""
     count = places.shape[1]
     if mode == "constant":
         line = np.arange(-before, count + after)
@@ -102,7 +103,7 @@ def _cut(places: Places, starts: Places, extent: int) -> Places:
 
 
 def _integers(numbers: Any, high: int) -> Places:
-    """Return whole numbers from 0 to `high`, both included, as `Rng.integer` does."""
+    """Convert random numbers to integers from 0 to `high`, both included, as `Rng.integer` does."""
     whole: Places = (numbers * (high + 1)).astype(np.int64)
     return whole
 
@@ -127,15 +128,15 @@ class OfPixels(ABC):
 
     @abstractmethod
     def encode(self, size: Size, drawn: Any) -> Steps | None:
-        """Return steps of the library, and the size after them; None if there are none."""
+        """Return the library's steps, and the image size after them; None if the library doesn't support the step."""
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Append the steps to a program; None if there are none."""
+        """Append the steps to a program; None if the library doesn't support the step."""
         return change_pixels(program, self.encode(program.size, drawn))
 
 
 def change_pixels(program: ImageProgram, changes: Steps | None) -> ImageProgram | None:
-    """Append steps to a program; None if there are none, or Pillow refuses the size after them."""
+    """Append steps to a program; None if `changes` is None, or if Pillow refuses the image size after the steps."""
     if changes is None or is_refused(*changes[1]):
         return None
     return program.change_pixels(*changes) if changes[0] else program
@@ -147,17 +148,17 @@ def _to_image(planes: Tensor) -> Image.Image:
 
 
 def levels(fill: Any) -> tuple[int, int, int]:
-    """Return the color of borders, of one value or one for each channel."""
+    """Return the border color of three channels from one value, or from one value per channel."""
     values = [int(value) for value in (fill if isinstance(fill, tuple) else (fill,))]
     return values[0], values[len(values) // 2], values[-1]
 
 
 @dataclass(frozen=True)
 class ResizeStep(Fixed):
-    """Resize to a height and width, or the shorter side to a length; the longer is at most ``max_size``.
+    """Resize to a height and width, or resize the shorter side to a length; the longer side is at most ``max_size``.
 
     Attributes:
-        of_tensor: True if the image is a tensor of v2, which PyTorch resizes.
+        of_tensor: True if the image is a tensor in `transforms.v2`, which PyTorch resizes.
     """
 
     size: tuple[int, ...] | None
@@ -180,7 +181,7 @@ class ResizeStep(Fixed):
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
         """Resize the result of a program."""
         target = *self.target(program.size), self.interpolation.value, self.of_tensor
-        # A second resize begins with the pixels of the first.
+        # A second resize reads the pixels of the first resize.
         return program.resize(*target) or program.change_pixels(b"", program.size).resize(*target)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
@@ -226,7 +227,7 @@ class PadStep(Fixed):
     """Add borders: left, top, right and bottom.
 
     Attributes:
-        of_tensor: True if the image is a tensor: then torchvision raises an error if a border is wider than one
+        of_tensor: True if the image is a tensor; torchvision then raises an error for a border that is wider than one
             reflection.
     """
 
@@ -263,7 +264,7 @@ class PadStep(Fixed):
         """Pad many images."""
         height, width = lattice.size
         if not self.is_plain((height, width)):
-            self.apply(Image.new("L", (width, height)), None)  # which raises torchvision's error
+            self.apply(Image.new("L", (width, height)), None)  # raises torchvision's error
         return lattice.extend(*self.padding, self.mode, self.fill)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
@@ -279,7 +280,7 @@ class PadStep(Fixed):
 
 @dataclass(frozen=True)
 class RandomCropStep:
-    """Cut a window of a given size out of the padded image, at a random place."""
+    """Crop a window of a given size from the padded image, at a random position."""
 
     size: Size
     pad: PadStep
@@ -287,7 +288,7 @@ class RandomCropStep:
     is_random: ClassVar[bool] = True
 
     def draw(self, size: Size, rng: Rng) -> tuple[PadStep, Window]:
-        """Return the padding, and the window of the padded image."""
+        """Return the padding, and a random window of the padded image."""
         pad = self._pad(size)
         height, width = pad.size(size)
         return pad, (rng.integer(0, height - self.size[0]), rng.integer(0, width - self.size[1]), *self.size)
@@ -338,7 +339,7 @@ class RandomWindow:
     is_random: ClassVar[bool] = True
 
     def draw(self, size: Size, rng: Rng) -> Window:
-        """Return the window."""
+        """Return a random window."""
         height, width = size
         low, high = (math.log(each) for each in self.ratio)
         for _ in range(10):

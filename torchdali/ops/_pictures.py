@@ -1,9 +1,9 @@
-"""Hidden operators of `torchdali.DataLoader`: transforms of torchvision in a row, on one image.
+"""Hidden operators of `torchdali.DataLoader`: a sequence of torchvision transforms, applied to one image.
 
-The plugin describes each transform by an `ImageTransform`. The library of the fast path renders their `ImageProgram`,
-from file to tensor, in one call. If the library doesn't support a transform, torchvision's own functions do this one
-and all later ones, on a PIL image. They do all if there is no library, or if it refuses. Pillow decodes all other
-formats than JPEG.
+The data loader describes each transform by an `ImageTransform`. The native library renders the `ImageProgram` of all
+transforms, from file to tensor, in one call. If the library doesn't support a transform, torchvision's own functions
+apply this transform and all later transforms to a PIL image. Without the library, or if it refuses the image,
+torchvision's functions apply all transforms. Pillow decodes all formats other than JPEG.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from torchdali.reading.datasets import Dataset, LoaderOptions, Read, WholeFiles
 from torchdali.rng import Rng
 
 if TYPE_CHECKING:
-    from PIL import Image  # imported if an image needs it: `import torchdali` is quick
+    from PIL import Image  # the functions import Pillow when they need it, so that `import torchdali` stays quick
 
 __all__ = [
     "STORED", "DrawnTransforms", "ImageProgram", "ImageSource", "ImageTransform", "ImageTransforms", "RandomSteps",
@@ -50,7 +50,7 @@ class ImageTransform(Protocol):
     """A transform of images.
 
     Attributes:
-        is_random: It draws random numbers.
+        is_random: True if the transform draws random numbers.
     """
 
     is_random: bool
@@ -65,7 +65,7 @@ class ImageTransform(Protocol):
         ...
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Return the program with the transform; None if the library cannot do it."""
+        """Return the program with the transform appended; None if the library doesn't support the transform."""
         ...
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
@@ -78,8 +78,8 @@ class TensorConversion:
     """Conversion of an image to a tensor.
 
     Attributes:
-        unit: To float32 from 0 to 1; else the bytes stay.
-        mean, std: One value per channel, or one for all; None for no normalization.
+        unit: Convert to float32 from 0 to 1; otherwise the tensor is uint8.
+        mean, std: One value per channel, or one value for all channels; None for no normalization.
         channels: Number of channels of the tensor: 1 or 3.
         multiplies: True to multiply by 1 / 255, as `transforms.v2` does; otherwise divide by 255.
     """
@@ -149,11 +149,11 @@ class DrawnTransforms:
     """Transforms of one image, with their random numbers.
 
     Attributes:
-        program: Does the first transforms.
-        steps: These transforms, with their random values.
-        rest: The other transforms in reverse order. The last one is next: its numbers were drawn, but the library
-            doesn't support it.
-        drawn: For it.
+        program: Program of the first transforms.
+        steps: The transforms in the program, with their random numbers.
+        rest: The remaining transforms in reverse order. The last item is the next transform: its random numbers were
+            drawn, but the library doesn't support it.
+        drawn: Random numbers of the next transform.
     """
 
     __slots__ = ("_rng", "drawn", "program", "rest", "steps")
@@ -187,7 +187,7 @@ class DrawnTransforms:
         """Apply the remaining steps to an image.
 
         Args:
-            again: Take those that were taken before them first, with the same numbers.
+            again: First apply the transforms of the program, with the same random numbers.
         """
         for step, drawn in self.steps if again else ():
             image = step.apply(image, drawn)
@@ -200,7 +200,13 @@ class DrawnTransforms:
 
 @dataclass(frozen=True)
 class ImageTransforms:
-    """Transforms in a row, the conversion at the end, or None to stay with ``(H, W, C)`` bytes, and those after it."""
+    """A sequence of transforms: on an image, its conversion to a tensor, and on the tensor.
+
+    Attributes:
+        steps: Transforms of the image.
+        conversion: Conversion to a tensor ``(C, H, W)``; None to return uint8 pixels ``(H, W, C)``.
+        ends: Transforms of the tensor.
+    """
 
     steps: tuple[Any, ...]
     conversion: TensorConversion | None = None
@@ -208,12 +214,12 @@ class ImageTransforms:
 
     @classmethod
     def from_argument(cls, value: Any) -> ImageTransforms:
-        """Return the transforms as the argument takes them."""
+        """Return the argument unchanged."""
         assert isinstance(value, cls)
         return value
 
     def divide(self) -> tuple[ImageTransforms, ImageTransforms]:
-        """Return the steps before the first that draws random numbers, and the rest."""
+        """Return the steps before the first random step, and all other steps with the conversion."""
         first = next((i for i, step in enumerate(self.steps) if step.is_random), len(self.steps))
         return ImageTransforms(self.steps[:first]), ImageTransforms(self.steps[first:], self.conversion, self.ends)
 
@@ -248,18 +254,18 @@ def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out =
 
 @operator(layout="HWC")
 def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
-    """Apply transforms without random numbers. The result stays bytes, which a cache stores."""
+    """Apply transforms without random numbers. The result is uint8 pixels, which can be cached."""
     return _picture.body(data, transforms=transforms, rng=Rng(0, (0, 0)))
 
 
 def _size(data: Tensor) -> tuple[int, int] | None:
-    """Return height and width of a JPEG as stored; None if the library does not decode it as Pillow does."""
+    """Return the height and width of a JPEG as stored; None if the library doesn't decode the file as Pillow does."""
     (jpeg,) = read_headers([data], of_pillow=True)
     return None if jpeg is None else jpeg.size(False)
 
 
 def _open(data: Tensor) -> Image.Image:
-    """Return Pillow's image of a file, or of pixels."""
+    """Open a file, or wrap pixels, as a PIL image."""
     from PIL import Image
 
     return _image(data) if data.dim() == 3 else Image.open(open_bytes(data.numpy().data)).convert("RGB")
@@ -303,14 +309,14 @@ def _edit(constants: Mapping[str, Any]) -> Edit:
     return Edit(narrow, lambda _: options, numbers=_NUMBERS * len(transforms.steps), finish=finish)
 
 
-_NUMBERS = 4  # random numbers that a step takes, about
+_NUMBERS = 4  # estimated count of random numbers per step
 
 
 class ImageSource:
     """A JPEG in memory, or pixels ``(H, W, 3)``, from which parts are rendered.
 
     Attributes:
-        size: Height and width; None if the library does not decode it as Pillow does.
+        size: Height and width; None if the library doesn't decode the file as Pillow does.
     """
 
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
@@ -327,12 +333,12 @@ class ImageSource:
 
 
 class Requests:
-    """Images of a dataset, which is asked again for each of them.
+    """The images of a dataset, requested from the dataset one by one.
 
     Args:
-        dataset: Sized.
-        source: Returns the path of an image, or its pixels ``(H, W, C)``.
-        are_files: It returns paths.
+        dataset: A dataset with a length.
+        source: Function that returns the path of an image, or its pixels ``(H, W, C)``.
+        are_files: True if the function returns paths.
     """
 
     def __init__(self, dataset: Any, source: Callable[[int], Any], are_files: bool) -> None:
@@ -354,15 +360,15 @@ class Requests:
         return (torch.as_tensor(self.source(index)),)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Leave files to those who read several at once."""
+        """Return the files as `WholeFiles`, which are read together; None for pixels."""
         return WholeFiles(records, self._path, self.read) if self._are_files else None
 
     def identity(self, index: int) -> bytes | None:
-        """Name a file by the values that change with it."""
+        """Return a key that changes whenever the file changes; None for pixels."""
         return file_identity(self._path(index)) if self._are_files else None
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Name an image."""
+        """Return the path of an image, or its index in the dataset, for messages."""
         return self._path(index) if self._are_files else f"sample {index} of the data set"
 
     def _path(self, index: int) -> str:

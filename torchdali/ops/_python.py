@@ -1,8 +1,8 @@
 """The user's own Python functions as operators.
 
-A function runs on one thread at a time, batch after batch, so it need not be thread-safe and may keep a state. A
-function that is declared pure may run in worker processes, with each batch in one of them. To run a function on many
-samples at once, inside the fused chain, declare it with `operator` instead (or wrap it with
+A function runs on one thread at a time, batch after batch, so it need not be thread-safe and may have a state. A
+function that is declared pure may run in worker processes; one worker processes each batch. To run a function on many
+samples in one call, inside the fused chain, declare it with `operator` instead (or wrap it with
 `plugin.pytorch.as_operator`).
 """
 
@@ -71,7 +71,7 @@ def python_function(
 
     Args:
         inputs: Arguments of the function, one per input: arrays, copies that it may change.
-        function: Returns an array, or a tuple of them where there are several outputs.
+        function: Returns an array, or a tuple with one array per output.
         batch_processing: Call the function once per batch, with a list of arrays for each input, instead of once per
             sample.
         num_outputs: 0 for a function that is called for its effect.
@@ -102,19 +102,18 @@ def torch_python_function(
 
     Args:
         inputs: Arguments of the function, one per input: tensors, which it must not change.
-        function: Returns a tensor, or a tuple of them where there are several outputs. Transforms of torchvision take
-            images ``(C, H, W)``.
+        function: Returns a tensor, or a tuple with one tensor per output. Transforms of torchvision expect images
+            ``(C, H, W)``.
         batch_processing: Call the function once per batch, with a list of tensors for each input, instead of once per
-            sample. It then returns for each output a list of tensors, or one tensor whose first dimension is the batch.
-            A transform of torchvision would
-            change the first sample alone: that is refused.
+            sample. For each output, the function then returns a list of tensors, or one tensor whose first dimension
+            is the batch. A transform of torchvision would change only the first sample, which raises an error.
         num_outputs: 0 for a function that is called for its effect.
         output_layouts: Layouts of the outputs, one for all or one per output.
         pure: Worker processes may run the function: its results depend only on its arguments and on `torchdali.Shared`
             values.
 
     Raises:
-        RuntimeError: the function raises, returns something other than tensors, or changes the first sample alone.
+        RuntimeError: the function raises, returns something other than tensors, or changes only the first sample.
     """
     columns = [each.samples() for each in inputs]
     return _call(function, columns, batch_processing, num_outputs, size, _from_tensor)
@@ -142,7 +141,7 @@ def dl_tensor_python_function(
     Args:
         inputs: Arguments of the function, one per input: lists of capsules.
         function: Returns capsules or objects with ``__dlpack__``.
-        batch_processing: With False it is called once a sample.
+        batch_processing: Call the function once per batch; with False, once per sample.
         num_outputs: 0 for a function that is called for its effect.
         output_layouts: Layouts of the outputs, one for all or one per output.
         synchronize_stream: On an accelerator, wait for its stream before the call.
@@ -150,7 +149,7 @@ def dl_tensor_python_function(
             values.
 
     Raises:
-        RuntimeError: the function raises, or returns something else.
+        RuntimeError: the function raises, or returns something other than DLPack tensors.
     """
     columns = [[_capsule(s) for s in each.samples()] for each in inputs]
     if synchronize_stream and any(each.device.type == "cuda" for each in inputs):
@@ -166,7 +165,7 @@ def _call(
     size: int,
     convert: Callable[[Any], torch.Tensor],
 ) -> Outputs:
-    """Call once, or once per sample, and check the results; one column per output."""
+    """Call the function once, or once per sample, and check the results. Return one list of samples per output."""
     if batched:
         results = _results(function, [list(c) for c in columns], outputs, _ONCE)
         _check_all_are_done(function, columns, results[:outputs])
@@ -198,7 +197,7 @@ _ONCE = "it was called once, with a list an input; batch_processing=False calls 
 
 
 def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, how: str = "") -> Sequence[Any]:
-    """Call the function; return its outputs as a sequence. How it was called is said where it may be the reason."""
+    """Call the function; return its outputs as a sequence. `how` is appended to errors that it may explain."""
     try:
         result = function(*inputs)
     except Exception as error:
@@ -230,7 +229,7 @@ def _warn_of_added_axis(function: Any, sample: Any, result: torch.Tensor) -> Non
     """Warn once about a function that treats an image as a batch of one image, as kornia's functions do."""
     if not isinstance(sample, torch.Tensor) or sample.ndim != 3 or result.shape != (1, *sample.shape):
         return
-    with contextlib.suppress(TypeError):  # some have no weak references
+    with contextlib.suppress(TypeError):  # some functions don't support weak references
         if function in _warned:
             return
         _warned.add(function)
@@ -246,7 +245,7 @@ def _name(function: Any) -> str:
 
 
 def _array(sample: torch.Tensor) -> Any:
-    """Return a copy, so that the function can write to it without changing data that others read."""
+    """Return a copy, which the function can change without changing the input of other operators."""
     return sample.numpy(force=True).copy()
 
 

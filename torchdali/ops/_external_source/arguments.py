@@ -28,7 +28,7 @@ CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", 
 
 
 def check_arguments(arguments: Mapping[str, Any], hint: int | None) -> None:
-    """Raise for arguments that do not go together."""
+    """Raise an error for arguments that contradict each other."""
     depth, count = arguments["prefetch_queue_depth"], arguments["num_outputs"]
     if not arguments["parallel"]:
         for name, value in (("prefetch_queue_depth", depth), ("bytes_per_sample_hint", hint)):
@@ -98,17 +98,21 @@ def _check_callable(arguments: Mapping[str, Any]) -> None:
 
 
 def is_iterable(source: Any) -> bool:
-    """Return True for an iterable, a generator function, or a class whose instances iterate."""
+    """Return True for an iterable, a generator function, or a class with iterable instances."""
     return is_factory(source) or (not inspect.isclass(source) and hasattr(source, "__iter__"))
 
 
 def is_factory(source: Any) -> bool:
-    """Return True if each call gives a new iterator: a generator function, or a class whose instances iterate."""
+    """Return True for a source that is called for each new iterator: a generator function or an iterable class."""
     return inspect.isgeneratorfunction(source) or (inspect.isclass(source) and hasattr(source, "__iter__"))
 
 
 def takes_position(source: Any) -> bool:
-    """Return True if a callable takes the position of the batch or sample; TypeError for another signature."""
+    """Return True if a callable has a parameter, for the position of the batch or sample.
+
+    Raises:
+        TypeError: the source isn't callable, or the callable has an unsupported signature.
+    """
     if not callable(source):
         indexed = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         raise TypeError(
@@ -118,7 +122,7 @@ def takes_position(source: Any) -> bool:
     try:
         parameters = list(inspect.signature(source).parameters.values())
     except ValueError:
-        return False  # a builtin that does not tell
+        return False  # a builtin without a signature
     wrong = [f"{_NEVER[p.kind]} argument `{p}`" for p in parameters if p.kind in _NEVER]
     if len(parameters) > 1:
         wrong.append("more than one positional argument")
@@ -137,11 +141,11 @@ _NEVER = {
 }
 
 
-# ---------------------------------------------------------------- making the source
+# ---------------------------------------------------------------- declarations of the outputs
 
 
 def _each(value: Any, count: int | None) -> list[Any]:
-    """Return a value for each output: the items of a list; otherwise the same for all."""
+    """Return a value for each output: the items of a list, or the same value for all outputs."""
     size = count or 1
     if not isinstance(value, (list, tuple)):
         return [value] * size
@@ -156,7 +160,11 @@ def output_layouts(layout: Any, count: int | None) -> tuple[str, ...]:
 
 
 def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> list[Expected]:
-    """Return the declaration of each output; RuntimeError if the declarations clash."""
+    """Return the declaration of each output.
+
+    Raises:
+        RuntimeError: an ``ndim`` is negative, or contradicts the layout.
+    """
     outputs = []
     each = zip(_each(dtype, count), _each(ndim, count), output_layouts(layout, count), strict=True)
     for kind, axes, names in each:

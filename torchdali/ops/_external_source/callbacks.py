@@ -1,6 +1,6 @@
-"""Callbacks: the ways in which the user's code is asked for a range of samples of one batch.
+"""Callbacks: request a range of samples of one batch from the user's code.
 
-`CallableSource` passes the position to a callable; `IterableSource` takes the next item of an iterable. Both turn a
+`CallableSource` passes the position to a callable; `IterableSource` reads the next item of an iterable. Both turn a
 `SampleRange` into data; a `BatchLoader` turns the data into batches, in this process or in a worker process.
 """
 
@@ -38,9 +38,9 @@ class SampleRange:
     """The samples from ``start`` to ``stop`` of one batch.
 
     Attributes:
-        epoch: Number of epochs before this one.
-        iteration: Number of batches of this epoch before this one.
-        sample: Number of samples of this epoch before this batch.
+        epoch: Index of the epoch.
+        iteration: Index of the batch in the epoch.
+        sample: Number of samples of the epoch before this batch.
     """
 
     epoch: int
@@ -55,12 +55,12 @@ class SampleRange:
 
 @dataclass(frozen=True)
 class Position:
-    """A position in an iterable, counted since its last start.
+    """A position in an iterable.
 
     Attributes:
-        items: Items that it has given.
-        stops: Number of times that it has ended.
-        starts: Number of restarts.
+        items: Number of items that the iterable has yielded since its last start.
+        stops: Number of times that the iterable has ended since its last start.
+        starts: Number of starts, including the first.
     """
 
     items: int = 0
@@ -70,7 +70,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The outputs of a source: their number (None for one that is not in a list) and their layouts."""
+    """The count and the layouts of a source's outputs; a count of None means a single output, not in a sequence."""
 
     count: int | None
     layouts: tuple[str, ...]
@@ -91,7 +91,7 @@ class Outputs:
             ) from None
 
     def transpose(self, rows: Sequence[Any]) -> Columns:
-        """Return one list of samples an output."""
+        """Return one list of samples per output."""
         if self.count is None:
             return [list(rows)]
         if not rows:
@@ -100,12 +100,12 @@ class Outputs:
 
 
 class CallableSource:
-    """A callable that takes the position of the batch, or of the sample, to return.
+    """A callable whose argument is the position of the requested batch or sample.
 
     Args:
-        function: Takes the number of the batch, or a `BatchInfo` or `SampleInfo`.
-        batch: Whether it returns whole batches.
-        batch_info: Whether it takes a `BatchInfo`.
+        function: The callable. Its argument is the index of the batch, a `BatchInfo` or a `SampleInfo`.
+        batch: True if the function returns whole batches.
+        batch_info: True if the argument is a `BatchInfo`.
     """
 
     stateful = False
@@ -116,7 +116,7 @@ class CallableSource:
         self.divisible = not batch
 
     def draw(self, samples: SampleRange, batch: object = None) -> Columns:
-        """Return the data of a range of a batch, one item an output; the same data for the same range."""
+        """Return the data of a range of a batch, one item per output; the same data for the same range."""
         if self.divisible:
             rows = [self._sample(samples, i) for i in range(samples.start, samples.stop)]
             return self._outputs.transpose(rows)
@@ -138,14 +138,14 @@ class CallableSource:
         return self._function(SampleInfo(samples.sample + i, i, samples.iteration, samples.epoch))
 
     def is_past(self, samples: SampleRange, batch: object) -> bool:
-        """Return True: the number determines the next sample."""
+        """Return True: an exception in `draw` is always the batch's, because the position determines the data."""
         return True
 
     def forget(self, batch: object) -> None:
-        """No-op: nothing is kept."""
+        """No-op: the source stores no data."""
 
     def go_to(self, position: Position) -> None:
-        """No-op: any range can be asked for at any time."""
+        """No-op: any range can be requested at any time."""
 
 
 @dataclass
@@ -153,13 +153,13 @@ class _Pass:
     """One pass over an iterable.
 
     Attributes:
-        numbers: Numbers of the items; one is taken whenever the iterator is asked, also if it then raises an exception.
-        numbered: The items, each after its number.
-        starts: Number of times that the iterable has started again, with this one.
-        ended: The batch at which the pass before this one ended, and the epoch with it; None if none did.
-        calls: The items are results of calls of the source.
-        items: Items that it has given.
-        stops: Number of times that it has ended.
+        numbers: Indices of the items. Each request to the iterator consumes an index, even if the iterator raises.
+        numbered: Pairs of an index and an item.
+        starts: Number of starts of the iterable, including the start of this pass.
+        ended: The batch at which the previous pass and its epoch ended; None if no epoch ended.
+        calls: True if the items are results of calls of the source.
+        items: Number of items that the pass has yielded.
+        stops: Number of times that the pass has ended.
     """
 
     numbers: Iterator[int]
@@ -172,22 +172,22 @@ class _Pass:
 
 
 def _count_requests(given: _Pass | None) -> int:
-    """Return how often the iterator of a pass was asked for an item."""
+    """Return how many items were requested from the iterator of a pass."""
     return 0 if given is None else sys.maxsize - operator.length_hint(given.numbers)
 
 
 class IterableSource:
     """An iterable that yields batches, or samples.
 
-    One call of C moves an item from the iterator into a list that belongs to its batch. So an exception from outside,
-    at any moment, loses no item: who asks for the same batch again gets the same data.
+    One call of a C function moves an item from the iterator into the list of its batch. So an asynchronous exception,
+    such as an interrupt, loses no item: a second request for the same batch returns the same data.
 
     Args:
         source: An iterable; or a factory: a generator function or class, called for every new iterator.
-        factory: Whether it is one.
-        cycle: At the end, ``"no"`` ends the epoch, and as a rule all that follow; ``"quiet"`` restarts;
-            ``"raise"`` ends the epoch and restarts in the next one.
-        batch: Whether an item is a whole batch.
+        factory: True if the source is a factory.
+        cycle: At the end of the iterable, ``"no"`` ends the epoch and doesn't restart the iterable; ``"quiet"``
+            restarts it immediately; ``"raise"`` ends the epoch and restarts the iterable in the next epoch.
+        batch: True if an item is a whole batch.
     """
 
     stateful = True
@@ -198,15 +198,15 @@ class IterableSource:
         self._batch, self._outputs = batch, outputs
         self._pass: _Pass | None = None
         self._drawn: tuple[object, list[tuple[int, Any]]] = None, []
-        # When that batch began: the pass, and how often it was asked.
+        # The pass at the start of that batch, and the number of requests to the pass until then.
         self._before: tuple[_Pass | None, int] = None, 0
 
     def draw(self, samples: SampleRange, batch: object = None) -> Columns:
-        """Return the data of the next batch, one item an output.
+        """Return the data of the next batch, one item per output.
 
         Args:
-            samples: Number of samples of the batch.
-            batch: Identifies it: a second call returns the same data. None for data that no call has returned.
+            samples: Range of the batch's samples.
+            batch: Identifies the batch: a second call with it returns the same data. None always draws new data.
         """
         if batch is None or self._drawn[0] is not batch:
             self._before, self._drawn = (self._pass, _count_requests(self._pass)), (batch, [])
@@ -220,7 +220,7 @@ class IterableSource:
         return self._outputs.transpose([item for _, item in drawn])
 
     def is_past(self, samples: SampleRange, batch: object) -> bool:
-        """Return whether an exception in `draw` is the batch's: otherwise the same data can be drawn again."""
+        """Return True if an exception in `draw` is the batch's result; False if `draw` can draw the same data again."""
         (key, drawn), (before, asked) = self._drawn, self._before
         if key is not batch:
             return False
@@ -240,7 +240,7 @@ class IterableSource:
         drawn.extend(itertools.islice(current.numbered, 1))
         if len(drawn) > count:
             item = drawn[-1][1]
-            if current.calls and isinstance(item, Iterator):  # its items follow
+            if current.calls and isinstance(item, Iterator):  # the next items come from this iterator
                 drawn.pop()
                 self._pass = replace(current, numbered=zip(current.numbers, item, strict=False), calls=False)
             return
@@ -252,7 +252,7 @@ class IterableSource:
             raise StopIteration
 
     def forget(self, batch: object) -> None:
-        """Let go of the data of a batch, which is not asked for again; any thread may call it."""
+        """Free the data of a batch that won't be requested again. Any thread may call this method."""
         key, drawn = self._drawn
         if key is batch:
             drawn.clear()
@@ -277,10 +277,10 @@ class IterableSource:
         return Position() if current is None else Position(current.items, current.stops, current.starts)
 
     def go_to(self, position: Position) -> None:
-        """Restart, if that is possible, and skip the items before a position.
+        """Restart the iterable if possible, and skip the items before a position.
 
         Raises:
-            RuntimeError: the iterable is past the position and cannot restart, or it does not repeat itself.
+            RuntimeError: the iterable is past the position and cannot restart, or it ended before the position.
         """
         self._drawn = None, []
         fresh, current = self._fresh(max(position.starts - 1, 0)), self._pass
@@ -310,13 +310,13 @@ class CallResults:
 
 
 class BatchLoader:
-    """Loads ranges of batches; runs in this process or in a worker process."""
+    """Loader of ranges of batches, in this process or in a worker process."""
 
     def __init__(self, data: CallableSource | IterableSource, outputs: Outputs, *, copy: bool) -> None:
         self.data, self._layouts, self._copy = data, outputs.layouts, copy
 
     def __call__(self, request: SampleRange | Position) -> WorkResult:
-        """Load a range of a batch, or go to a position in the data."""
+        """Load a range of a batch, or move to a position in the data."""
         if isinstance(request, Position):
             self.data.go_to(request)
             return (), asdict(request)
@@ -327,7 +327,7 @@ class BatchLoader:
         return self.batches(columns), asdict(self.data.position)
 
     def batches(self, columns: Columns) -> tuple[TensorList, ...]:
-        """Make a batch of each output's data."""
+        """Convert each output's data to a batch."""
         return tuple(
             to_batch(column, layout, copy=self._copy) for column, layout in zip(columns, self._layouts, strict=True)
         )

@@ -26,11 +26,12 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
             Samples and arrays are NumPy arrays, torch tensors, or objects with DLPack, the array interface
             or the buffer protocol.
         layout: Layout of a sample; the data's layout when empty.
-        copy: Take a copy, so that the source may change its memory afterwards. Strided data are always copied.
+        copy: Copy the data, so that the source may change its memory afterwards. Strided data is always copied.
 
     Raises:
-        RuntimeError: the data isn't a batch, samples that differ in type or number of axes, or a layout of the
+        RuntimeError: the data isn't a batch, the samples differ in dtype or number of axes, or the layout has the
             wrong length.
+        IndexError: the data is an array without axes.
     """
     if isinstance(data, TensorList):
         batch = _copy_batch(data, copy)
@@ -49,7 +50,7 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
 
 
 def _set_ready(batch: TensorList, data: Any) -> None:
-    """Let readers of a batch wait for the current stream, which makes it of a source's data."""
+    """Make readers of a batch wait for the current stream, which copies the source's data into the batch."""
     stream = torch.cuda.current_stream(batch.device)
     originals = data if isinstance(data, (list, tuple)) else [data]
     if not all(isinstance(each, torch.Tensor) and each.is_cuda for each in originals):
@@ -96,11 +97,11 @@ def _gather(samples: Sequence[Any], copy: bool) -> TensorList:
     return TensorList.from_samples(tensors, layout)
 
 
-_FEW = 1 << 16  # bytes of a batch; below, one copy costs less than a tensor a sample
+_FEW = 1 << 16  # bytes of a batch; for smaller batches, one copy costs less than one tensor per sample
 
 
 def _join_rows(samples: Sequence[Any]) -> TensorList | None:
-    """Make a batch with one copy, of few rows: arrays of one type that differ in their first extent, and only there."""
+    """Copy small arrays of one dtype that differ only in their first extent into one batch; None for other samples."""
     first = samples[0] if samples else None
     if type(first) is not np.ndarray or not first.ndim or first.nbytes > _FEW:
         return None
@@ -119,14 +120,14 @@ def _join_rows(samples: Sequence[Any]) -> TensorList | None:
 
 
 def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
-    """Make a batch of arrays of one type and number of axes, or of their copies; None if they need a look each."""
+    """Build a batch from arrays of one dtype and number of axes, or from copies; None for other samples."""
     if not samples or set(map(type, samples)) != {np.ndarray}:
         return None
     kinds = set(map(_dtype_of, samples))
     if len(kinds) > 1 or len(set(map(_ndim_of, samples))) > 1:
         return None
     if _UINT64 in kinds or not (copy or all(map(_is_usual, samples))):
-        return None  # torch knows only one of two C types of 64 bits
+        return None  # PyTorch supports only one of the two unsigned 64-bit C types
     arrays = [each.copy() for each in samples] if copy else list(samples)
     try:
         first = torch.from_numpy(arrays[0])
@@ -149,7 +150,7 @@ def _describe(tensor: torch.Tensor) -> str:
 
 
 def _stack(samples: Sequence[Any]) -> torch.Tensor | None:
-    """Make a dense batch with one copy, of arrays or tensors of one shape and type."""
+    """Copy arrays or tensors of one shape and dtype into one dense tensor; None for other samples."""
     if not samples:
         return None
     first = samples[0]
@@ -158,7 +159,7 @@ def _stack(samples: Sequence[Any]) -> torch.Tensor | None:
         forms = list(map(_form_of, samples)) if alike else []
         if not alike or forms.count(forms[0]) < len(forms):
             return None
-        return _from_numpy(np.array(samples))  # a third of the time of `np.stack`, for small samples
+        return _from_numpy(np.array(samples))  # three times as fast as `np.stack` for small samples
     alike = isinstance(first, torch.Tensor) and all(
         isinstance(s, torch.Tensor) and s.shape == first.shape and s.dtype == first.dtype and s.device == first.device
         for s in samples
@@ -213,10 +214,10 @@ def _on_accelerator(value: Any) -> bool:
 def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor:
     if not array.dtype.isnative:
         array, copy = array.astype(array.dtype.newbyteorder("=")), False
-    if not array.flags.c_contiguous or not array.size:  # an empty one is contiguous with any strides
+    if not array.flags.c_contiguous or not array.size:  # NumPy calls an empty array contiguous, whatever its strides
         array, copy = np.array(array, order="C"), False
     if array.dtype == np.uint64:
-        array = array.view(np.uint64)  # torch knows only one of two C types of 64 bits
+        array = array.view(np.uint64)  # PyTorch supports only one of the two unsigned 64-bit C types
     try:
         tensor = torch.from_numpy(array.copy() if copy or not array.flags.writeable else array)
     except (TypeError, ValueError) as error:
@@ -225,10 +226,10 @@ def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor
 
 
 class Expected:
-    """The type, number of axes and layout of one output: as declared, and as in the batches before.
+    """The dtype, number of axes and layout of one output: the declared values, and the values of earlier batches.
 
     Args:
-        dtype, ndim, layout: As declared; None, None and "" if nothing was.
+        dtype, ndim, layout: The declared values; None, None and "" if not declared.
     """
 
     def __init__(self, dtype: torch.dtype | None, ndim: int | None, layout: str) -> None:
@@ -237,7 +238,7 @@ class Expected:
         self._passed: tuple[Any, ...] | None = None
 
     def check(self, batch: TensorList) -> None:
-        """Raise RuntimeError for a batch of another type, number of axes or layout; an empty one may be any."""
+        """Raise RuntimeError if a batch has another dtype, number of axes or layout; an empty batch is not checked."""
         kind = batch.torch_dtype, batch.ndim(), batch.layout()
         if kind == self._passed or len(batch) == 0:
             return

@@ -1,4 +1,4 @@
-"""`external_source` as function and as class."""
+"""`external_source` as a function and as a class."""
 
 from __future__ import annotations
 
@@ -139,9 +139,9 @@ def external_source(
         preserve: Keep the source even if no output needs it.
 
     Raises:
-        TypeError: a source of another type, or one that does not fit ``cycle`` or the arguments of its calls.
-        ValueError: arguments that do not go together.
-        RuntimeError: ``name`` with ``num_outputs``.
+        TypeError: the source has an unsupported type or signature, or doesn't support ``cycle`` or ``parallel``.
+        ValueError: the arguments contradict each other, or an argument is unknown.
+        RuntimeError: ``name`` is passed with ``num_outputs``, or ``ndim`` contradicts ``layout``.
     """
     if unknown:
         raise ValueError(f'external_source: got an unexpected argument "{next(iter(unknown))}"')
@@ -164,7 +164,7 @@ def external_source(
 class ExternalSource:
     """`external_source` with its arguments set beforehand; call it without inputs.
 
-    Arguments may be given here or at the call, not at both; only the name may be given again.
+    Pass an argument either to the constructor or to the call, not to both; only the name may be passed to both.
     """
 
     def __init__(self, source: Any = None, num_outputs: int | None = None, **arguments: Any) -> None:
@@ -178,10 +178,12 @@ class ExternalSource:
         self.nodes: list[DataNode] = []
 
     def __call__(self, **arguments: Any) -> Any:
-        """Record a use of the operator; returns a node, or a list of nodes with ``num_outputs``.
+        """Record a use of the operator; return a node, or a list of nodes with ``num_outputs``.
 
         Raises:
-            RuntimeError, ValueError: an argument that was given to the constructor too.
+            RuntimeError, ValueError: an argument was passed to the constructor too, except for the name; or ``cycle``
+                was passed without ``source``.
+            KeyError: an argument is unknown.
         """
         options = {key: value for key, value in arguments.items() if value is not None}
         if unknown := [name for name in options if name not in _ARGUMENTS or name == "num_outputs"]:
@@ -212,7 +214,7 @@ class ExternalSource:
 
     @property
     def preserve(self) -> bool:
-        """True if the source is kept even if no output needs it."""
+        """True if the source runs even if no output needs it."""
         return bool(self._arguments.get("preserve", False))
 
 

@@ -1,7 +1,7 @@
-"""The runtime of `external_source`: where its batches come from, and its position.
+"""The runtime of `external_source`: sources of batches, which know their position.
 
-`InProcess` calls the user's code in this process, as a rule in the thread that schedules the batch; `InWorkers` has
-worker processes call it, ahead of time; `FedByUser` waits for `Pipeline.feed_input`.
+`InProcess` calls the user's code in this process, by default in the thread that schedules the batch. `InWorkers`
+requests batches from worker processes in advance. `FedByUser` delivers the data of `Pipeline.feed_input`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["FedByUser", "InProcess", "InWorkers"]
 
 
 class _Positioned(BatchSource):
-    """A source that keeps its position, and checks the batches that it delivers."""
+    """A source that counts its batches and samples, and checks the batches that it delivers."""
 
     def __init__(self, expected: Sequence[Expected]) -> None:
         self._expected = expected
@@ -34,7 +34,7 @@ class _Positioned(BatchSource):
         self._begun: object = None
 
     def _check_outputs(self, batches: tuple[TensorList, ...], batch_size: int) -> tuple[TensorList, ...]:
-        """Return the batch of each output, which must fit the declaration, the batches before, and each other."""
+        """Check the batches of the outputs against the declaration, earlier batches and each other; return them."""
         sizes = [len(batch) for batch in batches]
         if max(sizes) > batch_size:
             raise RuntimeError(
@@ -59,7 +59,7 @@ class _Positioned(BatchSource):
         self._sample += batch_size
 
     def reset(self, epoch: object = None) -> None:
-        """Start the next epoch: the numbers restart; an iterable goes on where it is."""
+        """Start the next epoch. The counts of batches and samples restart; an iterable continues at its position."""
         if epoch is None or self._begun is not epoch:
             self._iteration = self._sample = 0
             self._begun, self._epoch = epoch, self._epoch + 1
@@ -77,10 +77,10 @@ class _Positioned(BatchSource):
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue at a position; an iterable restarts, and the items before it are skipped.
+        """Continue at a position. An iterable restarts and skips the items before the position.
 
         Raises:
-            ValueError: a position that cannot be.
+            ValueError: a value of the position isn't an integer of at least 0.
         """
         for name, value in state.items():
             if type(value) is not int or value < 0:
@@ -95,18 +95,18 @@ class _Positioned(BatchSource):
 
 @dataclass
 class _Drawn:
-    """The batch that a source has drawn last, and its key."""
+    """The last batch that a source has drawn, and the batch's key."""
 
     key: object = None
     batch: SourceBatch | None = None
 
 
 class InProcess(_Positioned):
-    """Calls the user's code in this process.
+    """A source that calls the user's code in this process.
 
     Args:
-        background: Call it in the scheduler thread; otherwise in the thread that schedules the batch, as DALI does, so
-            that state which the code shares with the user's loop does not race.
+        background: Call the code in the scheduler thread. Otherwise call it in the thread that schedules the batch, as
+            DALI does, so that the code and the user's loop can share state without a race.
     """
 
     def __init__(self, loader: BatchLoader, expected: Sequence[Expected], *, background: bool = False) -> None:
@@ -116,7 +116,7 @@ class InProcess(_Positioned):
         self._latest = _Drawn()
 
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
-        """Take the next batch, unless it is for the scheduler thread."""
+        """Draw the next batch, unless the scheduler thread draws it."""
         if self._background:
             return None
         if self._latest.key is not batch:
@@ -125,7 +125,7 @@ class InProcess(_Positioned):
         return self._latest.batch
 
     def _pass_latest(self) -> None:
-        """Go to the position after the batch that was drawn last."""
+        """Advance the position past the last drawn batch."""
         latest = self._latest.batch
         if latest is not None:
             self._iteration, self._sample = latest.state["iteration"], latest.state["sample"]
@@ -137,7 +137,7 @@ class InProcess(_Positioned):
             self._pass_latest()
             batch = self._draw(batch_size, None)
             latest = self._latest = _Drawn(None, batch)
-        if latest.batch is batch:  # nobody asks for it again: its memory need not stay
+        if latest.batch is batch:  # the batch won't be requested again: free its memory
             latest.batch = SourceBatch(state=batch.state)
             self._loader.data.forget(latest.key)
         self._reached = batch.state
@@ -146,10 +146,10 @@ class InProcess(_Positioned):
         return batch.outputs
 
     def _draw(self, batch_size: int, batch: object) -> SourceBatch:
-        """Return the next batch; the position stays."""
+        """Draw the next batch without advancing the position."""
         outputs: tuple[TensorList, ...] = ()
         failure: Exception | None = None
-        is_repeated = batch is not None and not self._loader.data.stateful  # if its function fails
+        is_repeated = batch is not None and not self._loader.data.stateful  # applies if the user's function raises
         after = {"iteration": self._iteration + 1, "sample": self._sample + batch_size}
         try:
             columns = self._loader.data.draw(self._range(batch_size), batch)
@@ -157,7 +157,7 @@ class InProcess(_Positioned):
             with torch.no_grad():
                 outputs = self._check_outputs(self._loader.batches(columns), batch_size)
         except StopIteration as stop:
-            # Without its traceback: the frames lead to the caller's, whose variables hold the pipeline.
+            # A new exception without a traceback: the original's frames would keep the caller's pipeline alive.
             failure, after, is_repeated = StopIteration(*stop.args), {}, False
         except Exception as error:
             if not self._loader.data.is_past(self._range(batch_size), batch):
@@ -168,7 +168,7 @@ class InProcess(_Positioned):
         try:
             return SourceBatch(outputs, {**super().state(), **after}, failure, is_repeated)
         finally:
-            del failure  # whose frames hold this one
+            del failure  # breaks the cycle: the exception's traceback refers to this frame
 
     def reset(self, epoch: object = None) -> None:
         """Start the next epoch."""
@@ -177,11 +177,11 @@ class InProcess(_Positioned):
         self._reached = super().state()
 
     def state(self) -> dict[str, Any]:
-        """Return the position after the last batch that `next` returned; those that are prepared count no more."""
+        """Return the position after the last batch that `next` returned; later prepared batches don't count."""
         return dict(self._reached)
 
     def _extra_state(self) -> Mapping[str, Any]:
-        return dict(vars(self._loader.data.position))  # of plain numbers
+        return dict(vars(self._loader.data.position))  # values are integers
 
     def _go_to(self, position: Position) -> None:
         self._latest = _Drawn()
@@ -190,12 +190,12 @@ class InProcess(_Positioned):
 
 
 class InWorkers(_Positioned):
-    """Requests batches from worker processes, ahead of time.
+    """A source that requests batches from worker processes in advance.
 
-    The samples of a batch are divided among the workers; an iterable stays in one of them.
+    The samples of a batch are divided among the workers; an iterable stays in one worker.
 
     Args:
-        depth: Batches made ahead of the one that is asked for.
+        depth: Number of batches requested ahead of the current batch.
     """
 
     def __init__(self, loader: BatchLoader, expected: Sequence[Expected], depth: int) -> None:
@@ -206,7 +206,7 @@ class InWorkers(_Positioned):
         self._reached: Mapping[str, Any] = {}
 
     def open(self, settings: SourceSettings) -> None:
-        """Take the worker processes of the pipeline."""
+        """Store the pipeline's worker processes."""
         assert settings.workers is not None
         self._workers = settings.workers
 
@@ -242,8 +242,8 @@ class InWorkers(_Positioned):
     def _forget(self) -> None:
         """Drop the requests that an error or the end of the epoch makes useless.
 
-        Items that a worker has drawn ahead from an iterable cannot be drawn again: they stay in line, and
-        the items after the end belong to the next epoch.
+        Items that a worker has drawn ahead from an iterable cannot be drawn again: their requests stay in the queue,
+        and the items after the end belong to the next epoch.
         """
         if self.stateful:
             self._ahead.popleft()
@@ -270,7 +270,7 @@ class InWorkers(_Positioned):
             self._reached = self._workers.submit(position).result()[1]
 
     def reseed(self, seed: int) -> None:
-        """Take another seed for random numbers of the user's code."""
+        """Set the seed of random numbers in the user's code."""
         self._workers.seed = seed
 
     def close(self) -> None:
@@ -286,12 +286,12 @@ def _join(parts: Sequence[TensorList]) -> TensorList:
 
 
 class FedByUser(_Positioned):
-    """Waits for `Pipeline.feed_input`.
+    """A source of the data that the user passes to `Pipeline.feed_input`.
 
     Args:
-        layout: Layout of a sample, where the data do not say.
-        repeat_last: Deliver the last batch again when no other was fed.
-        blocking: Wait for data; otherwise a missing batch is an IndexError.
+        layout: Layout of a sample, unless the call of `feed_input` passes a layout; "" for the data's own layout.
+        repeat_last: Deliver the last batch again if no new batch was fed.
+        blocking: Wait for data; otherwise a missing batch raises IndexError.
         copy: Copy the fed data.
     """
 
@@ -302,11 +302,11 @@ class FedByUser(_Positioned):
         self._fed: deque[TensorList] = deque()
         self._chosen: tuple[object, list[TensorList]] = None, []
         self._last: TensorList | None = None
-        self._changed = queue.SimpleQueue[None]()  # an interrupt of the user's thread may leave a Condition held
+        self._changed = queue.SimpleQueue[None]()  # an interrupt of the user's thread may leave a Condition locked
         self._closed = False
 
     def open(self, settings: SourceSettings) -> None:
-        """Learn how large a batch may be."""
+        """Store the maximum batch size."""
         self._batch_size = settings.batch_size
 
     def feed(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> None:
@@ -316,10 +316,10 @@ class FedByUser(_Positioned):
         self._changed.put(None)
 
     def convert(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> TensorList:
-        """Return data of the user as a batch.
+        """Convert the user's data to a batch.
 
         Raises:
-            RuntimeError: the data isn't a batch, or is larger than the pipeline's.
+            RuntimeError: the data isn't a batch, or has more samples than the pipeline's batch size.
         """
         samples = data if isinstance(data, (list, tuple)) else [data]
         devices = [getattr(each, "device", None) for each in samples]
@@ -334,18 +334,18 @@ class FedByUser(_Positioned):
         return batch
 
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
-        """Choose the batch now: a run must not depend on data that is fed after it."""
+        """Choose the batch now, unless `next` must wait for data: a run must not depend on data that is fed later."""
         if self._blocking:
             return None
         if self._chosen[0] is not batch:
             self._chosen = batch, []
         chosen = self._chosen[1]
         if not chosen and self._fed:
-            chosen.extend(map(deque.popleft, (self._fed,)))  # in one step
+            chosen.extend(map(deque.popleft, (self._fed,)))  # one C call, so that an interrupt loses no batch
         return SourceBatch(tuple(chosen))
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
-        """Return the batch that was chosen, or wait for one."""
+        """Return the batch that `prepare` chose, or wait for a batch."""
         return self._check_outputs(self._take(batch_size, prepared), batch_size)
 
     def _take(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
@@ -367,9 +367,9 @@ class FedByUser(_Positioned):
         return wait_for_data(self._fed, self._changed, lambda: self._closed)
 
     def take_back(self, prepared: SourceBatch) -> None:
-        """Queue a batch again that no run took, in front of the others."""
+        """Return an unused batch to the front of the queue."""
         if self._fed and prepared.outputs and self._fed[0] is prepared.outputs[0]:
-            return  # an interrupted call did it
+            return  # an interrupted call has already returned the batch
         self._fed.extendleft(prepared.outputs)
 
     def close(self) -> None:
